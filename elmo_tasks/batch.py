@@ -1,0 +1,63 @@
+"""Batches of tokens as tensors: what readers collate, embedders read and the trainer moves to a device.
+
+# B batch, T tokens of the longest sentence, U distinct words of the batch and one row of padding, C characters
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+_BatchT = TypeVar("_BatchT", bound="TensorRecord")
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorRecord:
+    """A frozen dataclass of named tensors (and of whatever else a head needs), moved to a device as one."""
+
+    def to(self: _BatchT, device: torch.device | str) -> _BatchT:
+        """The same record with every tensor, also those of nested records, on `device`."""
+        changes: dict[str, Any] = {}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, (Tensor, TensorRecord)):
+                changes[field.name] = value.to(device=device)
+        return dataclasses.replace(self, **changes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Tokens(TensorRecord):
+    """The tokens of a batch of sentences in every form that an embedder can ask for.
+
+    Characters are stored once for each distinct word: `characters[distinct]` has shape (B, T, C).
+    """
+
+    texts: list[list[str]]  # the tokens as written, without padding: what the biLM reads
+    mask: Tensor  # (B, T) bool, True where a token is real
+    words: Tensor  # (B, T) int64, rows of the vocabulary's words, 0 for padding
+    distinct: Tensor  # (B, T) int64, rows of `characters`, 0 for padding
+    characters: Tensor  # (U, C) int64, rows of the vocabulary's characters, 0 for padding; row 0 is all padding
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+@dataclasses.dataclass(frozen=True)
+class Batch(TensorRecord):
+    """The base of every head's batch. `examples` are the data set's rows, in the order of the tensors' first axis."""
+
+    examples: list[dict[str, Any]]
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+
+@dataclasses.dataclass(frozen=True)
+class TaggingBatch(Batch):
+    """Sentences with a tag for every token."""
+
+    tokens: Tokens
+    tags: Tensor | None  # (B, T) int64, ids of the vocabulary's "tags", 0 for padding; None where they are not known

@@ -1,0 +1,267 @@
+"""The problems of a config in words: what came, what was wanted, where, and the nearest right name.
+
+Works on plain values alone: pydantic's list of errors, the config's values and the JSON schema that they break.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic_core import core_schema
+
+from elmo_tasks.config_values import KeyPath, dotted, shown
+from elmo_tasks.jsonnet_source import KeyFinder
+
+Schema = Mapping[str, Any]
+
+_BUILT_IN_ERRORS = frozenset(get_args(core_schema.ErrorType))
+_NUMBER_BOUNDS = {
+    "minimum": "at least",
+    "exclusiveMinimum": "more than",
+    "maximum": "at most",
+    "exclusiveMaximum": "less than",
+}
+_LENGTH_BOUNDS = {"minLength": "at least", "maxLength": "at most", "minItems": "at least", "maxItems": "at most"}
+_TYPE_NAMES = {
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "a string",
+    "boolean": "true or false",
+    "null": "null",
+    "array": "a list",
+    "object": "an object",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """One problem: the key that it is about, the key at which it is to be mended, and what is wrong."""
+
+    key: KeyPath
+    written_at: KeyPath
+    text: str
+
+
+def find_problems(errors: Iterable[Mapping[str, Any]], values: Any, schema: Schema) -> list[Problem]:
+    """Words pydantic's errors.
+
+    Arguments:
+        errors: as `ValidationError.errors()` gives them.
+        values: what was validated.
+        schema: the JSON schema of what was wanted, with its `$defs`.
+    """
+    guide = _Guide(schema, values)
+    problems: list[Problem] = []
+    following: list[Problem] = []  # those that only follow from a fault deeper in the value, if there is one
+    missing: list[Problem] = []
+    intended: set[KeyPath] = set()  # the right names of misspelled keys
+    for error in errors:
+        path = _path_in(values, error["loc"])
+        if error["type"] == "extra_forbidden":
+            problem, name = guide.unknown_key(path)
+            problems.append(problem)
+            intended |= {(*path[:-1], name)} if name else set()
+        elif error["type"] == "missing" and isinstance(error["loc"][-1], str):
+            missing.append(guide.missing_key((*path, error["loc"][-1])))
+        elif error["type"] in ("part_unknown", "part_missing"):
+            problems.append(guide.wrong_type(path, error["type"], error["ctx"]["known"]))
+        elif error["type"] in ("value_error", "assertion_error"):
+            problems.append(Problem(path, path, str(error["ctx"]["error"])))
+        elif error["type"] not in _BUILT_IN_ERRORS:
+            problems.append(Problem(path, path, error["msg"]))
+        else:
+            # Pydantic calls a list too short if the rest of it is wrong, and a value wrong for each type of a union.
+            follows = error["type"] == "too_short" or (error["type"] != "missing" and len(error["loc"]) > len(path))
+            (following if follows else problems).append(guide.wrong_value(path, error["msg"]))
+    problems += [problem for problem in missing if problem.key not in intended]
+    faults = {problem.key[:length] for problem in problems for length in range(len(problem.key))}
+    problems += [problem for problem in following if problem.key not in faults]
+    return list(dict.fromkeys(problems))
+
+
+def _path_in(values: Any, location: Sequence[str | int]) -> KeyPath:
+    """Pydantic's location without what is no key: the names of the types of a union that it tried, a missing key."""
+    path: list[str | int] = []
+    for step in location:
+        in_object = isinstance(values, dict) and step in values
+        in_list = isinstance(values, list) and isinstance(step, int) and step < len(values)
+        if in_object or in_list:
+            values = values[step]
+            path.append(step)
+    return tuple(path)
+
+
+def value_at(values: Any, path: KeyPath) -> Any:
+    """The value at a path that exists."""
+    for step in path:
+        values = values[step]
+    return values
+
+
+class _Guide:
+    """Knows what the schema wants at each place of the values."""
+
+    def __init__(self, schema: Schema, values: Any) -> None:
+        self._schema = schema
+        self._values = values
+
+    def unknown_key(self, path: KeyPath) -> tuple[Problem, str | None]:
+        """The problem, and the name that was probably meant."""
+        holder = value_at(self._values, path[:-1])
+        known = list(self._object_at(path[:-1]).get("properties", {}))
+        nearest = _nearest(path[-1], [name for name in known if name not in holder])
+        hint = f"Did you mean '{nearest}'?" if nearest else f"Known keys: {', '.join(known) or 'none'}"
+        return Problem(path, path, f"unknown key. {hint}"), nearest
+
+    def missing_key(self, path: KeyPath) -> Problem:
+        wanted = self._wanted(self._object_at(path[:-1]).get("properties", {}).get(path[-1], {}))
+        return Problem(path, path[:-1], f"missing key. Wanted {wanted}" if wanted else "missing key")
+
+    def wrong_type(self, path: KeyPath, error: str, known: Sequence[str]) -> Problem:
+        """A part without a type, or with one that is not registered."""
+        given = value_at(self._values, path)
+        choices = f"Known types: {', '.join(known) or 'none'}"
+        if error == "part_missing":
+            nearest = _nearest("type", list(given))
+            hint = f"Did you mean 'type' by '{nearest}'? " if nearest else ""
+            return Problem((*path, "type"), path, f"missing key. {hint}{choices}")
+        nearest = _nearest(given["type"], known)
+        hint = f"Did you mean '{nearest}'? " if nearest else ""
+        path = (*path, "type")
+        return Problem(path, path, f"unknown type {shown(given['type'])}. {hint}{choices}")
+
+    def wrong_value(self, path: KeyPath, message: str) -> Problem:
+        """A value of a wrong type or out of bounds; `message` is for what the schema does not tell."""
+        value = value_at(self._values, path)
+        node = self._node_at(path)
+        wanted = self._wanted(node)
+        text = f"wanted {wanted}, got {shown(value)}" if wanted else f"{message}, got {shown(value)}"
+        nearest = _nearest(value, [name for name in self._names(node) if name != value])
+        return Problem(path, path, f"{text}. Did you mean '{nearest}'?" if nearest else text)
+
+    def _object_at(self, path: KeyPath) -> Schema:
+        return self._chosen(self._node_at(path), value_at(self._values, path))
+
+    def _node_at(self, path: KeyPath) -> Schema:
+        """The schema of the value at a path, empty where there is none."""
+        node, value = self._schema, self._values
+        for step in path:
+            holder = self._chosen(node, value)
+            if isinstance(step, str):
+                inner = holder.get("properties", {}).get(step, holder.get("additionalProperties"))
+            else:
+                fixed = holder.get("prefixItems", [])
+                inner = fixed[step] if step < len(fixed) else holder.get("items")
+            node = inner if isinstance(inner, dict) else {}
+            value = value[step]
+        return node
+
+    def _followed(self, node: Schema) -> Schema:
+        while "$ref" in node:
+            node = self._schema["$defs"][node["$ref"].removeprefix("#/$defs/")]
+        return node
+
+    def _chosen(self, node: Schema, value: Any) -> Schema:
+        """The alternative that a value has chosen: by its type name, or as the first that is of its JSON type."""
+        node = self._followed(node)
+        for choice in node.get("oneOf", ()):
+            name = value.get("type") if isinstance(value, dict) else None
+            part = self._followed(choice)
+            if name == part["properties"]["type"]["const"] or (name is None and "required" not in choice):
+                return part
+        container = "object" if isinstance(value, dict) else "array"
+        for choice in node.get("anyOf", ()):
+            part = self._followed(choice)
+            if part.get("type") == container or "oneOf" in part or "anyOf" in part:
+                return self._chosen(part, value)
+        return node
+
+    def _names(self, node: Schema) -> list[str]:
+        """The strings that are the only ones allowed."""
+        node = self._followed(node)
+        names = [name for choice in node.get("anyOf", ()) for name in self._names(choice)]
+        return names + [name for name in [*node.get("enum", ()), node.get("const")] if isinstance(name, str)]
+
+    def _wanted(self, node: Schema) -> str:
+        """What a schema wants, in words; empty where it does not say."""
+        node = self._followed(node)
+        if "oneOf" in node:
+            names = [self._followed(choice)["properties"]["type"]["const"] for choice in node["oneOf"]]
+            return f"an object with a 'type' ({', '.join(names) or 'none is known'})"
+        if "anyOf" in node:
+            return " or ".join(dict.fromkeys(self._wanted(choice) for choice in node["anyOf"]))
+        if "const" in node:
+            return shown(node["const"])
+        if "enum" in node:
+            return "one of " + ", ".join(shown(name) for name in node["enum"])
+        text = "a path" if node.get("format") == "path" else _TYPE_NAMES.get(node.get("type", ""), "")
+        return f"{text}{_bounds(node)}{self._wanted_entries(node)}"
+
+    def _wanted_entries(self, node: Schema) -> str:
+        if "prefixItems" in node:
+            return ": " + ", ".join(self._wanted(item) for item in node["prefixItems"])
+        each = self._wanted(node["items"]) if "items" in node else ""
+        return f", each {each}" if each else ""
+
+
+def _bounds(node: Schema) -> str:
+    """The bounds of a number, a string's length or a list's length, in words that follow the type's name."""
+    lengths = {key: node[key] for key in _LENGTH_BOUNDS if key in node}
+    values = {key: shown(node[key]) for key in _NUMBER_BOUNDS if key in node}
+    words = [f"{_NUMBER_BOUNDS[key]} {bound}" for key, bound in values.items()]
+    if len(set(lengths.values())) == 1 and len(lengths) == 2:
+        words.append(str(next(iter(lengths.values()))))
+    else:
+        words += [f"{_LENGTH_BOUNDS[key]} {bound}" for key, bound in lengths.items()]
+    text = " of " + " and ".join(words) if words else ""
+    if lengths:
+        unit = "character" if node.get("type") == "string" else "entry"
+        plural = {"character": "characters", "entry": "entries"}[unit]
+        text += f" {unit if list(lengths.values())[-1] == 1 else plural}"
+    if "multipleOf" in node:
+        text += f" that is a multiple of {shown(node['multipleOf'])}"
+    if "pattern" in node:
+        text += f" that matches {node['pattern']}"
+    return text
+
+
+def _nearest(name: Any, known: Sequence[str]) -> str | None:
+    matches = difflib.get_close_matches(name, known, n=1) if isinstance(name, str) else []
+    return matches[0] if matches else None
+
+
+def locate_problems(
+    problems: Sequence[Problem], values: Any, path: str | Path, origins: Mapping[KeyPath, str]
+) -> list[str]:
+    """One line for each problem, in the order of the file's lines, with its place before it.
+
+    Arguments:
+        values: the config's values, overrides included.
+        path: the config's file.
+        origins: the paths that overrides have written, and their keys.
+    """
+    finder = KeyFinder(path)
+    lines = []
+    for problem in problems:
+        origin = next((origins[start] for start in _starts(problem.written_at) if start in origins), None)
+        key = dotted(problem.key)
+        if origin is not None:
+            place, line = f"--set {origin}", 0
+            key = "" if key == origin else key
+        else:
+            found = finder.find(problem.written_at, value_at(values, problem.written_at))
+            place = found or str(path)
+            line = int(place.rpartition(":")[2]) if found else 0
+        file = place.rpartition(":")[0] if line else place
+        order = (origin is not None, file != str(path), file, line)
+        lines.append((order, f"{place}: {key}: {problem.text}" if key else f"{place}: {problem.text}"))
+    return [text for _, text in sorted(lines, key=lambda entry: entry[0])]
+
+
+def _starts(path: KeyPath) -> Iterable[KeyPath]:
+    """A path and all its beginnings, the longest first."""
+    return (path[:length] for length in range(len(path), -1, -1))

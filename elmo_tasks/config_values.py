@@ -1,0 +1,164 @@
+"""From a Jsonnet file, external variables and overrides to plain values, before anything is known of their meaning."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import _jsonnet
+
+from elmo_tasks.errors import ConfigError
+
+KeyPath = tuple[str | int, ...]
+
+# What `std.extVar` gives where neither the environment nor the command line says otherwise.
+DEFAULT_VARIABLES = {"ELMO_TASKS_DATA": "../shared/data"}
+
+_POSITION = r"(?P<file>[^<\n]+?):\(?(?P<line>\d+):\d+[-():\d]*"
+_STATIC_ERROR = re.compile(rf"STATIC ERROR: {_POSITION}: (?P<problem>.*)", re.DOTALL)
+_RUNTIME_ERROR = re.compile(r"RUNTIME ERROR: (?P<problem>.*?)(?:\n\t|\s*\Z)", re.DOTALL)
+_FRAME = re.compile(rf"\n\t{_POSITION}")
+
+
+def evaluate(path: str | Path, variables: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Evaluates a Jsonnet (or JSON) file.
+
+    Arguments:
+        path: the file.
+        variables: what `std.extVar(name)` gives, before the environment's variables and the defaults.
+
+    Raises:
+        ConfigError: the file is missing, is not valid Jsonnet, needs a variable that nobody defined, or is no object.
+    """
+    if not Path(path).is_file():
+        raise ConfigError(f"{path}: no such file")
+    try:
+        Path(path).read_text(encoding="utf-8")  # Jsonnet would put signs of replacement in place of other bytes
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: the file is not UTF-8 text ({error})") from None
+    known = {**DEFAULT_VARIABLES, **_readable_environment(), **(variables or {})}
+    try:
+        value = json.loads(_jsonnet.evaluate_file(str(path), ext_vars=known))
+    except RuntimeError as error:
+        _explain(path, str(error))
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: wanted an object, got {shown(value)}")
+    return value
+
+
+def _readable_environment() -> dict[str, str]:
+    """The environment without variables that are not UTF-8, which Jsonnet cannot hold."""
+    variables = {}
+    for name, value in os.environ.items():
+        try:
+            (name + value).encode()
+        except UnicodeEncodeError:
+            continue
+        variables[name] = value
+    return variables
+
+
+def _explain(path: str | Path, report: str) -> NoReturn:
+    """Raises Jsonnet's report as one line that begins with the place and ends with what to do."""
+    if place := _STATIC_ERROR.match(report):
+        problem = place["problem"]
+    else:
+        runtime = _RUNTIME_ERROR.match(report)
+        problem = runtime["problem"] if runtime else report
+        place = next((frame for frame in _FRAME.finditer(report) if frame["file"] != "std.jsonnet"), None)
+    problem = " ".join(problem.split())
+    if variable := re.match(r"undefined external variable: (.+)", problem, re.IGNORECASE):
+        name = variable[1]
+        problem = f"external variable '{name}' is undefined. Set it with --ext-var {name}=VALUE or in the environment"
+    elif missing := re.match(r"couldn't open import \"(.+?)\"", problem, re.IGNORECASE):
+        problem = f"cannot open the import '{missing[1]}'. Imports are looked up beside the file that has them"
+    where = f"{os.path.normpath(place['file'])}:{place['line']}" if place else str(path)
+    raise ConfigError(f"{where}: {problem}") from None
+
+
+def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> tuple[dict[KeyPath, str], list[str]]:
+    """Writes overrides such as `model.dropout=0.3` or `trainer.callbacks.0.every=2` into `values`, in order.
+
+    What follows the first `=` is taken as JSON if it is JSON, and as a string otherwise. Objects on the way that are
+    missing or null are made.
+
+    Returns:
+        origins: for each path that an override has written or made, the override's key.
+        problems: what could not be done, one text for each such override.
+    """
+    origins: dict[KeyPath, str] = {}
+    problems = []
+    for override in overrides:
+        key, equals, text = override.partition("=")
+        path = tuple(key.split("."))
+        if not equals or not all(path):
+            problems.append(f"--set {override}: wanted KEY=VALUE, with a key such as model.dropout")
+            continue
+        try:
+            written = _write(values, path, _parse(text))
+        except LookupError as error:
+            problems.append(f"--set {key}: {error.args[0]}")
+        else:
+            # What lay under this path before is gone, and with it who wrote it.
+            origins = {place: by for place, by in origins.items() if place[: len(written)] != written}
+            origins[written] = key
+    return origins, problems
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except ValueError:
+        return text
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")  # Python reads NaN and Infinity, JSON and Jsonnet do not know them
+
+
+def _write(values: dict[str, Any], path: Sequence[str], value: Any) -> KeyPath:
+    """Writes one value and returns the path of the outermost thing that is new; LookupError if there is no way."""
+    holder: Any = values
+    taken: list[str | int] = []
+    made: KeyPath | None = None
+    for depth, text in enumerate(path):
+        step = _step(holder, text, taken)
+        taken.append(step)
+        if depth == len(path) - 1:
+            holder[step] = value
+            break
+        following = holder.get(step) if isinstance(holder, dict) else holder[step]
+        if following is None:
+            made = made or tuple(taken)
+            following = holder[step] = {}
+        holder = following
+    return made or tuple(taken)
+
+
+def _step(holder: Any, text: str, taken: Sequence[str | int]) -> str | int:
+    """The key or index by which `text` goes into `holder`, which lies at the path `taken`."""
+    if isinstance(holder, dict):
+        return text
+    place = dotted(taken)
+    if not isinstance(holder, list):
+        raise LookupError(f"{place} is {shown(holder)}, which has no keys; wanted an object or a list there")
+    if not re.fullmatch(r"\d+", text):
+        raise LookupError(f"{place} is a list: wanted an index, got {shown(text)}")
+    if int(text) >= len(holder):
+        raise LookupError(f"{place} is a list of {len(holder)}: there is no index {text} (the first is 0)")
+    return int(text)
+
+
+def dotted(path: Sequence[str | int]) -> str:
+    """A key path as users write it: `model.layers.0.size`."""
+    return ".".join(str(step) for step in path)
+
+
+def shown(value: Any, limit: int = 60) -> str:
+    """A value as JSON, cut to `limit` characters."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,0 +1,91 @@
+"""What a terminal shows: logs on standard error, results on standard output."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import IO, Any
+
+
+def is_main_process() -> bool:
+    """Whether this is the process that speaks, of those that a launcher such as torchrun has started."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def set_up_logging(level: int) -> None:
+    """Sends the logs of `level` and above to standard error; of several processes, all but one only warn."""
+    handler: logging.Handler
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.logging import RichHandler
+
+        handler = RichHandler(console=Console(stderr=True), show_path=level <= logging.DEBUG, log_time_format="[%X]")
+        handler.setFormatter(logging.Formatter("%(message)s"))
+    else:  # a file of logs is for grep: a message a line, however long
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+    package = logging.getLogger("elmo_tasks")
+    package.handlers = [handler]
+    package.setLevel(level if is_main_process() else max(level, logging.WARNING))
+
+
+@contextlib.contextmanager
+def binary_output(path: str | None) -> Iterator[IO[bytes]]:
+    """A file to write, which appears when all is written, or standard output, as bytes: UTF-8 whatever the locale."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    from elmo_tasks.files import atomic_write
+
+    with atomic_write(path) as stream:
+        yield stream
+
+
+def print_metrics(metrics: Mapping[str, float], title: str) -> None:
+    """Prints the metrics of one evaluation to standard output: a list, and for `f1/PER` and its like a table."""
+    overall = {name: value for name, value in metrics.items() if "/" not in name}
+    by_label: dict[str, dict[str, float]] = {}
+    for name in metrics.keys() - overall.keys():
+        metric, _, label = name.partition("/")
+        by_label.setdefault(label, {})[metric] = metrics[name]
+    _print_table(title, ("metric", "value"), [[name, _number(value)] for name, value in overall.items()])
+    if by_label:
+        columns = [name for name in overall if any(name in values for values in by_label.values())]
+        rows = [[label, *(_number(by_label[label].get(name)) for name in columns)] for label in sorted(by_label)]
+        _print_table(f"{title}, by label", ("label", *columns), rows)
+
+
+def print_training_metrics(metrics: Mapping[str, Any]) -> None:
+    """Prints what a training run, or one for each of several seeds, came to: its best epoch and the test set."""
+    if "seeds" in metrics:
+        for title, prefix in (("validation", "best/validation/"), ("test", "test/")):
+            names = [name for name in metrics["mean"] if name.startswith(prefix) and "/" not in name[len(prefix) :]]
+            rows = [[name[len(prefix) :], *(_number(metrics[key][name]) for key in ("mean", "std"))] for name in names]
+            if rows:
+                _print_table(f"{title}, {len(metrics['seeds'])} seeds", ("metric", "mean", "std"), rows)
+        return
+    print_metrics(metrics["best"]["validation"], title=f"validation, epoch {metrics['best']['epoch']}")
+    if "test" in metrics:
+        print_metrics(metrics["test"], title="test")
+
+
+def _print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(markup=False, highlight=False)  # brackets in names and paths are brackets
+    console.print(title)
+    table = Table(columns[0])
+    for column in columns[1:]:
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"

@@ -1,0 +1,222 @@
+"""CoNLL-2003: named entities, one token a line, its columns separated by whitespace, an empty line between sentences.
+
+Source: Tjong Kim Sang and De Meulder (2003), "Introduction to the CoNLL-2003 Shared Task". The official English files
+have the columns word, part of speech, chunk and entity, tags in IOB1, and a line `-DOCSTART-` before each document.
+
+# B batch, T tokens
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, get_args
+
+import datasets
+import pydantic
+import torch
+from pydantic import Field
+
+from elmo_tasks.batch import TaggingBatch
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.tag_schemes import (
+    TagScheme,
+    convert_tags,
+    detect_scheme,
+    find_fault,
+    is_tag,
+    label_of_tag,
+    tags_of_label,
+)
+from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.files import read_lines
+from elmo_tasks.vocabulary import Vocabulary
+
+DOCUMENT_BORDER = "-DOCSTART-"
+TAGS = "tags"  # the namespace of the labels
+_SEPARATOR = re.compile(r"[ \t]+")  # not every whitespace: a token may hold a no-break space
+
+
+class Conll2003Config(DatasetReaderConfig):
+    """Files in the column format of CoNLL-2003, or hub data sets with tokens and tags."""
+
+    type: Literal["conll2003"] = "conll2003"
+    tag_scheme: Annotated[TagScheme, Field(description="The scheme of the tags that come out.")] = "BIOUL"
+    input_scheme: Annotated[
+        Literal["auto", "IOB1", "IOB2", "BIOUL"],
+        Field(description="The scheme of the tags in the file; 'auto' tells it by the first span of the file."),
+    ] = "auto"
+    columns: Annotated[
+        tuple[int, int],
+        Field(description="Where the word and the tag stand in a line: 0 is the first column, -1 the last."),
+    ] = (0, -1)
+    hub_columns: Annotated[
+        tuple[str, str], Field(description="The columns of the tokens and of their tags in a hub data set.")
+    ] = ("tokens", "ner_tags")
+
+    @pydantic.field_validator("columns", "hub_columns")
+    @classmethod
+    def _two_columns(cls, value: tuple[int, int] | tuple[str, str]) -> tuple[int, int] | tuple[str, str]:
+        if value[0] == value[1]:
+            raise ValueError(f"words and tags cannot both stand in column {value[0]!r}")
+        return value
+
+    def build(self) -> Conll2003Reader:
+        return Conll2003Reader(self)
+
+
+class Conll2003Reader(DatasetReader):
+    """Makes examples `{"tokens": [str], "tags": [str], "document": int, "sentence": int}`.
+
+    Tags are in the scheme `tag_scheme`. Documents are numbered from 0 in the file, sentences from 0 in their
+    document; a file without document borders is one document. A label that is seen in one tag makes all of its tags
+    known to the vocabulary, so that every valid sequence can be predicted.
+
+    Raises (from `read`):
+        DataError: a line with too few columns or with another number of columns than the first; a tag that the scheme
+            does not know or does not allow in its place; bytes that are not UTF-8. File and line are named.
+        ElmoTasksError: a hub data set without the columns, or with a wrong tag; the row is named.
+    """
+
+    features: ClassVar[datasets.Features] = datasets.Features(
+        {
+            "tokens": datasets.Sequence(datasets.Value("string")),
+            "tags": datasets.Sequence(datasets.Value("string")),
+            "document": datasets.Value("int64"),
+            "sentence": datasets.Value("int64"),
+        }
+    )
+    version: ClassVar[int] = 1
+
+    config: Conll2003Config
+
+    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+        sentences = _Sentences(self.config)
+        for tokens, tags, first_line in _read_columns(path, self.config.columns):
+            try:
+                yield from sentences.add(tokens, tags)
+            except _TagError as error:
+                raise DataError(path, error.problem, first_line + error.position) from None
+
+    def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
+        tokens_column, tags_column = self.config.hub_columns
+        if missing := {tokens_column, tags_column} - set(rows.column_names):
+            raise ElmoTasksError(
+                f"{source}: no column {', '.join(map(repr, sorted(missing)))} among {', '.join(rows.column_names)}; "
+                "name the columns of tokens and tags in hub_columns"
+            )
+        names = _class_names(rows.features[tags_column], f"{source}: column {tags_column!r}")
+        sentences = _Sentences(self.config)
+        for number, row in enumerate(rows):
+            tags = [tag if names is None else names[tag] for tag in row[tags_column]]
+            if len(tags) != len(row[tokens_column]):
+                raise ElmoTasksError(f"{source}: row {number}: {len(tags)} tags for {len(row[tokens_column])} tokens")
+            try:
+                yield from sentences.add(row[tokens_column], tags)
+            except _TagError as error:
+                raise ElmoTasksError(f"{source}: row {number}, token {error.position}: {error.problem}") from None
+
+    def tokens(self, example: Mapping[str, Any]) -> Iterable[Sequence[str]]:
+        return (example["tokens"],)
+
+    def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
+        tags = {"O"}
+        for tag in example["tags"]:
+            if (label := label_of_tag(tag)) is not None:
+                tags.update(tags_of_label(label, self.config.tag_scheme))
+        return {TAGS: tags}
+
+    def length(self, example: Mapping[str, Any]) -> int:
+        return len(example["tokens"])
+
+    def collate(self, examples: list[dict[str, Any]], vocab: Vocabulary) -> TaggingBatch:
+        tokens = vocab.index_tokens([example["tokens"] for example in examples])
+        tags = None
+        if all(example.get("tags") is not None for example in examples):
+            tags = torch.zeros_like(tokens.words)  # (B, T)
+            ids = [vocab.label_id(TAGS, tag) for example in examples for tag in example["tags"]]
+            tags[tokens.mask] = torch.tensor(ids, dtype=torch.int64)
+        return TaggingBatch(examples=examples, tokens=tokens, tags=tags)
+
+
+class _TagError(Exception):
+    """A tag that is wrong at a position of its sentence."""
+
+    def __init__(self, position: int, problem: str) -> None:
+        super().__init__(problem)
+        self.position = position
+        self.problem = problem
+
+
+class _Sentences:
+    """Makes examples of one source's sentences, in their order: checks and converts tags, numbers sentences."""
+
+    def __init__(self, config: Conll2003Config) -> None:
+        self._output_scheme = config.tag_scheme
+        self._input_scheme: TagScheme | None = None if config.input_scheme == "auto" else config.input_scheme
+        self._told = "" if self._input_scheme else " (told by the first span; set input_scheme if it is another)"
+        self._document = 0
+        self._sentence = 0
+
+    def add(self, tokens: Sequence[str], tags: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yields the sentence as an example; nothing for a document's border."""
+        if tokens[:1] == [DOCUMENT_BORDER]:
+            if self._sentence > 0:  # borders in a row enclose no document
+                self._document += 1
+                self._sentence = 0
+            return
+        yield {
+            "tokens": tokens,
+            "tags": self._convert(tags),
+            "document": self._document,
+            "sentence": self._sentence,
+        }
+        self._sentence += 1
+
+    def _convert(self, tags: Sequence[str]) -> list[str]:
+        if self._input_scheme is None:
+            for position, tag in enumerate(tags):
+                if not any(is_tag(tag, scheme) for scheme in get_args(TagScheme)):
+                    raise _TagError(position, f"{tag!r} is no tag; wanted O or a tag such as B-LOC")
+            self._input_scheme = detect_scheme(tags)
+        fault = find_fault(tags, self._input_scheme) if self._input_scheme else None
+        if fault is not None:
+            raise _TagError(fault[0], fault[1] + self._told)
+        return convert_tags(tags, self._output_scheme)
+
+
+def _read_columns(path: Path, columns: tuple[int, int]) -> Iterator[tuple[list[str], list[str], int]]:
+    """Yields (words, tags, number of the first line) of each sentence; a document's border counts as one."""
+    wanted = max(2, *(column + 1 if column >= 0 else -column for column in columns))
+    given_at = 0  # the line whose number of columns all others must have
+    words: list[str] = []
+    tags: list[str] = []
+    number = 0
+    for number, line in read_lines(path):
+        fields = _SEPARATOR.split(line.strip(" \t")) if line.strip() else []
+        is_border = fields[:1] == [DOCUMENT_BORDER]
+        if (not fields or is_border) and words:
+            yield words, tags, number - len(words)
+            words, tags = [], []
+        if is_border:
+            yield [DOCUMENT_BORDER], ["O"], number
+        elif fields:
+            if len(fields) < wanted or (given_at and len(fields) != wanted):
+                expected = f"{wanted} as in line {given_at}" if given_at else f"at least {wanted}"
+                raise DataError(path, f"{len(fields)} column(s); wanted {expected}: {line[:80]!r}", number)
+            wanted, given_at = len(fields), given_at or number
+            words.append(fields[columns[0]])
+            tags.append(fields[columns[1]])
+    if words:
+        yield words, tags, number + 1 - len(words)
+
+
+def _class_names(feature: Any, place: str) -> list[str] | None:
+    """The names of a column's class ids; None where the column holds the tags' names themselves."""
+    inner = getattr(feature, "feature", None)
+    if isinstance(inner, datasets.ClassLabel):
+        return list(inner.names)
+    if getattr(inner, "dtype", None) in ("string", "large_string"):
+        return None
+    raise ElmoTasksError(f"{place}: {feature}; wanted a list of tags, as strings or as class ids with names")

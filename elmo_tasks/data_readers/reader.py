@@ -1,0 +1,180 @@
+"""What every reader has in common: from a file or a hub data set to a memory-mapped, cached `datasets.Dataset`."""
+
+from __future__ import annotations
+
+import abc
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import datasets
+from datasets.arrow_writer import ArrowWriter
+
+from elmo_tasks.batch import Batch
+from elmo_tasks.config import Part
+from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.files import atomic_path, cache_folder, content_hash, write_json
+from elmo_tasks.vocabulary import Vocabulary
+
+logger = logging.getLogger(__name__)
+
+HUB_PREFIX = "hub:"
+
+
+class DatasetReaderConfig(Part):
+    """The kind of part that reads a data set."""
+
+    def build(self) -> DatasetReader:
+        """The reader with these settings."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how to build its reader")
+
+
+class HubSource(NamedTuple):
+    """A data set of the Hugging Face hub, or a local folder in one of the forms that the hub knows."""
+
+    name: str
+    config: str | None
+    split: str | None
+
+    @classmethod
+    def parse(cls, source: str) -> HubSource:
+        """Reads `hub:NAME[#CONFIG][:SPLIT]`, for example `hub:owner/conll#english:train[:10%]`."""
+        name, _, split = source.removeprefix(HUB_PREFIX).partition(":")
+        name, _, config = name.partition("#")
+        if not name:
+            raise ElmoTasksError(f"{source}: no name of a data set; wanted {HUB_PREFIX}NAME[#CONFIG][:SPLIT]")
+        return cls(name, config or None, split or None)
+
+
+class DatasetReader(abc.ABC):
+    """Reads a publisher's files (or a hub data set) into examples, and makes batches of them.
+
+    Arguments:
+        config: the reader's settings. They are part of the cache's key.
+
+    Class attributes:
+        features: the columns of the data set.
+        version: to be raised whenever a change of the reader's code gives other examples: no cached file is used then.
+    """
+
+    features: ClassVar[datasets.Features]
+    version: ClassVar[int] = 1
+
+    def __init__(self, config: DatasetReaderConfig) -> None:
+        self.config = config
+
+    def read(self, source: str | Path) -> datasets.Dataset:
+        """The whole data set, memory-mapped.
+
+        What was read is kept in `<cache folder>/datasets` under a key made of the content of the source, the reader's
+        settings and its version. Writes are atomic: several processes can read the same source at once. A damaged cache
+        file is made anew.
+
+        Arguments:
+            source: a file, compressed or not, or `hub:NAME[#CONFIG][:SPLIT]`.
+
+        Raises:
+            DataError: the file is missing, holds no example or does not follow its format.
+            ElmoTasksError: the hub data set cannot be loaded or lacks what the reader needs.
+        """
+        if str(source).startswith(HUB_PREFIX):
+            rows = _load_from_hub(str(source))
+            content = [str(source), *(content_hash(file["filename"]) for file in rows.cache_files)]
+            examples = self.hub_examples(rows, str(source))
+        else:
+            if not Path(source).is_file():
+                raise DataError(source, "no such file")
+            content = [content_hash(source)]
+            examples = self.examples(Path(source))
+        key = json.dumps([type(self).__name__, self.version, self.config.model_dump(mode="json"), *content])
+        path = cache_folder() / "datasets" / f"{hashlib.sha256(key.encode()).hexdigest()}.arrow"
+        if _is_intact(path):
+            logger.debug("%s: read from %s", source, path)
+        else:
+            self._write(source, examples, path)
+        return datasets.Dataset.from_file(str(path))
+
+    def _write(self, source: str | Path, examples: Iterator[dict[str, Any]], path: Path) -> None:
+        """Streams the examples into a cache file and records the file's checksum beside it."""
+        logger.info("reading %s", source)
+        begin = time.monotonic()
+        with atomic_path(path) as temporary:
+            with ArrowWriter(features=self.features, path=str(temporary)) as writer:
+                for example in examples:
+                    writer.write(example)
+                count, _ = writer.finalize()
+            if count == 0:
+                raise DataError(source, "holds no example")
+            checksum = content_hash(temporary)
+        write_json(_checksum_path(path), {"sha256": checksum})
+        logger.info("%s: %d examples in %.1f s", source, count, time.monotonic() - begin)
+
+    @abc.abstractmethod
+    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+        """Parses a file, one example at a time.
+
+        Raises:
+            DataError: the file does not follow its format; file and line are named.
+        """
+
+    def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
+        """The examples of a hub data set's rows. A reader that knows none leaves this as it is.
+
+        Raises:
+            ElmoTasksError: the rows lack what the reader needs.
+        """
+        raise ElmoTasksError(f"{source}: {type(self).__name__} reads files alone; give the path of a file")
+
+    @abc.abstractmethod
+    def tokens(self, example: Mapping[str, Any]) -> Iterable[Sequence[str]]:
+        """The token sequences of an example, for the vocabulary."""
+
+    @abc.abstractmethod
+    def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
+        """The labels that an example makes known, by namespace, for the vocabulary."""
+
+    @abc.abstractmethod
+    def length(self, example: Mapping[str, Any]) -> int:
+        """The length of an example in tokens, for batches of a bounded size."""
+
+    @abc.abstractmethod
+    def collate(self, examples: list[dict[str, Any]], vocab: Vocabulary) -> Batch:
+        """A batch of examples as tensors; labels are None where the examples have none (for prediction)."""
+
+
+def _load_from_hub(source: str) -> datasets.Dataset:
+    """The rows of a hub source; without a split, of the only one that it has."""
+    name, config, split = HubSource.parse(source)
+    try:
+        # In memory it would have no files, whose content is the cache's key.
+        loaded = datasets.load_dataset(name, config, split=split, keep_in_memory=False)
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        # RuntimeError is what data sets that need a script of their own, no longer run by `datasets`, end with.
+        raise ElmoTasksError(f"{source}: cannot be loaded: {error}") from error
+    if isinstance(loaded, datasets.Dataset):
+        return loaded
+    if len(loaded) != 1:
+        raise ElmoTasksError(f"{source}: say which split: {', '.join(f'{source}:{key}' for key in loaded)}")
+    return next(iter(loaded.values()))
+
+
+def _checksum_path(path: Path) -> Path:
+    return path.with_suffix(".json")
+
+
+def _is_intact(path: Path) -> bool:
+    """Whether the cache file is there, whole, and readable."""
+    try:
+        recorded = json.loads(_checksum_path(path).read_text())
+        if recorded["sha256"] == content_hash(path):
+            return True
+        logger.warning("%s: the cached data set is damaged and is made anew", path)
+    except FileNotFoundError:
+        pass
+    except (ValueError, KeyError, TypeError) as error:
+        logger.warning("%s: the cached data set is damaged and is made anew (%s)", path, error)
+    return False

@@ -1,0 +1,170 @@
+"""Tag schemes: how the tags of single tokens stand for labelled spans.
+
+# K tags
+
+| scheme | a span of one token | a span of three | where |
+|---|---|---|---|
+| IOB1  | I-X | I-X I-X I-X | the official CoNLL-2003 files; B-X begins a span right after another of the same label |
+| IOB2  | B-X | B-X I-X I-X | also called BIO |
+| BIOUL | U-X | B-X I-X L-X | also called BILOU and, with S and E for U and L, IOBES |
+
+Within a scheme every set of spans that do not overlap has exactly one valid sequence of tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+TagScheme = Literal["IOB1", "IOB2", "BIOUL"]
+OUTSIDE = "O"
+_PREFIXES: dict[TagScheme, str] = {"IOB1": "BI", "IOB2": "BI", "BIOUL": "BIUL"}
+
+
+class Span(NamedTuple):
+    """A labelled run of tokens; both ends are inclusive."""
+
+    label: str
+    start: int
+    end: int
+
+
+class Transitions(NamedTuple):
+    """What may stand where, for K tags."""
+
+    start: NDArray[np.bool_]  # (K,) tag may begin a sentence
+    between: NDArray[np.bool_]  # (K, K) [i, j]: tag j may follow tag i
+    end: NDArray[np.bool_]  # (K,) tag may end a sentence
+
+
+def is_tag(tag: str, scheme: TagScheme) -> bool:
+    """Whether `tag` is O or a prefix of the scheme, a hyphen and a label, such as `B-LOC`."""
+    prefix, hyphen, label = tag.partition("-")
+    return tag == OUTSIDE or (len(prefix) == 1 and prefix in _PREFIXES[scheme] and hyphen == "-" and label != "")
+
+
+def tags_of_label(label: str, scheme: TagScheme) -> list[str]:
+    """Every tag that a token of a span with this label can have."""
+    return [f"{prefix}-{label}" for prefix in _PREFIXES[scheme]]
+
+
+def label_of_tag(tag: str) -> str | None:
+    """The label of a tag, None for O. A label may itself contain hyphens."""
+    return None if tag == OUTSIDE else tag.partition("-")[2]
+
+
+def spans_of_tags(tags: Sequence[str]) -> list[Span]:
+    """The spans of a sentence, from left to right.
+
+    One rule reads all three schemes: a span begins at B and U, and at any other tag that continues nothing; it ends
+    with L and U, and before whatever does not continue it. Sequences that are valid in no scheme are read by the same
+    rule, which is that of the official scorer of CoNLL-2003 (conlleval).
+    """
+    spans: list[Span] = []
+    start = 0
+    for position, tag in enumerate(tags):
+        if tag == OUTSIDE:
+            continue
+        if position == 0 or _begins_span(tags[position - 1], tag):
+            start = position
+        if position + 1 == len(tags) or _begins_span(tag, tags[position + 1]):
+            spans.append(Span(tag.partition("-")[2], start, position))
+    return spans
+
+
+def _begins_span(previous: str, tag: str) -> bool:
+    """Whether a span that `previous` may belong to does not go on in `tag`."""
+    return tag[0] in "BU" or previous[0] in "LU" or label_of_tag(previous) != label_of_tag(tag)
+
+
+def tags_of_spans(spans: Iterable[Span], length: int, scheme: TagScheme) -> list[str]:
+    """The tags of a sentence of `length` tokens with these spans, in any order.
+
+    Raises:
+        ValueError: two spans overlap, or one lies outside the sentence.
+    """
+    tags = [OUTSIDE] * length
+    for label, start, end in sorted(spans, key=lambda span: span.start):
+        if not 0 <= start <= end < length or any(tag != OUTSIDE for tag in tags[start : end + 1]):
+            raise ValueError(
+                f"the span {start}-{end} ({label}) overlaps another or leaves the sentence of {length} tokens"
+            )
+        tags[start : end + 1] = [f"I-{label}"] * (end - start + 1)
+        after_same_label = start > 0 and label_of_tag(tags[start - 1]) == label
+        if scheme != "IOB1" or after_same_label:
+            tags[start] = f"B-{label}"
+        if scheme == "BIOUL":
+            tags[end] = f"U-{label}" if start == end else f"L-{label}"
+    return tags
+
+
+def convert_tags(tags: Sequence[str], scheme: TagScheme) -> list[str]:
+    """A valid sequence of any scheme in another scheme."""
+    return tags_of_spans(spans_of_tags(tags), len(tags), scheme)
+
+
+def detect_scheme(tags: Sequence[str]) -> TagScheme | None:
+    """The scheme of a sentence's tags, told by the first span: None where there is none.
+
+    The first span of a sentence follows no other, so that it begins with I in IOB1 alone; and only BIOUL closes spans
+    (L, U). The rest of the sentence is not looked at: `find_fault` says whether it follows the scheme.
+    """
+    spans = spans_of_tags(tags)
+    if not spans:
+        return None
+    first = spans[0]
+    if tags[first.end][0] in "LU":
+        return "BIOUL"
+    return "IOB1" if tags[first.start][0] == "I" else "IOB2"
+
+
+def find_fault(tags: Sequence[str], scheme: TagScheme) -> tuple[int, str] | None:
+    """The position of the first tag that the scheme forbids there, and why; None for a sequence to be accepted.
+
+    A B of IOB1 where I would do is accepted, though no valid sequence has it: the official training file has two.
+    """
+    previous: str | None = None
+    for position, tag in enumerate(tags):
+        if not is_tag(tag, scheme):
+            prefixes = ", ".join(f"{prefix}-LABEL" for prefix in _PREFIXES[scheme])
+            return position, f"{tag!r} is no tag of {scheme}; wanted O or one of {prefixes}"
+        if scheme != "IOB1" and not _may_follow(previous, tag, scheme):
+            place = "at the beginning of a sentence" if previous is None else f"after {previous!r}"
+            return position, f"{tag!r} {place} is not valid in {scheme}"
+        previous = tag
+    if tags and not _may_follow(previous, None, scheme):
+        return len(tags) - 1, f"{previous!r} at the end of a sentence is not valid in {scheme}"
+    return None
+
+
+def allowed_transitions(tags: Sequence[str], scheme: TagScheme) -> Transitions:
+    """Which of K tags may begin a sentence, follow one another, and end a sentence: for a CRF's constraints.
+
+    A sequence is valid exactly if its first tag, its last tag and every pair of neighbours are allowed.
+
+    Raises:
+        ValueError: one of the tags is no tag of the scheme.
+    """
+    for tag in tags:
+        if not is_tag(tag, scheme):
+            raise ValueError(f"{tag!r} is no tag of {scheme}")
+    return Transitions(
+        start=np.array([_may_follow(None, tag, scheme) for tag in tags], dtype=bool),
+        between=np.array([[_may_follow(one, other, scheme) for other in tags] for one in tags], dtype=bool),
+        end=np.array([_may_follow(tag, None, scheme) for tag in tags], dtype=bool),
+    )
+
+
+def _may_follow(previous: str | None, tag: str | None, scheme: TagScheme) -> bool:
+    """Whether `tag` may stand after `previous`; None is the border of the sentence."""
+    same_label = previous is not None and tag is not None and previous[1:] == tag[1:] != ""
+    prefix = OUTSIDE if tag is None else tag[0]
+    if scheme == "IOB1":
+        return prefix != "B" or same_label
+    if scheme == "IOB2":
+        return prefix != "I" or same_label
+    span_is_open = previous is not None and previous[0] in "BI"
+    return (prefix in "IL" and same_label) if span_is_open else prefix in "OBU"

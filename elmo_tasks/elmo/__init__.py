@@ -1,0 +1,23 @@
+"""ELMo, usable alone: a biLM's weights in, vectors of tokens out; for AllenNLP's users, `Elmo` and `batch_to_ids`."""
+
+from elmo_tasks.elmo.bilm import BiLM, LayerOutput
+from elmo_tasks.elmo.characters import batch_to_ids
+from elmo_tasks.elmo.elmo import Elmo
+from elmo_tasks.elmo.embedder import ElmoConfig, ElmoEmbedder
+from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, TINY_OPTIONS, BiLMOptions
+from elmo_tasks.elmo.random_weights import random_bilm
+from elmo_tasks.elmo.scalar_mix import ScalarMix
+
+__all__ = [
+    "PUBLISHED_OPTIONS",
+    "TINY_OPTIONS",
+    "BiLM",
+    "BiLMOptions",
+    "Elmo",
+    "ElmoConfig",
+    "ElmoEmbedder",
+    "LayerOutput",
+    "ScalarMix",
+    "batch_to_ids",
+    "random_bilm",
+]

@@ -1,0 +1,257 @@
+"""The bidirectional language model whose layers are ELMo.
+
+# B batch, T tokens of the longest sentence, S = T + 2 with sentence borders, C characters a token, U distinct tokens,
+# L LSTM layers, P features of one direction, D = 2P features of a layer
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from elmo_tasks.batch import TensorRecord
+from elmo_tasks.elmo import weights as weights_file
+from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, tokens_to_ids
+from elmo_tasks.elmo.lstm import LstmStack, LstmState
+from elmo_tasks.elmo.options import BiLMOptions
+from elmo_tasks.elmo.packing import Packing
+from elmo_tasks.elmo.state import CarriedState
+from elmo_tasks.elmo.token_encoder import TokenEncoder
+
+_BEGIN_ROW, _END_ROW = 0, 1  # the sentence borders' rows in every table of token vectors
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerOutput(TensorRecord):
+    """All layers of a batch: the token layer (doubled to D features), then LSTM layers 1 to L; zero at padding."""
+
+    layers: Tensor  # (B, L+1, T, D)
+    mask: Tensor  # (B, T) bool, True where a token is real
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerChunk:
+    """All layers of some tokens of one sentence, in one direction."""
+
+    layers: Tensor  # (L+1, tokens, P)
+    tokens: slice  # the tokens' places in the sentence
+    features: slice  # the direction's half of the D features
+
+
+class BiLM(nn.Module):
+    """A character-based bidirectional language model, without its softmax.
+
+    Source: Peters et al. 2018, section 3, in the exact form of bilm-tf. Departs from it in one thing: unless
+    `stateful` is set, each sentence starts from a state of zeros, so that its vectors depend on nothing else.
+
+    Arguments:
+        options: the architecture.
+        dropout: probability of dropping a feature of an LSTM layer's input; for training the language model itself.
+        stateful: start each row of a batch from the state in which the row's last sentence ended, as bilm-tf and
+            AllenNLP do. `reset_state` begins anew.
+    """
+
+    def __init__(self, options: BiLMOptions, dropout: float = 0.0, stateful: bool = False) -> None:
+        super().__init__()
+        self.options = options
+        self.stateful = stateful
+        self.num_layers = options.num_layers
+        self.output_size = options.output_size
+        self.token_encoder = TokenEncoder(options)
+        directions = nn.ModuleList(LstmStack(options.lstm, dropout) for _ in range(2))
+        self.directions = cast("Sequence[LstmStack]", directions)  # a ModuleList does not tell what it holds
+        self._carried = CarriedState()
+
+    @classmethod
+    def load(
+        cls, options: str | Path, weights: str | Path, stateful: bool = False, requires_grad: bool = False
+    ) -> BiLM:
+        """Reads a biLM in the layout of bilm-tf and AllenNLP.
+
+        Arguments:
+            options: path of the options.json.
+            weights: path of the HDF5 file, float32 or float16.
+            stateful: see the class.
+            requires_grad: whether its weights are to be trained; they are frozen by default.
+
+        Raises:
+            WeightsError: a file is missing or damaged, or the two do not fit together.
+        """
+        settings = BiLMOptions.load(options)
+        with torch.device("meta"):  # no time is lost on random weights that the file's replace
+            bilm = cls(settings, stateful=stateful)
+        bilm.to_empty(device="cpu")
+        weights_file.read_weights(bilm, weights)
+        return bilm.requires_grad_(requires_grad).eval()
+
+    def save(self, options: str | Path, weights: str | Path, half_precision: bool = False) -> None:
+        """Writes the biLM in the layout that `load`, bilm-tf and AllenNLP read, each file atomically."""
+        weights_file.write_weights(self, weights, half_precision)
+        self.options.save(options)
+
+    def fingerprint(self) -> str:
+        """The SHA-256 of architecture and weights as they are now: what the vectors of tokens depend on."""
+        return weights_file.fingerprint(self)
+
+    def reset_state(self) -> None:
+        """Forgets the state that is carried over: the next batch starts at zero."""
+        self._carried.clear()
+
+    def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
+        """The layers of tokenized sentences of any length and in any order, empty ones included.
+
+        Each distinct token goes through the character convolutions once. Sentence borders are added before and taken
+        off after.
+
+        Arguments:
+            sentences: B lists of tokens.
+        """
+        if not sentences:
+            nothing = next(self.parameters()).new_zeros(0, self.num_layers, 0, self.output_size)
+            return LayerOutput(nothing, torch.zeros(0, 0, dtype=torch.bool, device=nothing.device))
+        rows: dict[str, int] = {BEGIN_SENTENCE: _BEGIN_ROW, END_SENTENCE: _END_ROW}
+        padded_length = max(map(len, sentences)) + 2
+        index = torch.zeros(len(sentences), padded_length, dtype=torch.int64)  # (B, S)
+        for place, tokens in zip(index, sentences, strict=True):
+            place[: len(tokens) + 2] = torch.tensor(_numbered(tokens, rows))
+        lengths = torch.tensor([len(tokens) for tokens in sentences])
+        table = self.token_vectors(list(rows))
+        return without_borders(self.contextualize(table, index.to(table.device), lengths.to(table.device)))
+
+    def forward(self, character_ids: Tensor) -> LayerOutput:
+        """The layers of sentences given as character ids, their sentence borders still there.
+
+        Arguments:
+            character_ids: (B, T, C) int64 as `batch_to_ids` makes them, without sentence borders.
+
+        Returns:
+            layers (B, L+1, T+2, D) and mask (B, T+2); see `without_borders`.
+        """
+        mask = (character_ids > 0).any(dim=-1)  # (B, T)
+        distinct, inverse = torch.unique(character_ids[mask], dim=0, return_inverse=True)
+        borders = tokens_to_ids([BEGIN_SENTENCE, END_SENTENCE], character_ids.shape[-1]).to(character_ids.device)
+        table = self.token_encoder(torch.cat([borders, distinct]))  # (U, P)
+        index = torch.zeros_like(mask, dtype=torch.int64)
+        index[mask] = inverse + 2
+        return self.contextualize(table, with_borders(index, mask), mask.sum(dim=1))
+
+    def token_vectors(self, tokens: Sequence[str]) -> Tensor:
+        """The context-independent vectors (U, P) of single tokens; `<S>` and `</S>` are the sentence borders."""
+        ids = tokens_to_ids(tokens, self.options.char_cnn.max_characters_per_token)
+        return self.token_encoder(ids.to(self.token_encoder.embedding.weight.device))
+
+    def contextualize(self, table: Tensor, index: Tensor, lengths: Tensor) -> LayerOutput:
+        """Runs both directions over sentences of which each token is a row of a table.
+
+        Arguments:
+            table: (U, P) token vectors; rows 0 and 1 are the sentence borders.
+            index: (B, S) int64, the table's rows of each sentence from border to border; behind them anything.
+            lengths: (B,) tokens of each sentence, borders not counted.
+
+        Returns:
+            layers (B, L+1, S, D) and mask (B, S), borders included.
+        """
+        batch, padded_length = index.shape
+        packing = Packing.of(lengths + 2, padded_length)
+        initial = self._initial_states(batch)
+        halves: list[Tensor] = []
+        final: list[LstmState] = []
+        for stack, places, states in zip(
+            self.directions, (packing.forward, packing.backward), self._by_direction(initial), strict=True
+        ):
+            inputs = table[index.flatten()[places]]  # (N, P)
+            sorted_states = [(hidden[packing.order], cell[packing.order]) for hidden, cell in states]
+            outputs, ends = stack(inputs, packing.batch_sizes, sorted_states)
+            padded = inputs.new_zeros(batch * padded_length, self.num_layers, self.output_size // 2)
+            halves.append(padded.index_copy(0, places, torch.stack([inputs, *outputs], dim=1)))
+            original_order = packing.order.argsort()
+            final += [(hidden[original_order], cell[original_order]) for hidden, cell in ends]
+        self._keep_states(final)
+        layers = torch.cat(halves, dim=-1).view(batch, padded_length, self.num_layers, -1).transpose(1, 2)
+        return LayerOutput(layers, _mask(lengths + 2, padded_length))  # (B, L+1, S, D), (B, S)
+
+    @torch.no_grad()
+    def layers_in_chunks(self, tokens: Sequence[str], chunk_length: int) -> Iterator[LayerChunk]:
+        """The layers of one sentence of any length, in memory that `chunk_length` bounds, without a gradient.
+
+        The same numbers as `layers` gives: each direction goes through the sentence in chunks, from its own end, and
+        its state is carried from chunk to chunk.
+
+        Arguments:
+            tokens: the sentence's tokens.
+            chunk_length: tokens of a chunk.
+        """
+        rows: dict[str, int] = {BEGIN_SENTENCE: _BEGIN_ROW, END_SENTENCE: _END_ROW}
+        index = torch.tensor(_numbered(tokens, rows))  # (S,)
+        table = self.token_vectors(list(rows))
+        starts = range(0, len(index), chunk_length)
+        final: list[LstmState] = []
+        half = self.output_size // 2
+        by_direction = self._by_direction(self._initial_states(1))
+        for direction, (stack, states) in enumerate(zip(self.directions, by_direction, strict=True)):
+            for start in reversed(starts) if direction else starts:
+                inputs = table[index[start : start + chunk_length].to(table.device)]
+                layers, states = _run_chunk(stack, inputs, states, backward=direction == 1)
+                # Places in the sentence are one less than in the index, which begins with the border.
+                first, last = max(start, 1), min(start + chunk_length, len(tokens) + 1)
+                if first < last:
+                    features = slice(direction * half, (direction + 1) * half)
+                    yield LayerChunk(layers[:, first - start : last - start], slice(first - 1, last - 1), features)
+            final += states
+        self._keep_states(final)
+
+    def _initial_states(self, rows: int) -> list[LstmState]:
+        zeros = [state for stack in self.directions for state in stack.initial_states(rows)]
+        return self._carried.take(zeros) if self.stateful else zeros
+
+    def _by_direction(self, states: list[LstmState]) -> tuple[list[LstmState], list[LstmState]]:
+        depth = self.options.lstm.n_layers
+        return states[:depth], states[depth:]
+
+    def _keep_states(self, final: list[LstmState]) -> None:
+        if self.stateful:
+            self._carried.put(final)
+
+
+def with_borders(index: Tensor, mask: Tensor) -> Tensor:
+    """Puts the sentence borders' rows around rows of a table of token vectors: (B, T), (B, T) -> (B, T+2).
+
+    Raises:
+        ValueError: padding comes before a real token.
+    """
+    lengths = mask.sum(dim=1)
+    if not torch.equal(mask, _mask(lengths, mask.shape[1])):
+        raise ValueError("a sentence has padding before a real token; wanted all padding behind its last token")
+    bordered = nn.functional.pad(index, (1, 1), value=_BEGIN_ROW)  # (B, T+2)
+    return bordered.scatter(1, lengths[:, None] + 1, _END_ROW)
+
+
+def without_borders(output: LayerOutput) -> LayerOutput:
+    """Takes the sentence borders off: (B, L+1, T+2, D), (B, T+2) -> (B, L+1, T, D), (B, T)."""
+    mask = output.mask[:, 2:]
+    layers = output.layers[:, :, 1:-1]
+    return LayerOutput(layers.masked_fill(~mask[:, None, :, None], 0.0), mask)
+
+
+def _mask(lengths: Tensor, padded_length: int) -> Tensor:
+    return torch.arange(padded_length, device=lengths.device)[None, :] < lengths[:, None]
+
+
+def _numbered(tokens: Sequence[str], rows: dict[str, int]) -> list[int]:
+    """The rows of a sentence's tokens, borders around them; tokens that are new get the next rows."""
+    return [_BEGIN_ROW, *(rows.setdefault(token, len(rows)) for token in tokens), _END_ROW]
+
+
+def _run_chunk(
+    stack: LstmStack, inputs: Tensor, states: list[LstmState], backward: bool
+) -> tuple[Tensor, list[LstmState]]:
+    """All layers (L+1, tokens, P) of neighbouring tokens (tokens, P) in one direction, and the states after them."""
+    read = inputs.flip(0) if backward else inputs
+    outputs, states = stack(read, [1] * len(read), states)
+    layers = torch.stack([read, *outputs])
+    return (layers.flip(1) if backward else layers), states

@@ -1,0 +1,139 @@
+"""ELMo for those who come from AllenNLP: the same arguments, the same returned keys.
+
+# B batch, T tokens, C characters a token (50), P features of one direction, D = 2P features of a layer
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypedDict
+
+import torch
+from torch import Tensor, nn
+
+from elmo_tasks.elmo.bilm import BiLM, LayerOutput, with_borders
+from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
+from elmo_tasks.elmo.scalar_mix import ScalarMix
+
+logger = logging.getLogger(__name__)
+
+
+class ElmoOutput(TypedDict):
+    """What `Elmo` returns."""
+
+    elmo_representations: list[Tensor]  # each (B, T, D), or (..., T, D) as the inputs
+    mask: Tensor  # (B, T) bool, or (..., T)
+
+
+class Elmo(nn.Module):
+    """Computes one or more ELMo representations of sentences given as character ids.
+
+    Source: `allennlp.modules.elmo.Elmo`. Departs from it in four things: it is stateless unless `stateful` is set, it
+    follows `use_skip_connections` where AllenNLP refuses models without them, padding is zero after layer normalization
+    too, and a cached vocabulary is looked up strictly, without a silent way back to the characters.
+
+    Arguments:
+        options_file: path of the options.json.
+        weight_file: path of the HDF5 weights.
+        num_output_representations: how many mixes are learned, each with weights of its own.
+        requires_grad: whether the biLM is trained too.
+        do_layer_norm: whether each layer is normalized over the batch before it is mixed.
+        dropout: probability of dropping a feature of a representation in training.
+        vocab_to_cache: tokens whose vectors are computed once, now; the first stands for padding. The inputs are then
+            numbers in this list, given as `word_inputs`.
+        keep_sentence_boundaries: whether sentence borders stay in the output, which is then T+2 long.
+        scalar_mix_parameters: fixed weights, before the softmax; by default they are learned.
+        module: a biLM that is there already; the two files are then None, and `requires_grad` is not looked at.
+        stateful: whether each row of a batch goes on from where the row's last sentence ended, as AllenNLP always does.
+
+    Raises:
+        WeightsError: a file is missing or damaged, or the two do not fit together.
+        ValueError: both or neither of the files and `module` are given.
+    """
+
+    def __init__(
+        self,
+        options_file: str | Path | None,
+        weight_file: str | Path | None,
+        num_output_representations: int,
+        requires_grad: bool = False,
+        do_layer_norm: bool = False,
+        dropout: float = 0.5,
+        vocab_to_cache: Sequence[str] | None = None,
+        keep_sentence_boundaries: bool = False,
+        scalar_mix_parameters: Sequence[float] | None = None,
+        module: BiLM | None = None,
+        stateful: bool = False,
+    ) -> None:
+        super().__init__()
+        if module is not None:
+            if options_file is not None or weight_file is not None:
+                raise ValueError("got module and also options_file or weight_file; wanted one or the other")
+            self.bilm = module
+        elif options_file is None or weight_file is None:
+            raise ValueError("options_file and weight_file are needed where no module is given")
+        else:
+            self.bilm = BiLM.load(options_file, weight_file, stateful, requires_grad)
+        self.keep_sentence_boundaries = keep_sentence_boundaries
+        self.dropout = nn.Dropout(dropout)
+        learned = scalar_mix_parameters is None
+        self.scalar_mixes = nn.ModuleList(
+            ScalarMix(
+                self.bilm.num_layers,
+                initial_weights=scalar_mix_parameters,
+                learned_weights=learned,
+                learned_gamma=learned,
+                layer_normalization="batch" if do_layer_norm else "none",
+            )
+            for _ in range(num_output_representations)
+        )
+        self.register_buffer("_cached_vectors", None, persistent=False)
+        if vocab_to_cache is not None:
+            self._cache_vocabulary(vocab_to_cache)
+
+    def get_output_dim(self) -> int:
+        """The features D of a representation."""
+        return self.bilm.output_size
+
+    def forward(self, inputs: Tensor | None, word_inputs: Tensor | None = None) -> ElmoOutput:
+        """Computes the representations.
+
+        Arguments:
+            inputs: (B, T, C) or (..., T, C) int64, as from `batch_to_ids`; not looked at where `word_inputs` is.
+            word_inputs: (B, T) or (..., T) int64, places in `vocab_to_cache`, 0 being padding.
+
+        Raises:
+            ValueError: there is nothing to read, or `word_inputs` comes without `vocab_to_cache`.
+        """
+        if word_inputs is not None:
+            outer = word_inputs.shape[:-1]
+            output = self._read_words(word_inputs.reshape(-1, word_inputs.shape[-1]))
+        elif inputs is not None:
+            outer = inputs.shape[:-2]
+            output = self.bilm(inputs.reshape(-1, *inputs.shape[-2:]))
+        else:
+            raise ValueError("inputs and word_inputs are both None; wanted one of them")
+        # The mix sees the sentence borders, which count in the layer normalization as they do in AllenNLP.
+        mixed = [mix(output.layers, output.mask) for mix in self.scalar_mixes]  # each (B, T+2, D)
+        mask = output.mask
+        if not self.keep_sentence_boundaries:
+            mask = mask[:, 2:]
+            mixed = [vectors[:, 1:-1].masked_fill(~mask[..., None], 0.0) for vectors in mixed]  # each (B, T, D)
+        return {
+            "elmo_representations": [self.dropout(vectors).reshape(*outer, *vectors.shape[1:]) for vectors in mixed],
+            "mask": mask.reshape(*outer, mask.shape[-1]),
+        }
+
+    def _cache_vocabulary(self, vocabulary: Sequence[str]) -> None:
+        if any(parameter.requires_grad for parameter in self.bilm.token_encoder.parameters()):
+            logger.warning("the cached vocabulary's vectors stay as they are while the biLM is trained")
+        with torch.no_grad():
+            self._cached_vectors = self.bilm.token_vectors([BEGIN_SENTENCE, END_SENTENCE, *vocabulary])
+
+    def _read_words(self, words: Tensor) -> LayerOutput:
+        if self._cached_vectors is None:
+            raise ValueError("word_inputs came, but there is no cached vocabulary; give vocab_to_cache")
+        mask = words > 0  # (B, T)
+        return self.bilm.contextualize(self._cached_vectors, with_borders(words + 2, mask), mask.sum(dim=1))

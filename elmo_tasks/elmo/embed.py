@@ -1,0 +1,213 @@
+"""A text file's vectors, sentence by sentence, in memory that does not grow with the file or with its longest sentence.
+
+# B batch, T tokens of a sentence, L+1 layers, K layers that are kept (no axis where one is), P features of one
+# direction, D = 2P features
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from torch import Tensor
+
+from elmo_tasks.elmo.bilm import BiLM, LayerChunk
+from elmo_tasks.elmo.vector_file import VectorFile, create_vector_file
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files import read_lines
+
+Pooling = Literal["none", "mean", "max"]
+Tokenizer = Callable[[str], list[list[str]]]
+
+_BATCHES_SORTED_AT_ONCE = 16
+
+
+def embed_file(
+    source: str | Path,
+    output: str | Path,
+    bilm: BiLM,
+    *,
+    layers: str = "all",
+    pool: Pooling = "none",
+    tokenize: Tokenizer | None = None,
+    max_tokens: int = 4096,
+    keep_sentences: bool = True,
+    show_progress: bool = True,
+) -> int:
+    """Writes the vectors of every sentence of a text file.
+
+    Source: bilm-tf's `dump_bilm_embeddings` and AllenNLP's `elmo` command, whose HDF5 layout is kept: one float32
+    dataset a sentence, named by its number from 0, of shape (L+1, T, D), or (T, D) where one layer is kept, less the
+    axis T where tokens are pooled; and `sentence_to_index`, a dataset of shape (1,) with a JSON object from sentences,
+    tokens joined by spaces, to names. A sentence that comes twice has two datasets, and the object names the later.
+
+    With a stateful biLM, sentences are read one by one in the file's order, from a fresh start, as bilm-tf does.
+
+    Arguments:
+        source: UTF-8 text, compressed or not.
+        output: the file to write, .hdf5, .h5 or .npz; it appears when all is done.
+        bilm: the biLM.
+        layers: "all"; "mix", the mean of all; "top"; or one layer's number, "0" being the token layer.
+        pool: what is kept of a sentence's tokens: "none" keeps each, "mean" and "max" make one vector of them.
+        tokenize: splits a line into sentences and those into tokens; a line without any is passed over. By default
+            each line is one sentence, tokens separated by white space; an empty line then is a sentence of no tokens
+            (pooled: of zeros), so that numbers are those of the lines.
+        max_tokens: tokens of a batch, which bounds memory; longer sentences are read in chunks of as many.
+        keep_sentences: whether `sentence_to_index` is written, for which all sentences are held in memory.
+        show_progress: whether a progress bar is drawn.
+
+    Returns:
+        the number of sentences.
+
+    Raises:
+        DataError: `source` is missing, damaged or not UTF-8.
+        ElmoTasksError: `layers` names no layer of the biLM, or `output` has an ending that is not known.
+    """
+    selection = _Selection.parse(layers, pool, bilm.num_layers)
+    bilm.reset_state()
+    sentence_to_index: dict[str, str] = {}
+    total = 0
+    with create_vector_file(output) as file, torch.no_grad(), _progress(show_progress) as progress:
+        task = progress.add_task("counting lines", total=None)
+        progress.update(task, total=sum(1 for _ in read_lines(source)), description="embedding lines")
+        for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=bilm.stateful):
+            for sentence, chunks in _chunks(bilm, batch, max_tokens):
+                _write(file, sentence, chunks, selection, bilm.output_size)
+                if keep_sentences:  # equal sentences come in the file's order, since they are equally long
+                    sentence_to_index[" ".join(sentence.tokens)] = str(sentence.number)
+                progress.advance(task, int(sentence.ends_line))
+            total += len(batch)
+        if keep_sentences:
+            file.write_sentences(sentence_to_index)
+    return total
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sentence:
+    number: int
+    tokens: list[str]
+    ends_line: bool  # whether the line is done with this sentence
+
+
+@dataclasses.dataclass(frozen=True)
+class _Selection:
+    """What is kept of a sentence's layers."""
+
+    layers: int | Literal["all", "mix"]
+    pool: Pooling
+    leading_shape: tuple[int, ...]  # (L+1,) or ()
+
+    @classmethod
+    def parse(cls, layers: str, pool: Pooling, num_layers: int) -> _Selection:
+        if layers == "all":
+            return cls("all", pool, (num_layers,))
+        if layers == "mix":
+            return cls("mix", pool, ())
+        number = num_layers - 1 if layers == "top" else int(layers) if layers.isdecimal() else num_layers
+        if number >= num_layers:
+            raise ElmoTasksError(f"layers: got {layers!r}; wanted all, mix, top or a number from 0 to {num_layers - 1}")
+        return cls(number, pool, ())
+
+    def of(self, layers: Tensor) -> np.ndarray:
+        """(L+1, T, P) -> (L+1, T, P) or (T, P)"""
+        if self.layers == "mix":
+            layers = layers.mean(dim=0)
+        elif self.layers != "all":
+            layers = layers[self.layers]
+        return layers.float().cpu().numpy()
+
+
+def _sentences(source: str | Path, tokenize: Tokenizer | None) -> Iterator[_Sentence]:
+    number = 0
+    for _, line in read_lines(source):
+        split = tokenize(line) if tokenize is not None else [line.split()]
+        for place, tokens in enumerate(split, start=1):
+            yield _Sentence(number, list(tokens), ends_line=place == len(split))
+            number += 1
+
+
+def _batches(sentences: Iterator[_Sentence], max_tokens: int, one_by_one: bool) -> Iterator[list[_Sentence]]:
+    """Batches of sentences of like length that have at most `max_tokens` with padding and borders, or are alone."""
+    if one_by_one:
+        yield from ([sentence] for sentence in sentences)
+        return
+    for window in _windows(sentences, max_tokens * _BATCHES_SORTED_AT_ONCE):
+        batch: list[_Sentence] = []
+        for sentence in sorted(window, key=lambda each: len(each.tokens)):
+            if batch and (len(batch) + 1) * (len(sentence.tokens) + 2) > max_tokens:
+                yield batch
+                batch = []
+            batch.append(sentence)
+        yield batch
+
+
+def _windows(sentences: Iterator[_Sentence], max_tokens: int) -> Iterator[list[_Sentence]]:
+    window: list[_Sentence] = []
+    tokens = 0
+    for sentence in sentences:
+        window.append(sentence)
+        tokens += len(sentence.tokens) + 2
+        if tokens >= max_tokens:
+            yield window
+            window, tokens = [], 0
+    if window:
+        yield window
+
+
+def _chunks(bilm: BiLM, batch: list[_Sentence], max_tokens: int) -> Iterator[tuple[_Sentence, Iterable[LayerChunk]]]:
+    """Each sentence's layers, in one chunk or, for a sentence that is longer than a batch may be, in several."""
+    if len(batch) == 1 and len(batch[0].tokens) > max_tokens:
+        yield batch[0], bilm.layers_in_chunks(batch[0].tokens, max_tokens)
+        return
+    output = bilm.layers([sentence.tokens for sentence in batch])
+    for sentence, layers in zip(batch, output.layers, strict=True):
+        tokens = slice(0, len(sentence.tokens))
+        yield sentence, [LayerChunk(layers[:, tokens], tokens, slice(0, bilm.output_size))]
+
+
+def _write(
+    file: VectorFile, sentence: _Sentence, chunks: Iterable[LayerChunk], selection: _Selection, output_size: int
+) -> None:
+    length = len(sentence.tokens)
+    shape = (*selection.leading_shape, length, output_size)
+    if selection.pool != "none":
+        with file.entry(str(sentence.number), (*selection.leading_shape, output_size)) as target:
+            target[...] = _pooled(chunks, selection, shape)
+        return
+    with file.entry(str(sentence.number), shape) as target:
+        for chunk in chunks:
+            if length > 0:
+                target[..., chunk.tokens, chunk.features] = selection.of(chunk.layers)
+
+
+def _pooled(chunks: Iterable[LayerChunk], selection: _Selection, shape: tuple[int, ...]) -> np.ndarray:
+    """One vector for all tokens: (L+1, D) or (D,)"""
+    *leading, length, size = shape
+    pooled = np.full((*leading, size), -np.inf if selection.pool == "max" and length > 0 else 0.0)
+    for chunk in chunks:
+        if length == 0:
+            continue
+        values, half = selection.of(chunk.layers), pooled[..., chunk.features]
+        if selection.pool == "max":
+            np.maximum(half, values.max(axis=-2), out=half)
+        else:
+            half += values.sum(axis=-2, dtype=np.float64) / length
+    return pooled
+
+
+def _progress(visible: bool) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        disable=not visible,
+    )

@@ -1,0 +1,117 @@
+"""ELMo as a part of a task's model: a frozen biLM and the mixes that the task learns of it.
+
+# B batch, T tokens of the longest sentence, D features
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+import pydantic
+from pydantic import Field
+from torch import Tensor, nn
+
+from elmo_tasks.config import Config
+from elmo_tasks.elmo.bilm import BiLM
+from elmo_tasks.elmo.scalar_mix import LayerNormalization, ScalarMix
+from elmo_tasks.errors import ConfigError
+
+MixName = Literal["input", "output"]
+
+
+class ElmoConfig(Config):
+    """ELMo of a pretrained biLM."""
+
+    options: str = Field(description="Path of the biLM's options.json.")
+    weights: str = Field(description="Path of the biLM's HDF5 weights.")
+    mixes: Annotated[tuple[MixName, ...], Field(min_length=1, max_length=2)] = Field(
+        ("input",), description="Where the head adds ELMo, each place with a mix of its own."
+    )
+    layers: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] | None = Field(
+        None, description="The layers that are mixed, 0 being the token layer; null for all."
+    )
+    layer_weights: tuple[Annotated[float, Field(gt=0)], ...] | None = Field(
+        None, description="Fixed weights of the mixed layers, which are scaled to sum 1; null to learn them."
+    )
+    gamma: float = Field(1.0, description="The factor gamma of a mix, or where it starts.")
+    learned_gamma: bool = Field(True, description="Whether gamma is learned.")
+    layer_normalization: LayerNormalization = Field(
+        "none", description="Before mixing: none, over a layer's real values in the batch (as published), or a token's."
+    )
+    dropout: Annotated[float, Field(ge=0, lt=1)] = Field(0.5, description="Dropout of each mix.")
+    stateful: bool = Field(False, description="Carry LSTM state from batch to batch, as bilm-tf and AllenNLP do.")
+
+    @pydantic.model_validator(mode="after")
+    def _consistent(self) -> ElmoConfig:
+        if len(set(self.mixes)) < len(self.mixes):
+            raise ValueError(f"mixes: got {self.mixes}; wanted each place once")
+        if self.layers is not None and len(set(self.layers)) < len(self.layers):
+            raise ValueError(f"layers: got {self.layers}; wanted each layer once")
+        if None not in (self.layers, self.layer_weights) and len(self.layers or ()) != len(self.layer_weights or ()):
+            raise ValueError(
+                f"layer_weights: got {self.layer_weights}; wanted one for each of the layers {self.layers}"
+            )
+        return self
+
+    def build(self) -> ElmoEmbedder:
+        """Loads the biLM, frozen, and makes the mixes.
+
+        Raises:
+            WeightsError: the biLM's files are missing, damaged or do not fit together.
+            ConfigError: the biLM does not have the layers.
+        """
+        bilm = BiLM.load(self.options, self.weights, stateful=self.stateful)
+        return ElmoEmbedder(bilm, {name: self._build_mix(bilm.num_layers) for name in self.mixes}, self.dropout)
+
+    def _build_mix(self, num_layers: int) -> ScalarMix:
+        layers = self.layers if self.layers is not None else tuple(range(num_layers))
+        if max(layers) >= num_layers:
+            raise ConfigError(f"elmo.layers: got {max(layers)}; the biLM of {self.options} has 0 to {num_layers - 1}")
+        if self.layer_weights is not None and len(self.layer_weights) != len(layers):
+            raise ConfigError(
+                f"elmo.layer_weights: got {len(self.layer_weights)} weights; wanted {len(layers)}, one a mixed layer"
+            )
+        # The softmax of logarithms is the weights themselves, scaled to sum 1.
+        logarithms = None if self.layer_weights is None else [math.log(weight) for weight in self.layer_weights]
+        return ScalarMix(
+            num_layers,
+            layers,
+            initial_weights=logarithms,
+            learned_weights=logarithms is None,
+            gamma=self.gamma,
+            learned_gamma=self.learned_gamma,
+            layer_normalization=self.layer_normalization,
+        )
+
+
+class ElmoEmbedder(nn.Module):
+    """One or more mixes of a biLM's layers, with dropout.
+
+    Source: Peters et al. 2018, section 3.3.
+
+    Arguments:
+        bilm: the biLM, run once for all mixes.
+        mixes: the mixes by name.
+        dropout: probability of dropping a feature of a mix in training.
+    """
+
+    def __init__(self, bilm: BiLM, mixes: Mapping[str, ScalarMix], dropout: float = 0.5) -> None:
+        super().__init__()
+        self.bilm = bilm
+        self.mixes = nn.ModuleDict(mixes)
+        self.dropout = nn.Dropout(dropout)
+        self.output_size = bilm.output_size
+
+    def forward(self, texts: Sequence[Sequence[str]]) -> dict[str, Tensor]:
+        """Embeds tokenized sentences.
+
+        Arguments:
+            texts: B lists of tokens.
+
+        Returns:
+            (B, T, D) for each mix, by its name; zero at padding.
+        """
+        output = self.bilm.layers(texts)
+        return {name: self.dropout(mix(output.layers, output.mask)) for name, mix in self.mixes.items()}

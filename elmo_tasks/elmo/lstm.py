@@ -1,0 +1,145 @@
+"""LSTMs with projection and clipping, over packed sequences.
+
+# N tokens of all sentences, packed: first every sentence's first token, longest sentence first, then every second, ...
+# R sentences that still go on, I input features, H cells, P output features
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_tasks.elmo.options import LstmOptions
+
+LstmState = tuple[Tensor, Tensor]
+"""A layer's output (B, P) and its cells (B, H) after a sentence's last token."""
+
+
+class ProjectedLstm(nn.Module):
+    """One LSTM layer in one direction, exactly as TensorFlow's `LSTMCell` computes it with projection and clips.
+
+    i, g, f, o = split(x W_x + h W_h + b)
+    c = clip(sigmoid(f + 1) c + sigmoid(i) tanh(g));  h = clip(W_p (sigmoid(o) tanh(c)))
+
+    Gates lie in the order of the weights file (input, candidate, forget, output), and the forget gate's constant 1 is
+    added when it is used, so that weights are read and written bit by bit. Without a projection (Sak et al. 2014) the
+    output is the cell's own and is not clipped.
+
+    Arguments:
+        options: sizes and clips.
+    """
+
+    def __init__(self, options: LstmOptions) -> None:
+        super().__init__()
+        cells, size = options.dim, options.projection_dim
+        self.cell_clip = options.cell_clip
+        self.projection_clip = options.proj_clip
+        self.input_weight = nn.Parameter(torch.empty(4 * cells, size))
+        self.recurrent_weight = nn.Parameter(torch.empty(4 * cells, size))
+        self.bias = nn.Parameter(torch.zeros(4 * cells))
+        self.projection_weight: nn.Parameter | None = None
+        if options.has_projection:
+            self.projection_weight = nn.Parameter(torch.empty(size, cells))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws new weights, uniform over ±1/√H as `torch.nn.LSTM` does; biases are zero."""
+        bound = 1.0 / math.sqrt(len(self.bias) // 4)
+        for weight in (self.input_weight, self.recurrent_weight, self.projection_weight):
+            if weight is not None:
+                nn.init.uniform_(weight, -bound, bound)
+        nn.init.zeros_(self.bias)
+
+    def initial_state(self, rows: int) -> LstmState:
+        """The state of zeros for so many sentences."""
+        size, cells = self.input_weight.shape[1], len(self.bias) // 4
+        return self.bias.new_zeros(rows, size), self.bias.new_zeros(rows, cells)
+
+    def forward(self, inputs: Tensor, batch_sizes: Sequence[int], state: LstmState) -> tuple[Tensor, LstmState]:
+        """Runs the layer over packed sequences.
+
+        Arguments:
+            inputs: (N, I), packed.
+            batch_sizes: how many sentences have a first, a second, ... token: falling, N in sum.
+            state: where each sentence starts, (B, P) and (B, H), the longest sentence first.
+
+        Returns:
+            outputs (N, P), packed, and each sentence's state after its own last token.
+        """
+        hidden, cell = state
+        outputs: list[Tensor] = []
+        finished: list[LstmState] = []
+        # The inputs' part of all gates is one product for all tokens; only the recurrent part is left for the loop.
+        for gates in functional.linear(inputs, self.input_weight, self._shifted_bias()).split(list(batch_sizes)):
+            rows = len(gates)
+            if rows < len(hidden):
+                finished.append((hidden[rows:], cell[rows:]))
+            hidden, cell = self._step(gates, hidden[:rows], cell[:rows])
+            outputs.append(hidden)
+        finished.append((hidden, cell))
+        final_hidden, final_cell = (torch.cat(parts) for parts in zip(*reversed(finished), strict=True))
+        return torch.cat(outputs), (final_hidden, final_cell)
+
+    def _shifted_bias(self) -> Tensor:
+        first, second, forget, last = self.bias.chunk(4)
+        return torch.cat([first, second, forget + 1.0, last])
+
+    def _step(self, input_gates: Tensor, hidden: Tensor, cell: Tensor) -> LstmState:
+        """One token: (R, 4H), (R, P), (R, H) -> (R, P), (R, H)"""
+        gates = torch.addmm(input_gates, hidden, self.recurrent_weight.t())  # (R, 4H)
+        enter, candidate, forget, leave = gates.chunk(4, dim=-1)  # each (R, H)
+        cell = torch.sigmoid(forget) * cell + torch.sigmoid(enter) * torch.tanh(candidate)
+        if self.cell_clip is not None:
+            cell = cell.clamp(-self.cell_clip, self.cell_clip)
+        hidden = torch.sigmoid(leave) * torch.tanh(cell)
+        if self.projection_weight is not None:
+            hidden = functional.linear(hidden, self.projection_weight)  # (R, P)
+            if self.projection_clip is not None:
+                hidden = hidden.clamp(-self.projection_clip, self.projection_clip)
+        return hidden, cell
+
+
+class LstmStack(nn.Module):
+    """The LSTM layers of one direction, with skip connections around each layer but the first.
+
+    Source: bilm-tf's `BidirectionalLanguageModelGraph`; in training, dropout on every layer's input, which the skip
+    connection then carries on, as in its `LanguageModel`.
+
+    Arguments:
+        options: sizes, clips, number of layers.
+        dropout: probability of dropping a feature of a layer's input in training.
+    """
+
+    def __init__(self, options: LstmOptions, dropout: float = 0.0) -> None:
+        super().__init__()
+        layers = nn.ModuleList(ProjectedLstm(options) for _ in range(options.n_layers))
+        self.layers = cast("Sequence[ProjectedLstm]", layers)  # a ModuleList does not tell what it holds
+        self.dropout = nn.Dropout(dropout)
+        self.skips = options.use_skip_connections
+
+    def initial_states(self, rows: int) -> list[LstmState]:
+        """The states of zeros, one a layer."""
+        return [layer.initial_state(rows) for layer in self.layers]
+
+    def forward(
+        self, inputs: Tensor, batch_sizes: Sequence[int], states: Sequence[LstmState]
+    ) -> tuple[list[Tensor], list[LstmState]]:
+        """Runs all layers over packed sequences; see `ProjectedLstm.forward`.
+
+        Returns:
+            each layer's outputs (N, P), packed, and each layer's states after the sentences' last tokens.
+        """
+        outputs: list[Tensor] = []
+        final_states: list[LstmState] = []
+        for depth, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
+            dropped = self.dropout(inputs)
+            output, final_state = layer(dropped, batch_sizes, state)
+            inputs = output + dropped if self.skips and depth > 0 else output
+            outputs.append(inputs)
+            final_states.append(final_state)
+        return outputs, final_states

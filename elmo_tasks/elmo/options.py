@@ -1,0 +1,165 @@
+"""The options of a biLM: what the options.json beside its weights says, and those of the published models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pydantic
+import pydantic_core
+from pydantic import Field
+
+from elmo_tasks.config import Config
+from elmo_tasks.errors import WeightsError
+from elmo_tasks.files import atomic_write
+
+Size = Annotated[int, Field(ge=1)]
+
+
+class _Options(Config):
+    """Settings in the reference's JSON layout. Keys that only matter in training are kept, and otherwise ignored."""
+
+    model_config = pydantic.ConfigDict(extra="allow")
+
+
+class CharacterEmbeddingOptions(_Options):
+    """The embedding of single characters."""
+
+    dim: Size = Field(description="Features of a character.")
+
+
+class CharacterCnnOptions(_Options):
+    """The token layer: character embedding, convolutions of several widths, highway layers."""
+
+    embedding: CharacterEmbeddingOptions
+    filters: Annotated[tuple[tuple[Size, Size], ...], Field(min_length=1)] = Field(
+        description="Width in characters and number of filters, one pair for each convolution."
+    )
+    activation: Literal["relu", "tanh"] = Field(description="Applied to each filter's maximum over the token.")
+    n_highway: Annotated[int, Field(ge=0)] = Field(0, description="Number of highway layers over all filters.")
+    n_characters: Literal[261, 262] = Field(
+        262, description="261 as in training, or 262 with the mask's row counted; both mean the same weights."
+    )
+    max_characters_per_token: Annotated[int, Field(ge=3)] = Field(
+        50, description="Characters that a token is cut to, its two border characters included."
+    )
+
+    @property
+    def num_filters(self) -> int:
+        """The number of filters of all widths together."""
+        return sum(number for _, number in self.filters)
+
+    @pydantic.model_validator(mode="after")
+    def _widths_fit(self) -> CharacterCnnOptions:
+        widest = max(width for width, _ in self.filters)
+        if widest > self.max_characters_per_token:
+            raise ValueError(f"a filter of width {widest} is wider than a token's {self.max_characters_per_token}")
+        return self
+
+
+class LstmOptions(_Options):
+    """The stack of LSTMs of one direction; both directions have the same sizes."""
+
+    dim: Size = Field(description="Cells of a layer.")
+    projection_dim: Size = Field(description="Features of the token layer and of a layer's output, in one direction.")
+    n_layers: Size = Field(description="Layers, not counting the token layer.")
+    cell_clip: Annotated[float, Field(gt=0)] | None = Field(None, description="Bound of a cell's absolute value.")
+    proj_clip: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="Bound of a projected output's absolute value."
+    )
+    use_skip_connections: bool = Field(False, description="Add a layer's input to its output, from layer 2 on.")
+
+    @property
+    def has_projection(self) -> bool:
+        """Whether the cells' outputs are projected; with equal sizes the reference leaves the projection out."""
+        return self.projection_dim < self.dim
+
+    @pydantic.model_validator(mode="after")
+    def _projects_down(self) -> LstmOptions:
+        if self.projection_dim > self.dim:
+            raise ValueError(f"projection_dim {self.projection_dim} is larger than dim {self.dim}; wanted at most dim")
+        return self
+
+
+class BiLMOptions(_Options):
+    """A biLM's architecture, in the layout of bilm-tf's and AllenNLP's options.json."""
+
+    lstm: LstmOptions
+    char_cnn: CharacterCnnOptions
+
+    @property
+    def output_size(self) -> int:
+        """The features of a layer, both directions together."""
+        return 2 * self.lstm.projection_dim
+
+    @property
+    def num_layers(self) -> int:
+        """The number of layers of the output: the token layer and the LSTM layers."""
+        return self.lstm.n_layers + 1
+
+    @property
+    def has_token_projection(self) -> bool:
+        """Whether the filters are projected; with equal sizes the reference leaves the projection out."""
+        return self.char_cnn.num_filters != self.lstm.projection_dim
+
+    @classmethod
+    def load(cls, path: str | Path) -> BiLMOptions:
+        """Reads an options.json.
+
+        Raises:
+            WeightsError: the file is missing, is no JSON, lacks a key or holds an impossible value; a line a problem.
+        """
+        try:
+            return cls.model_validate_json(Path(path).read_bytes())
+        except OSError as error:
+            raise WeightsError(f"{path}: cannot be read ({error.strerror}); wanted a biLM's options.json") from None
+        except pydantic.ValidationError as error:
+            raise WeightsError("\n".join(f"{path}: {_describe(problem)}" for problem in error.errors())) from None
+
+    def save(self, path: str | Path) -> None:
+        """Writes an options.json that bilm-tf and AllenNLP read, atomically."""
+        with atomic_write(path) as stream:
+            stream.write((self.model_dump_json(indent=2, exclude_none=True) + "\n").encode())
+
+
+def _describe(problem: pydantic_core.ErrorDetails) -> str:
+    place = ".".join(str(step) for step in problem["loc"])
+    if problem["type"] == "missing":
+        return f"the key {place!r} is missing; wanted the options of a character-based biLM"
+    message = problem["msg"]
+    if problem["type"] not in ("value_error", "json_invalid"):
+        message += f"; got {problem['input']!r}"
+    return f"{place}: {message}" if place else message
+
+
+_PUBLISHED_FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
+
+
+def _published(cells: int, projection: int, highways: int) -> BiLMOptions:
+    return BiLMOptions(
+        lstm=LstmOptions(
+            dim=cells, projection_dim=projection, n_layers=2, cell_clip=3.0, proj_clip=3.0, use_skip_connections=True
+        ),
+        char_cnn=CharacterCnnOptions(
+            embedding=CharacterEmbeddingOptions(dim=16),
+            filters=_PUBLISHED_FILTERS,
+            activation="relu",
+            n_highway=highways,
+            n_characters=262,
+            max_characters_per_token=50,
+        ),
+    )
+
+
+PUBLISHED_OPTIONS: dict[str, BiLMOptions] = {
+    "small": _published(1024, 128, highways=1),
+    "medium": _published(2048, 256, highways=1),
+    "original": _published(4096, 512, highways=2),
+}
+"""The architectures of the published models, 13.6, 28.0 and 93.6 million parameters (Peters et al. 2018, bilm-tf)."""
+
+TINY_OPTIONS = BiLMOptions(
+    lstm=PUBLISHED_OPTIONS["small"].lstm.model_copy(update={"dim": 128, "projection_dim": 32}),
+    char_cnn=PUBLISHED_OPTIONS["small"].char_cnn.model_copy(update={"filters": ((1, 16), (2, 16), (3, 32), (4, 64))}),
+)
+"""The small published architecture with far fewer units, to try things out with."""

@@ -1,0 +1,53 @@
+"""BiLMs with random weights, to test with and to start pretraining from."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+
+from elmo_tasks.elmo.bilm import BiLM
+from elmo_tasks.elmo.lstm import ProjectedLstm
+from elmo_tasks.elmo.options import BiLMOptions
+
+
+def random_bilm(options: BiLMOptions, seed: int = 0, scale: float = 1.0) -> BiLM:
+    """A biLM whose weights are drawn from normal distributions, frozen like a loaded one.
+
+    Every layer's variance follows the number of its inputs, so that activations keep their size from layer to layer;
+    highway layers pass most of their input through at first, as in bilm-tf. Even so, such a biLM tells words apart by
+    spelling and context, but knows no language.
+
+    Arguments:
+        options: the architecture.
+        seed: the same seed gives the same weights, whatever else draws random numbers.
+        scale: a factor on the LSTMs' weights; at 1 the published clips hold back few values, at 1.5 some of every
+            hundred; far beyond that, rounding errors grow from token to token.
+    """
+    with torch.device("meta"):
+        bilm = BiLM(options)
+    bilm.to_empty(device="cpu")
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for module in bilm.modules():
+            _fill(module, generator, scale)
+        for highway in bilm.token_encoder.highways:
+            highway.carry.bias.sub_(2.0)
+        bilm.token_encoder.embedding.weight[0] = 0.0
+    return bilm.requires_grad_(False).eval()
+
+
+def _fill(module: nn.Module, generator: torch.Generator, scale: float) -> None:
+    """Draws the weights that a module holds itself, those of its submodules aside."""
+    for name, parameter in module.named_parameters(recurse=False):
+        if name == "bias":
+            parameter.normal_(0.0, 0.1, generator=generator)
+        elif isinstance(module, nn.Embedding):
+            parameter.normal_(0.0, 1.0, generator=generator)
+        else:
+            spread = 1.0 / math.sqrt(parameter[0].numel())
+            gain = scale if isinstance(module, ProjectedLstm) else 1.0
+            if name == "projection_weight":
+                gain *= 2.0  # cells put out about a half, inputs are about 1
+            parameter.normal_(0.0, gain * spread, generator=generator)

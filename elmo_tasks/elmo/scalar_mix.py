@@ -1,0 +1,101 @@
+"""The weighted sum of a biLM's layers that a task learns.
+
+# B batch, L+1 layers (the token layer and L LSTM layers), K layers that are mixed, T tokens, D features
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+LayerNormalization = Literal["none", "batch", "token"]
+
+_EPSILON = 1e-12
+
+
+class ScalarMix(nn.Module):
+    """ELMo = gamma sum_j softmax(w)_j h_j over the chosen layers, h_j normalized before if wanted.
+
+    Source: Peters et al. 2018, equation 1; bilm-tf's `weight_layers`. Departs from them in that padding is always zero.
+
+    Arguments:
+        num_layers: the layers that come in, L+1.
+        layers: those that are mixed, 0 being the token layer; all by default.
+        initial_weights: where each w_j starts, before the softmax; 0 by default.
+        learned_weights: whether w is learned.
+        gamma: where gamma starts.
+        learned_gamma: whether gamma is learned.
+        layer_normalization: "none"; "batch", as published: one mean and variance over all real tokens and features of
+            a layer in the batch, which makes a sentence's result depend on its batch; or "token": over the features of
+            each token. Neither has an affine part.
+
+    Raises:
+        ValueError: `layers` names no layer, one twice or one that is not there, or `initial_weights` is not as long.
+    """
+
+    def __init__(
+        self,
+        num_layers: int,
+        layers: Sequence[int] | None = None,
+        initial_weights: Sequence[float] | None = None,
+        learned_weights: bool = True,
+        gamma: float = 1.0,
+        learned_gamma: bool = True,
+        layer_normalization: LayerNormalization = "none",
+    ) -> None:
+        super().__init__()
+        self.num_layers = num_layers
+        self.layers = tuple(range(num_layers) if layers is None else layers)
+        self.layer_normalization = layer_normalization
+        if (
+            not self.layers
+            or len(set(self.layers)) < len(self.layers)
+            or not set(self.layers) <= set(range(num_layers))
+        ):
+            raise ValueError(f"layers: got {self.layers}; wanted different ones of 0 to {num_layers - 1}")
+        start = [0.0] * len(self.layers) if initial_weights is None else [float(weight) for weight in initial_weights]
+        if len(start) != len(self.layers):
+            raise ValueError(f"initial_weights: got {len(start)} weights; wanted {len(self.layers)}, one a mixed layer")
+        self.weights = nn.Parameter(torch.tensor(start), requires_grad=learned_weights)  # (K,)
+        self.gamma = nn.Parameter(torch.tensor(float(gamma)), requires_grad=learned_gamma)
+
+    def normalized_weights(self) -> Tensor:
+        """What each mixed layer counts for, (K,): positive, 1 in sum, in the order of `layers`."""
+        return torch.softmax(self.weights, dim=0)
+
+    def forward(self, layers: Tensor, mask: Tensor) -> Tensor:
+        """Mixes the layers.
+
+        Arguments:
+            layers: (B, L+1, T, D)
+            mask: (B, T) bool, True where a token is real.
+
+        Returns:
+            (B, T, D)
+        """
+        if layers.shape[1] != self.num_layers:
+            raise ValueError(f"layers: got {layers.shape[1]} of them; wanted {self.num_layers}")
+        chosen = layers if self.layers == tuple(range(self.num_layers)) else layers[:, self.layers]  # (B, K, T, D)
+        normalized = self._normalize(chosen, mask)
+        mixed = torch.einsum("k,bktd->btd", self.gamma * self.normalized_weights(), normalized)
+        return mixed.masked_fill(~mask[..., None], 0.0)
+
+    def _normalize(self, layers: Tensor, mask: Tensor) -> Tensor:
+        if self.layer_normalization == "token":
+            return functional.layer_norm(layers, layers.shape[-1:], eps=_EPSILON)
+        if self.layer_normalization == "batch":
+            return _normalize_over_batch(layers, mask)
+        return layers
+
+
+def _normalize_over_batch(layers: Tensor, mask: Tensor) -> Tensor:
+    real = mask[:, None, :, None]  # (B, 1, T, 1)
+    count = (mask.sum() * layers.shape[-1]).clamp(min=1)
+    mean = layers.masked_fill(~real, 0.0).sum(dim=(0, 2, 3), keepdim=True) / count  # (1, K, 1, 1)
+    centred = (layers - mean).masked_fill(~real, 0.0)
+    variance = centred.square().sum(dim=(0, 2, 3), keepdim=True) / count
+    return centred / torch.sqrt(variance + _EPSILON)

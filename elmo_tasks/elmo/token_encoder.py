@@ -1,0 +1,93 @@
+"""The context-independent token layer: character embedding, convolutions, highway layers, projection.
+
+# N tokens, C characters a token, E features of a character, F filters, P features of a token
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_tasks.elmo.characters import NUM_CHARACTERS, PADDING_ID
+from elmo_tasks.elmo.options import BiLMOptions
+
+_TOKENS_AT_ONCE = 512  # bounds the memory of the convolutions: some 200 kB a token with the published filters
+
+
+class Highway(nn.Module):
+    """One highway layer (Srivastava et al. 2015) as bilm-tf has it.
+
+    carry = sigmoid(x W_c + b_c);  y = carry * relu(x W_t + b_t) + (1 - carry) * x
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.carry = nn.Linear(size, size)
+        self.transform = nn.Linear(size, size)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """(N, F) -> (N, F)"""
+        carry = torch.sigmoid(self.carry(inputs))
+        return carry * functional.relu(self.transform(inputs)) + (1.0 - carry) * inputs
+
+
+class TokenEncoder(nn.Module):
+    """Maps tokens, given as character ids, to vectors that depend on their spelling alone.
+
+    Source: Peters et al. 2018, section 3.4, and bilm-tf's `_build_word_char_embeddings`: the activation follows the
+    maximum over a token's positions, those of padding characters included; the projection is left out where its two
+    sizes are equal.
+
+    Arguments:
+        options: the biLM's options.
+    """
+
+    def __init__(self, options: BiLMOptions) -> None:
+        super().__init__()
+        cnn = options.char_cnn
+        self.embedding = nn.Embedding(NUM_CHARACTERS, cnn.embedding.dim, padding_idx=0)
+        convolutions = nn.ModuleList(
+            nn.Conv1d(cnn.embedding.dim, number, kernel_size=width) for width, number in cnn.filters
+        )
+        highways = nn.ModuleList(Highway(cnn.num_filters) for _ in range(cnn.n_highway))
+        # A ModuleList does not tell what it holds.
+        self.convolutions = cast("Sequence[nn.Conv1d]", convolutions)
+        self.highways = cast("Sequence[Highway]", highways)
+        self.projection: nn.Linear | None = None
+        if options.has_token_projection:
+            self.projection = nn.Linear(cnn.num_filters, options.lstm.projection_dim)
+        self._activation = torch.tanh if cnn.activation == "tanh" else torch.relu
+        self._widest_filter = max(width for width, _ in cnn.filters)
+
+    def forward(self, character_ids: Tensor) -> Tensor:
+        """Encodes tokens. Memory is bounded where no gradient is wanted.
+
+        Arguments:
+            character_ids: (N, C) int64, as from `tokens_to_ids`.
+
+        Returns:
+            (N, P)
+        """
+        return torch.cat([self._encode(block) for block in character_ids.split(_TOKENS_AT_ONCE)])
+
+    def _encode(self, character_ids: Tensor) -> Tensor:
+        characters = self.embedding(self._trimmed(character_ids)).transpose(1, 2)  # (N, E, C)
+        filters = torch.cat([convolution(characters).amax(dim=-1) for convolution in self.convolutions], dim=-1)
+        vectors = self._activation(filters)  # (N, F)
+        for highway in self.highways:
+            vectors = highway(vectors)
+        return vectors if self.projection is None else self.projection(vectors)  # (N, P)
+
+    def _trimmed(self, character_ids: Tensor) -> Tensor:
+        """Cuts off padding characters that cannot change a maximum.
+
+        Windows that hold nothing but padding all have the same values, so one such window for the longest token and
+        the widest filter stands for those behind it.
+        """
+        used = (character_ids != PADDING_ID).any(dim=0).nonzero()
+        length = int(used.max()) + 1 if len(used) else 0
+        return character_ids[:, : length + self._widest_filter]

@@ -1,0 +1,82 @@
+"""Files of vectors: bilm-tf's and AllenNLP's HDF5 layout, and NumPy archives with the same entries."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import zipfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files import atomic_path
+
+_SENTENCES = "sentence_to_index"
+
+
+class VectorFile(ABC):
+    """A file of named float32 arrays that is written entry by entry, in any order."""
+
+    @abstractmethod
+    def entry(self, key: str, shape: tuple[int, ...]) -> contextlib.AbstractContextManager[h5py.Dataset | np.ndarray]:
+        """Yields a new entry's array, to be filled inside the block."""
+
+    @abstractmethod
+    def write_sentences(self, sentence_to_index: dict[str, str]) -> None:
+        """Writes which entry belongs to which sentence, as one string of JSON in an array of shape (1,)."""
+
+
+class _Hdf5File(VectorFile):
+    def __init__(self, file: h5py.File) -> None:
+        self._file = file
+
+    @contextlib.contextmanager
+    def entry(self, key: str, shape: tuple[int, ...]) -> Iterator[h5py.Dataset]:
+        yield self._file.create_dataset(key, shape, dtype=np.float32)
+
+    def write_sentences(self, sentence_to_index: dict[str, str]) -> None:
+        dataset = self._file.create_dataset(_SENTENCES, (1,), dtype=h5py.string_dtype())
+        dataset[0] = json.dumps(sentence_to_index)
+
+
+class _NumpyArchive(VectorFile):
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+
+    @contextlib.contextmanager
+    def entry(self, key: str, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
+        array = np.zeros(shape, dtype=np.float32)
+        yield array
+        self._write(key, array)
+
+    def write_sentences(self, sentence_to_index: dict[str, str]) -> None:
+        self._write(_SENTENCES, np.array([json.dumps(sentence_to_index)]))
+
+    def _write(self, key: str, array: np.ndarray) -> None:
+        with self._archive.open(f"{key}.npy", "w", force_zip64=True) as stream:
+            np.lib.format.write_array(stream, array, allow_pickle=False)
+
+
+@contextlib.contextmanager
+def create_vector_file(path: str | Path) -> Iterator[VectorFile]:
+    """Opens a new file of vectors, HDF5 (.hdf5, .h5) or NumPy archive (.npz) by its ending.
+
+    It appears under its name, whole, when the block ends without an error.
+
+    Raises:
+        ElmoTasksError: another ending.
+    """
+    suffix = Path(path).suffix
+    if suffix not in (".hdf5", ".h5", ".npz"):
+        raise ElmoTasksError(f"{path}: cannot write files that end in {suffix!r}; wanted .hdf5, .h5 or .npz")
+    with atomic_path(path) as temporary:
+        if suffix == ".npz":
+            with zipfile.ZipFile(temporary, "w") as archive:
+                yield _NumpyArchive(archive)
+        else:
+            with h5py.File(temporary, "w") as file:
+                yield _Hdf5File(file)

@@ -1,0 +1,355 @@
+"""The one place where the parts of a run are built, in order, in plain sight."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import datasets
+from accelerate import Accelerator
+from pydantic import Field
+from torch import Tensor
+
+# Importing the packages of parts registers their types.
+import elmo_tasks.data_readers
+import elmo_tasks.models
+import elmo_tasks.modules  # noqa: F401
+from elmo_tasks.config import Config, load_config, to_json
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.elmo import ElmoConfig
+from elmo_tasks.errors import RunError
+from elmo_tasks.files import atomic_write, write_json
+from elmo_tasks.models.model import ModelConfig, TaskModel
+from elmo_tasks.runs import RunFolder, include_bilm, open_run, read_tensors, write_archive, write_tensors
+from elmo_tasks.training.batching import DataLoaderConfig
+from elmo_tasks.training.evaluation import evaluate as evaluate_model
+from elmo_tasks.training.random_state import seed_everything
+from elmo_tasks.training.reporting import flatten
+from elmo_tasks.training.trainer import Trainer, TrainerConfig
+from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
+
+logger = logging.getLogger(__name__)
+
+
+class ExperimentConfig(Config):
+    """A whole experiment: what is read, what is trained on it and how."""
+
+    dataset_reader: DatasetReaderConfig
+    train_data_path: str = Field(description="file, compressed or not, or hub data set, to learn from")
+    validation_data_path: str = Field(description="the same, to choose the best epoch with")
+    test_data_path: str | None = Field(None, description="the same, looked at once, after training")
+    vocabulary: VocabularyConfig = VocabularyConfig()
+    model: ModelConfig
+    data_loader: DataLoaderConfig
+    validation_data_loader: DataLoaderConfig | None = Field(
+        None, description="batches for evaluation; by default those of `data_loader`, in a fixed order"
+    )
+    trainer: TrainerConfig
+    random_seed: Annotated[int, Field(ge=0)] = 13370
+    evaluate_on_test: bool = Field(True, description="evaluates the best epoch on `test_data_path`, where there is one")
+
+    def evaluation_loader(self) -> DataLoaderConfig:
+        return (self.validation_data_loader or self.data_loader).for_evaluation()
+
+    def elmo(self) -> ElmoConfig | None:
+        return self.model.embedder.elmo
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """The parts of a trained run, ready to evaluate and to predict with."""
+
+    config: ExperimentConfig
+    reader: DatasetReader
+    vocabulary: Vocabulary
+    model: TaskModel
+
+
+def train(
+    config_path: str | Path,
+    folder: str | Path,
+    *,
+    overrides: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
+    seeds: Sequence[int] = (),
+    resume: bool = False,
+    force: bool = False,
+    self_contained: bool = False,
+) -> dict[str, Any]:
+    """Trains what a config describes, once or once a seed, and evaluates it on the test set.
+
+    Arguments:
+        folder: where the run is written; with `seeds`, holds a run's folder `seed_N` for each.
+        overrides: `key.path=value`, over what the config says.
+        variables: external variables of the Jsonnet file.
+        resume: goes on with what the folder holds; a run that has finished is left as it is.
+        force: removes what an earlier run left in the folder.
+        self_contained: copies the biLM's files into the run.
+
+    Returns:
+        the metrics of `metrics.json`; with `seeds`, the means and standard deviations of `seeds.json`.
+
+    Raises:
+        ConfigError: the config has problems, all of them named.
+        RunError: the folder holds a run, and neither `resume` nor `force` is given.
+    """
+    config = load_config(config_path, ExperimentConfig, overrides, variables or {})
+    settings = {"resume": resume, "force": force, "self_contained": self_contained}
+    if not seeds:
+        return _train_once(config, RunFolder(folder), **settings)
+    results = {}
+    for seed in seeds:
+        logger.info("seed %d (%d of %d)", seed, len(results) + 1, len(seeds))
+        seeded = config.model_copy(update={"random_seed": seed})
+        results[seed] = _train_once(seeded, RunFolder(Path(folder) / f"seed_{seed}"), **settings)
+    summary = {"seeds": list(seeds), **mean_and_deviation(list(results.values()))}
+    if Accelerator().is_main_process:
+        write_json(Path(folder) / "seeds.json", summary)
+    return summary
+
+
+def mean_and_deviation(results: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """For each metric of several runs its mean and its standard deviation (of the sample, n - 1)."""
+    flat = [flatten(result) for result in results]
+    names = [name for name in flat[0] if all(name in other for other in flat)]
+    values = {name: [result[name] for result in flat] for name in names}
+    return {
+        "mean": {name: statistics.fmean(each) for name, each in values.items()},
+        "std": {name: statistics.stdev(each) if len(each) > 1 else 0.0 for name, each in values.items()},
+    }
+
+
+def _train_once(
+    config: ExperimentConfig, folder: RunFolder, *, resume: bool, force: bool, self_contained: bool
+) -> dict[str, Any]:
+    accelerator = config.trainer.accelerator()
+    if accelerator.is_main_process:
+        _prepare_folder(config, folder, resume=resume, force=force, self_contained=self_contained)
+    accelerator.wait_for_everyone()
+    if resume and folder.metrics.is_file():
+        logger.info("%s: finished before; nothing to do", folder.path)
+        return json.loads(folder.metrics.read_text(encoding="utf-8"))
+
+    seed_everything(config.random_seed)
+    reader = config.dataset_reader.build()
+    with accelerator.main_process_first():  # the first to read fills the cache for the others
+        training, validation, test = _read(config, reader)
+    vocabulary = _vocabulary(config, reader, training, [data for data in (validation, test) if data])
+    model = build_model(config, vocabulary, pretrained=True)
+    if accelerator.is_main_process:
+        vocabulary.save(folder.vocabulary)
+        write_tensors(folder.frozen, frozen_state(model))
+
+    share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
+    evaluation = config.evaluation_loader()
+    trainer = Trainer(
+        config.trainer,
+        model,
+        config.data_loader.build(training, reader, vocabulary, seed=config.random_seed, **share),
+        evaluation.build(validation, reader, vocabulary, **share),
+        folder,
+        accelerator,
+    )
+    _log_sizes(model, training, validation)
+    if resume and folder.training_state.is_file():
+        trainer.resume()
+    else:
+        # Each process drops other units; with one process this is the seed's own sequence.
+        seed_everything(config.random_seed + accelerator.process_index)
+    metrics = {"best": trainer.train()}
+    if test and config.evaluate_on_test:
+        metrics["test"] = evaluate_model(model, evaluation.build(test, reader, vocabulary, **share), accelerator)
+    if accelerator.is_main_process:
+        write_json(folder.metrics, metrics)
+    accelerator.wait_for_everyone()
+    return metrics
+
+
+def _prepare_folder(
+    config: ExperimentConfig, folder: RunFolder, *, resume: bool, force: bool, self_contained: bool
+) -> None:
+    if force:
+        folder.clear()
+    elif folder.is_started() and not resume:
+        raise RunError(f"{folder.path}: holds a run; --resume goes on with it, --force removes it first")
+    if folder.is_started():
+        earlier = json.loads(folder.config.read_text(encoding="utf-8"))
+        changed = sorted(_differences(earlier, to_json(config)))
+        if changed:
+            raise RunError(f"{folder.path}: cannot resume with another config; these keys differ: {', '.join(changed)}")
+        return
+    if elmo := config.elmo():
+        fingerprint = elmo.fingerprint()
+        if self_contained:
+            include_bilm(folder, elmo.options, elmo.weights)
+        reference = {"options": str(Path(elmo.options).resolve()), "weights": str(Path(elmo.weights).resolve())}
+        write_json(folder.bilm_reference, {**reference, "fingerprint": fingerprint})
+    folder.write_versions()
+    write_json(folder.config, to_json(config))
+
+
+def _differences(one: Any, other: Any, key: str = "") -> Iterable[str]:
+    """The key paths at which two JSON values differ."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name in one.keys() | other.keys():
+            yield from _differences(one.get(name), other.get(name), f"{key}.{name}" if key else name)
+    elif one != other:
+        yield key
+
+
+def _read(
+    config: ExperimentConfig, reader: DatasetReader
+) -> tuple[datasets.Dataset, datasets.Dataset, datasets.Dataset | None]:
+    test = reader.read(config.test_data_path) if config.test_data_path else None
+    return reader.read(config.train_data_path), reader.read(config.validation_data_path), test
+
+
+def build_model(config: ExperimentConfig, vocabulary: Vocabulary, *, pretrained: bool) -> TaskModel:
+    """The untrained model.
+
+    Arguments:
+        pretrained: reads the word vectors' file; without it their tables wait for a run's tensors.
+    """
+    embedder = config.model.embedder.build(vocabulary, pretrained=pretrained)
+    return config.model.build(vocabulary, embedder)
+
+
+def frozen_state(model: TaskModel) -> dict[str, Tensor]:
+    """What training does not change and a run must keep: all but trained parameters and the frozen biLM's."""
+    trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    bilm = model.embedder.frozen_bilm_names()
+    prefix = "embedder."
+    return {
+        name: tensor
+        for name, tensor in model.state_dict().items()
+        if name not in trained and name.removeprefix(prefix) not in bilm
+    }
+
+
+def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
+    """A trained run, with the best epoch's parameters, from its folder or archive.
+
+    Arguments:
+        overrides: `key.path=value`, over the run's config; for example where the biLM's files now lie.
+
+    Raises:
+        RunError: there is no run, no finished epoch, or its biLM is not where it was, or has changed.
+    """
+    folder = open_run(path)
+    config = load_config(folder.config, ExperimentConfig, (*_bilm_overrides(folder, overrides), *overrides))
+    reader = config.dataset_reader.build()
+    vocabulary = Vocabulary.load(folder.vocabulary)
+    model = build_model(config, vocabulary, pretrained=False)
+    _check_bilm(folder, config)
+    saved = {**read_tensors(folder.frozen), **read_tensors(folder.model)}
+    missing, unexpected = model.load_state_dict(saved, strict=False)
+    bilm = {f"embedder.{name}" for name in model.embedder.frozen_bilm_names()}
+    if wrong := sorted((set(missing) - bilm) | set(unexpected)):
+        raise RunError(f"{folder.path}: the weights do not fit the config; at fault are {', '.join(wrong)}")
+    return Run(config, reader, vocabulary, model.eval())
+
+
+def _bilm_overrides(folder: RunFolder, given: Sequence[str]) -> list[str]:
+    """Where the run's biLM lies: in the run, or at the place that the run remembers."""
+    if not folder.bilm_reference.is_file():
+        return []
+    reference = json.loads(folder.bilm_reference.read_text(encoding="utf-8"))
+    if folder.bilm.is_dir():
+        reference = {"options": str(folder.bilm / "options.json"), "weights": str(folder.bilm / "weights.hdf5")}
+    chosen = []
+    for key in ("options", "weights"):
+        path = f"model.embedder.elmo.{key}"
+        if any(override.startswith(f"{path}=") for override in given):
+            continue
+        if not Path(reference[key]).is_file():
+            raise RunError(
+                f"{folder.path}: the biLM's {key} are no longer at {reference[key]}; say where with --set {path}=FILE"
+            )
+        chosen.append(f"{path}={json.dumps(reference[key])}")
+    return chosen
+
+
+def _check_bilm(folder: RunFolder, config: ExperimentConfig) -> None:
+    elmo = config.elmo()
+    if elmo is None:
+        return
+    reference = json.loads(folder.bilm_reference.read_text(encoding="utf-8"))
+    found = elmo.fingerprint()
+    if found != reference["fingerprint"]:
+        raise RunError(
+            f"{elmo.weights}: not the biLM that the run was trained with (fingerprint {found[:12]}, "
+            f"wanted {reference['fingerprint'][:12]})"
+        )
+
+
+def evaluate(
+    path: str | Path,
+    data: str,
+    *,
+    predictions: str | Path | None = None,
+    batch_tokens: int | None = None,
+    overrides: Sequence[str] = (),
+) -> dict[str, float]:
+    """A run's metrics on a data set.
+
+    Arguments:
+        data: file or hub data set, as the run's reader takes them.
+        predictions: where to write each example with its prediction, a JSON object a line, in the data's order.
+        batch_tokens: most tokens in a batch; by default the run's own limits.
+    """
+    run = load_run(path, overrides=overrides)
+    accelerator = run.config.trainer.accelerator()
+    loader_config = run.config.evaluation_loader()
+    if batch_tokens:
+        loader_config = DataLoaderConfig(batch_tokens=batch_tokens, shuffle=False)
+    run.model.to(accelerator.device)
+    examples = run.reader.read(data)
+    loader = loader_config.build(examples, run.reader, run.vocabulary)
+    if predictions is None:
+        return evaluate_model(run.model, loader, accelerator)
+    records: list[dict[str, Any]] = []
+
+    def keep(example: dict[str, Any], prediction: dict[str, Any]) -> None:
+        records.append({"example": example, "prediction": prediction})
+
+    metrics = evaluate_model(run.model, loader, accelerator, keep)
+    order = [row for batch in loader.plan(0) for row in batch]
+    with atomic_write(predictions) as stream:
+        for _, record in sorted(zip(order, records, strict=True), key=lambda pair: pair[0]):
+            stream.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
+    return metrics
+
+
+def archive(path: str | Path, target: str | Path, *, self_contained: bool = True) -> None:
+    """Packs a run into one `.tar.gz`, by default with the biLM's files."""
+    folder = open_run(path)
+    if self_contained and folder.bilm_reference.is_file() and not folder.bilm.is_dir():
+        reference = json.loads(folder.bilm_reference.read_text(encoding="utf-8"))
+        include_bilm(folder, reference["options"], reference["weights"])
+    write_archive(folder, target)
+
+
+def _vocabulary(
+    config: ExperimentConfig,
+    reader: DatasetReader,
+    training: datasets.Dataset,
+    other: Sequence[datasets.Dataset],
+) -> Vocabulary:
+    return config.vocabulary.build(reader, training, other, config.model.embedder.pretrained_words())
+
+
+def _log_sizes(model: TaskModel, training: datasets.Dataset, validation: datasets.Dataset) -> None:
+    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    frozen = sum(tensor.numel() for tensor in model.state_dict().values()) - trained
+    logger.info(
+        "%d training and %d validation examples; %.2f million trained and %.2f million frozen numbers",
+        len(training),
+        len(validation),
+        trained / 1e6,
+        frozen / 1e6,
+    )

@@ -1,0 +1,129 @@
+"""Files as the whole project treats them: compressed ones opened as they are, writes atomic, contents hashed."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import hashlib
+import json
+import lzma
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from elmo_tasks.errors import DataError
+
+_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+
+
+@contextlib.contextmanager
+def open_binary(path: str | Path) -> Iterator[IO[bytes]]:
+    """Opens a file for reading bytes, decompressed by the ending of its name (.gz, .xz, .bz2, .zip).
+
+    A zip archive must hold exactly one file.
+
+    Raises:
+        DataError: there is no such file; the archive is damaged or does not hold exactly one file.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(path, "no such file")
+    if path.suffix == ".zip":
+        try:
+            archive = zipfile.ZipFile(path)
+        except zipfile.BadZipFile as error:
+            raise DataError(path, f"the archive is damaged or cut short ({error})") from None
+        with archive:
+            names = [name for name in archive.namelist() if not name.endswith("/")]
+            if len(names) != 1:
+                raise DataError(path, f"the archive holds {len(names)} files; wanted exactly one")
+            with archive.open(names[0]) as stream:
+                yield stream
+    else:
+        with _OPENERS.get(path.suffix, open)(path, "rb") as stream:
+            yield stream
+
+
+def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Yields (line number from 1, line without its line end) of a UTF-8 text file, compressed or not.
+
+    Raises:
+        DataError: the file is missing, is damaged, or a line is not UTF-8 (the line is named).
+    """
+    with open_binary(path) as stream:
+        yield from decode_lines(stream, path)
+
+
+def decode_lines(stream: Iterable[bytes], name: str | Path) -> Iterator[tuple[int, str]]:
+    """Like `read_lines`, for an open stream; `name` is what messages call it."""
+    number = 0
+    try:
+        for number, raw in enumerate(stream, start=1):
+            text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            yield number, text.rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        problem = f"byte 0x{byte:02x} at column {error.start + 1} is not UTF-8; wanted UTF-8 text"
+        raise DataError(name, problem, number) from None
+    except (EOFError, OSError, lzma.LZMAError, zipfile.BadZipFile) as error:
+        raise DataError(name, f"the compressed file is damaged or cut short ({error})", number + 1) from None
+
+
+def content_hash(path: str | Path) -> str:
+    """The SHA-256 of a file's bytes as they lie on disk, in hexadecimal."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as stream:
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
+    """Opens a temporary file beside `path` for bytes and moves it there when the block ends without an error.
+
+    Readers see the old content or the new, never a part; a crash leaves the old.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(path) as temporary, open(temporary, "wb") as stream:
+        yield stream
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+@contextlib.contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """Like `atomic_write`, for libraries that want a file's name: yields a temporary path beside `path`."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        # mkstemp makes files for their owner alone; give the usual permissions of a new file.
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Writes a value as indented JSON, atomically."""
+    with atomic_write(path) as stream:
+        stream.write((json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def cache_folder() -> Path:
+    """Where derived data is kept: `ELMO_TASKS_CACHE`, or `elmo-tasks` in the user's cache folder."""
+    if chosen := os.environ.get("ELMO_TASKS_CACHE"):
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "elmo-tasks"

@@ -1,0 +1,36 @@
+"""Accuracy: of one label for each example, or of one for each token."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from elmo_tasks.metrics.metric import Metric, percentage
+
+
+class Accuracy(Metric):
+    """The share of labels that are right, under the name `accuracy`.
+
+    Arguments:
+        field: the key of predictions and examples alike that holds the label. Where its value is a list, a label for
+            each token, every token counts once.
+    """
+
+    def __init__(self, field: str = "label") -> None:
+        self.field = field
+        self.reset()
+
+    def update(self, predictions: Sequence[Mapping[str, Any]], examples: Sequence[Mapping[str, Any]]) -> None:
+        for prediction, example in zip(predictions, examples, strict=True):
+            predicted, gold = prediction[self.field], example[self.field]
+            if not isinstance(gold, list):
+                predicted, gold = [predicted], [gold]
+            self._correct += sum(one == other for one, other in zip(predicted, gold, strict=True))
+            self._total += len(gold)
+
+    def compute(self) -> dict[str, float]:
+        return {"accuracy": percentage(self._correct, self._total)}
+
+    def reset(self) -> None:
+        self._correct = 0
+        self._total = 0

@@ -1,0 +1,71 @@
+"""What every head has in common: from a batch to an output, to a loss or to predictions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Generic, TypeVar
+
+from torch import Tensor, nn
+
+from elmo_tasks.batch import Batch, TensorRecord
+from elmo_tasks.config import Part
+from elmo_tasks.metrics import Metric
+from elmo_tasks.modules.embedder import Embedder, EmbedderConfig
+from elmo_tasks.vocabulary import Vocabulary
+
+BatchT = TypeVar("BatchT", bound=Batch)
+OutputT = TypeVar("OutputT", bound=TensorRecord)
+
+
+class ModelConfig(Part):
+    """The kind of part that makes a head."""
+
+    embedder: EmbedderConfig
+
+    def build(self, vocabulary: Vocabulary, embedder: Embedder) -> TaskModel[Any, Any]:
+        """Makes the head.
+
+        Arguments:
+            vocabulary: for the labels.
+            embedder: what `self.embedder` makes, which becomes part of the head.
+        """
+        raise NotImplementedError
+
+
+class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
+    """A head on top of an embedder.
+
+    Its outputs are tensors alone, so that a training step neither decodes nor measures. What it computes for an example
+    depends on that example alone, not on the rest of the batch.
+
+    Arguments:
+        embedder: what the head reads its tokens with.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        super().__init__()
+        self.embedder = embedder
+
+    @abstractmethod
+    def forward(self, batch: BatchT) -> OutputT:
+        """The scores of a batch."""
+
+    @abstractmethod
+    def loss(self, output: OutputT, batch: BatchT) -> Tensor:
+        """The loss of a batch with gold labels, a scalar: the mean over its examples.
+
+        Raises:
+            ValueError: the batch has no gold labels.
+        """
+
+    @abstractmethod
+    def decode(self, output: OutputT, batch: BatchT, *, probabilities: bool = True) -> list[dict[str, Any]]:
+        """The prediction of each example, in their order, as values for JSON.
+
+        Arguments:
+            probabilities: adds what the head can say of its certainty; a metric needs none of it.
+        """
+
+    @abstractmethod
+    def build_metric(self) -> Metric:
+        """A fresh metric for the head's predictions."""

@@ -1,0 +1,108 @@
+"""Vectors of words from their characters.
+
+# U distinct words, C characters of the longest, E features of a character, W characters of a window, F filters
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field, PositiveInt
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_tasks.config import Config
+
+Activation = Literal["relu", "tanh", "none"]
+
+
+class CharacterCnnConfig(Config):
+    """Vectors of words from their characters: a convolution and the maximum over the word.
+
+    The defaults are those of the paper's named entity recognizer; its reader for SQuAD has 20 features a character and
+    100 filters of width 5.
+    """
+
+    embedding_size: Annotated[PositiveInt, Field(description="features of a character")] = 16
+    filters: Annotated[PositiveInt, Field(description="filters of the convolution: features of a word")] = 128
+    width: Annotated[PositiveInt, Field(description="characters that a filter sees at once")] = 3
+    activation: Annotated[Activation, Field(description="applied after the maximum")] = "relu"
+    dropout: Annotated[float, Field(ge=0, lt=1, description="dropout on the characters' features")] = 0.0
+
+    def build(self, num_characters: int) -> CharacterCnn:
+        """Makes the module for a vocabulary of `num_characters` rows."""
+        return CharacterCnn(
+            num_characters, self.embedding_size, self.filters, self.width, self.activation, self.dropout
+        )
+
+
+class CharacterCnn(nn.Module):
+    """A convolution over a word's characters and the maximum of each filter over the word.
+
+    Source: Ma and Hovy (2016), "End-to-end Sequence Labeling via Bi-directional LSTM-CNNs-CRF", with its dropout before
+    the convolution. Filters see the word between `width - 1` zero vectors on each side: they can tell its beginning and
+    end, and words shorter than a filter are no special case. Every window with a character of the word counts and no
+    other, so that a longer word in the same batch changes nothing.
+
+    Arguments:
+        num_characters: rows of the vocabulary's characters; row 0 is padding.
+        embedding_size: E.
+        filters: F.
+        width: W.
+        activation: what follows the maximum.
+        dropout: probability, on the characters' features.
+    """
+
+    def __init__(
+        self,
+        num_characters: int,
+        embedding_size: int = 16,
+        filters: int = 128,
+        width: int = 3,
+        activation: Activation = "relu",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.width = width
+        self.activation = activation
+        self.output_size = filters
+        self.embedding = nn.Embedding(num_characters, embedding_size, padding_idx=0)
+        self.dropout = nn.Dropout(dropout)
+        self.convolution = nn.Conv1d(embedding_size, filters, width)
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draws fresh weights: characters as Ma and Hovy do, filters after Glorot, biases zero."""
+        bound = (3 / self.embedding.embedding_dim) ** 0.5  # a variance of 1 / E
+        nn.init.uniform_(self.embedding.weight, -bound, bound)
+        self.embedding.weight[0].zero_()
+        for name, parameter in self.convolution.named_parameters():
+            if name == "weight":
+                nn.init.xavier_uniform_(parameter)
+            else:
+                nn.init.zeros_(parameter)
+
+    def forward(self, characters: Tensor) -> Tensor:
+        """The words' vectors.
+
+        Arguments:
+            characters: (U, C) int64, a distinct word a row, 0 in the padding, which comes last.
+
+        Returns:
+            (U, F); zero for a row without characters.
+        """
+        margin = self.width - 1
+        padded = functional.pad(characters, (margin, margin))  # (U, C + 2 W - 2)
+        embedded = self.dropout(self.embedding(padded)).transpose(1, 2)  # (U, E, C + 2 W - 2)
+        windows = self.convolution(embedded)  # (U, F, C + W - 1); the window i ends with the character i
+        lengths = (characters != 0).sum(1, keepdim=True)  # (U, 1)
+        outside = torch.arange(windows.shape[2], device=windows.device) >= lengths + margin  # (U, C + W - 1)
+        features = windows.masked_fill(outside.unsqueeze(1), -torch.inf).max(dim=2).values  # (U, F)
+        return self._activate(features).masked_fill(lengths == 0, 0)
+
+    def _activate(self, features: Tensor) -> Tensor:
+        if self.activation == "relu":
+            return features.relu()
+        return features.tanh() if self.activation == "tanh" else features

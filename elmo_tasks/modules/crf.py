@@ -1,0 +1,193 @@
+"""A linear-chain conditional random field whose tag sequences can be constrained.
+
+# B batch, T tokens, K tags
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+import torchcrf
+from torch import Tensor
+
+from elmo_tasks.modules.forward_backward import FORBIDDEN, ChainScores, log_partition, posteriors
+
+
+@dataclasses.dataclass(frozen=True)
+class TransitionConstraints:
+    """What is allowed, True, and what is forbidden, False."""
+
+    start: Tensor  # (K,) bool, the tags that a sentence may begin with
+    between: Tensor  # (K, K) bool, from the tag of the first axis to that of the second
+    end: Tensor  # (K,) bool, the tags that a sentence may end with
+
+    @classmethod
+    def none(cls, num_tags: int) -> TransitionConstraints:
+        """Everything is allowed."""
+        every_tag = torch.ones(num_tags, dtype=torch.bool)
+        return cls(every_tag, torch.ones(num_tags, num_tags, dtype=torch.bool), every_tag.clone())
+
+
+class ConditionalRandomField(torchcrf.CRF):
+    """A distribution over the tag sequences of a sentence, from scores of single tags and of neighbouring pairs.
+
+    Source: Lafferty, McCallum and Pereira (2001). Parameters, their names, their start and the meaning of `forward` and
+    `decode` are those of pytorch-crf, which this class extends and can stand in for (batch first). Beyond it:
+
+    - What `constraints` forbid is never decoded and has no probability: allowed sequences share all of it.
+    - Sums over sequences and their gradient take no autograd through time (see `forward_backward`).
+    - Marginals of single tags.
+
+    All of it is computed in double precision (single on devices that have no other), whatever the emissions' type.
+    Masks must be contiguous: the real tokens of a sentence, at least one, come first.
+
+    Arguments:
+        num_tags: K.
+        constraints: what is allowed; None: everything.
+    """
+
+    start_transitions: Tensor  # (K,)
+    transitions: Tensor  # (K, K)
+    end_transitions: Tensor  # (K,)
+    start_allowed: Tensor
+    transitions_allowed: Tensor
+    end_allowed: Tensor
+
+    def __init__(self, num_tags: int, constraints: TransitionConstraints | None = None) -> None:
+        super().__init__(num_tags, batch_first=True)
+        constraints = constraints or TransitionConstraints.none(num_tags)
+        wanted = {"start": (num_tags,), "between": (num_tags, num_tags), "end": (num_tags,)}
+        for name, shape in wanted.items():
+            if tuple(getattr(constraints, name).shape) != shape:
+                raise ValueError(f"constraints.{name}: shape {tuple(getattr(constraints, name).shape)}, wanted {shape}")
+        # They follow from the labels and are no part of what is learned and saved.
+        self.register_buffer("start_allowed", constraints.start, persistent=False)
+        self.register_buffer("transitions_allowed", constraints.between, persistent=False)
+        self.register_buffer("end_allowed", constraints.end, persistent=False)
+
+    def log_likelihood(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
+        """The log probability of each sentence's tags, (B,), in double precision.
+
+        Arguments:
+            emissions: (B, T, K), the score of each tag at each token.
+            tags: (B, T) int64; what stands in the padding does not matter.
+            mask: (B, T) bool.
+
+        Raises:
+            ValueError: shapes do not fit, the mask is not contiguous, or the constraints forbid one of the sequences.
+        """
+        scores = self._chain_scores(emissions, mask)
+        if tags.shape != mask.shape:
+            raise ValueError(f"tags: shape {tuple(tags.shape)}, wanted that of the mask, {tuple(mask.shape)}")
+        gold = _score(scores, tags.t())
+        # Emissions are far from `FORBIDDEN`; so a score near it holds a forbidden step.
+        if (gold < FORBIDDEN / 2).any():
+            sentence = int(torch.nonzero(gold < FORBIDDEN / 2)[0])
+            raise ValueError(f"sentence {sentence} of the batch has tags that the constraints forbid")
+        return gold - log_partition(scores)
+
+    def best_tags(self, emissions: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The most probable allowed tag sequence of each sentence (Viterbi).
+
+        Arguments:
+            emissions: (B, T, K).
+            mask: (B, T) bool.
+
+        Returns:
+            the tags, (B, T) int64, 0 in the padding, and their score, (B,), which less the log partition is their log
+            probability.
+
+        Raises:
+            ValueError: shapes do not fit, the mask is not contiguous, or no sequence of a sentence's length is allowed.
+        """
+        scores = self._chain_scores(emissions.detach(), mask)
+        tags, best = _viterbi(scores)
+        if (best < FORBIDDEN / 2).any():
+            sentence = int(torch.nonzero(best < FORBIDDEN / 2)[0])
+            raise ValueError(
+                f"the constraints allow no sequence of {int(scores.lengths[sentence])} tags "
+                f"(the length of sentence {sentence} of the batch)"
+            )
+        return tags.t(), best
+
+    def marginals(self, emissions: Tensor, mask: Tensor) -> Tensor:
+        """The probability of each tag at each token given the whole sentence, (B, T, K), 0 in the padding.
+
+        Its gradient is not offered.
+        """
+        return posteriors(self._chain_scores(emissions.detach(), mask)).transpose(0, 1)
+
+    def forward(self, emissions: Tensor, tags: Tensor, mask: Tensor | None = None, reduction: str = "sum") -> Tensor:
+        """`log_likelihood`, reduced as pytorch-crf reduces it: 'none', 'sum', 'mean' or 'token_mean'."""
+        mask = torch.ones_like(tags, dtype=torch.bool) if mask is None else mask.bool()
+        likelihoods = self.log_likelihood(emissions, tags, mask)
+        if reduction == "none":
+            return likelihoods
+        if reduction == "sum":
+            return likelihoods.sum()
+        if reduction == "mean":
+            return likelihoods.mean()
+        if reduction == "token_mean":
+            return likelihoods.sum() / mask.sum()
+        raise ValueError(f"reduction {reduction!r}; wanted 'none', 'sum', 'mean' or 'token_mean'")
+
+    def decode(self, emissions: Tensor, mask: Tensor | None = None) -> list[list[int]]:
+        """The tags of `best_tags`, as lists without padding."""
+        mask = emissions.new_ones(emissions.shape[:2], dtype=torch.bool) if mask is None else mask.bool()
+        tags, _ = self.best_tags(emissions, mask)
+        return [row[:length] for row, length in zip(tags.tolist(), mask.sum(1).tolist(), strict=True)]
+
+    def _chain_scores(self, emissions: Tensor, mask: Tensor) -> ChainScores:
+        if emissions.dim() != 3 or emissions.shape[2] != self.num_tags or emissions.shape[:2] != mask.shape:
+            raise ValueError(
+                f"emissions: shape {tuple(emissions.shape)} with a mask of {tuple(mask.shape)}; "
+                f"wanted (B, T, {self.num_tags}) and (B, T)"
+            )
+        lengths = mask.sum(1)  # (B,)
+        is_contiguous = mask == (torch.arange(mask.shape[1], device=mask.device) < lengths.unsqueeze(1))
+        if not bool(is_contiguous.all() & (lengths > 0).all()):
+            raise ValueError(
+                "the mask has a gap or an empty sentence; a sentence's tokens, at least one, must come first"
+            )
+        dtype = torch.float32 if emissions.device.type == "mps" else torch.float64
+        return ChainScores(
+            emissions=emissions.transpose(0, 1).to(dtype).contiguous(),
+            start=self.start_transitions.to(dtype).masked_fill(~self.start_allowed, FORBIDDEN),
+            transitions=self.transitions.to(dtype).masked_fill(~self.transitions_allowed, FORBIDDEN),
+            end=self.end_transitions.to(dtype).masked_fill(~self.end_allowed, FORBIDDEN),
+            lengths=lengths,
+        )
+
+
+def _score(scores: ChainScores, tags: Tensor) -> Tensor:
+    """The score, (B,), of one tag sequence a sentence; tags (T, B)."""
+    tags = tags.masked_fill(~scores.is_real, 0)
+    num_tags = scores.emissions.shape[2]
+    emissions = scores.emissions.gather(2, tags.unsqueeze(2)).squeeze(2)  # (T, B)
+    steps = scores.transitions.flatten()[tags[:-1] * num_tags + tags[1:]]  # (T - 1, B)
+    inner = emissions.masked_fill(~scores.is_real, 0).sum(0) + steps.masked_fill(~scores.is_real[1:], 0).sum(0)
+    return scores.start[tags[0]] + inner + scores.end[scores.at_last_token(tags)]
+
+
+@torch.no_grad()
+def _viterbi(scores: ChainScores) -> tuple[Tensor, Tensor]:
+    """Tags (T, B), 0 in the padding, and scores (B,)."""
+    value = scores.start + scores.emissions[0]  # (B, K): the best sequence up to here that ends in each tag
+    values, origins = [value], []
+    for emission in scores.emissions[1:]:
+        value, origin = (value.unsqueeze(2) + scores.transitions).max(dim=1)  # (B, K), (B, K)
+        value += emission
+        values.append(value)
+        origins.append(origin)
+    best, tag = (scores.at_last_token(torch.stack(values)) + scores.end).max(dim=1)  # (B,), (B,)
+
+    tags = [tag]
+    if origins:
+        # In the padding each tag comes from itself, so that the last real one is carried to where tracing begins.
+        itself = torch.arange(scores.emissions.shape[2], device=tag.device)
+        origin_of = torch.where(scores.is_real[1:].unsqueeze(2), torch.stack(origins), itself)  # (T - 1, B, K)
+        for origin in origin_of.flip(0):
+            tag = origin.gather(1, tag.unsqueeze(1)).squeeze(1)
+            tags.append(tag)
+    return torch.stack(tags[::-1]).masked_fill(~scores.is_real, 0), best

@@ -1,0 +1,121 @@
+"""The vectors that a head reads: of words, of their characters and of a biLM, side by side.
+
+# B batch, T tokens of the longest sentence
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any, cast
+
+import pydantic
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_tasks.batch import TensorRecord, Tokens
+from elmo_tasks.config import Config
+from elmo_tasks.elmo import ElmoConfig, ElmoEmbedder, ScalarMix
+from elmo_tasks.modules.character_cnn import CharacterCnn, CharacterCnnConfig
+from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig, open_vectors
+from elmo_tasks.vocabulary import Vocabulary
+
+
+class EmbedderConfig(Config):
+    """The vectors that a head reads; at least one kind of them."""
+
+    words: WordEmbeddingConfig | None = Field(None, description="vectors of words from a table")
+    characters: CharacterCnnConfig | None = Field(None, description="vectors of words from their characters")
+    elmo: ElmoConfig | None = Field(None, description="mixes of a biLM's layers")
+
+    @pydantic.model_validator(mode="after")
+    def _has_inputs(self) -> EmbedderConfig:
+        if not (self.words or self.characters or (self.elmo and "input" in self.elmo.mixes)):
+            raise ValueError("nothing to read; wanted at least one of words, characters and elmo with the mix 'input'")
+        return self
+
+    def build(self, vocabulary: Vocabulary, pretrained: bool = True) -> Embedder:
+        """Makes the embedder.
+
+        Arguments:
+            pretrained: reads the file of word vectors; without it their tables wait for the tensors of a run.
+        """
+        return Embedder(
+            words=self.words.build(vocabulary, pretrained) if self.words else None,
+            characters=self.characters.build(len(vocabulary.characters)) if self.characters else None,
+            elmo=self.elmo.build() if self.elmo else None,
+        )
+
+    def pretrained_words(self) -> Iterable[str]:
+        """All words of the file of vectors, in its order; none without a file."""
+        if self.words is None or self.words.vectors is None:
+            return ()
+        return open_vectors(self.words.vectors, self.words.size).words
+
+
+@dataclasses.dataclass(frozen=True)
+class EmbeddedTokens(TensorRecord):
+    """What an embedder makes of tokens, zero in the padding."""
+
+    inputs: Tensor  # (B, T, output_size), for the head's encoder
+    outputs: Tensor | None  # (B, T, elmo_size), to add to the encoder's output; None without such a mix
+
+
+class Embedder(nn.Module):
+    """Word vectors, character vectors and ELMo's mix "input", concatenated in this order; beside them the mix "output".
+
+    Source: Peters et al. 2018, section 3.3. Vectors of characters are computed once for each distinct word of a batch.
+
+    Arguments:
+        words: vectors of words from a table.
+        characters: vectors of words from their characters.
+        elmo: mixes by name, of which "input" and "output" are used.
+    """
+
+    def __init__(
+        self,
+        words: WordEmbedding | None = None,
+        characters: CharacterCnn | None = None,
+        elmo: ElmoEmbedder | None = None,
+    ) -> None:
+        super().__init__()
+        self.words = words
+        self.characters = characters
+        self.elmo = elmo
+        self.elmo_size = elmo.output_size if elmo and "output" in elmo.mixes else 0
+        self.output_size = elmo.output_size if elmo and "input" in elmo.mixes else 0
+        self.output_size += sum(part.output_size for part in (words, characters) if part)
+
+    def forward(self, tokens: Tokens) -> EmbeddedTokens:
+        """The vectors of a batch of sentences."""
+        vectors: list[Tensor] = []
+        if self.words is not None:
+            vectors.append(self.words(tokens.words))
+        if self.characters is not None:
+            vectors.append(functional.embedding(tokens.distinct, self.characters(tokens.characters)))
+        mixes: dict[str, Tensor] = self.elmo(tokens.texts) if self.elmo is not None else {}
+        if "input" in mixes:
+            vectors.append(mixes["input"])
+        return EmbeddedTokens(inputs=torch.cat(vectors, dim=2), outputs=mixes.get("output"))
+
+    def frozen_bilm_names(self) -> frozenset[str]:
+        """The names in this module's state of a biLM that is not trained; none if any part of it is trained."""
+        if self.elmo is None or any(parameter.requires_grad for parameter in self.elmo.bilm.parameters()):
+            return frozenset()
+        return frozenset(f"elmo.bilm.{name}" for name in self.elmo.bilm.state_dict())
+
+    def mix_weights(self) -> dict[str, dict[str, Any]]:
+        """What each mix has learned, for logs: its layers, their normalized weights and gamma; empty without ELMo."""
+        if self.elmo is None:
+            return {}
+        mixes = cast("dict[str, ScalarMix]", dict(self.elmo.mixes.items()))
+        return {
+            name: {
+                "layers": list(mix.layers),
+                "weights": mix.normalized_weights().tolist(),
+                "gamma": mix.gamma.item(),
+            }
+            for name, mix in mixes.items()
+        }

@@ -1,0 +1,115 @@
+"""Encoders: from a sequence of vectors to a sequence of vectors that know their neighbours.
+
+# B batch, T tokens, D features of the input, H features of the output
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field, PositiveInt
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from elmo_tasks.config import Part
+from elmo_tasks.modules.dropout import VariationalDropout
+
+
+class Encoder(nn.Module):
+    """The base of all encoders."""
+
+    output_size: int  # H
+
+    @abstractmethod
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        """Encodes sentences, each independently of the others and of the padding.
+
+        Arguments:
+            inputs: (B, T, D).
+            mask: (B, T) bool, True at the tokens, which come before the padding; no sentence is empty.
+
+        Returns:
+            (B, T, H), zero in the padding.
+        """
+
+
+class EncoderConfig(Part):
+    """The kind of part that makes an encoder."""
+
+    def build(self, input_size: int) -> Encoder:
+        """Makes the encoder for inputs of `input_size` features."""
+        raise NotImplementedError
+
+
+class StackedBiLstmConfig(EncoderConfig):
+    """Bidirectional LSTMs, one on top of the other, each of its own size."""
+
+    type: Literal["stacked_bilstm"] = "stacked_bilstm"
+    hidden_sizes: Annotated[
+        tuple[PositiveInt, ...],
+        Field(min_length=1, description="units of one direction of each layer, the lowest layer first"),
+    ] = (200, 100)
+    dropout: Annotated[
+        float, Field(ge=0, lt=1, description="variational dropout on the input of each layer, the lowest included")
+    ] = 0.0
+
+    def build(self, input_size: int) -> StackedBiLstm:
+        return StackedBiLstm(input_size, self.hidden_sizes, self.dropout)
+
+
+class StackedBiLstm(Encoder):
+    """Bidirectional LSTMs, one on top of the other; the output is that of the highest.
+
+    In the paper's named entity recognizer (section 4; after Peters et al. 2017, "Semi-supervised sequence tagging with
+    bidirectional language models") two layers of 200 and 100 units.
+
+    Arguments:
+        input_size: D.
+        hidden_sizes: units of one direction of each layer; H is twice the last.
+        dropout: probability of variational dropout on the input of each layer.
+    """
+
+    def __init__(self, input_size: int, hidden_sizes: Sequence[int], dropout: float = 0.0) -> None:
+        super().__init__()
+        sizes = [input_size, *(2 * size for size in hidden_sizes)]
+        layers = [
+            nn.LSTM(size, hidden_size, batch_first=True, bidirectional=True)
+            for size, hidden_size in zip(sizes[:-1], hidden_sizes, strict=True)
+        ]
+        for layer in layers:
+            initialize_lstm(layer)
+        self.layers = nn.ModuleList(layers)
+        self.dropout = VariationalDropout(dropout)
+        self.output_size = sizes[-1]
+
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        lengths = mask.sum(1).cpu()  # packing wants them there
+        for layer in self.layers:
+            packed = pack_padded_sequence(self.dropout(inputs), lengths, batch_first=True, enforce_sorted=False)
+            outputs, _ = layer(packed)
+            inputs, _ = pad_packed_sequence(outputs, batch_first=True, total_length=mask.shape[1])  # (B, T, 2 * units)
+        return inputs
+
+
+@torch.no_grad()
+def initialize_lstm(lstm: nn.LSTM) -> None:
+    """Draws fresh weights: recurrent ones orthogonal, input ones after Glorot, both gate by gate; biases zero.
+
+    Only the forget gates begin with a bias of one, so that a cell remembers until it has learned to forget (Jozefowicz
+    et al. 2015).
+    """
+    for name, parameter in lstm.named_parameters():
+        gates = parameter.chunk(4)  # input, forget, cell, output
+        if name.startswith("weight_hh"):
+            for gate in gates:
+                nn.init.orthogonal_(gate)
+        elif name.startswith("weight_ih"):
+            for gate in gates:
+                nn.init.xavier_uniform_(gate)
+        else:
+            parameter.zero_()
+            if name.startswith("bias_ih"):  # the two biases of a gate add up
+                gates[1].fill_(1.0)

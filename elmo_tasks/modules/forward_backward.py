@@ -1,0 +1,212 @@
+"""Sums over all tag sequences of a linear chain, and their gradient, without autograd through time.
+
+The forward and the backward recursion are one and the same once the backward one reads its sentence from the end, with
+the transitions transposed and the scores of the first and the last tag exchanged. Both therefore run side by side, as
+one batched product a time step, in probabilities that every step rescales. What needs no order in time (posteriors,
+expected transitions) follows in a few products over the whole batch, and is the gradient.
+
+Probabilities can underflow where log probabilities cannot. In double precision it takes scores that differ by hundreds;
+a batch in which it could happen is told and goes through the plain recursion in log space instead.
+
+# B batch, T time steps (tokens), K tags; index 0 of an axis of size 2: forward, 1: backward
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+# The score of what is forbidden: far below every real score, yet finite, so that no infinity meets another.
+FORBIDDEN = -1e30
+
+
+@dataclasses.dataclass(frozen=True)
+class ChainScores:
+    """The scores of a batch of linear chains. What is forbidden has the score `FORBIDDEN`.
+
+    Every sentence has at least one token, and its real tokens come first.
+    """
+
+    emissions: Tensor  # (T, B, K)
+    start: Tensor  # (K,)
+    transitions: Tensor  # (K, K), from the tag of the first axis to that of the second
+    end: Tensor  # (K,)
+    lengths: Tensor  # (B,) int64, in tokens
+
+    @property
+    def is_real(self) -> Tensor:
+        """(T, B), True within a sentence."""
+        return torch.arange(len(self.emissions), device=self.lengths.device).unsqueeze(1) < self.lengths
+
+    def at_last_token(self, values: Tensor) -> Tensor:
+        """(B, ...) from values of shape (T, B, ...)."""
+        return values[self.lengths - 1, torch.arange(len(self.lengths), device=self.lengths.device)]
+
+
+def log_partition(scores: ChainScores) -> Tensor:
+    """The log of the summed exponentials of the scores of all allowed tag sequences, (B,), differentiable once.
+
+    `FORBIDDEN`, or less, where no sequence of that length is allowed.
+    """
+    sums = _chain_sums(scores)
+    if not sums.exact:
+        return log_partition_in_log_space(scores)
+    return _LogPartition.apply(scores.emissions, scores.start, scores.transitions, scores.end, scores, sums)
+
+
+@torch.no_grad()
+def posteriors(scores: ChainScores) -> Tensor:
+    """The probability of each tag at each token given the whole sentence, (T, B, K); zero outside the sentences."""
+    sums = _chain_sums(scores)
+    return sums.posteriors if sums.exact else _posteriors_in_log_space(scores)
+
+
+def log_partition_in_log_space(scores: ChainScores) -> Tensor:
+    """`log_partition` by the textbook's recursion, with autograd through time: slower, and exact for any scores."""
+    before = _recursion_in_log_space(scores.start, scores.transitions, scores.emissions)  # (T, B, K)
+    return (scores.at_last_token(before) + scores.end).logsumexp(dim=1)
+
+
+def _posteriors_in_log_space(scores: ChainScores) -> Tensor:
+    reversal = _reversal(scores.lengths, len(scores.emissions))
+    reversed_emissions = _reorder(scores.emissions, reversal)
+    before = _recursion_in_log_space(scores.start, scores.transitions, scores.emissions)  # (T, B, K)
+    after = _recursion_in_log_space(scores.end, scores.transitions.t(), reversed_emissions)  # (T, B, K), from the end
+    joint = before + _reorder(after, reversal) - scores.emissions  # both count the token's own emission
+    return joint.softmax(dim=2).masked_fill(~scores.is_real.unsqueeze(2), 0)
+
+
+def _recursion_in_log_space(border: Tensor, transitions: Tensor, emissions: Tensor) -> Tensor:
+    """(T, B, K): the log of the sum over all beginnings that end in each tag, its emission included."""
+    values = [border + emissions[0]]  # (B, K) each
+    for emission in emissions[1:]:
+        arriving = values[-1].unsqueeze(2) + transitions  # (B, K, K)
+        values.append(arriving.logsumexp(dim=1) + emission)
+    return torch.stack(values)
+
+
+@dataclasses.dataclass(frozen=True)
+class _ChainSums:
+    """What one pass over the batch yields. Where `exact` is False, a number may have underflowed: the rest is void."""
+
+    exact: bool
+    log_partition: Tensor  # (B,)
+    posteriors: Tensor  # (T, B, K)
+    # The expected count of a transition i -> j after token t is leaving[t, :, i] * steps[i, j] * entering[t, :, j].
+    leaving: Tensor  # (T - 1, B, K)
+    entering: Tensor  # (T - 1, B, K), zero from a sentence's last token on
+    steps: Tensor  # (K, K)
+
+
+class _LogPartition(torch.autograd.Function):
+    """Gives out a log partition already computed; its gradient is the expected count of each score."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        emissions: Tensor,
+        start: Tensor,
+        transitions: Tensor,
+        end: Tensor,
+        scores: ChainScores,
+        sums: _ChainSums,
+    ) -> Tensor:
+        ctx.scores, ctx.sums = scores, sums
+        return sums.log_partition
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        scores: ChainScores = ctx.scores
+        sums: _ChainSums = ctx.sums
+        emissions = sums.posteriors * gradient.unsqueeze(1)  # (T, B, K)
+        leaving = (sums.leaving * gradient.unsqueeze(1)).flatten(0, 1)  # ((T - 1) * B, K)
+        transitions = sums.steps * (leaving.t() @ sums.entering.flatten(0, 1))  # (K, K)
+        end = scores.at_last_token(emissions).sum(0)  # (K,)
+        return emissions, emissions[0].sum(0), transitions, end, None, None
+
+
+@torch.no_grad()
+def _chain_sums(scores: ChainScores) -> _ChainSums:
+    padding = ~scores.is_real.unsqueeze(2)  # (T, B, 1)
+    emissions, emission_peaks = _scaled(scores.emissions.masked_fill(padding, 0), dim=2)  # (T, B, K), (T, B, 1)
+    borders, border_peaks = _scaled(torch.stack([scores.start, scores.end]), dim=1)  # (2, K), (2, 1)
+    steps, step_peak = _scaled(scores.transitions, dim=(0, 1))  # (K, K), (1, 1)
+
+    reversal = _reversal(scores.lengths, len(emissions))  # (T, B, 1)
+    both_emissions = torch.stack([emissions, _reorder(emissions, reversal)], dim=1)  # (T, 2, B, K)
+    both_steps = torch.stack([steps, steps.t()])  # (2, K, K)
+    values, scales = _recursion(borders.unsqueeze(1), both_steps, both_emissions)  # (T, 2, B, K), (T, 2, B, 1)
+    values.masked_fill_(padding.unsqueeze(1), 0)
+
+    before = values[:, 0]  # (T, B, K): up to each token and its emission
+    after = _reorder(values[:, 1], reversal)  # (T, B, K): from each token's emission on
+    beyond = torch.empty_like(after)  # (T, B, K): from each token on, without its emission
+    torch.matmul(after[1:], steps.t(), out=beyond[:-1])
+    beyond[scores.lengths - 1, torch.arange(len(scores.lengths), device=beyond.device)] = borders[1]
+    joint = torch.where(padding, 0, before * beyond)  # (T, B, K)
+    totals = joint.sum(2, keepdim=True).masked_fill(padding, 1)  # (T, B, 1)
+
+    peaks = (emission_peaks + step_peak).masked_fill(padding, 0).sum((0, 2)) - step_peak.squeeze() + border_peaks.sum()
+    scale_logs = scales[:, 0].log().masked_fill(padding, 0).sum((0, 2))  # (B,)
+    return _ChainSums(
+        exact=_is_exact(totals, values, emissions, steps, borders),
+        log_partition=scores.at_last_token(totals).squeeze(1).log() + scale_logs + peaks,
+        posteriors=joint / totals,
+        leaving=before[:-1] / totals[:-1],
+        entering=after[1:],
+        steps=steps,
+    )
+
+
+def _recursion(borders: Tensor, steps: Tensor, emissions: Tensor) -> tuple[Tensor, Tensor]:
+    """Both recursions: borders (2, 1, K), steps (2, K, K), emissions (T, 2, B, K) -> values, and scales (T, 2, B, 1).
+
+    values[t] sums to one over the tags; times the product of scales[: t + 1] it is the sum over all beginnings.
+    """
+    values = torch.empty_like(emissions)
+    scales = emissions.new_empty(*emissions.shape[:3], 1)
+    value = None
+    for emission, value_out, scale in zip(emissions.unbind(), values.unbind(), scales.unbind(), strict=True):
+        if value is None:
+            torch.mul(borders, emission, out=value_out)
+        else:
+            torch.bmm(value, steps, out=value_out).mul_(emission)
+        torch.sum(value_out, dim=2, keepdim=True, out=scale)
+        value = value_out.div_(scale)
+    return values, scales
+
+
+def _is_exact(totals: Tensor, *factors: Tensor) -> bool:
+    """Whether it is certain that no sum lost anything to underflow.
+
+    Each value of the recursion is a sum of products of at most one number from each of `factors`. Where even the
+    product of their smallest numbers (but for the zeros, which are what is forbidden) is safely a number of full
+    precision, every value is, and by induction no allowed sequence was lost. NaN, from a sum of nothing but zeros, is
+    not exact.
+    """
+    limits = torch.finfo(totals.dtype)
+    smallest = torch.stack([torch.where(factor > 0, factor, 1).amin() for factor in factors])
+    safe = torch.stack([smallest.log().sum().exp(), totals.amin()]) >= limits.tiny / limits.eps
+    return bool(safe.all())
+
+
+def _scaled(scores: Tensor, dim: int | tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """(exp(scores - peak), peak), zero for what is forbidden and for nothing else."""
+    peak = scores.amax(dim=dim, keepdim=True)
+    scaled = (scores - peak).exp().clamp_min(torch.finfo(scores.dtype).tiny)
+    return scaled.masked_fill(scores <= FORBIDDEN / 2, 0), peak
+
+
+def _reversal(lengths: Tensor, steps: int) -> Tensor:
+    """(T, B, 1): the index in time that reads each sentence from its end and leaves padding in its place."""
+    time = torch.arange(steps, device=lengths.device).unsqueeze(1)
+    return torch.where(time < lengths, lengths - 1 - time, time).unsqueeze(2)
+
+
+def _reorder(values: Tensor, order: Tensor) -> Tensor:
+    return values.gather(0, order.expand_as(values))

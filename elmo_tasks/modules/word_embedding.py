@@ -1,0 +1,152 @@
+"""Vectors of words from tables: trained ones for the training data's words, fixed ones for those of a file alone.
+
+# B batch, T tokens, D features, N rows of the trained table, M rows of the fixed table
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Annotated
+
+import torch
+from pydantic import Field, PositiveInt
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_tasks.config import Config
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.modules.word_vectors import WordVectorFile
+from elmo_tasks.vocabulary import PADDING, UNKNOWN, Vocabulary
+
+logger = logging.getLogger(__name__)
+
+
+class WordEmbeddingConfig(Config):
+    """Vectors of words, pretrained or not."""
+
+    size: Annotated[PositiveInt, Field(description="features of a word; that of the vectors where a file is given")]
+    vectors: Annotated[
+        str | None, Field(description="pretrained vectors: a text file as of GloVe or word2vec, compressed or not")
+    ] = None
+    trainable: Annotated[
+        bool, Field(description="whether the vectors of the training data's words are trained; others never are")
+    ] = True
+    unknown_probability: Annotated[
+        float,
+        Field(ge=0, lt=1, description="in training, the probability of a word to be read as the unknown word"),
+    ] = 0.0
+
+    def build(self, vocabulary: Vocabulary, pretrained: bool = True) -> WordEmbedding:
+        """Makes the module.
+
+        Arguments:
+            pretrained: reads the file of vectors; without it the tables wait for the tensors of a run.
+
+        Raises:
+            ElmoTasksError: the file's vectors are not of the size `size`.
+        """
+        num_fixed_words = len(vocabulary.words) - vocabulary.num_trained_words
+        module = WordEmbedding(
+            vocabulary.num_trained_words, num_fixed_words, self.size, self.trainable, self.unknown_probability
+        )
+        if self.vectors is not None and pretrained:
+            module.load_vectors(open_vectors(self.vectors, self.size), vocabulary)
+        return module
+
+
+def open_vectors(path: str, size: int) -> WordVectorFile:
+    """The file of vectors at `path`.
+
+    Raises:
+        ElmoTasksError: its vectors are not of the size wanted.
+    """
+    vectors = WordVectorFile(path)
+    if vectors.dimension != size:
+        raise ElmoTasksError(
+            f"{path}: its vectors have {vectors.dimension} numbers, the config wants {size}; "
+            f"set the word embedding's size to {vectors.dimension}"
+        )
+    return vectors
+
+
+class WordEmbedding(nn.Module):
+    """Two tables that look like one: row N of the vocabulary is row 0 of the fixed table.
+
+    Without a file, vectors begin normally distributed with a variance of 1 / D, so with a length of about one. The
+    padding's vector is and stays zero.
+
+    Arguments:
+        num_trained_words: N, the rows of padding, of the unknown word and of the training data's words.
+        num_fixed_words: M.
+        size: D.
+        trainable: whether the N rows are trained.
+        unknown_probability: in training, of a word to be read as the unknown word, whose vector is learned from that.
+    """
+
+    fixed: Tensor
+
+    def __init__(
+        self,
+        num_trained_words: int,
+        num_fixed_words: int,
+        size: int,
+        trainable: bool = True,
+        unknown_probability: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.output_size = size
+        self.unknown_probability = unknown_probability
+        self.trained = nn.Parameter(torch.randn(num_trained_words, size) / size**0.5, requires_grad=trainable)  # (N, D)
+        self.register_buffer("fixed", torch.zeros(num_fixed_words, size))  # (M, D)
+        with torch.no_grad():
+            self.trained[PADDING].zero_()
+
+    @torch.no_grad()
+    def load_vectors(self, file: WordVectorFile, vocabulary: Vocabulary) -> None:
+        """Fills the tables from a file.
+
+        A word that the file lacks has the vector of its lower-cased form. A training word without that too begins with
+        a normally distributed vector that has the mean and the standard deviation of the vectors found, feature by
+        feature: to the layers above it then looks like any word, which small or zero vectors would not. The unknown
+        word has their mean, since nothing is known of it.
+
+        Raises:
+            ElmoTasksError: the file has none of the vocabulary's words.
+        """
+        # Padding and unknown word are names of rows and no words: the file may hold words that read so.
+        begin = UNKNOWN + 1
+        found = self._read(file, vocabulary.words[begin:])  # (N + M - begin, D)
+        is_found = ~found.isnan().any(1)
+        logger.info("%s: vectors for %d of %d words", file.path, int(is_found.sum()), len(found))
+        if not is_found.any():
+            raise ElmoTasksError(
+                f"{file.path}: holds none of the vocabulary's {len(found)} words; is it the right file?"
+            )
+        deviation, mean = torch.std_mean(found[is_found], dim=0, correction=0)  # (D,), (D,)
+        found = torch.where(is_found.unsqueeze(1), found, mean + deviation * torch.randn_like(found))
+        num_trained = len(self.trained) - begin
+        self.trained[UNKNOWN] = mean
+        self.trained[begin:] = found[:num_trained]
+        self.fixed.copy_(found[num_trained:])
+
+    @staticmethod
+    def _read(file: WordVectorFile, words: Sequence[str]) -> Tensor:
+        """The words' vectors, rows of NaN where the file has neither the word nor its lower-cased form."""
+        vectors = torch.from_numpy(file.rows(words))
+        lacking = torch.nonzero(vectors.isnan().any(1)).squeeze(1)
+        vectors[lacking] = torch.from_numpy(file.rows([words[row].lower() for row in lacking.tolist()]))
+        return vectors
+
+    def forward(self, words: Tensor) -> Tensor:
+        """(B, T) int64, rows of the vocabulary -> (B, T, D); zero in the padding."""
+        if self.training and self.unknown_probability > 0:
+            is_hidden = (torch.rand(words.shape, device=words.device) < self.unknown_probability) & (words != PADDING)
+            words = words.masked_fill(is_hidden, UNKNOWN)
+        is_fixed = words >= len(self.trained)  # (B, T)
+        # The padding's row gets no gradient, wherever it stands in for a word of the other table.
+        vectors = functional.embedding(words.masked_fill(is_fixed, PADDING), self.trained, padding_idx=PADDING)
+        if len(self.fixed) == 0:
+            return vectors
+        fixed = functional.embedding((words - len(self.trained)).clamp(min=0), self.fixed)
+        return torch.where(is_fixed.unsqueeze(2), fixed, vectors)  # (B, T, D)

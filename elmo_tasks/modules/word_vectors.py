@@ -1,0 +1,167 @@
+"""Files of pretrained word vectors in the text forms of GloVe and word2vec, read row by row.
+
+# N words asked for, D numbers of a vector
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import functools
+import itertools
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from elmo_tasks.errors import DataError
+from elmo_tasks.files import atomic_path, cache_folder, content_hash, read_lines
+
+logger = logging.getLogger(__name__)
+
+_VERSION = 1  # to be raised when the cache's layout or what is read changes
+_BATCH_ROWS = 1 << 14  # rows in memory while a file is parsed
+
+
+class WordVectorFile:
+    """Word vectors of a text file with a word and its numbers, separated by spaces, in each line.
+
+    The form of word2vec and fastText, whose first line gives the number of words and of numbers, is told from that of
+    GloVe by itself. Words may hold spaces, as some of GloVe's largest file do: the last D fields of a line are the
+    numbers. Of a word that comes twice the first vector counts.
+
+    Parsing such a file takes much longer than using it, so it happens once: words and vectors are kept in
+    `<cache folder>/word_vectors`, by the content of the file, and memory-mapped from there, so that only the rows asked
+    for are loaded. Several processes can do so at once; a damaged cache file is made anew.
+
+    Arguments:
+        path: the file, plain or compressed (.gz, .xz, .bz2, .zip).
+
+    Raises:
+        DataError: the file is missing or damaged; a line has too few numbers, something else in their place, or one
+            that is not finite; the first line promises another count. File and line are named.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise DataError(self.path, "no such file")
+        cached = cache_folder() / "word_vectors" / f"{content_hash(self.path)}.v{_VERSION}.arrow"
+        table = _open(cached)
+        if table is None:
+            _parse_into(self.path, cached)
+            table = _open(cached)
+            if table is None:
+                raise DataError(cached, "cannot be read back just after it was written; is the disk full or faulty?")
+        self._table = table
+
+    def __len__(self) -> int:
+        return self._table.num_rows
+
+    @property
+    def dimension(self) -> int:
+        """D, how many numbers a vector has."""
+        return self._table.schema.field("vector").type.list_size
+
+    @functools.cached_property
+    def words(self) -> Sequence[str]:
+        """All words in the order of the file, which is that of their frequency in the files of GloVe and word2vec."""
+        return tuple(self._table.column("word").to_pylist())
+
+    def rows(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of these words, in their exact form: (N, D), a row of NaN for a word that the file lacks."""
+        positions = np.array([self._positions.get(word, -1) for word in words], dtype=np.int64)  # (N,)
+        vectors = np.full((len(words), self.dimension), np.nan, dtype=np.float32)  # (N, D)
+        begin = 0
+        for chunk in self._table.column("vector").chunks:
+            here = (positions >= begin) & (positions < begin + len(chunk))
+            chunk_vectors = chunk.flatten().to_numpy(zero_copy_only=True).reshape(len(chunk), self.dimension)
+            vectors[here] = chunk_vectors[positions[here] - begin]
+            begin += len(chunk)
+        return vectors
+
+    @functools.cached_property
+    def _positions(self) -> dict[str, int]:
+        last = len(self.words) - 1
+        return {word: last - position for position, word in enumerate(reversed(self.words))}  # the first one stays
+
+
+def _open(path: Path) -> pa.Table | None:
+    """The memory-mapped cache file; None if it is not there or not whole."""
+    try:
+        with pa.memory_map(str(path)) as stream:
+            return pa.ipc.open_file(stream).read_all()
+    except FileNotFoundError:
+        return None
+    except (pa.ArrowInvalid, OSError) as error:
+        logger.warning("%s: the cached word vectors are damaged and are made anew (%s)", path, error)
+        return None
+
+
+def _parse_into(path: Path, cached: Path) -> None:
+    """Parses the file once, batch by batch, into an Arrow file."""
+    logger.info("reading the word vectors of %s; this happens once", path)
+    begin, count = time.monotonic(), 0
+    with atomic_path(cached) as temporary, contextlib.ExitStack() as stack:
+        writer: pa.RecordBatchFileWriter | None = None
+        for batch in _batches(path):
+            if writer is None:
+                writer = stack.enter_context(pa.ipc.new_file(str(temporary), batch.schema))
+            writer.write_batch(batch)
+            count += batch.num_rows
+        if writer is None:
+            raise DataError(path, "holds no word vector")
+        stack.close()  # the file is whole only then
+    logger.info("%s: %d word vectors in %.1f s", path, count, time.monotonic() - begin)
+
+
+def _batches(path: Path) -> Iterator[pa.RecordBatch]:
+    """The words and vectors of the file in batches of a bounded size."""
+    lines = read_lines(path)
+    first = next(lines, None)
+    if first is None:
+        return
+    promised, dimension = _parse_header(first[1])
+    if promised is None:
+        lines = itertools.chain([first], lines)
+    if dimension < 1:
+        raise DataError(path, f"{first[1][:80]!r}; wanted a word and its numbers, separated by spaces", first[0])
+    count = 0
+    while batch := list(itertools.islice(lines, _BATCH_ROWS)):
+        yield _parse_batch(path, batch, dimension)
+        count += len(batch)
+    if promised is not None and promised != count:
+        raise DataError(path, f"{count} word vectors; the first line promises {promised}. Is the file cut short?")
+
+
+def _parse_header(line: str) -> tuple[int | None, int]:
+    """How many vectors the first line promises, None if it holds a vector itself, and how many numbers a vector has."""
+    fields = line.split()
+    if len(fields) == 2 and all(field.isdecimal() for field in fields):
+        return int(fields[0]), int(fields[1])
+    return None, line.rstrip(" ").count(" ")
+
+
+def _parse_batch(path: Path, lines: Sequence[tuple[int, str]], dimension: int) -> pa.RecordBatch:
+    words: list[str] = []
+    numbers = array.array("f")
+    for line_number, line in lines:
+        word, *fields = line.rstrip(" ").rsplit(" ", dimension)
+        if len(fields) != dimension or not word:
+            problem = f"wanted a word and {dimension} numbers, separated by spaces; got {line[:80]!r}"
+            raise DataError(path, problem, line_number)
+        try:
+            numbers.extend(map(float, fields))
+        except ValueError as error:
+            raise DataError(path, f"{error}; wanted {dimension} numbers after the word", line_number) from None
+        words.append(word)
+    vectors = np.frombuffer(numbers, dtype=np.float32)
+    if not np.isfinite(vectors).all():
+        line_number = lines[int(np.argmin(np.isfinite(vectors))) // dimension][0]
+        raise DataError(path, "one of the numbers is not finite in single precision", line_number)
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors), dimension)
+    return pa.record_batch([pa.array(words, type=pa.string()), column], names=["word", "vector"])

@@ -1,0 +1,120 @@
+"""From inputs as users have them to results as they want them, through a trained model, streaming.
+
+# B batch, T tokens of the longest sentence
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from elmo_tasks.data_readers.reader import DatasetReader
+from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.models.model import TaskModel
+from elmo_tasks.vocabulary import Vocabulary
+
+Fields = Mapping[str, Any]
+
+DEFAULT_BATCH_TOKENS = 2048
+
+# So many batches' worth of input is read ahead and sorted by length, so that batches hold little padding.
+_BATCHES_AHEAD = 16
+
+
+class Predictor(ABC):
+    """Predicts with a trained model; one subclass for each head.
+
+    An input is a dict, such as a line of JSON gives; a head's predictor makes one or more examples of it, and one
+    result of each example. Keys that the predictor does not read (an `id`, say) are carried over to the results.
+
+    Arguments:
+        model: is set to evaluation; predictions are computed on the device where it lies.
+        vocabulary: the one that the model was trained with.
+        reader: the one that the model was trained with; makes batches of examples without labels.
+        batch_tokens: most tokens in a batch, padding included. A longer example has a batch of its own.
+    """
+
+    def __init__(
+        self,
+        model: TaskModel[Any, Any],
+        vocabulary: Vocabulary,
+        reader: DatasetReader,
+        *,
+        batch_tokens: int = DEFAULT_BATCH_TOKENS,
+    ) -> None:
+        if batch_tokens < 1:
+            raise ElmoTasksError(f"batches of {batch_tokens} tokens; wanted at least 1")
+        self.model = model.eval()
+        self.vocabulary = vocabulary
+        self.reader = reader
+        self.batch_tokens = batch_tokens
+
+    @abstractmethod
+    def examples(self, fields: Fields) -> Iterable[dict[str, Any]]:
+        """The examples to predict for one input: what the reader collates, and what `result` needs besides.
+
+        Raises:
+            ElmoTasksError: the input lacks something or has it in a wrong form; the message needs no place.
+        """
+
+    @abstractmethod
+    def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
+        """What is told of one example, as JSON can hold it."""
+
+    @property
+    @abstractmethod
+    def read_keys(self) -> frozenset[str]:
+        """The keys of an input that are read, and so not carried over."""
+
+    def predict(self, inputs: Iterable[Fields], *, source: str = "inputs") -> Iterator[dict[str, Any]]:
+        """Yields the results in the order of the inputs, while these are still being read.
+
+        Arguments:
+            inputs: may be endless; a bounded part of it is in memory at any time.
+            source: what messages call the inputs.
+
+        Raises:
+            DataError: an input is not usable; source and the input's number, from 1, are named.
+        """
+        window: list[tuple[Fields, dict[str, Any]]] = []
+        tokens = 0
+        for number, fields in enumerate(inputs, start=1):
+            try:
+                examples = list(self.examples(fields))
+            except ElmoTasksError as error:
+                raise DataError(source, str(error), number) from None
+            for example in examples:
+                window.append((fields, example))
+                tokens += self.reader.length(example)
+                if tokens >= _BATCHES_AHEAD * self.batch_tokens:
+                    yield from self._predict_window(window)
+                    window, tokens = [], 0
+        yield from self._predict_window(window)
+
+    def _predict_window(self, window: Sequence[tuple[Fields, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+        predictions: dict[int, Fields] = {}
+        for rows in self._batches([self.reader.length(example) for _, example in window]):
+            predictions.update(zip(rows, self._predict_batch([window[row][1] for row in rows]), strict=True))
+        for row, (fields, example) in enumerate(window):
+            carried = {key: value for key, value in fields.items() if key not in self.read_keys}
+            yield carried | self.result(example, predictions[row])
+
+    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
+        """The rows of each batch, the longest examples first."""
+        batch: list[int] = []
+        for row in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
+            if batch and lengths[batch[0]] * (len(batch) + 1) > self.batch_tokens:
+                yield batch
+                batch = []
+            batch.append(row)
+        if batch:
+            yield batch
+
+    def _predict_batch(self, examples: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        device = next(self.model.parameters()).device
+        batch = self.reader.collate(examples, self.vocabulary).to(device)
+        with torch.inference_mode():
+            return self.model.decode(self.model(batch), batch)

@@ -1,0 +1,183 @@
+"""The folder of a training run: the names and forms of its files.
+
+config.json           the resolved config, every default written out
+versions.json         the versions of Python and of the packages that made the run
+vocabulary.json       words, characters and labels
+frozen.safetensors    tensors that training does not change, but for the biLM's
+model.safetensors     the best epoch's trained parameters
+bilm.json             the biLM's files and their hash, where the model has a frozen one
+bilm/                 the biLM's files themselves, where the run is self-contained
+metrics.jsonl         a line for each epoch
+metrics.json          the best epoch's metrics, and the test set's
+training.pt           the state from which training resumes
+tensorboard/          curves
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import json
+import platform
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from elmo_tasks import __version__
+from elmo_tasks.errors import RunError
+from elmo_tasks.files import atomic_path, atomic_write, cache_folder, content_hash, write_json
+
+_PACKAGES = ("torch", "pytorch-crf", "datasets", "accelerate", "seqeval", "numpy")
+
+
+class RunFolder:
+    """A run's files by name; see the module's text."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    config = property(lambda self: self.path / "config.json")
+    versions = property(lambda self: self.path / "versions.json")
+    vocabulary = property(lambda self: self.path / "vocabulary.json")
+    frozen = property(lambda self: self.path / "frozen.safetensors")
+    model = property(lambda self: self.path / "model.safetensors")
+    bilm_reference = property(lambda self: self.path / "bilm.json")
+    bilm = property(lambda self: self.path / "bilm")
+    epochs = property(lambda self: self.path / "metrics.jsonl")
+    metrics = property(lambda self: self.path / "metrics.json")
+    training_state = property(lambda self: self.path / "training.pt")
+    tensorboard = property(lambda self: self.path / "tensorboard")
+
+    def is_started(self) -> bool:
+        return self.config.is_file()
+
+    def clear(self) -> None:
+        """Removes the run's files, and nothing else that may lie in the folder."""
+        for entry in vars(RunFolder).values():
+            if isinstance(entry, property):
+                path = entry.fget(self)  # type: ignore[misc]
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
+
+    def write_versions(self) -> None:
+        packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
+        write_json(self.versions, {"elmo-tasks": __version__, "python": platform.python_version(), **packages})
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Writes tensors as safetensors, atomically."""
+    with atomic_path(path) as temporary:
+        safetensors.torch.save_file({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, temporary)
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Reads a safetensors file.
+
+    Raises:
+        RunError: the file is missing or damaged.
+    """
+    try:
+        return safetensors.torch.load_file(path)
+    except FileNotFoundError:
+        raise RunError(f"{path}: no such file; the run has not come to the end of its first epoch") from None
+    except SafetensorError as error:
+        raise RunError(f"{path}: damaged, or not a safetensors file ({error})") from None
+
+
+def write_state(path: Path, state: Mapping[str, Any]) -> None:
+    """Writes a training state (tensors, numbers, strings and containers of them), atomically."""
+    with atomic_write(path) as stream:
+        torch.save(dict(state), stream)
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """Reads a training state.
+
+    Raises:
+        RunError: the file is damaged.
+    """
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except (RuntimeError, EOFError, ValueError) as error:
+        raise RunError(f"{path}: damaged, or not a training state ({error})") from None
+
+
+def append_line(path: Path, record: Mapping[str, Any]) -> None:
+    """Appends a record to a JSON lines file."""
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def read_record(path: Path, epoch: int) -> dict[str, Any]:
+    """The record of an epoch, counted from 1, of a run's `metrics.jsonl`."""
+    with path.open(encoding="utf-8") as stream:
+        return json.loads(list(stream)[epoch - 1])
+
+
+def keep_lines(path: Path, count: int) -> None:
+    """Cuts a JSON lines file after its first `count` records: what a run wrote after the state that it resumes from."""
+    lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
+    with atomic_write(path) as stream:
+        stream.writelines(lines[:count])
+
+
+def include_bilm(folder: RunFolder, options: str | Path, weights: str | Path) -> None:
+    """Copies the biLM's files into the run's folder, so that it needs nothing outside."""
+    for source, name in ((options, "options.json"), (weights, "weights.hdf5")):
+        with atomic_path(folder.bilm / name) as temporary:
+            shutil.copyfile(source, temporary)
+
+
+def write_archive(folder: RunFolder, archive: str | Path) -> None:
+    """Packs a run into one `.tar.gz`, without what only training needs, atomically.
+
+    Raises:
+        RunError: the folder holds no trained model.
+    """
+    if not folder.model.is_file():
+        raise RunError(f"{folder.path}: no {folder.model.name}; wanted the folder of a run that has finished an epoch")
+    left_out = {folder.training_state.name, folder.tensorboard.name}
+    with atomic_path(archive) as temporary, tarfile.open(temporary, "w:gz") as tar:
+        for path in sorted(folder.path.iterdir()):
+            if path.name not in left_out and not path.name.startswith("."):
+                tar.add(path, arcname=path.name)
+
+
+def open_run(path: str | Path) -> RunFolder:
+    """The folder of a run given as a folder or as an archive, which is unpacked once into the cache.
+
+    Raises:
+        RunError: there is no run at `path`, or the archive is damaged.
+    """
+    path = Path(path)
+    folder = RunFolder(_unpacked(path) if path.is_file() else path)
+    if not folder.is_started():
+        raise RunError(f"{path}: wanted a run's folder, with a {folder.config.name}, or its archive (.tar.gz)")
+    return folder
+
+
+def _unpacked(archive: Path) -> Path:
+    target = cache_folder() / "runs" / content_hash(archive)
+    if target.is_dir():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        unpacked = Path(scratch) / "run"
+        try:
+            with tarfile.open(archive) as tar:
+                tar.extractall(unpacked, filter="data")
+        except (tarfile.TarError, EOFError, OSError) as error:
+            raise RunError(f"{archive}: no archive of a run, or a damaged one ({error})") from None
+        with contextlib.suppress(OSError):  # another process was faster: its copy is the same
+            unpacked.rename(target)
+    return target

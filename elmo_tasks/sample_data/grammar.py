@@ -1,0 +1,74 @@
+"""A small context-free grammar that writes tokens with their parts of speech, chunks and entities.
+
+A grammar gives for each symbol its alternatives, each a text of items separated by spaces:
+
+    word/POS     a token with its part of speech
+    <symbol>     one of the symbol's alternatives, drawn at random
+    <@name>      a token drawn from a list that is given at run time
+    [NP ... ]    the tokens between are a chunk
+    {LOC ... }   the tokens between are an entity
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from elmo_tasks.data_readers.tag_schemes import Span
+
+Grammar = Mapping[str, Sequence[str]]
+
+_SYMBOL = re.compile(r"<([^<>]+)>")
+
+
+@dataclasses.dataclass
+class AnnotatedSentence:
+    """Tokens with a part of speech each, and spans of chunks and entities, ends inclusive."""
+
+    tokens: list[str] = dataclasses.field(default_factory=list)
+    parts_of_speech: list[str] = dataclasses.field(default_factory=list)
+    chunks: list[Span] = dataclasses.field(default_factory=list)
+    entities: list[Span] = dataclasses.field(default_factory=list)
+
+
+def write_sentence(
+    grammar: Grammar, symbol: str, names: Mapping[str, Sequence[str]], generator: random.Random
+) -> AnnotatedSentence:
+    """Draws a sentence from the grammar.
+
+    Arguments:
+        grammar: the alternatives of each symbol.
+        symbol: where to begin.
+        names: the lists that stand for `<@...>`.
+        generator: draws everything.
+    """
+    sentence = AnnotatedSentence()
+    chunk = entity = ("", 0)  # label and start of what is open
+    for item in _expand(grammar, symbol, names, generator):
+        if item[0] == "[":
+            chunk = (item[1:], len(sentence.tokens))
+        elif item[0] == "{":
+            entity = (item[1:], len(sentence.tokens))
+        elif item == "]":
+            sentence.chunks.append(Span(*chunk, len(sentence.tokens) - 1))
+        elif item == "}":
+            sentence.entities.append(Span(*entity, len(sentence.tokens) - 1))
+        else:
+            token, _, part_of_speech = item.rpartition("/")
+            sentence.tokens.append(token)
+            sentence.parts_of_speech.append(part_of_speech)
+    sentence.tokens[0] = sentence.tokens[0][:1].upper() + sentence.tokens[0][1:]
+    return sentence
+
+
+def _expand(
+    grammar: Grammar, symbol: str, names: Mapping[str, Sequence[str]], generator: random.Random
+) -> Iterator[str]:
+    """The items of a symbol's expansion in which no symbol is left."""
+    for item in generator.choice(grammar[symbol]).split():
+        if item.startswith("<") and item.endswith(">") and not item.startswith("<@"):
+            yield from _expand(grammar, item[1:-1], names, generator)
+        else:
+            yield _SYMBOL.sub(lambda match: generator.choice(names[match[1][1:]]), item)

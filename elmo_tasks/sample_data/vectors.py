@@ -1,0 +1,66 @@
+"""Word vectors for the sample data, in the text form of GloVe.
+
+They stand in for vectors that were learned from a large text, and are no match for them: they are made from a few
+thousand sentences of the sample data's own grammar, without labels, from how often words stand beside each other.
+
+# N words, C contexts, D numbers of a vector
+"""
+
+from __future__ import annotations
+
+import collections
+import random
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elmo_tasks.files import atomic_write
+
+_BORDER = ""  # what stands beside the first and the last word
+_STEPS = 1024  # information is rounded to so many steps of a nat: sums of such numbers are the same in any order
+_SCALE = 0.05  # brings the numbers to the size of GloVe's
+
+
+def write_word_vectors(path: Path, corpus: Iterable[Sequence[str]], dimension: int = 50) -> None:
+    """Writes a vector for each word of the corpus in lower case, frequent words first.
+
+    Method: the positive pointwise mutual information of words with their left and right neighbours, projected at random
+    (random indexing: Kanerva, Kristoferson and Holst 2000). In place of a singular value decomposition, whose result
+    differs between machines where this one gives the same file on all of them.
+
+    Arguments:
+        path: the file to write.
+        corpus: tokenized sentences.
+        dimension: D.
+    """
+    sentences = [[token.lower() for token in sentence] for sentence in corpus]
+    counts = collections.Counter(token for sentence in sentences for token in sentence)
+    words = sorted(counts, key=lambda word: (-counts[word], word))
+    information = _mutual_information(_neighbour_counts(sentences, words))  # (N, C)
+    generator = random.Random(0)
+    signs = [[generator.choice((-1.0, 1.0)) for _ in range(dimension)] for _ in range(information.shape[1])]
+    vectors = information @ np.array(signs) * _SCALE  # (N, D)
+    with atomic_write(path) as stream:
+        for word, vector in zip(words, vectors, strict=True):
+            stream.write(f"{word} {' '.join(f'{number:.4f}' for number in vector)}\n".encode())
+
+
+def _neighbour_counts(sentences: Sequence[Sequence[str]], words: Sequence[str]) -> NDArray[np.float64]:
+    """(N, C): how often a word has each word, or the border, to its left (first half) and right (second half)."""
+    ids = {word: row for row, word in enumerate([*words, _BORDER])}
+    counts = np.zeros((len(words), 2 * len(ids)))  # (N, C)
+    for sentence in sentences:
+        rows = [ids[_BORDER], *(ids[token] for token in sentence), ids[_BORDER]]
+        np.add.at(counts, (rows[1:-1], rows[:-2]), 1)
+        np.add.at(counts, (rows[1:-1], [row + len(ids) for row in rows[2:]]), 1)
+    return counts
+
+
+def _mutual_information(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(N, C): the logarithm of how much likelier a word and a context are together than by chance, at least 0."""
+    of_words = counts.sum(axis=1, keepdims=True)  # (N, 1)
+    of_contexts = np.maximum(counts.sum(axis=0, keepdims=True), 1)  # (1, C), 1 where a context never occurs
+    ratio = counts * counts.sum() / (of_words * of_contexts)  # (N, C)
+    return np.round(np.log(np.maximum(ratio, 1)) * _STEPS) / _STEPS

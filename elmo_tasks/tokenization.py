@@ -1,0 +1,161 @@
+"""Raw English text to sentences and Penn-Treebank-style tokens, with exact character offsets.
+
+Sentences are found by NLTK's Punkt with a list of abbreviations of ours, words by NLTK's Treebank tokenizer: both are
+rules alone, so nothing has to be downloaded. Departures from the Treebank's conventions: every token is kept as it is
+written (a double quote stays `"`, a bracket stays `(`), names such as AT&T, e-mail addresses and URLs stay whole, and
+an acronym that ends its sentence keeps its period (`U.S.`) instead of lending it to the sentence.
+
+All functions are safe to call from several threads, and take time proportional to the length of the text.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from nltk.tokenize.destructive import NLTKWordTokenizer
+from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
+
+# Words that end with a period within a sentence, without that period; none that is a common word too, since it would
+# join sentences that end with it. Single letters are known to Punkt as initials.
+_ABBREVIATIONS = """
+    mr mrs ms mx messrs mmes dr drs prof profs rev revd hon pres gov lt lt-gov sen sens rep reps amb atty supt insp det
+    gen maj col capt cpt cmdr cdr comdr sgt cpl pvt pfc adm brig lieut fr sr sra srta bro msgr mgr mons st ste mt ft
+    jr esq ph.d m.d b.a m.a b.sc m.sc d.phil
+    jan feb apr jun jul aug sep sept oct nov dec mon tue tues thu thur thurs fri
+    inc corp co cos ltd plc llc bros mfg intl int'l natl nat'l dept div assn assoc univ inst mgmt govt gov't
+    etc vs v.s e.g i.e eg ie cf ca approx al viz ibid op cit n.b a.k.a a.m p.m a.d b.c b.c.e c.e resp incl excl est
+    u.s u.s.a u.k u.n e.u u.s.s.r d.c l.a n.y n.j n.c s.c n.d s.d w.va r.i n.h n.m p.o r.s.v.p p.s
+    ala ariz ark calif colo conn dak del fla ga ind kan kans ky md mich minn mo mont neb nebr nev okla ont pa penn que
+    tenn tex va vt wis wisc wyo
+    ave blvd rd hwy sq bldg ext tel
+    figs eq eqs sect pt pp vol vols eds repr chap nos
+    lb lbs oz hr hrs min mins sec secs yd yds mph km kg cm mm
+"""
+
+# Abbreviations that are words as well: they do not end the sentence where a number follows.
+_ABBREVIATIONS_BEFORE_NUMBERS = "no nos p pp fig figs mar sec art ch vol sept"
+
+# Words that, capitalized after an abbreviation, begin a sentence rather than go on with a name.
+_SENTENCE_STARTERS = """
+    the this that these those there here it its he she they we you his her their our my i but and however although
+    though while when where what who why how if in on at by for from with after before since during as also another
+    many most some such both each every no not yet so then thus meanwhile moreover nevertheless instead later now still
+"""
+
+# After these the sentence goes on whatever word follows.
+_NEVER_LAST = "vs v.s v e.g i.e cf mr mrs ms dr prof rev gen sen rep gov capt col lt sgt"
+
+# Straight quotes are what every release of Punkt knows.
+_STRAIGHT_QUOTES = str.maketrans("“”„\u2018\u2019", '"""\'\'')
+
+# What the word tokenizer would rewrite, leave attached or split wrongly, as a character that it treats as is wanted.
+# Each is replaced by exactly one character, so that the lengths of the tokens still hold for the text as written.
+_WORD_STAND_INS = str.maketrans({'"': "”", "…": "—", "€": "$", "£": "$", "¥": "$"})
+_APOSTROPHE = re.compile(r"(?<=[^\W\d_])\u2019(?=[^\W\d_])")
+_UNSPLIT = re.compile(
+    r"""
+    \b(?:https?://|ftp://|www\.)[^\s<>"“”]*[^\s<>"“”.,;:!?)\]}'\u2019»]      # URLs, without the punctuation after them
+    | (?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+                          # e-mail addresses
+    | (?<=\w)&(?=\w)                                                    # AT&T
+    | (?<![\w.])[^\W\d_]{1,2}\.(?:[^\W\d_]\.)+                          # U.S., p.m., Ph.D.
+    """,
+    re.VERBOSE,
+)
+
+_LINE_BREAK = re.compile(r"\r\n|\n|\r")
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
+
+# Text is looked at through a window of this many characters, which no sentence of prose outgrows.
+_WINDOW = 20_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Token:
+    """A token as it is written: `text` is the original text's `[start:end]`, in characters, `end` exclusive."""
+
+    text: str
+    start: int
+    end: int
+
+
+def tokenize(text: str, *, split_lines: bool = False) -> list[list[Token]]:
+    """Splits a text into sentences and those into tokens.
+
+    The tokens are in order and do not overlap, and nothing but white space is left out. A sentence of more than
+    20,000 characters is cut.
+
+    Arguments:
+        text: any text, of any length.
+        split_lines: every line break ends a sentence; otherwise only a blank line does.
+
+    Returns:
+        The tokens of each sentence; no sentence is empty.
+    """
+    sentences = []
+    for start, end in _blocks(text, _LINE_BREAK if split_lines else _BLANK_LINE):
+        for sentence_start, sentence_end in _sentences(text, start, end):
+            if tokens := list(_words(text, sentence_start, sentence_end)):
+                sentences.append(tokens)
+    return sentences
+
+
+def _punkt() -> PunktSentenceTokenizer:
+    parameters = PunktParameters()
+    starters = _SENTENCE_STARTERS.split()
+    parameters.abbrev_types.update(_ABBREVIATIONS.split())
+    parameters.sent_starters.update(starters)
+    parameters.collocations.update((word, "##number##") for word in _ABBREVIATIONS_BEFORE_NUMBERS.split())
+    parameters.collocations.update(itertools.product(_NEVER_LAST.split(), starters))
+    # Punkt looks words up here. In its own defaultdict every look-up would leave an entry: memory that only grows,
+    # and a dictionary changed by several threads. A Counter is only read.
+    parameters.ortho_context = Counter()
+    return PunktSentenceTokenizer(parameters)
+
+
+_SENTENCE_TOKENIZER = _punkt()
+_WORD_TOKENIZER = NLTKWordTokenizer()
+
+
+def _blocks(text: str, separator: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """The (start, end) of the pieces of the text between the separators."""
+    start = 0
+    for match in separator.finditer(text):
+        yield start, match.start()
+        start = match.end()
+    yield start, len(text)
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The (start, end) of the sentences of text[start:end]; each ends where the next begins."""
+    while start < end:
+        stop = _window_end(text, start, end)
+        window = text[start:stop].translate(_STRAIGHT_QUOTES)
+        borders = [start + border for border, _ in _SENTENCE_TOKENIZER.span_tokenize(window)][1:]
+        if borders and stop < end:
+            stop = borders.pop()  # the window's last sentence may go on behind it: it begins the next window
+        yield from itertools.pairwise([start, *borders, stop])
+        start = stop
+
+
+def _window_end(text: str, start: int, end: int) -> int:
+    if end - start <= _WINDOW:
+        return end
+    space = text.rfind(" ", start + 1, start + _WINDOW)
+    return space if space > 0 else start + _WINDOW
+
+
+def _words(text: str, start: int, end: int) -> Iterator[Token]:
+    """The tokens of the sentence text[start:end]."""
+    # The word tokenizer adds and removes white space and puts `` for '', which changes no lengths: what it returns
+    # tells how many characters each token has. Long runs of white space are slow in it, so it gets none.
+    stand_in = _APOSTROPHE.sub("'", text[start:end].translate(_WORD_STAND_INS))
+    stand_in = _UNSPLIT.sub(lambda match: "x" * len(match.group()), stand_in)
+    for piece in _WORD_TOKENIZER.tokenize(" ".join(stand_in.split())):
+        while text[start].isspace():
+            start += 1
+        yield Token(text[start : start + len(piece)], start, start + len(piece))
+        start += len(piece)

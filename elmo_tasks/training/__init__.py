@@ -1,0 +1,1 @@
+"""Training: batches, optimizers, schedules, averaging, checkpoints and the one Trainer that all heads share."""

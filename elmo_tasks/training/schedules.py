@@ -1,0 +1,141 @@
+"""Learning rate schedules on torch's own; each moves by step, by epoch or by the validation metric."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch.optim import lr_scheduler
+
+from elmo_tasks.config import Part
+
+Factor = Annotated[float, Field(gt=0, lt=1)]
+
+
+class SchedulerConfig(Part):
+    """How the learning rates change: each is the optimizer's own times the schedule's factor."""
+
+    default_type: ClassVar[str | None] = "constant"
+
+    def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
+        """The schedule over a training of `num_steps` optimizer steps.
+
+        Arguments:
+            higher_is_better: whether a validation metric that grows is a good sign.
+        """
+        raise NotImplementedError
+
+
+class Schedule:
+    """One of torch's schedulers and the moment when it moves."""
+
+    def __init__(self, scheduler: Any, moves: Literal["step", "epoch", "metric"]) -> None:
+        self._scheduler = scheduler
+        self._moves = moves
+
+    def after_step(self) -> None:
+        if self._moves == "step":
+            self._scheduler.step()
+
+    def after_epoch(self, metric: float) -> None:
+        if self._moves == "epoch":
+            self._scheduler.step()
+        elif self._moves == "metric":
+            self._scheduler.step(metric)
+
+    def state_dict(self) -> dict[str, Any]:
+        return self._scheduler.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._scheduler.load_state_dict(state)
+
+
+class Constant(SchedulerConfig):
+    type: Literal["constant"] = "constant"
+
+    def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
+        return Schedule(lr_scheduler.LambdaLR(optimizer, lambda step: 1.0), "step")
+
+
+class _WithWarmup(SchedulerConfig):
+    warmup_steps: Annotated[int, Field(ge=0)] = Field(0, description="steps of linear growth from 0 at the start")
+
+    def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
+        def factor(step: int) -> float:
+            if step < self.warmup_steps:
+                return (step + 1) / (self.warmup_steps + 1)
+            return self._decay((step - self.warmup_steps) / max(1, num_steps - self.warmup_steps))
+
+        return Schedule(lr_scheduler.LambdaLR(optimizer, factor), "step")
+
+    def _decay(self, done: float) -> float:
+        raise NotImplementedError
+
+
+class LinearDecay(_WithWarmup):
+    """Falls in a straight line, step by step, to `final` of the rate at the end of the last epoch."""
+
+    type: Literal["linear_decay"] = "linear_decay"
+    final: Annotated[float, Field(ge=0, lt=1)] = 0.0
+
+    def _decay(self, done: float) -> float:
+        return self.final + (1 - self.final) * max(0.0, 1 - done)
+
+
+class CosineDecay(_WithWarmup):
+    """Falls along half a cosine, step by step, to `final` of the rate at the end of the last epoch."""
+
+    type: Literal["cosine_decay"] = "cosine_decay"
+    final: Annotated[float, Field(ge=0, lt=1)] = 0.0
+
+    def _decay(self, done: float) -> float:
+        return self.final + (1 - self.final) * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
+
+
+class InverseTimeDecay(SchedulerConfig):
+    """Divides the rate by 1 + `decay` x epoch, as Ma and Hovy (2016) do."""
+
+    type: Literal["inverse_time"] = "inverse_time"
+    decay: Annotated[float, Field(gt=0)] = 0.05
+
+    def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
+        return Schedule(lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + self.decay * epoch)), "epoch")
+
+
+class Exponential(SchedulerConfig):
+    """Multiplies the rate by `gamma` after each epoch."""
+
+    type: Literal["exponential"] = "exponential"
+    gamma: Factor
+
+    def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
+        return Schedule(lr_scheduler.ExponentialLR(optimizer, self.gamma), "epoch")
+
+
+class Step(SchedulerConfig):
+    """Multiplies the rate by `gamma` after every `step_size` epochs."""
+
+    type: Literal["step"] = "step"
+    step_size: Annotated[int, Field(ge=1)]
+    gamma: Factor = 0.1
+
+    def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
+        return Schedule(lr_scheduler.StepLR(optimizer, self.step_size, self.gamma), "epoch")
+
+
+class ReduceOnPlateau(SchedulerConfig):
+    """Multiplies the rate by `factor` once the validation metric has not got better for more than `patience` epochs."""
+
+    type: Literal["reduce_on_plateau"] = "reduce_on_plateau"
+    factor: Factor = 0.5
+    patience: Annotated[int, Field(ge=0)] = 0
+    min_lr: Annotated[float, Field(ge=0)] = 0.0
+
+    def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
+        mode: Literal["max", "min"] = "max" if higher_is_better else "min"
+        plateau = lr_scheduler.ReduceLROnPlateau(
+            optimizer, mode=mode, factor=self.factor, patience=self.patience, threshold=0.0, min_lr=self.min_lr
+        )
+        return Schedule(plateau, "metric")

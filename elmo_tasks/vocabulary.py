@@ -1,0 +1,264 @@
+"""The words, characters and labels that a model knows, and sentences as their ids.
+
+# B batch, T tokens of the longest sentence, U distinct words of the batch and one row of padding, C characters
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import difflib
+import functools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+
+from elmo_tasks.batch import Tokens
+from elmo_tasks.config import Config
+from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.files import write_json
+
+PADDING, UNKNOWN = 0, 1
+SPECIAL = ("<padding>", "<unknown>")  # the names of the rows 0 and 1; a token that reads so is a word like any other
+MAX_CHARACTERS = 50  # a longer word is cut: addresses and rulers of hyphens would fill the memory otherwise
+_CACHED_WORDS = 500_000  # when so many words are remembered, all are forgotten: texts to predict can be endless
+
+Example = Mapping[str, Any]
+
+
+class VocabularyReader(Protocol):
+    """What a vocabulary asks of a data set reader."""
+
+    def tokens(self, example: Example) -> Iterable[Sequence[str]]: ...
+
+    def labels(self, example: Example) -> Mapping[str, Iterable[str]]: ...
+
+
+class VocabularyConfig(Config):
+    """How the vocabulary is made from the data.
+
+    Only the training data makes characters, labels and trained words known. A word beyond them can still have a row if
+    the file of pretrained vectors knows it, since such a vector needs no training.
+    """
+
+    lowercase_words: Annotated[
+        bool, Field(description="Look words up in lower case; characters and the biLM see them as written.")
+    ] = False
+    min_count: Annotated[
+        int, Field(ge=1, description="Words that the training data has less often get no trained vector.")
+    ] = 1
+    pretrained_words: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            description="Beside the data's words, the first so many words of the vectors' file get rows; null: all.",
+        ),
+    ] = 50_000
+
+    def build(
+        self,
+        reader: VocabularyReader,
+        train: Iterable[Example],
+        other: Sequence[Iterable[Example]],
+        pretrained: Iterable[str] = (),
+    ) -> Vocabulary:
+        """Counts the data.
+
+        Arguments:
+            reader: says what an example's tokens and labels are.
+            train: the training data.
+            other: development and test data: their words get rows if they are in `pretrained`, their labels none.
+            pretrained: every word of the vectors' file, in its order.
+        """
+        words, characters, labels = _count(reader, train, self.lowercase_words)
+        trained = [word for word in _by_frequency(words) if words[word] >= self.min_count]
+        needed = set(words)
+        for dataset in other:
+            for example in dataset:
+                for tokens in reader.tokens(example):
+                    needed.update(token.lower() if self.lowercase_words else token for token in tokens)
+        return Vocabulary(
+            words=(*SPECIAL, *trained, *self._fixed_words(pretrained, set(trained), needed)),
+            num_trained_words=len(SPECIAL) + len(trained),
+            characters=(*SPECIAL, *_by_frequency(characters)),
+            labels={namespace: tuple(sorted(found)) for namespace, found in sorted(labels.items())},
+            lowercase_words=self.lowercase_words,
+        )
+
+    def _fixed_words(self, pretrained: Iterable[str], trained: set[str], needed: set[str]) -> list[str]:
+        """The words of the vectors' file that get rows of their own, in the order of the file."""
+        fixed: dict[str, None] = {}
+        for position, word in enumerate(pretrained):
+            is_frequent = self.pretrained_words is None or position < self.pretrained_words
+            can_be_looked_up = not self.lowercase_words or word == word.lower()
+            if (is_frequent or word in needed) and word not in trained and can_be_looked_up:
+                fixed[word] = None
+        return list(fixed)
+
+
+@dataclasses.dataclass(frozen=True)
+class Vocabulary:
+    """Immutable. A word is looked up in its exact form, after lower-casing where `lowercase_words` says so.
+
+    Of a word's characters the first 50 are kept; characters are Unicode code points, as written.
+    """
+
+    words: tuple[
+        str, ...
+    ]  # padding, unknown, training words (frequent first, then alphabetical), words known from vectors alone
+    num_trained_words: int  # the rows below it are padding, unknown and training words; the rest have fixed vectors
+    characters: tuple[str, ...]  # padding, unknown, the training data's (frequent first, then alphabetical)
+    labels: dict[str, tuple[str, ...]]  # namespace -> labels in alphabetical order
+    lowercase_words: bool = False
+
+    def index_tokens(self, texts: Sequence[Sequence[str]]) -> Tokens:
+        """Sentences as tensors, padded to the longest sentence and the longest word of the batch."""
+        rows: dict[str, int] = {}
+        flat = [rows.setdefault(token, len(rows) + 1) for text in texts for token in text]
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        mask = _mask(lengths)  # (B, T)
+        distinct = np.zeros(mask.shape, dtype=np.int64)
+        distinct[mask] = flat
+        word_ids = np.array([PADDING, *map(self.word_id, rows)], dtype=np.int64)  # (U,)
+        return Tokens(
+            texts=[list(text) for text in texts],
+            mask=torch.from_numpy(mask),  # (B, T)
+            words=torch.from_numpy(word_ids[distinct]),  # (B, T)
+            distinct=torch.from_numpy(distinct),  # (B, T)
+            characters=torch.from_numpy(self._index_characters(rows)),  # (U, C)
+        )
+
+    def word_id(self, word: str) -> int:
+        """The row of a word, that of the unknown word if it has none."""
+        return self._word_ids.get(word.lower() if self.lowercase_words else word, UNKNOWN)
+
+    def label_id(self, namespace: str, label: str) -> int:
+        """The id of a label.
+
+        Raises:
+            ElmoTasksError: the training data did not have this label.
+        """
+        try:
+            return self._label_ids[namespace][label]
+        except KeyError:
+            pass
+        if namespace not in self.labels:
+            raise ElmoTasksError(f"no labels {namespace!r}; the vocabulary has: {', '.join(self.labels) or 'none'}")
+        near = difflib.get_close_matches(label, self.labels[namespace], n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        known = ", ".join(self.labels[namespace])
+        raise ElmoTasksError(f"the label {label!r} is not among the {namespace} of the training data: {known}.{hint}")
+
+    def to_json(self) -> dict[str, Any]:
+        """The vocabulary as a value for JSON."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Vocabulary:
+        """The vocabulary that `to_json` described.
+
+        Raises:
+            RunError: the value does not describe a vocabulary.
+        """
+        try:
+            return cls(
+                words=tuple(value["words"]),
+                num_trained_words=int(value["num_trained_words"]),
+                characters=tuple(value["characters"]),
+                labels={namespace: tuple(labels) for namespace, labels in value["labels"].items()},
+                lowercase_words=bool(value["lowercase_words"]),
+            )
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise RunError(f"not a vocabulary: {type(error).__name__} {error}") from None
+
+    def save(self, path: str | Path) -> None:
+        """Writes the vocabulary as JSON, atomically."""
+        write_json(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Vocabulary:
+        """Reads what `save` wrote.
+
+        Raises:
+            RunError: the file is missing or damaged.
+        """
+        try:
+            return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            raise RunError(f"{path}: no such file; wanted the vocabulary of a run") from None
+        except (ValueError, RunError) as error:
+            raise RunError(f"{path}: the vocabulary is damaged ({error})") from None
+
+    def _index_characters(self, words: Iterable[str]) -> NDArray[np.int64]:
+        """The characters of each word; a row of padding goes before them."""
+        ids = [_NO_CHARACTERS, *map(self._character_ids_of_word, words)]
+        mask = _mask(np.fromiter(map(len, ids), dtype=np.int64, count=len(ids)))
+        characters = np.zeros(mask.shape, dtype=np.int64)
+        characters[mask] = np.concatenate(ids)
+        return characters  # (U, C)
+
+    def _character_ids_of_word(self, word: str) -> NDArray[np.int64]:
+        known = self._characters_of_words.get(word)
+        if known is None:
+            if len(self._characters_of_words) >= _CACHED_WORDS:
+                self._characters_of_words.clear()
+            known = np.array([self._character_ids.get(each, UNKNOWN) for each in word[:MAX_CHARACTERS]], dtype=np.int64)
+            self._characters_of_words[word] = known
+        return known
+
+    @functools.cached_property
+    def _word_ids(self) -> dict[str, int]:
+        return {word: row for row, word in enumerate(self.words) if row > UNKNOWN}
+
+    @functools.cached_property
+    def _character_ids(self) -> dict[str, int]:
+        return {character: row for row, character in enumerate(self.characters) if row > UNKNOWN}
+
+    @functools.cached_property
+    def _label_ids(self) -> dict[str, dict[str, int]]:
+        return {
+            namespace: {label: row for row, label in enumerate(labels)} for namespace, labels in self.labels.items()
+        }
+
+    @functools.cached_property
+    def _characters_of_words(self) -> dict[str, NDArray[np.int64]]:
+        return {}
+
+
+_NO_CHARACTERS = np.zeros(0, dtype=np.int64)
+
+
+def _mask(lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(N, longest), True before each length."""
+    return np.arange(lengths.max(initial=0)) < lengths[:, None]
+
+
+def _by_frequency(counts: Mapping[str, int]) -> list[str]:
+    """Frequent first; equally frequent ones in alphabetical order (of code points)."""
+    return sorted(counts, key=lambda item: (-counts[item], item))
+
+
+def _count(
+    reader: VocabularyReader, data: Iterable[Example], lowercase: bool
+) -> tuple[dict[str, int], dict[str, int], dict[str, set[str]]]:
+    """How often the data has each word and each character, and its labels by namespace."""
+    written: collections.Counter[str] = collections.Counter()
+    labels: dict[str, set[str]] = {}
+    for example in data:
+        for tokens in reader.tokens(example):
+            written.update(tokens)
+        for namespace, found in reader.labels(example).items():
+            labels.setdefault(namespace, set()).update(found)
+    words: collections.Counter[str] = collections.Counter()
+    characters: collections.Counter[str] = collections.Counter()
+    for word, count in written.items():
+        words[word.lower() if lowercase else word] += count
+        for character in word[:MAX_CHARACTERS]:
+            characters[character] += count
+    return words, characters, labels

@@ -1,0 +1,257 @@
+"""What readers share: the cache, compressed files, several processes at once, hub data sets."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import logging
+import lzma
+import multiprocessing
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+from elmo_tasks.data_readers import Conll2003Config, Conll2003Reader
+from elmo_tasks.data_readers.reader import HubSource
+from elmo_tasks.errors import DataError, ElmoTasksError
+
+TEXT = "Oslo I-LOC\nsleeps O\n\nMira I-PER\nruns O\n"
+TOKENS = [["Oslo", "sleeps"], ["Mira", "runs"]]
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(folder))
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hub_cache")
+    return folder
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "data.txt"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The paths of the files that were parsed, in order."""
+    paths: list[Path] = []
+    parse = Conll2003Reader.examples
+
+    def examples(self: Conll2003Reader, path: Path) -> Iterator[dict[str, Any]]:
+        paths.append(path)
+        yield from parse(self, path)
+
+    monkeypatch.setattr(Conll2003Reader, "examples", examples)
+    return paths
+
+
+def test_what_was_read_is_not_parsed_again(cache: Path, path: Path, parsed: list[Path]) -> None:
+    first = Conll2003Config().build().read(path)
+    second = Conll2003Config().build().read(str(path))
+    assert parsed == [path]
+    assert first.to_list() == second.to_list()
+    assert second.features == Conll2003Reader.features
+    (mapped,) = {Path(file["filename"]) for file in second.cache_files}
+    assert mapped.parent == cache / "datasets"
+
+
+def test_the_name_of_the_file_does_not_matter(cache: Path, path: Path, parsed: list[Path]) -> None:
+    Conll2003Config().build().read(path)
+    Conll2003Config().build().read(path.rename(path.with_name("other.txt")))
+    assert len(parsed) == 1
+
+
+def test_changed_content_is_parsed(cache: Path, path: Path, parsed: list[Path]) -> None:
+    times = os.stat(path)
+    Conll2003Config().build().read(path)
+    path.write_text(TEXT.replace("Oslo", "Roma"))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # same size, same time
+    assert Conll2003Config().build().read(path)[0]["tokens"][0] == "Roma"
+    assert len(parsed) == 2
+
+
+def test_other_settings_or_another_version_are_parsed(
+    cache: Path, path: Path, parsed: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Conll2003Config().build().read(path)
+    assert Conll2003Config(tag_scheme="IOB2").build().read(path)[0]["tags"][0] == "B-LOC"
+    monkeypatch.setattr(Conll2003Reader, "version", Conll2003Reader.version + 1)
+    Conll2003Config().build().read(path)
+    assert len(parsed) == 3
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda arrow, checksum: arrow.write_bytes(arrow.read_bytes()[:-100]),
+        lambda arrow, checksum: arrow.write_bytes(arrow.read_bytes().replace(b"Oslo", b"Brno")),
+        lambda arrow, checksum: arrow.unlink(),
+        lambda arrow, checksum: checksum.unlink(),
+        lambda arrow, checksum: checksum.write_text("{"),
+        lambda arrow, checksum: checksum.write_text("[]"),
+    ],
+    ids=["cut short", "other bytes", "no data", "no checksum", "broken checksum", "foreign checksum"],
+)
+def test_a_damaged_cache_file_is_made_anew(
+    cache: Path, path: Path, parsed: list[Path], damage: Callable[[Path, Path], object]
+) -> None:
+    Conll2003Config().build().read(path)
+    (arrow,) = (cache / "datasets").glob("*.arrow")
+    damage(arrow, arrow.with_suffix(".json"))
+    assert Conll2003Config().build().read(path)["tokens"][:] == TOKENS
+    assert len(parsed) == 2
+    Conll2003Config().build().read(path)
+    assert len(parsed) == 2
+
+
+def test_an_error_leaves_nothing_behind(cache: Path, path: Path) -> None:
+    path.write_text(TEXT + "oops\n")
+    with pytest.raises(DataError):
+        Conll2003Config().build().read(path)
+    assert list((cache / "datasets").iterdir()) == []
+
+
+def test_reading_is_logged_once(cache: Path, path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="elmo_tasks"):
+        Conll2003Config().build().read(path)
+        Conll2003Config().build().read(path)
+    assert sum("2 examples" in record.message for record in caplog.records) == 1
+
+
+def _read_tokens(path: str) -> list[list[str]]:
+    return Conll2003Config().build().read(path)["tokens"][:]
+
+
+@pytest.mark.slow
+def test_several_processes_at_once(cache: Path, tmp_path: Path) -> None:
+    path = tmp_path / "larger.txt"
+    path.write_text((TEXT + "\n") * 500)
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        results = pool.map(_read_tokens, [str(path)] * 4, chunksize=1)
+    assert results == [TOKENS * 500] * 4
+    assert len(list((cache / "datasets").iterdir())) == 2
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz", ".zip"])
+def test_compressed_files(cache: Path, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"data.txt{ending}"
+    if ending == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("data.txt", TEXT)
+    else:
+        path.write_bytes({".gz": gzip, ".bz2": bz2, ".xz": lzma}[ending].compress(TEXT.encode()))
+    assert Conll2003Config().build().read(path)["tokens"][:] == TOKENS
+
+
+def test_a_file_that_is_not_there(cache: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"nowhere.txt: no such file"):
+        Conll2003Config().build().read(tmp_path / "nowhere.txt")
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("hub:conll", HubSource("conll", None, None)),
+        ("hub:owner/conll:test", HubSource("owner/conll", None, "test")),
+        ("hub:owner/conll#english:train[:10%]", HubSource("owner/conll", "english", "train[:10%]")),
+    ],
+)
+def test_hub_sources(source: str, wanted: HubSource) -> None:
+    assert HubSource.parse(source) == wanted
+
+
+def test_a_hub_source_without_a_name() -> None:
+    with pytest.raises(ElmoTasksError, match=r"hub::train: no name of a data set; wanted hub:NAME"):
+        HubSource.parse("hub::train")
+
+
+def write_hub(folder: Path, column: str = "ner_tags", **splits: list[tuple[list[str], list[str]]]) -> str:
+    """A data set with class ids for tags, in a folder that `load_dataset` reads; the source's name of it."""
+    names = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+    features = datasets.Features(
+        {
+            "tokens": datasets.Sequence(datasets.Value("string")),
+            column: datasets.Sequence(datasets.ClassLabel(names=names)),
+        }
+    )
+    folder.mkdir()
+    for split, sentences in splits.items():
+        rows = {"tokens": [tokens for tokens, _ in sentences], column: [tags for _, tags in sentences]}
+        datasets.Dataset.from_dict(rows, features=features).to_parquet(folder / f"{split}.parquet")
+    return f"hub:{folder}"
+
+
+HUB_ROWS = [(["-DOCSTART-"], ["O"]), (["Oslo", "sleeps"], ["B-LOC", "O"]), (["Mira", "Oak"], ["B-PER", "I-PER"])]
+
+
+def test_hub_data_set_with_class_ids(cache: Path, tmp_path: Path) -> None:
+    source = write_hub(tmp_path / "hub", train=HUB_ROWS, test=HUB_ROWS[1:2])
+    train = Conll2003Config().build().read(f"{source}:train")
+    assert train["tokens"][:] == [["Oslo", "sleeps"], ["Mira", "Oak"]]
+    assert train["tags"][:] == [["U-LOC", "O"], ["B-PER", "L-PER"]]
+    assert train["document"][:] == [0, 0]
+    assert train["sentence"][:] == [0, 1]
+    assert len(Conll2003Config().build().read(f"{source}:test")) == 1
+    assert len(Conll2003Config().build().read(f"{source}:train[:2]")) == 1
+    assert train.features == Conll2003Reader.features
+
+
+def test_hub_data_set_with_strings_and_one_split(cache: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "hub"
+    folder.mkdir()
+    (folder / "train.jsonl").write_text('{"words": ["Oslo"], "tags": ["B-LOC"]}\n')
+    config = Conll2003Config(hub_columns=("words", "tags"))
+    assert config.build().read(f"hub:{folder}")["tags"][:] == [["U-LOC"]]
+
+
+def test_hub_data_set_whose_split_is_left_open(cache: Path, tmp_path: Path) -> None:
+    source = write_hub(tmp_path / "hub", train=HUB_ROWS, test=HUB_ROWS)
+    with pytest.raises(ElmoTasksError, match=f"say which split: {source}:train, {source}:test"):
+        Conll2003Config().build().read(source)
+
+
+def test_hub_data_set_without_the_split_or_at_all(cache: Path, tmp_path: Path) -> None:
+    source = write_hub(tmp_path / "hub", train=HUB_ROWS)
+    with pytest.raises(ElmoTasksError, match=r"hub:dev: cannot be loaded: .*dev"):
+        Conll2003Config().build().read(f"{source}:dev")
+    with pytest.raises(ElmoTasksError, match=r"nowhere: cannot be loaded"):
+        Conll2003Config().build().read(f"hub:{tmp_path}/nowhere")
+
+
+def test_hub_data_set_that_needs_a_script(cache: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "hub"
+    folder.mkdir()
+    (folder / "hub.py").write_text("")
+    with pytest.raises(ElmoTasksError, match=r"cannot be loaded: .*script"):
+        Conll2003Config().build().read(f"hub:{folder}")
+
+
+def test_hub_data_set_without_the_columns(cache: Path, tmp_path: Path) -> None:
+    source = write_hub(tmp_path / "hub", column="entities", train=HUB_ROWS)
+    with pytest.raises(ElmoTasksError, match="no column 'ner_tags' among tokens, entities; name the columns"):
+        Conll2003Config().build().read(source)
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ('{"tokens": ["a"], "ner_tags": [3]}', "wanted a list of tags, as strings or as class ids with names"),
+        ('{"tokens": ["a", "b"], "ner_tags": ["O"]}', "row 0: 1 tags for 2 tokens"),
+        ('{"tokens": ["a", "b"], "ner_tags": ["O", "LOC"]}', "row 0, token 1: 'LOC' is no tag"),
+    ],
+)
+def test_hub_data_set_with_wrong_tags(cache: Path, tmp_path: Path, row: str, problem: str) -> None:
+    folder = tmp_path / "hub"
+    folder.mkdir()
+    (folder / "train.jsonl").write_text(row + "\n")
+    with pytest.raises(ElmoTasksError, match=problem):
+        Conll2003Config().build().read(f"hub:{folder}")

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+from elmo_tasks.elmo import BiLM, BiLMOptions, batch_to_ids, random_bilm
+from elmo_tasks.elmo.bilm import without_borders
+
+CLOSE = {"rtol": 0.0, "atol": 1e-5}
+
+
+def test_vectors_of_bilm_tf(data_folder: Path) -> None:
+    """Three streams of ten sentences, state carried over in each; bilm-tf wrote (direction, T, P) of the top layer."""
+    folder = data_folder / "bilm_tf_fixture"
+    streams = json.loads((folder / "lm_embeddings_sentences.json").read_text())
+    bilm = BiLM.load(folder / "options.json", folder / "lm_weights.hdf5", stateful=True)
+    expected = [h5py.File(folder / f"lm_embeddings_{number}.hdf5") for number in range(3)]
+    for place in range(10):
+        batch = [stream[place].split() for stream in streams]
+        output = bilm.layers(batch)
+        for row, tokens in enumerate(batch):
+            wanted = np.concatenate(list(expected[row][str(place)][...]), axis=-1)
+            np.testing.assert_allclose(output.layers[row, -1, : len(tokens)].numpy(), wanted, rtol=0, atol=1e-5)
+
+
+def test_shapes_mask_and_zero_padding(bilm: BiLM, sentences: list[list[str]]) -> None:
+    output = bilm.layers(sentences)
+    assert output.layers.shape == (6, 3, 12, 12)
+    assert output.mask.dtype == torch.bool
+    assert output.mask.sum(dim=1).tolist() == [len(tokens) for tokens in sentences]
+    assert (output.layers.transpose(1, 2)[~output.mask] == 0).all()
+    assert torch.equal(output.layers[:, 0, :, :6], output.layers[:, 0, :, 6:])
+
+
+def test_a_sentence_alone_batched_padded_and_in_any_order(bilm: BiLM, sentences: list[list[str]]) -> None:
+    alone = [bilm.layers([tokens]).layers[0] for tokens in sentences]
+    rows = list(range(len(sentences)))
+    for seed in range(3):
+        random.Random(seed).shuffle(rows)
+        batched = bilm.layers([sentences[row] for row in rows]).layers
+        padded = bilm.layers([sentences[row] for row in rows] + [["padding"] * 40]).layers
+        for place, row in enumerate(rows):
+            length = len(sentences[row])
+            torch.testing.assert_close(batched[place, :, :length], alone[row], **CLOSE)
+            torch.testing.assert_close(padded[place, :, :length], alone[row], **CLOSE)
+
+
+def test_empty_batches(bilm: BiLM) -> None:
+    assert bilm.layers([]).layers.shape == (0, 3, 0, 12)
+    assert bilm.layers([[], []]).layers.shape == (2, 3, 0, 12)
+
+
+def test_character_ids_give_the_same_layers(bilm: BiLM, sentences: list[list[str]]) -> None:
+    bordered = bilm(batch_to_ids(sentences))
+    assert bordered.mask.sum(dim=1).tolist() == [len(tokens) + 2 for tokens in sentences]
+    stripped, wanted = without_borders(bordered), bilm.layers(sentences)
+    assert torch.equal(stripped.mask, wanted.mask)
+    torch.testing.assert_close(stripped.layers, wanted.layers, **CLOSE)
+
+
+def test_padding_before_a_token_is_refused(bilm: BiLM) -> None:
+    ids = batch_to_ids([["a", "b", "c"]])
+    ids[0, 1] = 0
+    with pytest.raises(ValueError, match="padding before a real token"):
+        bilm(ids)
+
+
+def test_carried_state_follows_each_row(bilm: BiLM) -> None:
+    """Rows of batches whose size changes equal rows of which each has a biLM of its own."""
+    bilm.stateful = True
+    words = ["one", "two", "three", "four", "five", "six", "seven"]
+    batches = [[words[row : row + size + 1] for row in range(size)] for size in (2, 3, 1, 3, 2, 4)]
+    together = [bilm.layers(batch).layers for batch in batches]
+    for row in range(4):
+        bilm.reset_state()
+        for batch, layers in zip(batches, together, strict=True):
+            if row < len(batch):
+                single = bilm.layers([batch[row]]).layers[0]
+                torch.testing.assert_close(layers[row, :, : len(batch[row])], single, **CLOSE)
+
+
+def test_state_changes_vectors_only_where_it_is_wanted(bilm: BiLM) -> None:
+    first, second = (bilm.layers([["same", "words"]]).layers for _ in range(2))
+    assert torch.equal(first, second)
+    bilm.stateful = True
+    fresh, carried = (bilm.layers([["same", "words"]]).layers for _ in range(2))
+    torch.testing.assert_close(fresh, first, **CLOSE)
+    assert (carried[:, 1:] - fresh[:, 1:]).abs().max() > 0.01
+    bilm.reset_state()
+    assert torch.equal(bilm.layers([["same", "words"]]).layers, fresh)
+
+
+@pytest.mark.parametrize("chunk_length", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize("stateful", [False, True])
+def test_chunks_equal_the_whole(bilm: BiLM, chunk_length: int, stateful: bool) -> None:
+    bilm.stateful = stateful
+    tokens = [f"w{number % 5}" for number in range(12)]
+    whole = [bilm.layers([tokens]).layers[0], bilm.layers([tokens]).layers[0]]
+    bilm.reset_state()
+    for wanted in whole:
+        joined = torch.full_like(wanted, torch.nan)
+        for chunk in bilm.layers_in_chunks(tokens, chunk_length):
+            assert chunk.layers.shape[1] <= chunk_length
+            joined[:, chunk.tokens, chunk.features] = chunk.layers
+        torch.testing.assert_close(joined, wanted, **CLOSE)
+
+
+def test_gradient_reaches_every_weight_that_wants_one(options: BiLMOptions, sentences: list[list[str]]) -> None:
+    bilm = random_bilm(options)
+    assert not bilm.layers(sentences).layers.requires_grad
+    bilm.requires_grad_(True)
+    bilm.layers(sentences).layers.square().sum().backward()
+    for name, parameter in bilm.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().max() > 0, name
+
+
+def test_gradient_is_right(options: BiLMOptions) -> None:
+    bilm = random_bilm(options, scale=0.5).double().requires_grad_(True)
+    weight = bilm.directions[1].layers[0].recurrent_weight
+
+    def run(values: torch.Tensor) -> torch.Tensor:
+        changed = {"directions.1.layers.0.recurrent_weight": values}
+        ids = batch_to_ids([["one", "two"], ["three"]])
+        return torch.func.functional_call(bilm, changed, (ids,)).layers.sum(dim=(0, 2, 3))
+
+    assert torch.autograd.gradcheck(run, (weight.detach().clone().requires_grad_(True),), fast_mode=True)
+
+
+def test_dropout_is_for_training_alone(options: BiLMOptions) -> None:
+    source = random_bilm(options)
+    bilm = BiLM(options, dropout=0.5)
+    bilm.load_state_dict(source.state_dict())
+    wanted = source.layers([["a", "b"]]).layers
+    torch.testing.assert_close(bilm.eval().layers([["a", "b"]]).layers, wanted, **CLOSE)
+    dropped = bilm.train().layers([["a", "b"]]).layers
+    torch.testing.assert_close(dropped[:, 0], wanted[:, 0], **CLOSE)
+    assert (dropped[:, 1:] - wanted[:, 1:]).abs().max() > 0.01

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import cast
+
+import h5py
+import numpy as np
+import pytest
+
+from elmo_tasks.elmo import BiLM
+from elmo_tasks.elmo.embed import Pooling, embed_file
+from elmo_tasks.errors import DataError, ElmoTasksError
+
+LINES = ["the cat saw the dog", "", "a café", "the dog", "one much longer line of a good many words", "a café"]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    return path
+
+
+def _read(path: Path) -> dict[str, np.ndarray]:
+    if path.suffix == ".npz":
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    with h5py.File(path) as file:
+        return {name: data[...] if name.isdecimal() else data.asstr()[...] for name, data in file.items()}
+
+
+def _embed(text: Path, bilm: BiLM, name: str = "vectors.hdf5", **settings: object) -> dict[str, np.ndarray]:
+    output = text.parent / name
+    embed_file(text, output, bilm, show_progress=False, **settings)  # type: ignore[arg-type]
+    return _read(output)
+
+
+def _whole(bilm: BiLM, line: str) -> np.ndarray:
+    return bilm.layers([line.split()]).layers[0].numpy()
+
+
+@pytest.mark.parametrize("name", ["vectors.hdf5", "vectors.h5", "vectors.npz"])
+@pytest.mark.parametrize("max_tokens", [1, 3, 20, 4096])
+def test_all_layers_in_every_format_and_chunking(text: Path, bilm: BiLM, name: str, max_tokens: int) -> None:
+    entries = _embed(text, bilm, name, max_tokens=max_tokens)
+    index = json.loads(entries.pop("sentence_to_index")[0])
+    assert index == {"the cat saw the dog": "0", "": "1", "a café": "5", "the dog": "3", LINES[4]: "4"}
+    assert set(entries) == {"0", "1", "2", "3", "4", "5"}
+    for number, line in enumerate(LINES):
+        vectors = entries[str(number)]
+        assert vectors.dtype == np.float32
+        assert vectors.shape == (3, len(line.split()), 12)
+        np.testing.assert_allclose(vectors, _whole(bilm, line), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("max_tokens", [2, 4096])
+@pytest.mark.parametrize("layers", ["all", "mix", "top", "0", "1", "2"])
+@pytest.mark.parametrize("pool", ["none", "mean", "max"])
+def test_every_choice_of_layers_and_pooling(text: Path, bilm: BiLM, layers: str, pool: str, max_tokens: int) -> None:
+    entries = _embed(text, bilm, layers=layers, pool=cast(Pooling, pool), max_tokens=max_tokens)
+    for number, line in enumerate(LINES):
+        wanted = _whole(bilm, line)
+        if layers == "mix":
+            wanted = wanted.mean(axis=0)
+        elif layers != "all":
+            wanted = wanted[2 if layers == "top" else int(layers)]
+        if pool != "none" and not line:
+            wanted = np.zeros_like(wanted, shape=(*wanted.shape[:-2], 12))
+        elif pool != "none":
+            wanted = wanted.mean(axis=-2) if pool == "mean" else wanted.max(axis=-2)
+        assert entries[str(number)].shape == wanted.shape
+        np.testing.assert_allclose(entries[str(number)], wanted, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("max_tokens", [2, 4096])
+def test_stateful_reads_one_by_one_in_order(text: Path, bilm: BiLM, max_tokens: int) -> None:
+    bilm.stateful = True
+    bilm.layers([["something", "before"]])
+    entries = _embed(text, bilm, max_tokens=max_tokens)
+    bilm.reset_state()
+    for number, line in enumerate(LINES):
+        np.testing.assert_allclose(entries[str(number)], _whole(bilm, line), rtol=0, atol=1e-5)
+    assert np.abs(entries["2"] - entries["5"]).max() > 0.01
+
+
+def test_raw_text_goes_through_the_tokenizer(text: Path, bilm: BiLM) -> None:
+    def halves(line: str) -> list[list[str]]:
+        tokens = line.split()
+        middle = (len(tokens) + 1) // 2
+        return [part for part in (tokens[:middle], tokens[middle:]) if part]
+
+    entries = _embed(text, bilm, tokenize=halves)
+    index = json.loads(entries.pop("sentence_to_index")[0])
+    sentences = [" ".join(part) for line in LINES for part in halves(line)]
+    assert len(entries) == len(sentences) == 10
+    assert index == {sentence: str(number) for number, sentence in enumerate(sentences)}
+    for number, sentence in enumerate(sentences):
+        np.testing.assert_allclose(entries[str(number)], _whole(bilm, sentence), rtol=0, atol=1e-5)
+
+
+def test_compressed_text_and_no_sentences(text: Path, bilm: BiLM) -> None:
+    packed = text.with_suffix(".txt.gz")
+    packed.write_bytes(gzip.compress(text.read_bytes()))
+    output = text.parent / "vectors.hdf5"
+    assert embed_file(packed, output, bilm, keep_sentences=False, show_progress=False) == len(LINES)
+    assert set(_read(output)) == {"0", "1", "2", "3", "4", "5"}
+
+
+def test_more_sentences_than_are_sorted_at_once(tmp_path: Path, bilm: BiLM) -> None:
+    lines = [" ".join(["word"] * (1 + number * 7 % 5)) for number in range(200)]
+    path = tmp_path / "many.txt"
+    path.write_text("\n".join(lines))
+    entries = _embed(path, bilm, max_tokens=16)
+    assert {name: data.shape[1] for name, data in entries.items() if name.isdecimal()} == {
+        str(number): len(line.split()) for number, line in enumerate(lines)
+    }
+
+
+def test_an_empty_file(tmp_path: Path, bilm: BiLM) -> None:
+    path = tmp_path / "empty.txt"
+    path.touch()
+    assert json.loads(_embed(path, bilm)["sentence_to_index"][0]) == {}
+
+
+@pytest.mark.parametrize("layers", ["3", "-1", "middle", ""])
+def test_layers_that_are_not_there(text: Path, bilm: BiLM, layers: str) -> None:
+    with pytest.raises(ElmoTasksError, match=f"got '{layers}'; wanted all, mix, top or a number from 0 to 2"):
+        _embed(text, bilm, layers=layers)
+
+
+def test_nothing_is_left_behind_by_an_error(text: Path, bilm: BiLM) -> None:
+    text.write_bytes(b"good line\nbad \xff line\n")
+    with pytest.raises(DataError, match=r"text\.txt:2: .*not UTF-8"):
+        _embed(text, bilm)
+    with pytest.raises(ElmoTasksError, match=r"end in '\.txt'; wanted \.hdf5, \.h5 or \.npz"):
+        _embed(text, bilm, "vectors.txt")
+    assert [path.name for path in text.parent.iterdir()] == ["text.txt"]
+
+
+def test_the_progress_bar_reaches_its_end(text: Path, bilm: BiLM, capfd: pytest.CaptureFixture[str]) -> None:
+    embed_file(text, text.parent / "vectors.npz", bilm)
+    captured = capfd.readouterr()
+    assert captured.out == ""
+    assert "6/6" in captured.err

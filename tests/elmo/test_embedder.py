@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import pytest
+import torch
+
+from elmo_tasks.elmo import BiLM, ElmoConfig
+from elmo_tasks.errors import ConfigError
+
+Files = tuple[Path, Path]
+
+
+def _config(files: Files, **settings: Any) -> ElmoConfig:
+    return ElmoConfig(options=str(files[0]), weights=str(files[1]), **settings)
+
+
+def test_defaults(bilm: BiLM, bilm_files: Files, sentences: list[list[str]]) -> None:
+    embedder = _config(bilm_files).build().eval()
+    assert embedder.output_size == 12
+    mixes = embedder(sentences)
+    assert set(mixes) == {"input"}
+    wanted = bilm.layers(sentences).layers.mean(dim=1)
+    torch.testing.assert_close(mixes["input"], wanted, rtol=0, atol=1e-5)
+    assert embedder.dropout.p == 0.5
+    assert {name for name, value in embedder.named_parameters() if value.requires_grad} == {
+        "mixes.input.weights",
+        "mixes.input.gamma",
+    }
+
+
+def test_two_mixes_of_one_run(bilm_files: Files) -> None:
+    embedder = _config(bilm_files, mixes=("input", "output"), dropout=0.0).build()
+    embedder.mixes["output"].gamma.data.fill_(2.0)
+    mixes = embedder([["one", "two"]])
+    torch.testing.assert_close(mixes["output"], 2 * mixes["input"])
+    mixes["output"].sum().backward()
+    assert embedder.mixes["output"].weights.grad is not None
+    assert embedder.mixes["input"].weights.grad is None
+
+
+def test_fixed_weights_of_some_layers(bilm: BiLM, bilm_files: Files) -> None:
+    config = _config(bilm_files, layers=(0, 2), layer_weights=(3.0, 1.0), gamma=0.5, learned_gamma=False, dropout=0.0)
+    embedder = config.build()
+    assert not any(parameter.requires_grad for parameter in embedder.parameters())
+    layers = bilm.layers([["one", "two"]]).layers
+    torch.testing.assert_close(embedder([["one", "two"]])["input"], 0.5 * (0.75 * layers[:, 0] + 0.25 * layers[:, 2]))
+
+
+def test_stateful(bilm_files: Files) -> None:
+    embedder = _config(bilm_files, stateful=True, dropout=0.0).build()
+    assert not torch.equal(embedder([["one"]])["input"], embedder([["one"]])["input"])
+
+
+def test_reads_json(bilm_files: Files) -> None:
+    config = _config(bilm_files, mixes=("input", "output"), layers=(1,), layer_normalization="token")
+    assert ElmoConfig.model_validate_json(config.model_dump_json()) == config
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"mixes": ("input", "input")}, "wanted each place once"),
+        ({"layers": (1, 1)}, "wanted each layer once"),
+        ({"layers": (0, 1), "layer_weights": (1.0,)}, "one for each of the layers"),
+        ({"layer_weights": (0.0, 1.0, 1.0)}, "greater than 0"),
+        ({"dropout": 1.0}, "less than 1"),
+    ],
+)
+def test_impossible_settings(bilm_files: Files, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(pydantic.ValidationError, match=message):
+        _config(bilm_files, **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"layers": (3,)}, "got 3; .* has 0 to 2"), ({"layer_weights": (1.0, 1.0)}, "got 2 weights; wanted 3")],
+)
+def test_layers_that_the_bilm_lacks(bilm_files: Files, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        _config(bilm_files, **settings).build()

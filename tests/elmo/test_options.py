@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLMOptions, random_bilm
+from elmo_tasks.errors import WeightsError
+
+
+@pytest.fixture
+def published_json() -> dict[str, Any]:
+    return {
+        "bidirectional": True,
+        "all_clip_norm_val": 10.0,
+        "n_train_tokens": 1000,
+        "dropout": 0.1,
+        "lstm": {
+            "cell_clip": 3, "dim": 8, "n_layers": 2, "proj_clip": 3, "projection_dim": 4, "use_skip_connections": True
+        },
+        "char_cnn": {
+            "activation": "relu",
+            "embedding": {"dim": 4},
+            "filters": [[1, 3], [2, 5]],
+            "max_characters_per_token": 50,
+            "n_characters": 261,
+            "n_highway": 2,
+        },
+    }  # fmt: skip
+
+
+def _load(tmp_path: Path, content: dict[str, Any]) -> BiLMOptions:
+    path = tmp_path / "options.json"
+    path.write_text(json.dumps(content))
+    return BiLMOptions.load(path)
+
+
+def test_training_keys_are_kept(tmp_path: Path, published_json: dict[str, Any]) -> None:
+    options = _load(tmp_path, published_json)
+    assert (options.output_size, options.num_layers, options.char_cnn.num_filters) == (8, 3, 8)
+    options.save(tmp_path / "again.json")
+    assert json.loads((tmp_path / "again.json").read_text()) == published_json
+    assert BiLMOptions.load(tmp_path / "again.json") == options
+
+
+def test_what_the_reference_lets_be_absent(tmp_path: Path, published_json: dict[str, Any]) -> None:
+    for key in ("cell_clip", "proj_clip", "use_skip_connections"):
+        del published_json["lstm"][key]
+    del published_json["char_cnn"]["n_highway"]
+    options = _load(tmp_path, published_json)
+    assert options.lstm.cell_clip is None
+    assert options.lstm.proj_clip is None
+    assert not options.lstm.use_skip_connections
+    assert options.char_cnn.n_highway == 0
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value", "expected"),
+    [
+        ("lstm", "dim", None, "'lstm.dim' is missing"),
+        ("char_cnn", "activation", "gelu", "char_cnn.activation: .*'relu' or 'tanh'; got 'gelu'"),
+        ("char_cnn", "n_characters", 256, "char_cnn.n_characters: .*261 or 262; got 256"),
+        ("char_cnn", "filters", [[51, 3]], "char_cnn: .*width 51 is wider than a token's 50"),
+        ("lstm", "projection_dim", 9, "lstm: .*projection_dim 9 is larger than dim 8"),
+        ("lstm", "cell_clip", -1, "lstm.cell_clip: .*greater than 0; got -1"),
+    ],
+)
+def test_bad_options_are_named(
+    tmp_path: Path, published_json: dict[str, Any], part: str, key: str, value: object, expected: str
+) -> None:
+    published_json[part][key] = value
+    if value is None:
+        del published_json[part][key]
+    with pytest.raises(WeightsError, match=rf"options\.json: .*{expected}") as caught:
+        _load(tmp_path, published_json)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_problem_gets_a_line(tmp_path: Path, published_json: dict[str, Any]) -> None:
+    del published_json["lstm"]["dim"], published_json["char_cnn"]["filters"]
+    with pytest.raises(WeightsError, match=r"lstm\.dim.*\n.*char_cnn\.filters"):
+        _load(tmp_path, published_json)
+
+
+def test_missing_file_and_no_json(tmp_path: Path) -> None:
+    with pytest.raises(WeightsError, match=r"absent\.json: cannot be read \(No such file"):
+        BiLMOptions.load(tmp_path / "absent.json")
+    (tmp_path / "bad.json").write_text("{")
+    with pytest.raises(WeightsError, match=r"bad\.json: Invalid JSON"):
+        BiLMOptions.load(tmp_path / "bad.json")
+
+
+@pytest.mark.parametrize(("size", "millions"), [("small", 13.6), ("medium", 28.0), ("original", 93.6)])
+def test_published_sizes(size: str, millions: float) -> None:
+    bilm = random_bilm(PUBLISHED_OPTIONS[size])
+    mask_row = bilm.token_encoder.embedding.weight[0].numel()
+    count = sum(parameter.numel() for parameter in bilm.parameters()) - mask_row
+    assert round(count / 1e6, 1) == millions

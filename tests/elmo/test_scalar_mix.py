@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, cast
+
+import pytest
+import torch
+from torch import Tensor
+
+from elmo_tasks.elmo import ScalarMix
+from elmo_tasks.elmo.scalar_mix import LayerNormalization
+
+
+@pytest.fixture(scope="module")
+def batch() -> tuple[Tensor, Tensor]:
+    """Layers (B, L+1, T, D) with a value far off at padding, which must not count, and their mask."""
+    layers = 3 * torch.randn(3, 4, 5, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 1
+    mask = torch.tensor([[True] * 5, [True, True, False, False, False], [False] * 5])
+    return layers.masked_fill(~mask[:, None, :, None], 1e3), mask
+
+
+def _by_hand(layers: Tensor, mask: Tensor, chosen: tuple[int, ...], w: list[float], gamma: float, kind: str) -> Tensor:
+    """The mix, number by number."""
+    result = torch.zeros(layers.shape[0], *layers.shape[2:], dtype=layers.dtype)
+    total = sum(math.exp(weight) for weight in w)
+    batches, _, tokens, features = layers.shape
+    real = [(b, t) for b in range(batches) for t in range(tokens) if mask[b, t]]
+    for layer, weight in zip(chosen, w, strict=True):
+        whole = [layers[b, layer, t, d].item() for b, t in real for d in range(features)]
+        for b, t in real:
+            values = whole if kind == "batch" else layers[b, layer, t].tolist()
+            mean = sum(values) / len(values)
+            deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / len(values) + 1e-12)
+            for d in range(features):
+                value = layers[b, layer, t, d].item()
+                normalized = value if kind == "none" else (value - mean) / deviation
+                result[b, t, d] += gamma * math.exp(weight) / total * normalized
+    return result
+
+
+SUBSETS = [subset for size in (1, 2, 4) for subset in itertools.combinations(range(4), size)] + [(3, 0)]
+
+
+@pytest.mark.parametrize("kind", ["none", "batch", "token"])
+@pytest.mark.parametrize("chosen", SUBSETS, ids=str)
+def test_every_subset_and_normalization(batch: tuple[Tensor, Tensor], kind: str, chosen: tuple[int, ...]) -> None:
+    w = [0.3 * layer - 0.4 for layer in chosen]
+    normalization = cast(LayerNormalization, kind)
+    mix = ScalarMix(4, chosen, initial_weights=w, gamma=1.7, layer_normalization=normalization).double()
+    torch.testing.assert_close(mix(*batch), _by_hand(*batch, chosen, w, 1.7, kind), rtol=1e-6, atol=1e-6)
+
+
+def test_starts_as_the_mean(batch: tuple[Tensor, Tensor]) -> None:
+    mix = ScalarMix(4).double()
+    assert mix.normalized_weights().tolist() == [0.25] * 4
+    assert mix.gamma.item() == 1.0
+    layers, mask = batch
+    torch.testing.assert_close(mix(layers, mask)[mask], layers.mean(dim=1)[mask])
+
+
+def test_a_batch_of_padding_alone_is_zero(batch: tuple[Tensor, Tensor]) -> None:
+    layers, mask = batch
+    for normalization in ("none", "batch", "token"):
+        mixed = ScalarMix(4, layer_normalization=normalization).double()(layers, torch.zeros_like(mask))
+        assert (mixed == 0).all()
+
+
+@pytest.mark.parametrize(("weights", "gamma"), list(itertools.product([True, False], repeat=2)))
+def test_what_is_learned(batch: tuple[Tensor, Tensor], weights: bool, gamma: bool) -> None:
+    mix = ScalarMix(4, learned_weights=weights, learned_gamma=gamma).double()
+    assert (mix.weights.requires_grad, mix.gamma.requires_grad) == (weights, gamma)
+    mixed = mix(*batch)
+    assert mixed.requires_grad == (weights or gamma)
+    if mixed.requires_grad:
+        mixed.sum().backward()
+    assert (mix.weights.grad is not None, mix.gamma.grad is not None) == (weights, gamma)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"layers": ()}, {"layers": (0, 4)}, {"layers": (-1,)}, {"layers": (1, 1)}, {"initial_weights": [0.0]}],
+)
+def test_impossible_settings(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"got .*; wanted"):
+        ScalarMix(4, **arguments)
+
+
+def test_another_number_of_layers(batch: tuple[Tensor, Tensor]) -> None:
+    with pytest.raises(ValueError, match="got 4 of them; wanted 3"):
+        ScalarMix(3)(*batch)

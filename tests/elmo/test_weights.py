@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+from elmo_tasks.elmo import BiLM, random_bilm
+from elmo_tasks.errors import WeightsError
+
+Files = tuple[Path, Path]
+CELL = "RNN_0/RNN/MultiRNNCell/Cell1/LSTMCell"
+
+
+def test_round_trip_is_exact(bilm: BiLM, bilm_files: Files) -> None:
+    loaded = BiLM.load(*bilm_files)
+    assert loaded.options == bilm.options
+    for name, value in bilm.state_dict().items():
+        assert torch.equal(value, loaded.state_dict()[name]), name
+    assert loaded.fingerprint() == bilm.fingerprint()
+    assert not loaded.training
+
+
+def test_half_precision(bilm: BiLM, bilm_files: Files) -> None:
+    full_size = bilm_files[1].stat().st_size
+    bilm.save(*bilm_files, half_precision=True)
+    with h5py.File(bilm_files[1]) as file:
+        assert file[f"{CELL}/W_0"].dtype == np.float16
+    assert bilm_files[1].stat().st_size < full_size
+    loaded = BiLM.load(*bilm_files)
+    for name, value in bilm.state_dict().items():
+        assert torch.equal(value.half().float(), loaded.state_dict()[name]), name
+
+
+def test_values_too_large_for_half_precision(bilm: BiLM, bilm_files: Files) -> None:
+    bilm.directions[0].layers[1].bias[0] = 1e5
+    before = bilm_files[1].read_bytes()
+    with pytest.raises(WeightsError, match=f"{CELL}/B holds values too large for half precision"):
+        bilm.save(*bilm_files, half_precision=True)
+    assert bilm_files[1].read_bytes() == before
+
+
+def test_layout_of_the_reference(bilm_files: Files) -> None:
+    with h5py.File(bilm_files[1]) as file:
+        assert file["char_embed"].shape == (261, 4)
+        assert file["CNN/W_cnn_1"].shape == (1, 2, 4, 6)
+        assert file["CNN_high_0/W_carry"].shape == (18, 18)
+        assert file["CNN_proj/W_proj"].shape == (18, 6)
+        assert {name: data.shape for name, data in file[CELL].items()} == {
+            "B": (48,),
+            "W_0": (12, 48),
+            "W_P_0": (12, 6),
+        }
+
+
+def test_261_and_262_characters_mean_the_same(bilm: BiLM, bilm_files: Files) -> None:
+    options, weights = bilm_files
+    wanted = bilm.layers([["some", "words"]]).layers
+    settings = json.loads(options.read_text())
+    settings["char_cnn"]["n_characters"] = 261
+    options.write_text(json.dumps(settings))
+    loaded = BiLM.load(options, weights)
+    assert torch.equal(loaded.layers([["some", "words"]]).layers, wanted)
+    assert loaded.fingerprint() == bilm.fingerprint()
+    with h5py.File(weights, "a") as file:
+        characters = file["char_embed"][...]
+        del file["char_embed"]
+        file["char_embed"] = np.concatenate([np.full((1, 4), 7.0, dtype=np.float32), characters])
+    assert torch.equal(BiLM.load(options, weights).layers([["some", "words"]]).layers, wanted)
+
+
+def test_fingerprint_tells_biLMs_apart(bilm: BiLM) -> None:
+    known = bilm.fingerprint()
+    assert re.fullmatch("[0-9a-f]{64}", known)
+    lstm = bilm.options.lstm.model_copy(update={"cell_clip": 2.0})
+    other_clip = random_bilm(bilm.options.model_copy(update={"lstm": lstm}), seed=3, scale=2.0)
+    extra = random_bilm(bilm.options.model_copy(update={"n_train_tokens": 5}), seed=3, scale=2.0)
+    assert other_clip.fingerprint() != known
+    assert extra.fingerprint() == known
+    bilm.directions[1].layers[0].bias[0] += 0.5
+    assert bilm.fingerprint() != known
+
+
+def test_gradients_only_if_wanted(bilm_files: Files) -> None:
+    assert not any(parameter.requires_grad for parameter in BiLM.load(*bilm_files).parameters())
+    assert all(parameter.requires_grad for parameter in BiLM.load(*bilm_files, requires_grad=True).parameters())
+
+
+def _replace(name: str, values: np.ndarray) -> Callable[[h5py.File], None]:
+    def change(file: h5py.File) -> None:
+        del file[name]
+        file[name] = values
+
+    return change
+
+
+def _remove(name: str) -> Callable[[h5py.File], None]:
+    return lambda file: file.__delitem__(name)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_remove(f"{CELL}/W_P_0"), f"{CELL}/W_P_0 missing; wanted by the options"),
+        (_remove("CNN_high_0"), "CNN_high_0/W_carry and 3 more missing"),
+        (_replace("char_embed", np.zeros((260, 4))), "char_embed has shape 260 x 4; wanted 261 x 4"),
+        (_replace(f"{CELL}/W_0", np.zeros((12, 40))), f"{CELL}/W_0 has shape 12 x 40; wanted 12 x 48"),
+        (_replace("CNN_proj/b_proj", np.full(6, np.nan)), "CNN_proj/b_proj holds values that are not finite"),
+        (
+            _replace("CNN_proj/b_proj", np.zeros(6, dtype=np.int64)),
+            "CNN_proj/b_proj holds int64; wanted floating-point",
+        ),
+        (_replace("CNN_proj/b_proj", np.float32(1)), r"CNN_proj/b_proj has shape \(\); wanted 6"),
+    ],
+)
+def test_wrong_datasets_are_named(bilm_files: Files, change: Callable[[h5py.File], None], message: str) -> None:
+    with h5py.File(bilm_files[1], "a") as file:
+        change(file)
+    _expect_one_line(bilm_files, rf"weights\.hdf5: {message}")
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value", "message"),
+    [
+        ("lstm", "n_layers", 3, "RNN_0/RNN/MultiRNNCell/Cell2/LSTMCell/B and 5 more missing"),
+        ("lstm", "n_layers", 1, f"holds {CELL}/B and 5 more, which the options have no layer for"),
+        ("lstm", "dim", 13, "RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/W_0 has shape 12 x 48; wanted 12 x 52"),
+        ("char_cnn", "n_highway", 0, "holds CNN_high_0/W_carry and 3 more, which the options have no layer for"),
+        ("char_cnn", "filters", [[1, 5], [2, 6]], "holds CNN/W_cnn_2 and 1 more"),
+    ],
+)
+def test_options_of_another_model(bilm_files: Files, part: str, key: str, value: Any, message: str) -> None:
+    settings = json.loads(bilm_files[0].read_text())
+    settings[part][key] = value
+    bilm_files[0].write_text(json.dumps(settings))
+    _expect_one_line(bilm_files, message)
+
+
+def test_groups_beside_the_layers_are_passed_over(bilm_files: Files) -> None:
+    with h5py.File(bilm_files[1], "a") as file:
+        file["softmax/W"] = np.zeros((5, 5))
+    BiLM.load(*bilm_files)
+
+
+def test_damaged_and_foreign_files(bilm_files: Files, tmp_path: Path) -> None:
+    options, weights = bilm_files
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[: len(whole) // 2])
+    _expect_one_line(bilm_files, r"weights\.hdf5: it is cut short; wanted a biLM's weights")
+    weights.write_bytes(b"")
+    _expect_one_line(bilm_files, r"weights\.hdf5: it is no HDF5 file, or damaged")
+    shutil.copy(options, weights)
+    _expect_one_line(bilm_files, r"weights\.hdf5: it is no HDF5 file, or damaged")
+    weights.unlink()
+    _expect_one_line(bilm_files, r"weights\.hdf5: no such file")
+    with h5py.File(weights, "w") as file:
+        file["pictures/first"] = np.zeros(3)
+    _expect_one_line(bilm_files, r"weights\.hdf5: holds pictures; wanted a biLM's weights in bilm-tf's layout")
+
+
+def _expect_one_line(files: Files, message: str) -> None:
+    with pytest.raises(WeightsError, match=message) as caught:
+        BiLM.load(*files)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elmo_tasks.data_readers.tag_schemes import spans_of_tags
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.metrics.span_f1 import SpanF1, tags_to_spans
+
+
+def score(predicted: list[str], gold: list[str]) -> dict[str, float]:
+    metric = SpanF1()
+    metric.update([{"tags": predicted}], [{"tags": gold}])
+    return metric.compute()
+
+
+@pytest.mark.parametrize(
+    ("tags", "spans"),
+    [
+        ("", []),
+        ("O O", []),
+        ("B-PER I-PER O B-LOC", [("PER", 0, 1), ("LOC", 3, 3)]),  # IOB2
+        ("I-PER I-PER B-PER I-LOC", [("PER", 0, 1), ("PER", 2, 2), ("LOC", 3, 3)]),  # IOB1
+        ("B-PER L-PER U-LOC U-LOC O", [("PER", 0, 1), ("LOC", 2, 2), ("LOC", 3, 3)]),  # BIOUL
+        ("B-PER I-PER E-PER S-LOC", [("PER", 0, 2), ("LOC", 3, 3)]),  # IOBES
+        ("O I-PER I-LOC", [("PER", 1, 1), ("LOC", 2, 2)]),  # ill-formed: I after O and after another type
+        ("L-PER L-PER I-PER", [("PER", 0, 0), ("PER", 1, 1), ("PER", 2, 2)]),
+        ("B-A-B I-A-B", [("A-B", 0, 1)]),  # a hyphen in the label
+    ],
+)
+def test_tags_to_spans(tags: str, spans: list[tuple[str, int, int]]) -> None:
+    assert tags_to_spans(tags.split()) == spans
+
+
+@pytest.mark.parametrize("tag", ["", "B", "B-", "PER", "X-PER", "BI-PER"])
+def test_what_is_not_a_tag_is_named(tag: str) -> None:
+    with pytest.raises(ElmoTasksError, match="is not a span tag"):
+        tags_to_spans(["O", tag])
+
+
+def test_scores_counted_by_hand() -> None:
+    gold = ["B-PER", "I-PER", "O", "B-LOC", "O", "B-LOC"]
+    predicted = ["B-PER", "I-PER", "O", "B-ORG", "O", "B-LOC"]
+    scores = score(predicted, gold)
+    assert scores["precision"] == scores["recall"] == scores["f1"] == pytest.approx(200 / 3)
+    assert scores["accuracy"] == pytest.approx(500 / 6)
+    assert (scores["precision/LOC"], scores["recall/LOC"]) == (100, 50)
+    assert scores["f1/LOC"] == pytest.approx(200 / 3)
+    assert (scores["f1/PER"], scores["f1/ORG"]) == (100, 0)
+
+
+def test_bioul_scores_as_its_iob2_form() -> None:
+    in_bioul = score(["U-LOC", "O", "B-PER", "I-PER", "L-PER"], ["B-LOC", "L-LOC", "B-PER", "I-PER", "L-PER"])
+    in_iob2 = score(["B-LOC", "O", "B-PER", "I-PER", "I-PER"], ["B-LOC", "I-LOC", "B-PER", "I-PER", "I-PER"])
+    assert in_bioul == in_iob2
+    assert in_bioul["accuracy"] == 80
+
+
+def test_nothing_found_and_nothing_seen_score_zero() -> None:
+    assert score(["O"], ["B-LOC"])["f1"] == 0
+    assert SpanF1().compute() == {"f1": 0, "precision": 0, "recall": 0, "accuracy": 0}
+
+
+def test_batches_add_up_and_reset_forgets() -> None:
+    metric = SpanF1()
+    sentences = [(["B-PER", "O"], ["B-PER", "O"]), (["O", "B-LOC"], ["B-LOC", "I-LOC"])]
+    for predicted, gold in sentences:
+        metric.update([{"tags": predicted}], [{"tags": gold}])
+    in_batches = metric.compute()
+    metric.reset()
+    assert metric.compute()["f1"] == 0
+    metric.update([{"tags": one} for one, _ in sentences], [{"tags": other} for _, other in sentences])
+    assert metric.compute() == in_batches
+    assert in_batches["f1"] == 50
+
+
+def test_lengths_that_differ_are_refused() -> None:
+    with pytest.raises(ValueError, match="argument 2 is"):
+        SpanF1().update([{"tags": ["O"]}], [])
+    with pytest.raises(ValueError, match="argument 2 is"):
+        SpanF1().update([{"tags": ["O"]}], [{"tags": ["O", "O"]}])
+
+
+def test_conlleval_s_verdict_is_reproduced_to_the_printed_digit(data_folder: Path) -> None:
+    folder = data_folder / "scorer_cases"
+    expected = json.loads((folder / "ner_expected.json").read_text())
+    predictions, examples = [], []
+    for block in (folder / "ner_conll2003_testb_output.txt").read_text().split("\n\n"):
+        columns = [line.split() for line in block.splitlines() if line]
+        examples.append({"tags": [column[1] for column in columns]})
+        predictions.append({"tags": [column[2] for column in columns]})
+    metric = SpanF1()
+    metric.update(predictions, examples)
+    scores = metric.compute()
+
+    for name in ("accuracy", "precision", "recall", "f1"):
+        assert f"{scores[name]:.2f}" == f"{expected[name]:.2f}"
+    assert metric.labels() == sorted(expected["per_type"])
+    for label, values in expected["per_type"].items():
+        ours = [f"{scores[f'{name}/{label}']:.2f}" for name in ("precision", "recall", "f1")]
+        assert ours == [f"{value:.2f}" for value in values]
+    assert metric.report().splitlines()[:2] == [
+        "processed {tokens} tokens with {gold_phrases} phrases; found: {found_phrases} phrases; "
+        "correct: {correct_phrases}.".format(**expected),
+        "accuracy:  98.25%; precision:  92.14%; recall:  92.30%; FB1:  92.22",
+    ]
+
+
+def test_the_report_is_laid_out_as_conlleval_s() -> None:
+    metric = SpanF1()
+    metric.update([{"tags": ["B-LOC", "O", "B-ORG"]}], [{"tags": ["B-LOC", "O", "B-LOC"]}])
+    assert metric.report().splitlines() == [
+        "processed 3 tokens with 2 phrases; found: 2 phrases; correct: 1.",
+        "accuracy:  66.67%; precision:  50.00%; recall:  50.00%; FB1:  50.00",
+        "              LOC: precision: 100.00%; recall:  50.00%; FB1:  66.67  1",
+        "              ORG: precision:   0.00%; recall:   0.00%; FB1:   0.00  1",
+    ]
+
+
+@given(tags=st.lists(st.sampled_from(["O", *(f"{letter}-{label}" for letter in "BIUL" for label in ("X", "Y"))])))
+def test_spans_are_those_that_the_tag_schemes_have(tags: list[str]) -> None:
+    assert tags_to_spans(tags) == [tuple(span) for span in spans_of_tags(tags)]

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_tasks.batch import TaggingBatch
+from elmo_tasks.data_readers.tag_schemes import find_fault
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.metrics import Accuracy, SpanF1
+from elmo_tasks.models.crf_tagger import CrfTagger, CrfTaggerConfig
+from elmo_tasks.vocabulary import SPECIAL, Vocabulary
+
+BIOUL = ("O", "B-PER", "I-PER", "L-PER", "U-PER", "B-LOC", "I-LOC", "L-LOC", "U-LOC")
+WORDS = ("tarn", "vale", "moro", "orla")
+
+
+def make_tagger(labels: tuple[str, ...], **settings: Any) -> tuple[CrfTagger, Vocabulary]:
+    torch.manual_seed(4)
+    config = CrfTaggerConfig.model_validate(
+        {
+            "embedder": {"words": {"size": 6}},
+            "encoder": {"type": "stacked_bilstm", "hidden_sizes": (5,)},
+            **settings,
+        }
+    )
+    words = (*SPECIAL, *WORDS)
+    vocabulary = Vocabulary(words=words, num_trained_words=len(words), characters=SPECIAL, labels={"tags": labels})
+    return config.build(vocabulary, config.embedder.build(vocabulary)).eval(), vocabulary
+
+
+def make_batch(vocabulary: Vocabulary, *lengths: int) -> TaggingBatch:
+    texts = [[WORDS[(row + token) % 4] for token in range(length)] for row, length in enumerate(lengths)]
+    examples = [{"tokens": text} for text in texts]
+    return TaggingBatch(examples=examples, tokens=vocabulary.index_tokens(texts), tags=None)
+
+
+def test_predicts_valid_sequences_alone() -> None:
+    tagger, vocabulary = make_tagger(BIOUL)
+    batch = make_batch(vocabulary, *range(1, 30))
+    output = tagger(batch)
+    for scale in (1.0, 30.0):
+        noisy = type(output)(logits=scale * torch.randn_like(output.logits), mask=output.mask)
+        for prediction in tagger.decode(noisy, batch):
+            assert find_fault(prediction["tags"], "BIOUL") is None
+            assert all(0 <= probability <= 1 for probability in prediction["probabilities"])
+
+
+def test_probabilities_are_the_marginals_of_the_chosen_tags() -> None:
+    tagger, vocabulary = make_tagger(("NOUN", "VERB"), tag_scheme=None)
+    batch = make_batch(vocabulary, 1, 3)
+    output = tagger(batch)
+    predictions = tagger.decode(output, batch)
+    assert [len(prediction["probabilities"]) for prediction in predictions] == [1, 3]
+    # With one token the marginal is a softmax.
+    scores = output.logits[0, 0] + tagger.crf.start_transitions + tagger.crf.end_transitions
+    assert predictions[0]["probabilities"][0] == pytest.approx(scores.softmax(0).max().item(), rel=1e-5)
+    assert predictions[0]["tags"] == [("NOUN", "VERB")[int(scores.argmax())]]
+
+
+def test_loss_is_the_mean_negative_log_likelihood_of_a_sentence() -> None:
+    tagger, vocabulary = make_tagger(BIOUL)
+    batch = make_batch(vocabulary, 2, 1)
+    output = tagger(batch)
+    tags = torch.tensor([[1, 3], [0, 0]])
+    labelled = TaggingBatch(examples=batch.examples, tokens=batch.tokens, tags=tags)
+    expected = -tagger.crf.log_likelihood(output.logits, tags, output.mask).mean()
+    assert tagger.loss(output, labelled).item() == pytest.approx(expected.item())
+
+
+def test_metric_follows_the_scheme() -> None:
+    assert isinstance(make_tagger(BIOUL)[0].build_metric(), SpanF1)
+    assert isinstance(make_tagger(("NOUN", "VERB"), tag_scheme=None)[0].build_metric(), Accuracy)
+
+
+def test_refuses_tags_of_another_scheme() -> None:
+    with pytest.raises(ElmoTasksError, match=r"model\.tag_scheme: 'L-PER' is no tag of IOB2"):
+        make_tagger(BIOUL, tag_scheme="IOB2")
+
+
+def test_the_constraints_are_no_part_of_the_weights() -> None:
+    tagger, _ = make_tagger(BIOUL)
+    assert {name for name in tagger.state_dict() if name.startswith("crf.")} == {
+        "crf.start_transitions",
+        "crf.transitions",
+        "crf.end_transitions",
+    }

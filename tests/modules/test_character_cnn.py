@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from elmo_tasks.modules.character_cnn import Activation, CharacterCnn, CharacterCnnConfig
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(5)
+
+
+def plain_word_vector(module: CharacterCnn, characters: list[int]) -> Tensor:
+    """The definition, window by window: every window with at least one character of the word."""
+    margin = torch.zeros(module.width - 1, module.embedding.embedding_dim)
+    word = torch.cat([margin, module.embedding.weight[characters], margin])
+    kernel, bias = module.convolution.weight, module.convolution.bias
+    windows = [
+        (kernel * word[start : start + module.width].t()).sum((1, 2)) + bias
+        for start in range(len(characters) + module.width - 1)
+    ]
+    return torch.stack(windows).amax(0)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 5])
+@pytest.mark.parametrize(
+    ("activation", "function"), [("none", torch.clone), ("relu", torch.relu), ("tanh", torch.tanh)]
+)
+def test_equals_the_definition_whatever_the_padding(width: int, activation: Activation, function: object) -> None:
+    module = CharacterCnn(12, embedding_size=4, filters=6, width=width, activation=activation)
+    torch.nn.init.normal_(module.convolution.bias)
+    words = [[], [3], [4, 5], [6, 7, 8, 9, 10, 11, 2], [1, 1, 1]]
+    for extra in (0, 4):
+        longest = max(map(len, words)) + extra
+        vectors = module(torch.tensor([word + [0] * (longest - len(word)) for word in words]))
+        assert (vectors[0] == 0).all()
+        for word, vector in zip(words[1:], vectors[1:], strict=True):
+            torch.testing.assert_close(vector, function(plain_word_vector(module, word)))  # type: ignore[operator]
+
+
+def test_learns_from_characters_alone_and_keeps_the_padding_zero() -> None:
+    module = CharacterCnnConfig(embedding_size=4, filters=6, width=3, activation="none").build(10)
+    assert module.output_size == 6
+    optimizer = torch.optim.Adam(module.parameters(), weight_decay=0.1)
+    module(torch.tensor([[0, 0, 0], [2, 3, 0]])).square().sum().backward()
+    optimizer.step()
+    assert all(parameter.grad is not None and parameter.grad.any() for parameter in module.parameters())
+    assert (module.embedding.weight[0] == 0).all()
+
+
+def test_a_batch_without_words() -> None:
+    module = CharacterCnn(10, filters=6)
+    assert module(torch.zeros(1, 0, dtype=torch.int64)).tolist() == [[0.0] * 6]

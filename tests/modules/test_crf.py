@@ -1,0 +1,285 @@
+# B batch, T tokens, K tags
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+import torchcrf
+from torch import Tensor
+
+from elmo_tasks.modules import forward_backward
+from elmo_tasks.modules.crf import ConditionalRandomField, TransitionConstraints
+
+NUM_TAGS = 4
+LENGTHS = (5, 1, 3, 4)
+
+
+def make_crf(constrained: bool, scale: float = 1.0) -> ConditionalRandomField:
+    constraints = None
+    if constrained:
+        between = torch.tensor([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 1], [1, 1, 1, 0]]).bool()
+        constraints = TransitionConstraints(
+            torch.tensor([1, 1, 0, 1]).bool(), between, torch.tensor([1, 0, 1, 1]).bool()
+        )
+    crf = ConditionalRandomField(NUM_TAGS, constraints)
+    for parameter in crf.parameters():
+        torch.nn.init.normal_(parameter, std=scale)
+    return crf.double()
+
+
+def make_batch(scale: float = 1.0) -> tuple[Tensor, Tensor]:
+    """Emissions, with garbage in the padding, and the mask."""
+    mask = torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS).unsqueeze(1)
+    emissions = scale * torch.randn(*mask.shape, NUM_TAGS, dtype=torch.float64)
+    return emissions.masked_fill(~mask.unsqueeze(2), 1e6), mask
+
+
+@torch.no_grad()
+def scored_sequences(crf: ConditionalRandomField, emissions: Tensor) -> dict[tuple[int, ...], float]:
+    """The score of each allowed sequence of one sentence, emissions (T, K), one by one."""
+    found = {}
+    for tags in itertools.product(range(NUM_TAGS), repeat=len(emissions)):
+        pairs = list(itertools.pairwise(tags))
+        if not (crf.start_allowed[tags[0]] and crf.end_allowed[tags[-1]]):
+            continue
+        if not all(crf.transitions_allowed[pair] for pair in pairs):
+            continue
+        score = crf.start_transitions[tags[0]] + crf.end_transitions[tags[-1]]
+        score = score + sum(emissions[token, tag] for token, tag in enumerate(tags))
+        found[tags] = float(score + sum(crf.transitions[pair] for pair in pairs))
+    return found
+
+
+def some_allowed_tags(crf: ConditionalRandomField, mask: Tensor) -> Tensor:
+    tags = torch.full(mask.shape, 3)
+    for row, length in enumerate(mask.sum(1).tolist()):
+        allowed = list(scored_sequences(crf, torch.zeros(length, NUM_TAGS)))
+        tags[row, :length] = torch.tensor(allowed[len(allowed) // 2])
+    return tags
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(7)
+
+
+@pytest.fixture(params=["scaled", "log space"])
+def arithmetic(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each of the two ways that sums are computed in."""
+    if request.param == "log space":
+        monkeypatch.setattr(forward_backward, "_is_exact", lambda *_: False)
+    else:
+        monkeypatch.setattr(forward_backward, "log_partition_in_log_space", None)
+        monkeypatch.setattr(forward_backward, "_posteriors_in_log_space", None)
+    return request.param
+
+
+@pytest.mark.usefixtures("arithmetic")
+@pytest.mark.parametrize("constrained", [False, True])
+@pytest.mark.parametrize("scale", [0.1, 1.0, 8.0])
+def test_equals_enumeration_of_all_sequences(constrained: bool, scale: float) -> None:
+    crf = make_crf(constrained, scale)
+    emissions, mask = make_batch(scale)
+    tags = some_allowed_tags(crf, mask)
+    likelihoods = crf.log_likelihood(emissions, tags, mask).detach()
+    marginals = crf.marginals(emissions, mask)
+    best, best_scores = crf.best_tags(emissions, mask)
+    for row, length in enumerate(LENGTHS):
+        scores = scored_sequences(crf, emissions[row, :length])
+        log_sum = torch.tensor(list(scores.values()), dtype=torch.float64).logsumexp(0)
+        expected = torch.zeros_like(marginals[row])
+        for sequence, score in scores.items():
+            expected[range(length), sequence] += (score - log_sum).exp()
+        gold = tuple(tags[row, :length].tolist())
+        torch.testing.assert_close(likelihoods[row], scores[gold] - log_sum, atol=1e-9, rtol=1e-9)
+        torch.testing.assert_close(marginals[row], expected, atol=1e-9, rtol=0)
+        assert tuple(best[row, :length].tolist()) == max(scores, key=lambda sequence: scores[sequence])
+        assert best_scores[row].item() == pytest.approx(max(scores.values()), rel=1e-6)
+        assert not best[row, length:].any()
+
+
+@pytest.mark.usefixtures("arithmetic")
+@pytest.mark.parametrize("constrained", [False, True])
+def test_gradients_equal_numerical_ones(constrained: bool) -> None:
+    crf = make_crf(constrained)
+    emissions, mask = make_batch()
+    tags = some_allowed_tags(crf, mask)
+    names = [name for name, _ in crf.named_parameters()]
+
+    def likelihood(emissions: Tensor, *parameters: Tensor) -> Tensor:
+        call = (emissions.where(mask.unsqueeze(2), 0), tags, mask, "none")
+        return torch.func.functional_call(crf, dict(zip(names, parameters, strict=True)), call)
+
+    parameters = [parameter.detach().clone().requires_grad_() for parameter in crf.parameters()]
+    assert torch.autograd.gradcheck(likelihood, (emissions.requires_grad_(), *parameters))
+
+
+def test_equals_pytorch_crf() -> None:
+    """Values, gradients and best sequences, at the sizes of a real tagger."""
+    num_tags, (batch, steps) = 17, (8, 30)
+    reference = torchcrf.CRF(num_tags, batch_first=True)
+    ours = ConditionalRandomField(num_tags)
+    ours.load_state_dict(reference.state_dict())
+    emissions = (3 * torch.randn(batch, steps, num_tags)).requires_grad_()
+    tags = torch.randint(num_tags, (batch, steps))
+    mask = torch.arange(steps) < torch.randint(1, steps + 1, (batch, 1))
+    gradients = []
+    for crf in (reference, ours):
+        for reduction in ("sum", "mean", "token_mean", "none"):
+            expected = reference(emissions, tags, mask, reduction)
+            actual = crf(emissions, tags, mask, reduction)
+            torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-4, check_dtype=False)
+        total = crf(emissions, tags, mask)
+        gradients.append(torch.autograd.grad(total, [emissions, *crf.parameters()]))
+    for actual, expected in zip(gradients[1], gradients[0], strict=True):
+        torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
+    assert ours.decode(emissions, mask) == reference.decode(emissions, mask)
+    # pytorch-crf's own default mask is of a deprecated type.
+    whole = torch.ones_like(mask)
+    expected = reference(emissions, tags, whole)
+    torch.testing.assert_close(ours(emissions, tags), expected, rtol=1e-5, atol=0, check_dtype=False)
+    assert ours.decode(emissions) == reference.decode(emissions, whole)
+
+
+def test_equals_pytorch_crf_with_forbidden_transitions_at_minus_10000() -> None:
+    ours = make_crf(constrained=True)
+    reference = torchcrf.CRF(NUM_TAGS, batch_first=True).double()
+    reference.load_state_dict(ours.state_dict())
+    with torch.no_grad():
+        reference.start_transitions[~ours.start_allowed] = -10000
+        reference.transitions[~ours.transitions_allowed] = -10000
+        reference.end_transitions[~ours.end_allowed] = -10000
+    emissions, mask = make_batch()
+    tags = some_allowed_tags(ours, mask)
+    expected = reference(emissions, tags, mask, "none")
+    torch.testing.assert_close(ours.log_likelihood(emissions, tags, mask), expected, atol=1e-5, rtol=0)
+    assert ours.decode(emissions, mask) == reference.decode(emissions, mask)
+
+
+@pytest.mark.parametrize("scale", [100.0, 1000.0])
+@pytest.mark.parametrize("constrained", [False, True])
+def test_extreme_scores_stay_exact(scale: float, constrained: bool) -> None:
+    """Forbidden transitions against overwhelming emissions: the case in which scaled probabilities would underflow."""
+    crf = make_crf(constrained, scale)
+    emissions, mask = make_batch()
+    emissions = emissions.sign() * scale
+    emissions.requires_grad_()
+    tags = some_allowed_tags(crf, mask)
+    likelihoods = crf.log_likelihood(emissions, tags, mask)
+    likelihoods.sum().backward()
+    marginals = crf.marginals(emissions, mask)
+    for row, length in enumerate(LENGTHS):
+        scores = scored_sequences(crf, emissions[row, :length].detach())
+        log_sum = torch.tensor(list(scores.values()), dtype=torch.float64).logsumexp(0)
+        gold = scores[tuple(tags[row, :length].tolist())]
+        torch.testing.assert_close(likelihoods[row].detach(), gold - log_sum, rtol=1e-9, atol=1e-7)
+    torch.testing.assert_close(marginals.sum(2), mask.double())
+    assert emissions.grad is not None
+    assert emissions.grad.isfinite().all()
+    for parameter in crf.parameters():
+        assert parameter.grad is not None
+        assert parameter.grad.isfinite().all()
+
+
+def test_a_light_prefix_that_wins_at_the_end_is_not_lost() -> None:
+    """Two tags that never change into each other: the one that is far behind for most of the sentence ends ahead."""
+    separate = torch.eye(2, dtype=torch.bool)
+    crf = ConditionalRandomField(
+        2, TransitionConstraints(torch.ones(2).bool(), separate, torch.ones(2).bool())
+    ).double()
+    emissions = torch.zeros(1, 100, 2, dtype=torch.float64)
+    emissions[0, :50, 0], emissions[0, 50:, 1] = 30.0, 31.0
+    mask = torch.ones(1, 100, dtype=torch.bool)
+    with torch.no_grad():
+        for parameter in crf.parameters():
+            parameter.zero_()
+    likelihood = crf.log_likelihood(emissions, torch.ones(1, 100, dtype=torch.int64), mask)
+    assert likelihood.detach().item() == pytest.approx(0, abs=1e-12)
+    assert crf.marginals(emissions, mask)[0, 0, 1].item() == pytest.approx(1)
+    assert crf.decode(emissions, mask) == [[1] * 100]
+
+
+def test_what_is_forbidden_gets_no_mass_and_no_gradient() -> None:
+    crf = make_crf(constrained=True)
+    emissions, mask = make_batch()
+    marginals = crf.marginals(emissions, mask)
+    assert (marginals[:, 0, ~crf.start_allowed] == 0).all()
+    crf.log_likelihood(emissions, some_allowed_tags(crf, mask), mask).sum().backward()
+    assert crf.transitions.grad is not None
+    assert (crf.transitions.grad[~crf.transitions_allowed] == 0).all()
+    assert (crf.transitions.grad[crf.transitions_allowed] != 0).all()
+
+
+def test_padding_and_neighbours_change_nothing() -> None:
+    crf = make_crf(constrained=True)
+    emissions, mask = make_batch()
+    tags = some_allowed_tags(crf, mask)
+    together = crf.log_likelihood(emissions, tags, mask)
+    marginals = crf.marginals(emissions, mask)
+    for row, length in enumerate(LENGTHS):
+        alone = emissions[row : row + 1, :length], mask[row : row + 1, :length]
+        likelihood = crf.log_likelihood(alone[0], tags[row : row + 1, :length], alone[1])
+        torch.testing.assert_close(likelihood[0], together[row])
+        torch.testing.assert_close(crf.marginals(*alone)[0], marginals[row, :length])
+        assert crf.decode(*alone) == [crf.decode(emissions, mask)[row]]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_emissions_of_any_precision_are_summed_in_double(dtype: torch.dtype) -> None:
+    crf = make_crf(constrained=True).float()
+    emissions, mask = make_batch()
+    emissions = emissions.where(mask.unsqueeze(2), 0).to(dtype).requires_grad_()
+    tags = some_allowed_tags(crf, mask)
+    likelihood = crf.log_likelihood(emissions, tags, mask)
+    expected = crf.log_likelihood(emissions.double(), tags, mask)
+    torch.testing.assert_close(likelihood, expected, atol=0, rtol=0)
+    likelihood.sum().backward()
+    assert emissions.grad is not None
+    assert emissions.grad.dtype == dtype
+
+
+def test_marginals_in_inference_mode(arithmetic: str) -> None:
+    crf = make_crf(constrained=True)
+    emissions, mask = make_batch()
+    with torch.inference_mode():
+        inside = crf.marginals(emissions.clone(), mask)
+    torch.testing.assert_close(inside.clone(), crf.marginals(emissions, mask))
+
+
+def test_refuses_gold_tags_that_the_constraints_forbid() -> None:
+    crf = make_crf(constrained=True)
+    emissions, mask = make_batch()
+    tags = some_allowed_tags(crf, mask)
+    tags[2, 0] = 2
+    with pytest.raises(ValueError, match="sentence 2 of the batch has tags that the constraints forbid"):
+        crf.log_likelihood(emissions, tags, mask)
+
+
+def test_refuses_a_length_for_which_nothing_is_allowed() -> None:
+    never_alone = TransitionConstraints(
+        torch.tensor([True, False]), torch.ones(2, 2, dtype=torch.bool), torch.tensor([False, True])
+    )
+    crf = ConditionalRandomField(2, never_alone)
+    assert crf.decode(torch.zeros(1, 2, 2)) == [[0, 1]]
+    with pytest.raises(ValueError, match="no sequence of 1 tags"):
+        crf.decode(torch.zeros(1, 1, 2))
+
+
+@pytest.mark.parametrize("mask", [[[True, False, True]], [[False, False, False]]])
+def test_refuses_masks_with_gaps_and_empty_sentences(mask: list[list[bool]]) -> None:
+    with pytest.raises(ValueError, match="mask"):
+        make_crf(constrained=False).decode(torch.zeros(1, 3, NUM_TAGS), torch.tensor(mask))
+
+
+def test_refuses_wrong_shapes() -> None:
+    crf = make_crf(constrained=False)
+    mask = torch.ones(1, 3, dtype=torch.bool)
+    with pytest.raises(ValueError, match=r"wanted \(B, T, 4\)"):
+        crf.decode(torch.zeros(1, 3, 5), mask)
+    with pytest.raises(ValueError, match="tags: shape"):
+        crf.log_likelihood(torch.zeros(1, 3, 4), torch.zeros(1, 2, dtype=torch.int64), mask)
+    with pytest.raises(ValueError, match="reduction 'max'"):
+        crf(torch.zeros(1, 3, 4), torch.zeros(1, 3, dtype=torch.int64), mask, "max")
+    with pytest.raises(ValueError, match=r"constraints\.start: shape \(3,\), wanted \(4,\)"):
+        ConditionalRandomField(4, TransitionConstraints.none(3))

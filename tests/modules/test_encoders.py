@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import pydantic
+import pytest
+import torch
+from torch import nn
+
+from elmo_tasks.modules.encoders import EncoderConfig, StackedBiLstm, StackedBiLstmConfig, initialize_lstm
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(3)
+
+
+def test_config_chooses_by_type() -> None:
+    config = EncoderConfig.model_validate({"type": "stacked_bilstm", "hidden_sizes": (6, 4)})
+    assert isinstance(config, StackedBiLstmConfig)
+    encoder = config.build(5)
+    assert encoder.output_size == 8
+    assert encoder(torch.randn(2, 3, 5), torch.ones(2, 3, dtype=torch.bool)).shape == (2, 3, 8)
+
+
+@pytest.mark.parametrize("settings", [{"hidden_sizes": ()}, {"hidden_sizes": (3, 0)}, {"dropout": 1.0}])
+def test_config_refuses(settings: dict[str, object]) -> None:
+    with pytest.raises(pydantic.ValidationError):
+        StackedBiLstmConfig.model_validate(settings)
+
+
+def test_neither_padding_nor_neighbours_change_a_sentence() -> None:
+    encoder = StackedBiLstm(5, (6, 4))
+    lengths = [2, 7, 1, 4]
+    mask = torch.arange(9) < torch.tensor(lengths).unsqueeze(1)  # wider than the longest sentence
+    inputs = torch.randn(4, 9, 5).masked_fill(~mask.unsqueeze(2), 1e9)
+    together = encoder(inputs, mask)
+    for row, length in enumerate(lengths):
+        alone = encoder(inputs[row : row + 1, :length], mask[row : row + 1, :length])
+        torch.testing.assert_close(together[row, :length], alone[0])
+    assert (together[~mask] == 0).all()
+
+
+def test_output_depends_on_both_sides() -> None:
+    encoder = StackedBiLstm(5, (6, 4)).eval()
+    inputs = torch.randn(1, 5, 5, requires_grad=True)
+    encoder(inputs, torch.ones(1, 5, dtype=torch.bool))[0, 2].sum().backward()
+    assert inputs.grad is not None
+    assert (inputs.grad[0].abs().sum(1) > 0).all()
+
+
+def test_dropout_is_on_each_layers_input() -> None:
+    encoder = StackedBiLstm(40, (30,), dropout=0.5)
+    seen: list[torch.Tensor] = []
+    encoder.layers[0].register_forward_pre_hook(lambda _, arguments: seen.append(arguments[0].data))
+    encoder(torch.ones(1, 6, 40), torch.ones(1, 6, dtype=torch.bool))
+    assert set(seen[0].unique().tolist()) == {0.0, 2.0}
+    assert torch.equal(seen[0], seen[0][:1].expand(6, 40))
+
+
+def test_weights_start_orthogonal_with_a_forget_bias_of_one() -> None:
+    lstm = nn.LSTM(3, 5, bidirectional=True)
+    initialize_lstm(lstm)
+    for suffix in ("_l0", "_l0_reverse"):
+        state = lstm.state_dict()
+        for gate in state[f"weight_hh{suffix}"].chunk(4):
+            torch.testing.assert_close(gate @ gate.t(), torch.eye(5))
+        bias = state[f"bias_ih{suffix}"] + state[f"bias_hh{suffix}"]
+        assert [gate.unique().tolist() for gate in bias.chunk(4)] == [[0.0], [1.0], [0.0], [0.0]]

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig
+from elmo_tasks.vocabulary import SPECIAL, Vocabulary
+
+VECTORS = {
+    "vale": [1.0, 2.0, 3.0],
+    "Moro": [4.0, 5.0, 6.5],
+    "moro": [0.0, 0.0, 1.0],
+    "tarn": [7.0, 8.0, 9.0],
+    "<unknown>": [50.0, 50.0, 50.0],
+}
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> str:
+    path = tmp_path / "vectors.txt"
+    path.write_text("".join(f"{word} {' '.join(map(str, vector))}\n" for word, vector in VECTORS.items()))
+    return str(path)
+
+
+@pytest.fixture
+def vocabulary() -> Vocabulary:
+    # "Vale" is in the file in lower case alone, "zzz" not at all; "tarn" is known from the file alone.
+    words = (*SPECIAL, "Moro", "Vale", "zzz", "tarn")
+    return Vocabulary(words=words, num_trained_words=5, characters=SPECIAL, labels={})
+
+
+def test_rows_come_from_the_file(vectors: str, vocabulary: Vocabulary) -> None:
+    module = WordEmbeddingConfig(vectors=vectors, size=3).build(vocabulary)
+    rows = module(torch.arange(6).unsqueeze(0))[0]
+    found = torch.tensor([VECTORS["Moro"], VECTORS["vale"], VECTORS["tarn"]])
+    torch.testing.assert_close(rows[[2, 3, 5]], found)
+    assert (rows[0] == 0).all()
+    torch.testing.assert_close(rows[1], found.mean(0))
+
+
+def test_words_that_the_file_lacks_look_like_those_it_has(vectors: str) -> None:
+    lacking = tuple(f"zzz{number}" for number in range(4000))
+    words = (*SPECIAL, "Moro", "Vale", "tarn", *lacking)
+    vocabulary = Vocabulary(words=words, num_trained_words=len(words), characters=SPECIAL, labels={})
+    torch.manual_seed(0)
+    module = WordEmbeddingConfig(vectors=vectors, size=3).build(vocabulary)
+    found, drawn = module.trained.detach()[2:5], module.trained.detach()[5:]
+    torch.testing.assert_close(drawn.mean(0), found.mean(0), atol=0.2, rtol=0)
+    torch.testing.assert_close(drawn.std(0), found.std(0, correction=0), atol=0.2, rtol=0)
+
+
+@pytest.mark.parametrize("trainable", [True, False])
+def test_trains_the_training_words_alone(vectors: str, vocabulary: Vocabulary, trainable: bool) -> None:
+    module = WordEmbeddingConfig(vectors=vectors, size=3, trainable=trainable).build(vocabulary)
+    before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+    assert set(before) == {"trained", "fixed"}
+    weight = torch.ones(1, requires_grad=True)
+    (module(torch.tensor([[2, 5, 0], [1, 3, 5]])) * weight).sum().backward()
+    if not trainable:
+        assert not any(parameter.requires_grad for parameter in module.parameters())
+        return
+    assert module.trained.grad is not None
+    assert module.trained.grad.any(dim=1).tolist() == [False, True, True, True, False]
+    torch.optim.SGD(module.parameters(), lr=0.1).step()
+    assert torch.equal(module.fixed, before["fixed"])
+
+
+def test_a_run_needs_no_file(vectors: str, vocabulary: Vocabulary) -> None:
+    module = WordEmbeddingConfig(vectors=vectors, size=3).build(vocabulary)
+    Path(vectors).unlink()
+    restored = WordEmbeddingConfig(vectors=vectors, size=3).build(vocabulary, pretrained=False)
+    restored.load_state_dict(module.state_dict())
+    words = torch.arange(6).unsqueeze(0)
+    assert torch.equal(restored(words), module(words))
+
+
+def test_refuses_a_file_of_another_size(vectors: str, vocabulary: Vocabulary) -> None:
+    with pytest.raises(ElmoTasksError, match=r"its vectors have 3 numbers, the config wants 4; set .* to 3"):
+        WordEmbeddingConfig(vectors=vectors, size=4).build(vocabulary)
+
+
+def test_refuses_a_file_without_any_of_the_words(vectors: str) -> None:
+    vocabulary = Vocabulary(words=(*SPECIAL, "zzz"), num_trained_words=3, characters=SPECIAL, labels={})
+    with pytest.raises(ElmoTasksError, match="holds none of the vocabulary's 1 words"):
+        WordEmbeddingConfig(vectors=vectors, size=3).build(vocabulary)
+
+
+def test_hides_words_in_training_alone() -> None:
+    module = WordEmbedding(5, 2, 3, unknown_probability=0.3)
+    words = torch.full((100, 30), 6).index_fill(1, torch.arange(15), 4).index_fill(1, torch.tensor([29]), 0)
+    torch.manual_seed(0)
+    hidden = (module(words) == module.trained[1]).all(2)
+    assert not hidden[:, 29].any()
+    assert hidden[:, :29].float().mean().item() == pytest.approx(0.3, abs=0.03)
+    assert not (module.eval()(words) == module.trained[1]).all(2).any()
+
+
+def test_without_a_file_vectors_have_a_length_of_about_one() -> None:
+    torch.manual_seed(0)
+    vocabulary = Vocabulary(words=(*SPECIAL, "a", "b"), num_trained_words=4, characters=SPECIAL, labels={})
+    module = WordEmbeddingConfig(size=400).build(vocabulary)
+    torch.testing.assert_close(module.trained.detach().norm(dim=1), torch.tensor([0.0, 1, 1, 1]), atol=0.2, rtol=0)

@@ -1,0 +1,180 @@
+"""Files of word vectors: every form, every error, the cache."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import multiprocessing
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from elmo_tasks.errors import DataError
+from elmo_tasks.modules import word_vectors
+from elmo_tasks.modules.word_vectors import WordVectorFile
+
+GLOVE = "the 0.5 -1 2e-3\nof 1 2 3\nThe 4 5 6\n"
+FORMS = {
+    "glove": GLOVE,
+    "word2vec": f"3 3\n{GLOVE}",
+    "fasttext": "3 3\n" + GLOVE.replace("\n", " \n"),
+    "windows": GLOVE.replace("\n", "\r\n"),
+    "no last line end": GLOVE.rstrip("\n"),
+}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder."""
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "word_vectors"
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "vectors.txt"
+    path.write_bytes(text.encode())
+    return path
+
+
+def assert_is_the_small_file(file: WordVectorFile) -> None:
+    assert file.words == ("the", "of", "The")
+    assert (len(file), file.dimension) == (3, 3)
+    wanted = np.array([[4, 5, 6], [np.nan] * 3, [0.5, -1, 2e-3], [4, 5, 6]], dtype=np.float32)
+    rows = file.rows(["The", "absent", "the", "The"])
+    assert rows.dtype == np.float32
+    np.testing.assert_array_equal(rows, wanted)
+    assert file.rows([]).shape == (0, 3)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_text_forms(tmp_path: Path, form: str) -> None:
+    assert_is_the_small_file(WordVectorFile(write(tmp_path, FORMS[form])))
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz", ".zip"])
+def test_compressed_files(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"vectors.txt{ending}"
+    if ending == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("vectors.txt", GLOVE)
+    else:
+        path.write_bytes({".gz": gzip, ".bz2": bz2, ".xz": lzma}[ending].compress(GLOVE.encode()))
+    assert_is_the_small_file(WordVectorFile(path))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4])
+def test_batches_of_any_size_give_the_same(tmp_path: Path, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_vectors, "_BATCH_ROWS", rows)
+    assert_is_the_small_file(WordVectorFile(write(tmp_path, GLOVE)))
+
+
+def test_words_with_spaces_and_numbers(tmp_path: Path) -> None:
+    file = WordVectorFile(write(tmp_path, "a 1 2\n. . . 3 4\nat 5 6 7\n1\u00a0000 8 9\n\u0085 1 1\n"))
+    assert file.words == ("a", ". . .", "at 5", "1\u00a0000", "\u0085")
+    np.testing.assert_array_equal(file.rows(["at 5", ". . ."]), [[6, 7], [3, 4]])
+
+
+def test_the_first_of_a_repeated_word_counts(tmp_path: Path) -> None:
+    file = WordVectorFile(write(tmp_path, "a 1\nb 2\na 3\n"))
+    assert file.words == ("a", "b", "a")
+    np.testing.assert_array_equal(file.rows(["a", "b"]), [[1], [2]])
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "problem"),
+    [
+        ("", "", "holds no word vector"),
+        ("0 5\n", "", "holds no word vector"),
+        ("word\n", ":1", "'word'; wanted a word and its numbers, separated by spaces"),
+        ("a 1 2\nb 1\n", ":2", "wanted a word and 2 numbers, separated by spaces; got 'b 1'"),
+        ("a 1 2\n 1 2\n", ":2", "wanted a word and 2 numbers, separated by spaces; got ' 1 2'"),
+        ("a 1 2\n\nb 1 2\n", ":2", "wanted a word and 2 numbers, separated by spaces; got ''"),
+        ("2 2\na 1 2\nb 1\n", ":3", "wanted a word and 2 numbers, separated by spaces; got 'b 1'"),
+        ("a 1 2\nb 1 x\n", ":2", "could not convert string to float: 'x'; wanted 2 numbers after the word"),
+        ("a 1 2\nb 1 2\nc nan 2\n", ":3", "one of the numbers is not finite"),
+        ("2 2\na 1 2\nb 1 1e39\n", ":3", "one of the numbers is not finite"),
+        ("3 2\na 1 2\nb 1 2\n", "", "2 word vectors; the first line promises 3. Is the file cut short?"),
+        ("1 2\na 1 2\nb 1 2\n", "", "2 word vectors; the first line promises 1"),
+    ],
+)
+def test_errors_name_file_and_line(tmp_path: Path, cache: Path, text: str, place: str, problem: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(DataError) as caught:
+        WordVectorFile(path)
+    assert str(caught.value).startswith(f"{path}{place}: {problem}")
+    assert list(cache.iterdir()) == []
+
+
+def test_errors_name_the_line_in_later_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_vectors, "_BATCH_ROWS", 2)
+    with pytest.raises(DataError, match=r":5: one of the numbers is not finite"):
+        WordVectorFile(write(tmp_path, "4 1\na 1\nb 2\nc 3\nd inf\n"))
+
+
+def test_files_that_are_missing_or_damaged(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"nowhere.txt: no such file"):
+        WordVectorFile(tmp_path / "nowhere.txt")
+    path = tmp_path / "vectors.txt.xz"
+    path.write_bytes(lzma.compress(GLOVE.encode() * 100)[:-20])
+    with pytest.raises(DataError, match=r"vectors.txt.xz:\d+: the compressed file is damaged or cut short"):
+        WordVectorFile(path)
+    path = tmp_path / "vectors.zip"
+    path.write_bytes(b"PK no archive")
+    with pytest.raises(DataError, match=r"vectors.zip: the archive is damaged or cut short"):
+        WordVectorFile(path)
+    path = tmp_path / "latin.txt"
+    path.write_bytes("ok 1\nTromsø 2\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"latin.txt:2: byte 0xf8 at column 6 is not UTF-8"):
+        WordVectorFile(path)
+
+
+def test_parsed_once(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path, GLOVE)
+    WordVectorFile(path)
+    with monkeypatch.context() as patch:
+        patch.delattr(word_vectors, "_batches")
+        assert_is_the_small_file(WordVectorFile(path.rename(tmp_path / "other.txt")))
+    assert WordVectorFile(write(tmp_path, GLOVE.replace("4 5 6", "6 5 4"))).rows(["The"]).tolist() == [[6, 5, 4]]
+    assert len(list(cache.iterdir())) == 2
+
+
+@pytest.mark.parametrize("keep", [0, 8, -20])
+def test_a_damaged_cache_file_is_made_anew(
+    tmp_path: Path, cache: Path, keep: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write(tmp_path, GLOVE)
+    WordVectorFile(path)
+    (cached,) = cache.iterdir()
+    whole = cached.read_bytes()
+    cached.write_bytes(whole[:keep])
+    assert_is_the_small_file(WordVectorFile(path))
+    assert cached.read_bytes() == whole
+    assert "damaged and are made anew" in caplog.text
+
+
+def _sum_of_rows(path: str) -> float:
+    file = WordVectorFile(path)
+    return float(file.rows(file.words).sum())
+
+
+@pytest.mark.slow
+def test_several_processes_at_once(tmp_path: Path, cache: Path) -> None:
+    path = write(tmp_path, "".join(f"w{row} {row} 1\n" for row in range(3000)))
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        results = pool.map(_sum_of_rows, [str(path)] * 4, chunksize=1)
+    assert results == [3000 * 2999 / 2 + 3000] * 4
+    assert len(list(cache.iterdir())) == 1
+
+
+@pytest.mark.slow
+def test_glove(data_folder: Path) -> None:
+    file = WordVectorFile(data_folder / "glove" / "glove.6B.50d.txt.xz")
+    assert (len(file), file.dimension) == (400_000, 50)
+    assert file.words[:3] == ("the", ",", ".")
+    rows = file.rows(["king", "queen", "banana", "no such word"])
+    assert np.isnan(rows[3]).all()
+    unit = rows[:3] / np.linalg.norm(rows[:3], axis=1, keepdims=True)
+    assert unit[0] @ unit[1] > unit[0] @ unit[2]

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.predictors.tagger import TaggerPredictor
+
+
+def test_raw_text(predictor: TaggerPredictor) -> None:
+    text = "  we met Ann Lee Moe.\nthen  Bo\n left."
+    first, second = predictor.predict([{"text": text, "id": 7}])
+    assert first == {
+        "id": 7,
+        "text": "we met Ann Lee Moe.",
+        "start_char": 2,
+        "end_char": 21,
+        "tokens": ["we", "met", "Ann", "Lee", "Moe", "."],
+        "offsets": [[2, 4], [5, 8], [9, 12], [13, 16], [17, 20], [20, 21]],
+        "tags": ["O", "O", "B-NAME", "I-NAME", "L-NAME", "O"],
+        "probabilities": [0.333333, 0.25, 0.25, 0.25, 0.25, 0.5],
+        "spans": [
+            {
+                "label": "NAME",
+                "start": 2,
+                "end": 4,
+                "start_char": 9,
+                "end_char": 20,
+                "text": "Ann Lee Moe",
+                "probability": 0.25,
+            }
+        ],
+    }
+    assert second["text"] == "then  Bo\n left."
+    (span,) = second["spans"]
+    assert (span["text"], text[span["start_char"] : span["end_char"]]) == ("Bo", "Bo")
+
+
+def test_tokens(predictor: TaggerPredictor) -> None:
+    (result,) = predictor.predict([{"tokens": ["Bo", "Moe", "left"], "source": {"page": 3}}])
+    assert result == {
+        "source": {"page": 3},
+        "tokens": ["Bo", "Moe", "left"],
+        "tags": ["B-NAME", "L-NAME", "O"],
+        "probabilities": [0.333333, 0.25, 0.2],
+        "spans": [{"label": "NAME", "start": 0, "end": 1, "text": "Bo Moe", "probability": 0.25}],
+    }
+    assert json.loads(json.dumps(result)) == result
+
+
+def test_a_text_without_words_has_no_results(predictor: TaggerPredictor) -> None:
+    assert list(predictor.predict([{"text": " \n"}, {"text": ""}])) == []
+    assert list(predictor.predict([])) == []
+
+
+def test_results_come_in_the_order_of_the_inputs_in_bounded_batches(predictor: TaggerPredictor) -> None:
+    lengths = [3, 1, 20, 5, 2, 2, 11, 4] * 20
+    inputs = [{"tokens": [f"t{number}"] * length, "id": number} for number, length in enumerate(lengths)]
+    results = list(predictor.predict(inputs))
+    assert [result["id"] for result in results] == list(range(len(lengths)))
+    assert [result["tokens"] for result in results] == [fields["tokens"] for fields in inputs]
+    shapes: list[tuple[int, int]] = predictor.model.shapes  # type: ignore[assignment, union-attr]
+    assert all(size * longest <= 12 or size == 1 for size, longest in shapes)
+    assert len(shapes) < len(lengths) / 2
+
+
+def test_endless_inputs_are_streamed(predictor: TaggerPredictor) -> None:
+    read = 0
+
+    def endless() -> Iterator[dict[str, Any]]:
+        nonlocal read
+        for read in itertools.count(1):
+            yield {"text": f"we met Ann {read} times."}
+
+    results = list(itertools.islice(predictor.predict(endless()), 100))
+    assert results[-1]["text"] == "we met Ann 100 times."
+    assert read < 200
+
+
+def test_one_text_of_many_sentences_is_read_in_bounded_batches(predictor: TaggerPredictor) -> None:
+    results = list(predictor.predict([{"text": "Ann left. " * 500}]))
+    assert len(results) == 500
+    assert max(size for size, _ in predictor.model.shapes) <= 4  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({}, r"the keys are \[\]; wanted either 'text' or 'tokens'"),
+        ({"sentence": "a"}, r"the keys are \['sentence'\]; wanted either"),
+        ({"text": "a", "tokens": ["a"]}, "wanted either"),
+        ({"text": 3}, "'text' is 3; wanted a string"),
+        ({"text": None}, "'text' is None; wanted a string"),
+        ({"tokens": []}, r"'tokens' is \[\]; wanted a list of at least one string"),
+        ({"tokens": "a b"}, "'tokens' is 'a b'; wanted a list"),
+        ({"tokens": ["a", ""]}, "'tokens' has '' at position 1; wanted strings that are not empty"),
+        ({"tokens": ["a", 1]}, "'tokens' has 1 at position 1; wanted strings"),
+    ],
+)
+def test_unusable_inputs_are_named(predictor: TaggerPredictor, fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(DataError, match=rf"^some\.jsonl:2: .*{problem}"):
+        list(predictor.predict([{"text": "a"}, fields], source="some.jsonl"))
+
+
+def test_batches_hold_at_least_a_token(predictor: TaggerPredictor) -> None:
+    with pytest.raises(ElmoTasksError, match="wanted at least 1"):
+        TaggerPredictor(predictor.model, predictor.vocabulary, predictor.reader, batch_tokens=0)

@@ -1,0 +1,153 @@
+"""The sample data: its format, its names, its ambiguity, that it is the same every time."""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from elmo_tasks.data_readers import Conll2003Config
+from elmo_tasks.data_readers.tag_schemes import Span, detect_scheme, find_fault, spans_of_tags
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.modules.word_vectors import WordVectorFile
+from elmo_tasks.sample_data import SAMPLE_TASKS, write_sample_data
+from elmo_tasks.sample_data.grammar import write_sentence
+from elmo_tasks.sample_data.names import make_names
+
+SPLITS = ("train", "dev", "test")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sample")
+    paths = write_sample_data(folder, "ner")
+    assert paths == [*(folder / "ner" / f"{split}.txt" for split in SPLITS), folder / "vectors.txt"]
+    return folder
+
+
+def read(folder: Path, split: str) -> list[dict[str, Any]]:
+    return Conll2003Config(input_scheme="IOB1").build().read(folder / "ner" / f"{split}.txt").to_list()
+
+
+def entities(examples: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """(label, text) of every entity."""
+    return [
+        (span.label, " ".join(example["tokens"][span.start : span.end + 1]))
+        for example in examples
+        for span in spans_of_tags(example["tags"])
+    ]
+
+
+def test_sizes_and_documents(folder: Path) -> None:
+    assert [len(read(folder, split)) for split in SPLITS] == [1000, 200, 200]
+    sizes = collections.Counter(example["document"] for example in read(folder, "train"))
+    assert all(6 <= size <= 14 for document, size in sizes.items() if document != max(sizes))
+    assert len(sizes) > 50
+
+
+def test_the_official_columns(folder: Path) -> None:
+    blocks = (folder / "ner" / "train.txt").read_text().rstrip("\n").split("\n\n")
+    schemes = set()
+    for block in blocks:
+        if block == "-DOCSTART- -X- O O":
+            continue
+        columns = list(zip(*(line.split(" ") for line in block.split("\n")), strict=True))
+        assert len(columns) == 4
+        tokens, parts_of_speech, chunks, tags = columns
+        assert tokens[0][0] == tokens[0][0].upper()
+        assert all(part.isupper() or part in ",." for part in parts_of_speech)
+        assert find_fault(chunks, "IOB1") is None
+        assert find_fault(tags, "IOB1") is None
+        schemes.add(detect_scheme(tags))
+        # An entity begins with a name or with a word that is made of one, never with a verb.
+        assert all(parts_of_speech[span.start] in ("NNP", "JJ") for span in spans_of_tags(tags))
+    assert schemes == {"IOB1"}
+    assert "B-MISC" in (folder / "ner" / "train.txt").read_text()
+
+
+def test_all_types_are_frequent_in_all_files(folder: Path) -> None:
+    for split in SPLITS:
+        counts = collections.Counter(label for label, _ in entities(read(folder, split)))
+        assert set(counts) == {"PER", "LOC", "ORG", "MISC"}
+        assert min(counts.values()) > 50
+
+
+def test_names_of_test_and_dev_are_unseen_in_training(folder: Path) -> None:
+    entity_words = {
+        split: {word for _, text in entities(read(folder, split)) for word in text.split()} for split in SPLITS
+    }
+    shared = {"North", "Bay", "United", "Bank", "of", "Cup", "Games", "Open"}
+    for one, other in [("train", "dev"), ("train", "test"), ("dev", "test")]:
+        assert entity_words[one] & entity_words[other] <= shared
+        assert len(entity_words[other] - shared) > 90
+
+
+def test_a_name_alone_does_not_tell_its_type(folder: Path) -> None:
+    labels = collections.defaultdict(set)
+    for label, text in entities(read(folder, "train")):
+        labels[text].add(label)
+    ambiguous = sum(len(found) >= 2 for text, found in labels.items() if " " not in text)
+    assert ambiguous > 200
+
+
+def digests(folder: Path) -> list[str]:
+    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*.txt"))]
+
+
+def test_the_seed_decides_everything(folder: Path, tmp_path: Path) -> None:
+    write_sample_data(tmp_path / "same", "ner")
+    write_sample_data(tmp_path / "other", "ner", seed=14)
+    assert digests(tmp_path / "same") == digests(folder)
+    assert not set(digests(tmp_path / "other")) & set(digests(folder))
+
+
+def test_fewer_sentences_are_the_first_ones(folder: Path, tmp_path: Path) -> None:
+    write_sample_data(tmp_path, "ner", sentences=(20, 1, 3))
+    assert [len(read(tmp_path, split)) for split in SPLITS] == [20, 1, 3]
+    assert read(tmp_path, "train") == read(folder, "train")[:20]
+
+
+def test_word_vectors_know_the_words_and_put_like_ones_together(folder: Path) -> None:
+    file = WordVectorFile(folder / "vectors.txt")
+    assert file.dimension == 50
+    words = [token.lower() for example in read(folder, "test") for token in example["tokens"] if token[0].isalpha()]
+    known = np.isfinite(file.rows(words)).all(axis=1)
+    assert known.mean() > 0.95
+    rows = file.rows(["monday", "friday", "harbour"])
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    assert unit[0] @ unit[1] > unit[0] @ unit[2]
+
+
+def test_errors(tmp_path: Path) -> None:
+    with pytest.raises(
+        ElmoTasksError, match=r"no sample data for the task 'nerr'; there is: ner.* Did you mean 'ner'\?"
+    ):
+        write_sample_data(tmp_path, "nerr")
+    with pytest.raises(ElmoTasksError, match="every file needs a sentence"):
+        write_sample_data(tmp_path, "ner", sentences=(5, 0, 5))
+    assert list(tmp_path.iterdir()) == []
+    assert "ner" in SAMPLE_TASKS
+
+
+def test_names_are_distinct_and_reproducible() -> None:
+    names = make_names(random.Random(1), 500)
+    assert len(set(names)) == 500
+    assert names == make_names(random.Random(1), 500)
+    assert all(name.isalpha() and name.istitle() for name in names)
+
+
+def test_the_grammar_marks_chunks_and_entities() -> None:
+    grammar = {
+        "s": ("<np> [VP saw/VBD ] <np> ./.",),
+        "np": ("[NP the/DT {MISC <@name>ese/JJ Cup/NNP } ]",),
+    }
+    sentence = write_sentence(grammar, "s", {"name": ["Tavor"]}, random.Random(0))
+    assert sentence.tokens == ["The", "Tavorese", "Cup", "saw", "the", "Tavorese", "Cup", "."]
+    assert sentence.parts_of_speech == ["DT", "JJ", "NNP", "VBD", "DT", "JJ", "NNP", "."]
+    assert sentence.chunks == [Span("NP", 0, 2), Span("VP", 3, 3), Span("NP", 4, 6)]
+    assert sentence.entities == [Span("MISC", 1, 2), Span("MISC", 5, 6)]

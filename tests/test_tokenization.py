@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import concurrent.futures
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.tokenization import tokenize
+
+
+def sentences(text: str, *, split_lines: bool = False) -> list[str]:
+    return [" ".join(token.text for token in sentence) for sentence in tokenize(text, split_lines=split_lines)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("She walked in the park.", "She walked in the park ."),
+        ("I don't, can't and cannot.", "I do n't , ca n't and can not ."),
+        ("Don\u2019t say it\u2019s Ann\u2019s.", "Do n\u2019t say it \u2019s Ann \u2019s ."),
+        ("It cost $5.50, £3 or €1,000.", "It cost $ 5.50 , £ 3 or € 1,000 ."),
+        ("A well-known 5% rise at 5:30", "A well-known 5 % rise at 5:30"),
+        ('"Why," she asked (twice) [so]', '" Why , " she asked ( twice ) [ so ]'),
+        ("“Yes,” he said ``now''.", "“ Yes , ” he said `` now '' ."),
+        ("the dogs' bowls and 'ours'", "the dogs ' bowls and ' ours '"),
+        ("Wait... no -- wait… yes", "Wait ... no -- wait … yes"),
+        ("See https://a.example/b?c=d&e, or www.b.example.", "See https://a.example/b?c=d&e , or www.b.example ."),
+        ("Write to ann.lee+x@mail.example.org!", "Write to ann.lee+x@mail.example.org !"),
+        ("Q&A at B&B; salt & pepper", "Q&A at B&B ; salt & pepper"),
+        ("She lives in the U.S.", "She lives in the U.S."),
+        ("an U.S.-based firm, i.e. at 5 p.m. sharp", "an U.S.-based firm , i.e. at 5 p.m. sharp"),
+    ],
+)
+def test_words(text: str, expected: str) -> None:
+    assert sentences(text) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Mr. Lee met Dr. J. K. Moe. They ate.", ["Mr. Lee met Dr. J. K. Moe .", "They ate ."]),
+        ("We left the U.S. The sea was calm.", ["We left the U.S.", "The sea was calm ."]),
+        ("The U.S. Senate sat. It rained.", ["The U.S. Senate sat .", "It rained ."]),
+        ("Toe Inc. bought Knee Corp. In 1996 it failed.", ["Toe Inc. bought Knee Corp .", "In 1996 it failed ."]),
+        ("Room No. 5 is free. He said no. They left.", ["Room No. 5 is free .", "He said no .", "They left ."]),
+        ("Ann vs. The Club was on Jan. 5, etc.", ["Ann vs. The Club was on Jan. 5 , etc ."]),
+        ('"Go!" she said. "Why?" (He left.) Then', ['" Go ! "', "she said .", '" Why ? "', "( He left . )", "Then"]),
+        ("He left. “She stayed.” Now", ["He left .", "“ She stayed . ”", "Now"]),
+        ("Wait... and see. It was 5.5 miles.", ["Wait ... and see .", "It was 5.5 miles ."]),
+    ],
+)
+def test_sentences(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+
+
+def test_lines() -> None:
+    text = "A heading\r\nOne line\r\nand another.\r\n \r\nThe end"
+    assert sentences(text) == ["A heading One line and another .", "The end"]
+    assert sentences(text, split_lines=True) == ["A heading", "One line", "and another .", "The end"]
+
+
+def test_nothing_but_white_space_has_no_sentence() -> None:
+    assert tokenize("") == tokenize(" \n\t\r\n \u2003 ") == []
+
+
+def check_partition(text: str, *, split_lines: bool = False) -> None:
+    """Tokens are in order, do not overlap and leave out white space alone."""
+    end = 0
+    for sentence in tokenize(text, split_lines=split_lines):
+        assert sentence
+        for token in sentence:
+            assert token.text
+            assert not any(character.isspace() for character in token.text)
+            assert token.text == text[token.start : token.end]
+            assert text[end : token.start].strip() == ""
+            assert token.start >= end
+            end = token.end
+    assert text[end:].strip() == ""
+
+
+PIECES = """a U.S. Mr. . ... ?! " '' ' `` ` \u2019 “ ” 's n't cannot $ 5 , : & @ http:// www. a@b.c - -- ( ) …"""
+WHITE_SPACE = [" ", "\n", "\n\n", "\r\n", "\t", "\x1c", "\x85"]
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    text=st.lists(st.sampled_from(PIECES.split() + WHITE_SPACE), max_size=30).map("".join), split_lines=st.booleans()
+)
+def test_tricky_text_is_partitioned(text: str, split_lines: bool) -> None:
+    check_partition(text, split_lines=split_lines)
+
+
+@settings(deadline=None, max_examples=200)
+@given(text=st.text(max_size=60), split_lines=st.booleans())
+def test_any_text_is_partitioned(text: str, split_lines: bool) -> None:
+    check_partition(text, split_lines=split_lines)
+
+
+@pytest.mark.parametrize("piece", ["a", " ", ".", "'", '"', "?!", ". ", "U.S. ", "word ", "a@", "He left. "])
+def test_long_text_is_partitioned(piece: str) -> None:
+    check_partition(piece * (50_000 // len(piece)))
+
+
+def test_a_long_text_has_the_sentences_of_its_parts() -> None:
+    part = "Mr. Lee left the U.S. in 1996. She stayed, and so did J. Moe! "
+    assert sentences(part * 800) == sentences(part) * 800
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    texts = [f"Mr. Lee no. {number} left. It's {number}% of A&B, isn't it? Yes." for number in range(200)]
+    alone = [tokenize(text) for text in texts]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(tokenize, texts)) == alone

@@ -1,0 +1,187 @@
+"""The vocabulary's rules, sentences as ids, saving."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_tasks import vocabulary
+from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
+
+
+class PairReader:
+    """Examples of two token sequences and labels of two kinds."""
+
+    def tokens(self, example: Mapping[str, Any]) -> Iterable[Sequence[str]]:
+        return (example["one"], example["other"])
+
+    def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
+        return {"verdict": [example["verdict"]], "kinds": example["kinds"]}
+
+
+def example(one: str, other: str = "", verdict: str = "yes", kinds: str = "k") -> dict[str, Any]:
+    return {"one": one.split(), "other": other.split(), "verdict": verdict, "kinds": kinds.split()}
+
+
+TRAIN = [example("b a c a", "The b"), example("the a", "d", verdict="no", kinds="z k")]
+TEST = [example("e F a", "the", verdict="perhaps", kinds="q")]
+
+
+def build(pretrained: Iterable[str] = (), **settings: Any) -> Vocabulary:
+    return VocabularyConfig(**settings).build(PairReader(), TRAIN, [TEST], pretrained)
+
+
+def test_words_by_frequency_then_alphabetically() -> None:
+    assert build().words == ("<padding>", "<unknown>", "a", "b", "The", "c", "d", "the")
+    assert build().num_trained_words == 8
+
+
+def test_lowercase_words_leaves_characters_as_written() -> None:
+    vocab = build(lowercase_words=True)
+    assert vocab.words == ("<padding>", "<unknown>", "a", "b", "the", "c", "d")
+    assert vocab.characters == ("<padding>", "<unknown>", "a", "b", "e", "h", "T", "c", "d", "t")
+    assert vocab.word_id("THE") == 4
+    assert build().word_id("THE") == 1
+
+
+def test_rare_words_are_unknown_but_their_characters_are_not() -> None:
+    vocab = build(min_count=2)
+    assert vocab.words[2:] == ("a", "b")
+    assert "d" in vocab.characters
+
+
+def test_labels_come_from_the_training_data_alone_in_alphabetical_order() -> None:
+    assert build().labels == {"kinds": ("k", "z"), "verdict": ("no", "yes")}
+
+
+def test_words_with_pretrained_vectors_get_fixed_rows_in_the_order_of_their_file() -> None:
+    file = ("x", "a", "y", "F", "z", "e", "c", "x")
+    assert build(file, pretrained_words=0).words[8:] == ("F", "e")  # words of the test data
+    assert build(file, pretrained_words=3).words[8:] == ("x", "y", "F", "e")  # and the first of the file
+    assert build(file, pretrained_words=None).words[8:] == ("x", "y", "F", "z", "e")
+    assert build(file, pretrained_words=None).num_trained_words == 8
+    assert "e" not in build().words
+
+
+def test_rare_training_words_with_pretrained_vectors_get_fixed_rows() -> None:
+    vocab = build(("c", "q"), min_count=2, pretrained_words=0)
+    assert vocab.words[vocab.num_trained_words :] == ("c",)
+
+
+def test_pretrained_words_that_lower_case_cannot_reach_get_no_rows() -> None:
+    assert build(("F", "f", "X", "x"), lowercase_words=True, pretrained_words=None).words[7:] == ("f", "x")
+
+
+def test_a_token_that_reads_like_a_special_word_is_a_word() -> None:
+    train = [example("<unknown> <padding> <unknown>")]
+    vocab = VocabularyConfig().build(PairReader(), train, [])
+    assert [vocab.word_id(word) for word in ("<unknown>", "<padding>", "other")] == [2, 3, 1]
+
+
+def test_index_tokens() -> None:
+    vocab = build()
+    texts = [["a", "zoo", "The"], [], ["The"]]
+    tokens = vocab.index_tokens(texts)
+    assert tokens.texts == texts
+    assert tokens.mask.tolist() == [[True, True, True], [False] * 3, [True, False, False]]
+    assert tokens.words.tolist() == [[2, 1, 4], [0, 0, 0], [4, 0, 0]]
+    assert tokens.distinct.tolist() == [[1, 2, 3], [0, 0, 0], [3, 0, 0]]
+    spelled = [[vocab.characters[i] for i in row] for row in tokens.characters.tolist()]
+    assert spelled == [
+        ["<padding>"] * 3,
+        ["a", "<padding>", "<padding>"],
+        ["<unknown>"] * 3,
+        ["T", "h", "e"],
+    ]
+    assert tokens.mask.dtype == torch.bool
+    for ids in (tokens.words, tokens.distinct, tokens.characters):
+        assert ids.dtype == torch.int64
+
+
+def test_index_tokens_is_the_same_alone_and_batched_and_twice() -> None:
+    vocab = build()
+    texts = [["a", "b", "unheard", "a"], ["the", "d"]]
+    batch = vocab.index_tokens(texts)
+    for row, text in enumerate(texts):
+        for alone in (vocab.index_tokens([text]), vocab.index_tokens([text])):
+            count = len(text)
+            assert torch.equal(alone.words[0], batch.words[row, :count])
+            width = alone.characters.shape[1]
+            batched = batch.characters[batch.distinct[row, :count]]
+            assert torch.equal(alone.characters[alone.distinct[0]], batched[:, :width])
+            assert not batched[:, width:].any()
+
+
+def test_words_of_different_case_share_a_row_but_no_characters() -> None:
+    tokens = build(lowercase_words=True).index_tokens([["The", "the"]])
+    assert tokens.words[0, 0] == tokens.words[0, 1]
+    assert tokens.distinct.tolist() == [[1, 2]]
+    assert not torch.equal(tokens.characters[1], tokens.characters[2])
+
+
+def test_long_words_are_cut() -> None:
+    assert build().index_tokens([["a" * 80]]).characters.shape == (2, 50)
+    train = [example("a" * 50 + "Z")]
+    assert "Z" not in VocabularyConfig().build(PairReader(), train, []).characters
+
+
+def test_no_sentence_at_all() -> None:
+    tokens = build().index_tokens([])
+    assert (tokens.mask.shape, tokens.words.shape, tokens.characters.shape) == ((0, 0), (0, 0), (1, 0))
+
+
+def test_remembered_words_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vocabulary, "_CACHED_WORDS", 3)
+    vocab = build()
+    whole = build().index_tokens([list("abcde")])
+    again = vocab.index_tokens([list("abcde")])
+    assert torch.equal(whole.characters, again.characters)
+    assert len(vocab._characters_of_words) <= 3
+
+
+def test_label_ids() -> None:
+    vocab = build()
+    assert [vocab.label_id("verdict", label) for label in ("no", "yes")] == [0, 1]
+    with pytest.raises(ElmoTasksError, match=r"'yess' is not among the verdict of .*: no, yes. Did you mean 'yes'\?"):
+        vocab.label_id("verdict", "yess")
+    with pytest.raises(ElmoTasksError, match=r"'qqq' is not among the verdict of the training data: no, yes\.$"):
+        vocab.label_id("verdict", "qqq")
+    with pytest.raises(ElmoTasksError, match="no labels 'tags'; the vocabulary has: kinds, verdict"):
+        vocab.label_id("tags", "O")
+
+
+@pytest.mark.parametrize("field", ["words", "labels", "lowercase_words"])
+def test_a_vocabulary_cannot_be_changed(field: str) -> None:
+    with pytest.raises(AttributeError):
+        setattr(build(), field, ())
+
+
+def test_the_same_data_in_another_order_gives_the_same_vocabulary() -> None:
+    again = VocabularyConfig().build(PairReader(), TRAIN[::-1], [TEST])
+    assert again == build()
+    assert json.dumps(again.to_json()) == json.dumps(build().to_json())
+
+
+def test_save_and_load(tmp_path: Path) -> None:
+    vocab = VocabularyConfig(lowercase_words=True).build(PairReader(), [example("Ærø \u2028 \ud7ff")], [])
+    vocab.save(tmp_path / "vocabulary.json")
+    assert Vocabulary.load(tmp_path / "vocabulary.json") == vocab
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"words": 1}', "null"])
+def test_a_damaged_file(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "vocabulary.json"
+    path.write_text(text)
+    with pytest.raises(RunError, match=r"vocabulary.json: the vocabulary is damaged"):
+        Vocabulary.load(path)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"vocabulary.json: no such file"):
+        Vocabulary.load(tmp_path / "vocabulary.json")
