@@ -184,7 +184,11 @@ class _SchemaWriter(GenerateJsonSchema):
         return False
 
     def encode_default(self, dft: Any) -> Any:
-        return to_jsonable_python(dft, serialize_as_any=True)
+        if isinstance(dft, (tuple, list)):
+            return [self.encode_default(part) for part in dft]
+        if isinstance(dft, dict):
+            return {key: self.encode_default(part) for key, part in dft.items()}
+        return to_json(dft) if isinstance(dft, Config) else to_jsonable_python(dft)
 
 
 def config_schema(kind: type[Config]) -> dict[str, Any]:

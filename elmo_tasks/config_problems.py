@@ -113,7 +113,7 @@ class _Guide:
         """The problem, and the name that was probably meant."""
         holder = value_at(self._values, path[:-1])
         known = list(self._object_at(path[:-1]).get("properties", {}))
-        nearest = _nearest(path[-1], [name for name in known if name not in holder])
+        nearest = _nearest(path[-1], [name for name in known if name not in holder]) or _nearest(path[-1], known)
         hint = f"Did you mean '{nearest}'?" if nearest else f"Known keys: {', '.join(known) or 'none'}"
         return Problem(path, path, f"unknown key. {hint}"), nearest
 

@@ -102,7 +102,7 @@ def train(
     settings = {"resume": resume, "force": force, "self_contained": self_contained}
     if not seeds:
         return _train_once(config, RunFolder(folder), **settings)
-    results = {}
+    results: dict[int, dict[str, Any]] = {}
     for seed in seeds:
         logger.info("seed %d (%d of %d)", seed, len(results) + 1, len(seeds))
         seeded = config.model_copy(update={"random_seed": seed})
@@ -184,11 +184,11 @@ def _prepare_folder(
             raise RunError(f"{folder.path}: cannot resume with another config; these keys differ: {', '.join(changed)}")
         return
     if elmo := config.elmo():
-        fingerprint = elmo.fingerprint()
+        files = elmo.files()
+        reference = {"options": str(files.options.resolve()), "weights": str(files.weights.resolve())}
+        write_json(folder.bilm_reference, {**reference, "fingerprint": files.fingerprint()})
         if self_contained:
-            include_bilm(folder, elmo.options, elmo.weights)
-        reference = {"options": str(Path(elmo.options).resolve()), "weights": str(Path(elmo.weights).resolve())}
-        write_json(folder.bilm_reference, {**reference, "fingerprint": fingerprint})
+            include_bilm(folder)
     folder.write_versions()
     write_json(folder.config, to_json(config))
 
@@ -256,22 +256,17 @@ def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
 
 def _bilm_overrides(folder: RunFolder, given: Sequence[str]) -> list[str]:
     """Where the run's biLM lies: in the run, or at the place that the run remembers."""
-    if not folder.bilm_reference.is_file():
+    elmo = "model.embedder.elmo"
+    if not folder.bilm_reference.is_file() or any(override.startswith(elmo) for override in given):
         return []
-    reference = json.loads(folder.bilm_reference.read_text(encoding="utf-8"))
-    if folder.bilm.is_dir():
-        reference = {"options": str(folder.bilm / "options.json"), "weights": str(folder.bilm / "weights.hdf5")}
-    chosen = []
-    for key in ("options", "weights"):
-        path = f"model.embedder.elmo.{key}"
-        if any(override.startswith(f"{path}=") for override in given):
-            continue
-        if not Path(reference[key]).is_file():
+    files = folder.bilm_files()
+    for path in (files.options, files.weights):
+        if not path.is_file():
             raise RunError(
-                f"{folder.path}: the biLM's {key} are no longer at {reference[key]}; say where with --set {path}=FILE"
+                f"{folder.path}: the run's biLM is no longer at {path}; say where with --set {elmo}.bilm=DIR"
             )
-        chosen.append(f"{path}={json.dumps(reference[key])}")
-    return chosen
+    values = {"bilm": None, "options": str(files.options), "weights": str(files.weights)}
+    return [f"{elmo}.{key}={json.dumps(value)}" for key, value in values.items()]
 
 
 def _check_bilm(folder: RunFolder, config: ExperimentConfig) -> None:
@@ -279,10 +274,11 @@ def _check_bilm(folder: RunFolder, config: ExperimentConfig) -> None:
     if elmo is None:
         return
     reference = json.loads(folder.bilm_reference.read_text(encoding="utf-8"))
-    found = elmo.fingerprint()
+    files = elmo.files()
+    found = files.fingerprint()
     if found != reference["fingerprint"]:
         raise RunError(
-            f"{elmo.weights}: not the biLM that the run was trained with (fingerprint {found[:12]}, "
+            f"{files.weights}: not the biLM that the run was trained with (fingerprint {found[:12]}, "
             f"wanted {reference['fingerprint'][:12]})"
         )
 
@@ -328,9 +324,8 @@ def evaluate(
 def archive(path: str | Path, target: str | Path, *, self_contained: bool = True) -> None:
     """Packs a run into one `.tar.gz`, by default with the biLM's files."""
     folder = open_run(path)
-    if self_contained and folder.bilm_reference.is_file() and not folder.bilm.is_dir():
-        reference = json.loads(folder.bilm_reference.read_text(encoding="utf-8"))
-        include_bilm(folder, reference["options"], reference["weights"])
+    if self_contained:
+        include_bilm(folder)
     write_archive(folder, target)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 _TOKEN = re.compile(
@@ -59,11 +59,12 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True)
 class Node:
-    """What is known of an expression: the fields of an object, the items of an array, a literal value, or nothing."""
+    """What is known of an expression: an object's fields, an array's items, a value, a reference, or nothing."""
 
     fields: dict[str, Entry] | None = None
     items: tuple[Entry, ...] | None = None
     literal: Any = UNKNOWN
+    reference: tuple[int, tuple[str, ...]] | None = None  # `self.a` or `$.a`: so many levels up, and then these keys
 
 
 OPAQUE = Node()
@@ -99,21 +100,6 @@ class _Local:
 _Scope = dict[str, _Local]
 
 
-def lookup(node: Node, path: Sequence[str | int]) -> tuple[Entry | None, bool]:
-    """The entry at a path, and whether nothing opaque may have replaced it."""
-    entry, certain = None, True
-    for step in path:
-        if isinstance(step, str):
-            entry = (node.fields or {}).get(step)
-        else:
-            entry = node.items[step] if node.items is not None and step < len(node.items) else None
-        if entry is None:
-            return None, False
-        certain = certain and entry.certain
-        node = entry.value
-    return entry, certain
-
-
 class Parser:
     """Reads one file's expressions by Jsonnet's grammar, without operator precedence, which structure does not need.
 
@@ -130,6 +116,7 @@ class Parser:
         self._tokens = _tokens(text)
         self._position = 0
         self._locals: list[_Local] = []
+        self._open = ""  # the brackets of the literals around the current position
 
     def document(self) -> Node:
         node = self._expression({})
@@ -184,8 +171,15 @@ class Parser:
 
     def _opaque(self, scope: _Scope) -> Node:
         """Reads an expression whose place in the whole is unknown."""
-        self.loose.append(self._expression(scope))
+        self.loose.append(self._elsewhere(scope))
         return OPAQUE
+
+    def _elsewhere(self, scope: _Scope) -> Node:
+        """Reads an expression that will be used at another level than it is written at."""
+        around, self._open = self._open, "?"
+        node = self._expression(scope)
+        self._open = around
+        return node
 
     def _operand(self, scope: _Scope) -> Node:
         if self._take("local"):
@@ -225,18 +219,24 @@ class Parser:
         if self._take("importstr", "importbin"):
             self._next()
             return OPAQUE
+        if self._take("$"):
+            return self._reference(self._open.find("{"))
+        if self._take("self"):
+            return self._reference(self._open.rfind("{"))
         token = self._next()
         if token.kind == "name" and token.text in scope:
             scope[token.text].used = True
             return scope[token.text].node
         return _literal(token)
 
+    def _reference(self, outermost: int) -> Node:
+        return OPAQUE if self._open.startswith("?") else Node(reference=(len(self._open) - outermost, ()))
+
     def _suffixes(self, node: Node, scope: _Scope) -> Node:
         """Reads what follows a primary expression: `.name`, `[index]`, `(arguments)`, `{ more fields }`."""
         while True:
             if self._take("."):
-                entry, certain = lookup(node, [self._next().text])
-                node = entry.value if entry is not None and certain else OPAQUE
+                node = self._member(node, self._next().text)
             elif self._take("["):
                 self._sequence("]", scope)
                 node = OPAQUE
@@ -248,6 +248,13 @@ class Parser:
                 node = _sum(node, self._object(scope))
             else:
                 return node
+
+    def _member(self, node: Node, name: str) -> Node:
+        if node.reference is not None:
+            levels, keys = node.reference
+            return Node(reference=(levels, (*keys, name)))
+        entry = (node.fields or {}).get(name)
+        return entry.value if entry is not None and entry.certain else OPAQUE
 
     def _sequence(self, end: str, scope: _Scope) -> None:
         """Reads arguments (`name=value` too), or an index or slice, to the closing bracket."""
@@ -266,7 +273,7 @@ class Parser:
             node = self._opaque(inner)
         else:
             self._expect("=")
-            node = self._expression(scope)
+            node = self._elsewhere(scope)
         scope[name] = _Local(node)
         self._locals.append(scope[name])
 
@@ -287,7 +294,12 @@ class Parser:
             self._opaque(scope)
 
     def _object(self, scope: _Scope) -> Node:
-        scope = dict(scope)
+        self._open += "{"
+        node = self._fields(dict(scope))
+        self._open = self._open[:-1]
+        return node
+
+    def _fields(self, scope: _Scope) -> Node:
         fields: dict[str, Entry] = {}
         while not self._take("}"):
             if self._take("local"):
@@ -327,6 +339,12 @@ class Parser:
         return token.text if token.kind == "name" else _string_value(token)
 
     def _array(self, scope: _Scope) -> Node:
+        self._open += "["
+        node = self._items(scope)
+        self._open = self._open[:-1]
+        return node
+
+    def _items(self, scope: _Scope) -> Node:
         items: list[Entry] = []
         while not self._take("]"):
             items.append(Entry(self._place(), self._expression(scope)))
@@ -374,6 +392,6 @@ def _literal(token: _Token) -> Node:
         return Node(literal=float(token.text.replace("_", "")))
     if token.kind == "name" and token.text in _CONSTANTS:
         return Node(literal=_CONSTANTS[token.text])
-    if token.kind in ("string", "verbatim", "block", "name") or token.text == "$":
+    if token.kind in ("string", "verbatim", "block", "name"):
         return OPAQUE
     raise Unreadable

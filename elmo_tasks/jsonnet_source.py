@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from elmo_tasks.jsonnet_parser import OPAQUE, UNKNOWN, Node, Parser, Unreadable, lookup
+from elmo_tasks.jsonnet_parser import OPAQUE, UNKNOWN, Entry, Node, Parser, Unreadable
 
 
 class KeyFinder:
@@ -41,7 +41,7 @@ class KeyFinder:
 
     def find(self, path: Sequence[str | int], value: Any) -> str | None:
         """The place `file:line` where the key at `path` is written, None if unsure; `value` is its resolved value."""
-        entry, certain = lookup(self._root, path)
+        entry, certain = _lookup(self._root, tuple(path))
         fits = entry is not None and _may_be(entry.value, value)
         if entry is not None and fits and (certain or entry.value.literal is not UNKNOWN):
             return entry.place
@@ -53,11 +53,32 @@ class KeyFinder:
     def _loose_places(self, path: Sequence[str | int], value: Any) -> set[str]:
         """The places of the longest end of `path` that is found in loose objects."""
         for start in range(len(path)):
-            ending = path[start:]
-            entries = [lookup(node, ending)[0] for node in self._loose] if isinstance(ending[0], str) else []
+            ending = tuple(path[start:])
+            named = any(isinstance(step, str) for step in ending)
+            entries = [_lookup(node, ending)[0] for node in self._loose] if named else []
             if places := {entry.place for entry in entries if entry is not None and _may_be(entry.value, value)}:
                 return places
         return set()
+
+
+def _lookup(root: Node, path: tuple[str | int, ...], detours: int = 8) -> tuple[Entry | None, bool]:
+    """The entry at a path, and whether nothing opaque may have replaced it; references are followed so many times."""
+    node, entry, certain = root, None, True
+    for depth, step in enumerate(path):
+        if node.reference is not None:
+            levels, keys = node.reference
+            if levels > depth or not detours:
+                return None, False
+            return _lookup(root, (*path[: depth - levels], *keys, *path[depth:]), detours - 1)
+        if isinstance(step, str):
+            entry = (node.fields or {}).get(step)
+        else:
+            entry = node.items[step] if node.items is not None and step < len(node.items) else None
+        if entry is None:
+            return None, False
+        certain = certain and entry.certain
+        node = entry.value
+    return entry, certain
 
 
 def _may_be(node: Node, value: Any) -> bool:

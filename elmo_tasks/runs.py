@@ -32,6 +32,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from elmo_tasks import __version__
+from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import RunError
 from elmo_tasks.files import atomic_path, atomic_write, cache_folder, content_hash, write_json
 
@@ -55,6 +56,13 @@ class RunFolder:
     metrics = property(lambda self: self.path / "metrics.json")
     training_state = property(lambda self: self.path / "training.pt")
     tensorboard = property(lambda self: self.path / "tensorboard")
+
+    def bilm_files(self) -> BiLMFiles:
+        """The files of the run's biLM: its own copies, or those that it refers to."""
+        if self.bilm.is_dir():
+            return BiLMFiles.in_folder(self.bilm)
+        reference = json.loads(self.bilm_reference.read_text(encoding="utf-8"))
+        return BiLMFiles(Path(reference["options"]), Path(reference["weights"]))
 
     def is_started(self) -> bool:
         return self.config.is_file()
@@ -131,11 +139,24 @@ def keep_lines(path: Path, count: int) -> None:
         stream.writelines(lines[:count])
 
 
-def include_bilm(folder: RunFolder, options: str | Path, weights: str | Path) -> None:
-    """Copies the biLM's files into the run's folder, so that it needs nothing outside."""
-    for source, name in ((options, "options.json"), (weights, "weights.hdf5")):
-        with atomic_path(folder.bilm / name) as temporary:
-            shutil.copyfile(source, temporary)
+def include_bilm(folder: RunFolder) -> None:
+    """Copies the files of the run's biLM into its folder, so that it needs nothing outside; without a biLM, nothing.
+
+    Raises:
+        RunError: the biLM is no longer where the run says.
+    """
+    if not folder.bilm_reference.is_file() or folder.bilm.is_dir():
+        return
+    files = folder.bilm_files()
+    with tempfile.TemporaryDirectory(dir=folder.path) as scratch:
+        copies = Path(scratch) / folder.bilm.name
+        copies.mkdir()
+        try:
+            shutil.copyfile(files.options, copies / "options.json")
+            shutil.copyfile(files.weights, copies / "weights.hdf5")
+        except FileNotFoundError as error:
+            raise RunError(f"{folder.path}: the run's biLM is no longer at {error.filename}") from None
+        copies.rename(folder.bilm)
 
 
 def write_archive(folder: RunFolder, archive: str | Path) -> None:

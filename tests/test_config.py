@@ -287,6 +287,7 @@ class TestProblems:
             ),
             ("trainer.names.x=b", '--set trainer.names.x: trainer.names is a list: wanted an index, got "x"'),
             ("optimzer.lr=1", "--set optimzer.lr: optimzer: unknown key. Known keys: model, trainer, seed"),
+            ("trainer.epoch=2", "--set trainer.epoch: unknown key. Did you mean 'epochs'?"),
             ("trainer.names.0=1", "--set trainer.names.0: wanted a string, got 1"),
             ("trainer={}", "--set trainer: trainer.epochs: missing key. Wanted a whole number of at least 1"),
             (

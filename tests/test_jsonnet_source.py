@@ -147,6 +147,8 @@ local wide = function(x) {
   },
   method(x):: { made: x },
   called: self.method(3),
+  either: if 1 == 2 then [] else [1,
+    { second: 2 }],
   assert self.called.made == 3 : 'wrong',
 }
 """
@@ -161,6 +163,7 @@ local wide = function(x) {
         ("model.encoder.bonus", "11"),
         ("model.wide.width", "6"),
         ("list.1.same", "16"),
+        ("either.1.second", "27"),
         ("mapped.p.key", "18"),
         ("choice.option", "22"),
         ("called.made", "24"),
@@ -168,6 +171,49 @@ local wide = function(x) {
 )
 def test_keys_in_computed_objects_are_found_by_their_end(tmp_path: Path, key: str, line: str) -> None:
     assert find(tmp_path, LOOSE, key) == line
+
+
+REFERENCES = """(import 'base.libsonnet') {
+  size:: {
+    width: 1 },
+  outer: {
+    deep: [$.size, self.near,
+      { again: self.twice, twice: $.elmo, }],
+    near: 3,
+  },
+  model+: { own: (import 'part.libsonnet') },
+}
+"""
+REFERENCES_BASE = """{
+  elmo:: import 'elmo.libsonnet',
+  model: {
+    embedder: { elmo: $.elmo },
+  },
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "place"),
+    [
+        ("outer.deep.0", "5"),
+        ("outer.deep.0.width", "3"),
+        ("outer.deep.2.again", "6"),
+        ("outer.deep.2.again.dropout", "elmo.libsonnet:2"),
+        ("model.embedder.elmo", "base.libsonnet:4"),
+        ("model.embedder.elmo.dropout", "elmo.libsonnet:2"),
+        ("model.own.b.c", "part.libsonnet:1"),  # an imported file's `$` is its own object
+    ],
+)
+def test_references_to_the_object_itself(tmp_path: Path, key: str, place: str) -> None:
+    files = {"base": REFERENCES_BASE, "elmo": "{\n  dropout: 0.5 }", "part": "{ a: { c: 1 },\n  b: $.a }"}
+    assert find(tmp_path, REFERENCES, key, **files) == place
+
+
+def test_a_reference_in_a_local_variable_leads_nowhere(tmp_path: Path) -> None:
+    text = "{ local part = { a: $.size }, size: { width: 1 }, model: { part: part, size: { width: 1 } } }"
+    assert find(tmp_path, text, "model.part.a") == "1"
+    assert find(tmp_path, text, "model.part.a.width") is None
 
 
 @pytest.mark.parametrize(

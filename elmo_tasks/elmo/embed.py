@@ -75,14 +75,16 @@ def embed_file(
     total = 0
     with create_vector_file(output) as file, torch.no_grad(), _progress(show_progress) as progress:
         task = progress.add_task("counting lines", total=None)
-        progress.update(task, total=sum(1 for _ in read_lines(source)), description="embedding lines")
+        num_lines = sum(1 for _ in read_lines(source))
+        progress.update(task, total=num_lines, description="embedding lines")
         for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=bilm.stateful):
             for sentence, chunks in _chunks(bilm, batch, max_tokens):
                 _write(file, sentence, chunks, selection, bilm.output_size)
                 if keep_sentences:  # equal sentences come in the file's order, since they are equally long
                     sentence_to_index[" ".join(sentence.tokens)] = str(sentence.number)
-                progress.advance(task, int(sentence.ends_line))
+                progress.advance(task, sentence.lines)
             total += len(batch)
+        progress.update(task, completed=num_lines)  # the last lines may be without a sentence
         if keep_sentences:
             file.write_sentences(sentence_to_index)
     return total
@@ -92,7 +94,7 @@ def embed_file(
 class _Sentence:
     number: int
     tokens: list[str]
-    ends_line: bool  # whether the line is done with this sentence
+    lines: int  # lines that are read up with it: none, or one and those without a sentence before it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,12 +126,14 @@ class _Selection:
 
 
 def _sentences(source: str | Path, tokenize: Tokenizer | None) -> Iterator[_Sentence]:
-    number = 0
+    number, lines = 0, 0
     for _, line in read_lines(source):
+        lines += 1
         split = tokenize(line) if tokenize is not None else [line.split()]
         for place, tokens in enumerate(split, start=1):
-            yield _Sentence(number, list(tokens), ends_line=place == len(split))
-            number += 1
+            done = lines if place == len(split) else 0
+            yield _Sentence(number, list(tokens), done)
+            number, lines = number + 1, lines - done
 
 
 def _batches(sentences: Iterator[_Sentence], max_tokens: int, one_by_one: bool) -> Iterator[list[_Sentence]]:

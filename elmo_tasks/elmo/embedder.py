@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Literal
 
 import pydantic
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 
 from elmo_tasks.config import Config
 from elmo_tasks.elmo.bilm import BiLM
+from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.scalar_mix import LayerNormalization, ScalarMix
 from elmo_tasks.errors import ConfigError
 
@@ -24,8 +26,9 @@ MixName = Literal["input", "output"]
 class ElmoConfig(Config):
     """ELMo of a pretrained biLM."""
 
-    options: str = Field(description="Path of the biLM's options.json.")
-    weights: str = Field(description="Path of the biLM's HDF5 weights.")
+    bilm: str | None = Field(None, description="Folder of the biLM's *options.json and *weights.hdf5.")
+    options: str | None = Field(None, description="In place of 'bilm': path of the biLM's options.json.")
+    weights: str | None = Field(None, description="In place of 'bilm': path of the biLM's HDF5 weights.")
     mixes: Annotated[tuple[MixName, ...], Field(min_length=1, max_length=2)] = Field(
         ("input",), description="Where the head adds ELMo, each place with a mix of its own."
     )
@@ -45,6 +48,8 @@ class ElmoConfig(Config):
 
     @pydantic.model_validator(mode="after")
     def _consistent(self) -> ElmoConfig:
+        if (self.bilm is None) == (self.options is None) or (self.options is None) != (self.weights is None):
+            raise ValueError("wanted either 'bilm' or both 'options' and 'weights'")
         if len(set(self.mixes)) < len(self.mixes):
             raise ValueError(f"mixes: got {self.mixes}; wanted each place once")
         if self.layers is not None and len(set(self.layers)) < len(self.layers):
@@ -55,6 +60,17 @@ class ElmoConfig(Config):
             )
         return self
 
+    def files(self) -> BiLMFiles:
+        """The biLM's files.
+
+        Raises:
+            WeightsError: the folder `bilm` does not hold exactly one biLM.
+        """
+        if self.options is not None and self.weights is not None:
+            return BiLMFiles(Path(self.options), Path(self.weights))
+        assert self.bilm is not None
+        return BiLMFiles.in_folder(self.bilm)
+
     def build(self) -> ElmoEmbedder:
         """Loads the biLM, frozen, and makes the mixes.
 
@@ -62,13 +78,14 @@ class ElmoConfig(Config):
             WeightsError: the biLM's files are missing, damaged or do not fit together.
             ConfigError: the biLM does not have the layers.
         """
-        bilm = BiLM.load(self.options, self.weights, stateful=self.stateful)
+        files = self.files()
+        bilm = BiLM.load(files.options, files.weights, stateful=self.stateful)
         return ElmoEmbedder(bilm, {name: self._build_mix(bilm.num_layers) for name in self.mixes}, self.dropout)
 
     def _build_mix(self, num_layers: int) -> ScalarMix:
         layers = self.layers if self.layers is not None else tuple(range(num_layers))
         if max(layers) >= num_layers:
-            raise ConfigError(f"elmo.layers: got {max(layers)}; the biLM of {self.options} has 0 to {num_layers - 1}")
+            raise ConfigError(f"elmo.layers: got {max(layers)}; the biLM has 0 to {num_layers - 1}")
         if self.layer_weights is not None and len(self.layer_weights) != len(layers):
             raise ConfigError(
                 f"elmo.layer_weights: got {len(self.layer_weights)} weights; wanted {len(layers)}, one a mixed layer"

@@ -139,6 +139,7 @@ class LayerCache:
                 done += len(vectors)
                 if progress is not None:
                     progress(done, need.tokens)
+            self._table = self._table.with_new(self.folder)
 
     def read(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
         """The layers of sentences that are all there, as float32 in the main memory.

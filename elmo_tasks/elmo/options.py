@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
 import pydantic_core
@@ -101,6 +101,13 @@ class BiLMOptions(_Options):
     def has_token_projection(self) -> bool:
         """Whether the filters are projected; with equal sizes the reference leaves the projection out."""
         return self.char_cnn.num_filters != self.lstm.projection_dim
+
+    def architecture(self) -> dict[str, Any]:
+        """The settings that a token's vectors depend on, as JSON has them."""
+        lstm = self.lstm.model_dump(mode="json", include=set(LstmOptions.model_fields))
+        own = set(CharacterCnnOptions.model_fields) - {"n_characters", "embedding"}
+        char_cnn = self.char_cnn.model_dump(mode="json", include=own)
+        return {"lstm": lstm, "char_cnn": {**char_cnn, "embedding": {"dim": self.char_cnn.embedding.dim}}}
 
     @classmethod
     def load(cls, path: str | Path) -> BiLMOptions:

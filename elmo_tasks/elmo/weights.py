@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from elmo_tasks.elmo.bilm import BiLM
 
 _CHARACTERS = "char_embed"
-_GROUPS = ("CNN", "CNN_high_", "CNN_proj", "RNN_")  # what the options account for in full
+_GROUPS = ("CNN", "RNN_")  # what the options account for in full
 
 
 def read_weights(bilm: BiLM, path: str | Path) -> None:
@@ -90,16 +90,9 @@ def write_weights(bilm: BiLM, path: str | Path, half_precision: bool = False) ->
 def fingerprint(bilm: BiLM) -> str:
     """The SHA-256 of a biLM's architecture and weights, in hexadecimal.
 
-    Keys that only matter in training, and the count of characters (261 or 262), leave it as it is.
+    The count of characters (261 or 262) and keys that only matter in training leave it as it is.
     """
-    digest = hashlib.sha256()
-    architecture = {
-        part: {key: value for key, value in settings.items() if key in type(getattr(bilm.options, part)).model_fields}
-        for part, settings in bilm.options.model_dump(include={"lstm", "char_cnn"}).items()
-    }
-    architecture["char_cnn"]["embedding"] = bilm.options.char_cnn.embedding.dim
-    del architecture["char_cnn"]["n_characters"]
-    digest.update(json.dumps(architecture, sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps(bilm.options.architecture(), sort_keys=True).encode())
     for name, values in _arrays(bilm):
         digest.update(name.encode())
         digest.update(np.ascontiguousarray(values).data)

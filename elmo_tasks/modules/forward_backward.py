@@ -44,7 +44,7 @@ class ChainScores:
 
     def at_last_token(self, values: Tensor) -> Tensor:
         """(B, ...) from values of shape (T, B, ...)."""
-        return values[self.lengths - 1, torch.arange(len(self.lengths), device=self.lengths.device)]
+        return _at_last_token(values, self.lengths)
 
 
 def log_partition(scores: ChainScores) -> Tensor:
@@ -55,7 +55,7 @@ def log_partition(scores: ChainScores) -> Tensor:
     sums = _chain_sums(scores)
     if not sums.exact:
         return log_partition_in_log_space(scores)
-    return _LogPartition.apply(scores.emissions, scores.start, scores.transitions, scores.end, scores, sums)
+    return _LogPartition.apply(scores.emissions, scores.start, scores.transitions, scores.end, scores.lengths, sums)
 
 
 @torch.no_grad()
@@ -112,21 +112,20 @@ class _LogPartition(torch.autograd.Function):
         start: Tensor,
         transitions: Tensor,
         end: Tensor,
-        scores: ChainScores,
+        lengths: Tensor,
         sums: _ChainSums,
     ) -> Tensor:
-        ctx.scores, ctx.sums = scores, sums
+        ctx.save_for_backward(sums.posteriors, sums.leaving, sums.entering, sums.steps, lengths)
         return sums.log_partition
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        scores: ChainScores = ctx.scores
-        sums: _ChainSums = ctx.sums
-        emissions = sums.posteriors * gradient.unsqueeze(1)  # (T, B, K)
-        leaving = (sums.leaving * gradient.unsqueeze(1)).flatten(0, 1)  # ((T - 1) * B, K)
-        transitions = sums.steps * (leaving.t() @ sums.entering.flatten(0, 1))  # (K, K)
-        end = scores.at_last_token(emissions).sum(0)  # (K,)
+        posteriors, leaving, entering, steps, lengths = ctx.saved_tensors
+        emissions = posteriors * gradient.unsqueeze(1)  # (T, B, K)
+        weighted = (leaving * gradient.unsqueeze(1)).flatten(0, 1)  # ((T - 1) * B, K)
+        transitions = steps * (weighted.t() @ entering.flatten(0, 1))  # (K, K)
+        end = _at_last_token(emissions, lengths).sum(0)  # (K,)
         return emissions, emissions[0].sum(0), transitions, end, None, None
 
 
@@ -147,7 +146,7 @@ def _chain_sums(scores: ChainScores) -> _ChainSums:
     after = _reorder(values[:, 1], reversal)  # (T, B, K): from each token's emission on
     beyond = torch.empty_like(after)  # (T, B, K): from each token on, without its emission
     torch.matmul(after[1:], steps.t(), out=beyond[:-1])
-    beyond[scores.lengths - 1, torch.arange(len(scores.lengths), device=beyond.device)] = borders[1]
+    beyond[_last_tokens(scores.lengths)] = borders[1]
     joint = torch.where(padding, 0, before * beyond)  # (T, B, K)
     totals = joint.sum(2, keepdim=True).masked_fill(padding, 1)  # (T, B, 1)
 
@@ -200,6 +199,15 @@ def _scaled(scores: Tensor, dim: int | tuple[int, ...]) -> tuple[Tensor, Tensor]
     peak = scores.amax(dim=dim, keepdim=True)
     scaled = (scores - peak).exp().clamp_min(torch.finfo(scores.dtype).tiny)
     return scaled.masked_fill(scores <= FORBIDDEN / 2, 0), peak
+
+
+def _last_tokens(lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """The index, in time and batch, of each sentence's last token."""
+    return lengths - 1, torch.arange(len(lengths), device=lengths.device)
+
+
+def _at_last_token(values: Tensor, lengths: Tensor) -> Tensor:
+    return values[_last_tokens(lengths)]
 
 
 def _reversal(lengths: Tensor, steps: int) -> Tensor:

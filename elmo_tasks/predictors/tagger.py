@@ -7,6 +7,7 @@ from typing import Any
 
 from elmo_tasks.data_readers.tag_schemes import Span, spans_of_tags
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.models.crf_tagger import CrfTagger
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.tokenization import Token, tokenize
 
@@ -21,7 +22,7 @@ class TaggerPredictor(Predictor):
 
     - `tokens`, `tags` and `probabilities`, each tag's marginal probability, one for each token;
     - `spans`, each with `label`, `start` and `end` (tokens, the end inclusive), `text` and `probability`, that of the
-      span's least certain tag;
+      span's least certain tag (not for tags that are no spans, such as parts of speech);
     - for raw text also `text`, the sentence as written, and where things are in the input's text, in characters, ends
       exclusive: `start_char` and `end_char` of the sentence and of each span, `offsets` of the tokens.
 
@@ -29,6 +30,7 @@ class TaggerPredictor(Predictor):
         DataError: an input has neither text nor tokens, or both, or no token at all, or they are not strings.
     """
 
+    model: CrfTagger
     read_keys = frozenset({"text", "tokens"})
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
@@ -45,8 +47,11 @@ class TaggerPredictor(Predictor):
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         probabilities = [round(probability, _DIGITS) for probability in prediction["probabilities"]]
-        spans = [_span_result(example, span, probabilities) for span in spans_of_tags(prediction["tags"])]
-        return {**example, "tags": prediction["tags"], "probabilities": probabilities, "spans": spans}
+        result = {**example, "tags": prediction["tags"], "probabilities": probabilities}
+        if self.model.tag_scheme:
+            spans = spans_of_tags(prediction["tags"])
+            result["spans"] = [_span_result(example, span, probabilities) for span in spans]
+        return result
 
 
 def _checked_tokens(tokens: Any) -> list[str]:

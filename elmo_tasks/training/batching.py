@@ -153,8 +153,8 @@ class BatchLoader:
 
     def _load(self, batches: list[tuple[int, ...]]) -> DataLoader[Any]:
         return DataLoader(
-            self.data,  # type: ignore[arg-type]
-            batch_sampler=batches,
+            self.data,
+            batch_sampler=[list(rows) for rows in batches],
             collate_fn=self._collate,
             num_workers=self.config.num_workers,
             pin_memory=False,

@@ -36,7 +36,7 @@ def evaluate(
             with accelerator.autocast():
                 output = model(batch)
                 loss += model.loss(output, batch).item() * len(batch)
-            pairs.extend(zip(batch.examples, model.decode(output, batch), strict=True))
+            pairs.extend(zip(batch.examples, model.decode(output, batch, probabilities=sink is not None), strict=True))
             bar.update(task, advance=len(batch) * accelerator.num_processes)
     model.train(training)
     pairs = gather_object(pairs)

@@ -18,10 +18,10 @@ def seed_everything(seed: int) -> None:
 
 def random_state() -> dict[str, Any]:
     """The state of all generators, in plain containers and tensors."""
-    kind, keys, *rest = np.random.get_state(legacy=True)  # type: ignore[misc]
+    kind, keys, *rest = np.random.get_state(legacy=True)
     return {
         "python": random.getstate(),
-        "numpy": (kind, keys.tolist(), *rest),
+        "numpy": (kind, np.asarray(keys).tolist(), *rest),
         "torch": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
     }

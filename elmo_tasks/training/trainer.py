@@ -249,10 +249,11 @@ class Trainer:
             if better:
                 progress.best_epoch, progress.best_value = progress.epoch + 1, value
                 self._save_best()
+            loss = progress.loss_sum / max(1, progress.step_in_epoch)
             record = {
                 "epoch": progress.epoch + 1,
                 "step": progress.step,
-                "training": {"loss": progress.loss_sum / max(1, progress.step_in_epoch), "seconds": round(seconds, 2)},
+                "training": {"loss": loss, "seconds": round(seconds, 2)},
                 "validation": metrics,
                 "learning_rate": rates,
                 "elmo": self.model.embedder.mix_weights(),
@@ -266,7 +267,7 @@ class Trainer:
         logger.info(
             "epoch %d: training loss %.4f, validation %s %.2f%s, %.0f s",
             progress.epoch,
-            record["training"]["loss"],
+            loss,
             self.metric_name,
             value,
             " (best)" if better else "",

@@ -23,7 +23,7 @@ def options() -> BiLMOptions:
 
 @pytest.fixture
 def bilm(options: BiLMOptions) -> BiLM:
-    return random_bilm(options, seed=3, scale=2.0)
+    return random_bilm(options, seed=3, scale=1.2)
 
 
 @pytest.fixture

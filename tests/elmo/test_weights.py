@@ -76,12 +76,12 @@ def test_261_and_262_characters_mean_the_same(bilm: BiLM, bilm_files: Files) -> 
     assert torch.equal(BiLM.load(options, weights).layers([["some", "words"]]).layers, wanted)
 
 
-def test_fingerprint_tells_biLMs_apart(bilm: BiLM) -> None:
+def test_fingerprint_tells_bilms_apart(bilm: BiLM) -> None:
     known = bilm.fingerprint()
     assert re.fullmatch("[0-9a-f]{64}", known)
     lstm = bilm.options.lstm.model_copy(update={"cell_clip": 2.0})
-    other_clip = random_bilm(bilm.options.model_copy(update={"lstm": lstm}), seed=3, scale=2.0)
-    extra = random_bilm(bilm.options.model_copy(update={"n_train_tokens": 5}), seed=3, scale=2.0)
+    other_clip = random_bilm(bilm.options.model_copy(update={"lstm": lstm}), seed=3, scale=1.2)
+    extra = random_bilm(bilm.options.model_copy(update={"n_train_tokens": 5}), seed=3, scale=1.2)
     assert other_clip.fingerprint() != known
     assert extra.fingerprint() == known
     bilm.directions[1].layers[0].bias[0] += 0.5

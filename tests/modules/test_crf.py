@@ -1,7 +1,9 @@
 # B batch, T tokens, K tags
 from __future__ import annotations
 
+import gc
 import itertools
+import weakref
 
 import pytest
 import torch
@@ -10,6 +12,7 @@ from torch import Tensor
 
 from elmo_tasks.modules import forward_backward
 from elmo_tasks.modules.crf import ConditionalRandomField, TransitionConstraints
+from elmo_tasks.modules.forward_backward import log_partition
 
 NUM_TAGS = 4
 LENGTHS = (5, 1, 3, 4)
@@ -245,6 +248,20 @@ def test_marginals_in_inference_mode(arithmetic: str) -> None:
     with torch.inference_mode():
         inside = crf.marginals(emissions.clone(), mask)
     torch.testing.assert_close(inside.clone(), crf.marginals(emissions, mask))
+
+
+def test_the_likelihood_is_freed_without_the_garbage_collector() -> None:
+    crf = make_crf(constrained=True)
+    emissions, mask = make_batch()
+    gc.disable()
+    try:
+        total = log_partition(crf._chain_scores(emissions.requires_grad_(), mask))
+        alive = weakref.ref(total)
+        total.sum().backward()
+        del total
+        assert alive() is None
+    finally:
+        gc.enable()
 
 
 def test_refuses_gold_tags_that_the_constraints_forbid() -> None:

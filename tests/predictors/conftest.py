@@ -26,6 +26,8 @@ class CapitalOutput(TensorRecord):
 class CapitalTagger(TaskModel[TaggingBatch, CapitalOutput]):
     """Remembers the shapes of the batches that it saw. A tag's probability is told by its token's length."""
 
+    tag_scheme: str | None = "BIOUL"
+
     def __init__(self) -> None:
         super().__init__(nn.Linear(1, 1))
         self.shapes: list[tuple[int, ...]] = []

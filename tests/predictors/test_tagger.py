@@ -52,6 +52,12 @@ def test_tokens(predictor: TaggerPredictor) -> None:
     assert json.loads(json.dumps(result)) == result
 
 
+def test_tags_that_are_no_spans_give_none(predictor: TaggerPredictor) -> None:
+    predictor.model.tag_scheme = None
+    (result,) = predictor.predict([{"tokens": ["Bo", "left"]}])
+    assert list(result) == ["tokens", "tags", "probabilities"]
+
+
 def test_a_text_without_words_has_no_results(predictor: TaggerPredictor) -> None:
     assert list(predictor.predict([{"text": " \n"}, {"text": ""}])) == []
     assert list(predictor.predict([])) == []

@@ -1,0 +1,55 @@
+"""Where a biLM lies on disk."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from elmo_tasks.errors import WeightsError
+from elmo_tasks.files import content_hash
+
+
+@dataclasses.dataclass(frozen=True)
+class BiLMFiles:
+    """The two files of a biLM in the layout of bilm-tf and AllenNLP."""
+
+    options: Path
+    weights: Path
+
+    @classmethod
+    def in_folder(cls, folder: str | Path) -> BiLMFiles:
+        """The files of the one biLM in a folder: `*options.json` and `*weights.hdf5`, as the published ones are named.
+
+        Raises:
+            WeightsError: there is no such folder, or none or several of either file in it.
+        """
+        folder = Path(folder)
+        if not folder.is_dir():
+            raise WeightsError(f"{folder}: no such folder; wanted one with a biLM's options.json and weights.hdf5")
+        return cls(_only(folder, "*options.json"), _only(folder, "*weights.hdf5"))
+
+    def fingerprint(self) -> str:
+        """The SHA-256 of both files' contents, in hexadecimal: it names the biLM without loading it.
+
+        Raises:
+            WeightsError: a file is missing.
+        """
+        digest = hashlib.sha256()
+        for path in (self.options, self.weights):
+            if not path.is_file():
+                raise WeightsError(f"{path}: no such file")
+            digest.update(content_hash(path).encode())
+        return digest.hexdigest()
+
+
+def _only(folder: Path, pattern: str) -> Path:
+    found = sorted(folder.glob(pattern))
+    if len(found) != 1:
+        raise WeightsError(f"{folder}: wanted one file {pattern}, found {_listed(found)}; name both files instead")
+    return found[0]
+
+
+def _listed(paths: Iterable[Path]) -> str:
+    return ", ".join(path.name for path in paths) or "none"

@@ -1,0 +1,242 @@
+"""Products of rows with fixed matrices, in the fastest way that this processor and this torch offer.
+
+Each way is tried out once on a small product before it is used, and left if it is missing or wrong; `PlainProduct`
+and `PlainInt8Product` are always there.
+
+# M rows, K inputs of a row, N outputs of a row
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.utils import mkldnn as public_mkldnn
+
+logger = logging.getLogger(__name__)
+
+Precision = Literal["float32", "bfloat16", "int8"]
+"""How products are computed: exactly; with factors rounded to 8 significant bits; with factors rounded to 255 steps."""
+
+_FEWEST_ROWS = 4  # oneDNN's float32 kernels take longer for 1 to 3 rows than for 4
+_LARGEST_INT8 = 127
+_SMALLEST_SCALE = 1e-30  # of a row of zeros
+
+
+class Product(ABC):
+    """x W^T + b for one fixed matrix and many x.
+
+    Inputs and results are float32, whatever happens in between.
+    """
+
+    @abstractmethod
+    def start(self, inputs: Tensor) -> Tensor:
+        """x W^T + b, (M, K) -> (M, N), of whatever type `add` takes best."""
+
+    @abstractmethod
+    def add(self, start: Tensor, inputs: Tensor) -> Tensor:
+        """start + x W^T, without b: (M, N), (M, K) -> (M, N) float32, a new tensor."""
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """x W^T + b, (M, K) -> (M, N) float32, a new tensor."""
+        return self.start(inputs).float()
+
+
+class PlainProduct(Product):
+    """The product as torch computes it, on any device.
+
+    Arguments:
+        weight: W, (N, K) float32.
+        bias: b, (N,) float32.
+        dtype: what the factors are rounded to.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> None:
+        self._weight, self._bias, self._dtype = weight.to(dtype), bias.to(dtype), dtype
+
+    def start(self, inputs: Tensor) -> Tensor:
+        return functional.linear(inputs.to(self._dtype), self._weight, self._bias)
+
+    def add(self, start: Tensor, inputs: Tensor) -> Tensor:
+        return torch.addmm(start, inputs.to(self._dtype), self._weight.t()).float()
+
+
+class MkldnnProduct(Product):
+    """The product through `torch.utils.mkldnn`, torch's public way to oneDNN; see `PlainProduct`."""
+
+    def __init__(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> None:
+        linear = torch.nn.Linear(weight.shape[1], weight.shape[0], device="meta").requires_grad_(False)
+        linear.weight = torch.nn.Parameter(weight, requires_grad=False)
+        linear.bias = torch.nn.Parameter(torch.zeros_like(bias), requires_grad=False)
+        self._linear = public_mkldnn.to_mkldnn(linear, dtype)
+        self._bias, self._dtype = bias, dtype
+
+    def start(self, inputs: Tensor) -> Tensor:
+        return self.add(self._bias, inputs)
+
+    def add(self, start: Tensor, inputs: Tensor) -> Tensor:
+        return self._linear(inputs.to(self._dtype)).float().add_(start)
+
+
+class PackedProduct(Product):
+    """The product through torch's own operators for oneDNN, with a matrix packed for the processor's caches.
+
+    These operators are what `torch.compile` makes use of, and no public interface; see `PlainProduct`.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> None:
+        self._weight = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype).contiguous(), None)
+        self._bias, self._dtype = bias.to(dtype), dtype
+        self._fewest_rows = _FEWEST_ROWS if dtype == torch.float32 else 1
+        self._linear = torch.ops.mkldnn._linear_pointwise.default
+        self._linear_add = torch.ops.mkldnn._linear_pointwise.binary
+
+    def start(self, inputs: Tensor) -> Tensor:
+        rows = len(inputs)
+        if rows < self._fewest_rows:
+            return self.start(_with_rows(inputs, self._fewest_rows))[:rows]
+        return self._linear(inputs.to(self._dtype), self._weight, self._bias, "none", [], "")
+
+    def add(self, start: Tensor, inputs: Tensor) -> Tensor:
+        rows = len(inputs)
+        if rows < self._fewest_rows:
+            inputs, start = _with_rows(inputs, self._fewest_rows), _with_rows(start, self._fewest_rows)
+        return self._linear_add(inputs.to(self._dtype), start, self._weight, None, "add")[:rows].float()
+
+
+class Int8Product(Product):
+    """A product of integers: each row of x and of W is a scale times integers from -127 to 127.
+
+    Rows of x are scaled one by one, so that what stands beside a row in a batch changes nothing.
+
+    Arguments:
+        weight: W, (N, K) float32.
+        bias: b, (N,) float32.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor) -> None:
+        integers, scales = _quantize(weight)
+        self._scales = scales.flatten()
+        self._zero_points = torch.zeros_like(self._scales, dtype=torch.int32)
+        self._weight = torch.ops.onednn.qlinear_prepack(integers.to(torch.int8), None)
+        self._linear = torch.ops.onednn.qlinear_pointwise.default
+        self._bias = bias
+
+    def start(self, inputs: Tensor) -> Tensor:
+        return self.add(self._bias, inputs)
+
+    def add(self, start: Tensor, inputs: Tensor) -> Tensor:
+        integers, scales = _quantize(inputs)
+        shifted = integers.add_(128.0).to(torch.uint8)  # the kernel is made for factors without a sign
+        products = self._linear(
+            shifted,
+            1.0,
+            128,
+            self._weight,
+            self._scales,
+            self._zero_points,
+            None,
+            1.0,
+            0,
+            torch.float32,
+            "none",
+            [],
+            "",
+        )
+        return torch.addcmul(start, products, scales)
+
+
+class PlainInt8Product(Product):
+    """The same integers as `Int8Product`, multiplied as float32: slow, on any processor; see there."""
+
+    def __init__(self, weight: Tensor, bias: Tensor) -> None:
+        integers, scales = _quantize(weight)
+        self._weight, self._scales, self._bias = integers.to(torch.int8), scales.flatten(), bias
+
+    def start(self, inputs: Tensor) -> Tensor:
+        return self.add(self._bias, inputs)
+
+    def add(self, start: Tensor, inputs: Tensor) -> Tensor:
+        integers, scales = _quantize(inputs)
+        products = functional.linear(integers, self._weight.float()).mul_(self._scales)
+        return torch.addcmul(start, products, scales)
+
+
+Way = Callable[[Tensor, Tensor], Product]
+
+# What is tried on a CPU, best first, and what always works, on any device.
+_WAYS: dict[Precision, tuple[Way, ...]] = {
+    "float32": (
+        functools.partial(PackedProduct, dtype=torch.float32),
+        functools.partial(MkldnnProduct, dtype=torch.float32),
+    ),
+    "bfloat16": (
+        functools.partial(PackedProduct, dtype=torch.bfloat16),
+        functools.partial(MkldnnProduct, dtype=torch.bfloat16),
+    ),
+    "int8": (Int8Product,),
+}
+_PLAIN: dict[Precision, Way] = {
+    "float32": functools.partial(PlainProduct, dtype=torch.float32),
+    "bfloat16": functools.partial(PlainProduct, dtype=torch.bfloat16),
+    "int8": PlainInt8Product,
+}
+
+
+def build_product(weight: Tensor, bias: Tensor | None, precision: Precision) -> Product:
+    """The fastest product that works here.
+
+    Arguments:
+        weight: W, (N, K) float32.
+        bias: b, (N,) float32, or None for none.
+        precision: see `Precision`. int8 is for the CPU alone.
+
+    Raises:
+        ValueError: int8 is wanted of a matrix on another device than the CPU.
+    """
+    on_cpu = weight.device.type == "cpu"
+    if precision == "int8" and not on_cpu:
+        raise ValueError(f"precision int8 is for the CPU alone, and the biLM is on {weight.device}; wanted bfloat16")
+    ways = (*(way for way in _WAYS[precision] if on_cpu and _works(way, precision)), _PLAIN[precision])
+    bias = weight.new_zeros(len(weight)) if bias is None else bias
+    return ways[0](weight.detach(), bias.detach())
+
+
+@functools.cache
+def _works(way: Way, precision: Precision) -> bool:
+    """Whether a way is there, and right: an operator may be missing, be called otherwise, or overflow here."""
+    generator = torch.Generator().manual_seed(0)
+    weight, inputs = (torch.randn(rows, 96, generator=generator) for rows in (64, 5))
+    weight[0], inputs[0] = 1.0, 1.0  # the largest sums there are, for integers
+    bias = torch.randn(64, generator=generator)
+    plain = _PLAIN[precision](weight, bias)
+    try:
+        product = way(weight, bias)
+        found = product.add(product.start(inputs), inputs)
+    except (RuntimeError, AttributeError, TypeError) as error:
+        logger.debug("%s products: %s is not to be had here (%s)", precision, way, error)
+        return False
+    wanted = plain.add(plain.start(inputs), inputs)
+    tolerance = 0.02 if precision == "bfloat16" else 1e-5
+    right = torch.allclose(found, wanted, rtol=tolerance, atol=10 * tolerance)
+    if not right:
+        logger.warning("%s products: %s gives wrong results here and is not used", precision, way)
+    return right
+
+
+def _with_rows(rows: Tensor, count: int) -> Tensor:
+    """(M, K) -> (count, K), filled up with zeros."""
+    return functional.pad(rows, (0, 0, 0, count - len(rows)))
+
+
+def _quantize(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows as integers from -127 to 127, still float32, and the scale of each: (M, K) -> (M, K), (M, 1)"""
+    scales = torch.linalg.vector_norm(rows, torch.inf, dim=1, keepdim=True).div_(_LARGEST_INT8)
+    scales.clamp_min_(_SMALLEST_SCALE)
+    return (rows / scales).round_(), scales

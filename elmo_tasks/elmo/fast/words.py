@@ -1,0 +1,156 @@
+"""Vectors of words: each distinct word is computed once, and kept for later while there is room.
+
+# N tokens, U words, C character positions, E features of a character, F filters, P features of a word
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_tasks.elmo.characters import PADDING_ID, tokens_to_ids
+from elmo_tasks.elmo.fast.products import Precision, Product, build_product
+from elmo_tasks.elmo.fast.threads import run_together
+from elmo_tasks.elmo.options import CharacterCnnOptions
+from elmo_tasks.elmo.token_encoder import Highway, TokenEncoder
+
+_WINDOWS_AT_ONCE = 2048  # of characters: 16 MB of the published models' filters
+_FEWEST_WORDS_AT_ONCE, _MOST_WORDS_AT_ONCE = 8, 256
+
+
+class WordEncoder:
+    """The token encoder, for words of any lengths at once.
+
+    All filters read the same windows, as wide as the widest of them, so that they are one product; words of like
+    length go together, and windows that lie wholly in the padding behind them are read once. Numbers equal
+    `TokenEncoder`'s up to rounding.
+
+    Arguments:
+        encoder: what to compute.
+        max_characters: to what a word is cut, its border characters included.
+        options: its sizes.
+        precision: of all products but those of the filters, which are float32.
+    """
+
+    def __init__(self, encoder: TokenEncoder, options: CharacterCnnOptions, precision: Precision) -> None:
+        self._convolutions = encoder.convolutions
+        self._characters = encoder.embedding.weight.detach()  # (characters, E)
+        self._width = max(convolution.kernel_size[0] for convolution in encoder.convolutions)
+        self._max_characters = options.max_characters_per_token
+        self._filters = _join_filters(encoder.convolutions, self._width)
+        self._highways = [_build_highway(highway, precision) for highway in encoder.highways]
+        self._projection: Product | None = None
+        if encoder.projection is not None:
+            self._projection = build_product(encoder.projection.weight, encoder.projection.bias, precision)
+        self._activation = torch.tanh if options.activation == "tanh" else torch.relu
+
+    def __call__(self, words: Sequence[str]) -> Tensor:
+        """(U, P) float32"""
+        ids = tokens_to_ids(words, self._max_characters)  # (U, C)
+        lengths = (ids != PADDING_ID).sum(dim=1)
+        order = lengths.argsort(stable=True)
+        ids = ids[order].to(self._characters.device)
+        blocks = _blocks(lengths[order].tolist())
+        tasks = [functools.partial(self._encode, ids[block], longest) for block, longest in blocks]
+        vectors = torch.cat(run_together(tasks))  # (U, P)
+        return vectors[order.argsort().to(vectors.device)]
+
+    def _encode(self, ids: Tensor, longest: int) -> Tensor:
+        """(U, C) ids of which none but the first `longest` are other than padding -> (U, P)"""
+        # There is no padding behind words of full length: filters narrower than the widest have more windows then.
+        if longest + self._width > self._max_characters:
+            characters = self._characters[ids].transpose(1, 2)  # (U, E, C)
+            filters = torch.cat([convolution(characters).amax(dim=-1) for convolution in self._convolutions], dim=-1)
+        else:
+            characters = self._characters[ids[:, : longest + self._width]]  # (U, C, E)
+            windows = characters.unfold(1, self._width, 1).transpose(2, 3)  # (U, longest + 1, width, E)
+            filters = self._filters(windows.flatten(2).flatten(0, 1)).view(len(ids), longest + 1, -1).amax(dim=1)
+        vectors = self._activation(filters)  # (U, F)
+        for carry_and_transform in self._highways:
+            carry, transformed = carry_and_transform(vectors).chunk(2, dim=1)
+            # carry * relu(transformed) + (1 - carry) * vectors
+            vectors = torch.lerp(vectors, transformed.relu_(), carry.sigmoid_())
+        return vectors if self._projection is None else self._projection(vectors)  # (U, P)
+
+
+class WordVectors:
+    """Vectors of words by their spelling; those that were wanted last are kept.
+
+    Arguments:
+        encode: computes the vectors of distinct words, (U, P).
+        capacity: how many words' vectors are kept.
+    """
+
+    def __init__(self, encode: Callable[[Sequence[str]], Tensor], capacity: int) -> None:
+        self._encode = encode
+        self._capacity = capacity
+        self._rows: collections.OrderedDict[str, int] = collections.OrderedDict()  # longest unused first
+        self._table: Tensor | None = None  # (capacity, P)
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def look_up(self, tokens: Sequence[str]) -> Tensor:
+        """(N, P), computing what is not there yet."""
+        parts = [tokens[start : start + self._capacity] for start in range(0, len(tokens), self._capacity)]
+        with self._lock, torch.no_grad():
+            return torch.cat([self._look_up(part) for part in parts])
+
+    def _look_up(self, tokens: Sequence[str]) -> Tensor:
+        """At most as many tokens as vectors can be kept, so that all are in the table at once."""
+        missing: list[str] = []
+        for word in dict.fromkeys(tokens):
+            if word in self._rows:
+                self._rows.move_to_end(word)
+            else:
+                missing.append(word)
+        if missing:
+            self._keep(missing, self._encode(missing))
+        assert self._table is not None
+        return self._table[torch.tensor([self._rows[token] for token in tokens], device=self._table.device)]
+
+    def _keep(self, words: Sequence[str], vectors: Tensor) -> None:
+        if self._table is None:
+            self._table = vectors.new_empty(self._capacity, vectors.shape[1])
+        unused = range(len(self._rows), self._capacity)[: len(words)]
+        freed = [self._rows.popitem(last=False)[1] for _ in range(len(words) - len(unused))]
+        rows = [*unused, *freed]
+        self._table[torch.tensor(rows, device=self._table.device)] = vectors
+        self._rows.update(zip(words, rows, strict=True))
+
+
+def _join_filters(convolutions: Sequence[nn.Conv1d], width: int) -> Product:
+    """All filters as one product over windows of the widest, (width * E) -> F; narrow ones are filled up with zeros."""
+    filters = [
+        functional.pad(convolution.weight, (0, width - convolution.kernel_size[0])).transpose(1, 2).flatten(1)
+        for convolution in convolutions
+    ]
+    biases = [convolution.bias for convolution in convolutions if convolution.bias is not None]
+    return build_product(torch.cat(filters), torch.cat(biases), "float32")
+
+
+def _build_highway(highway: Highway, precision: Precision) -> Product:
+    """A highway layer's two products as one: first the carry gate's outputs, then the transformed inputs."""
+    weight = torch.cat([highway.carry.weight, highway.transform.weight])
+    return build_product(weight, torch.cat([highway.carry.bias, highway.transform.bias]), precision)
+
+
+def _blocks(lengths: Sequence[int]) -> Iterator[tuple[slice, int]]:
+    """Neighbours among words sorted by length that are encoded at once, and the longest one's length.
+
+    At least two blocks, as there are two to work on them, unless they were too small to be worth it.
+    """
+    most = min(max(-(-len(lengths) // 2), _FEWEST_WORDS_AT_ONCE), _MOST_WORDS_AT_ONCE)
+    start = 0
+    for end in range(1, len(lengths) + 1):
+        full = end - start == most
+        if end == len(lengths) or full or (end + 1 - start) * (lengths[end] + 1) > _WINDOWS_AT_ONCE:
+            yield slice(start, end), lengths[end - 1]
+            start = end

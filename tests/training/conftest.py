@@ -1,0 +1,75 @@
+"""A small experiment on sample data, with a tiny ELMo: everything that a run consists of, in a second or two."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from accelerate.state import AcceleratorState
+
+from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.sample_data import write_sample_data
+
+
+@pytest.fixture(scope="session")
+def sample_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sample data for the tagger and a tiny biLM with random weights in `bilm`."""
+    folder = tmp_path_factory.mktemp("sample")
+    write_sample_data(folder, "ner", sentences=(50, 12, 12))
+    random_bilm(TINY_OPTIONS, seed=1).save(folder / "bilm" / "options.json", folder / "bilm" / "weights.hdf5")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def settings(sample_folder: Path) -> dict[str, Any]:
+    """The experiment's config as plain values, every random thing in use."""
+    return {
+        "dataset_reader": {"type": "conll2003"},
+        "train_data_path": str(sample_folder / "ner" / "train.txt"),
+        "validation_data_path": str(sample_folder / "ner" / "dev.txt"),
+        "test_data_path": str(sample_folder / "ner" / "test.txt"),
+        "vocabulary": {"lowercase_words": True},
+        "model": {
+            "type": "crf_tagger",
+            "embedder": {
+                "words": {"size": 50, "vectors": str(sample_folder / "vectors.txt"), "unknown_probability": 0.1},
+                "characters": {"embedding_size": 4, "filters": 6},
+                "elmo": {
+                    "options": str(sample_folder / "bilm" / "options.json"),
+                    "weights": str(sample_folder / "bilm" / "weights.hdf5"),
+                },
+            },
+            "encoder": {"type": "stacked_bilstm", "hidden_sizes": [8, 6], "dropout": 0.3},
+            "dropout": 0.3,
+        },
+        "data_loader": {"batch_size": 8},
+        "trainer": {
+            "num_epochs": 3,
+            "validation_metric": "+f1",
+            "optimizer": {"type": "adam", "lr": 0.02},
+            "learning_rate_scheduler": {"type": "linear_decay", "warmup_steps": 2},
+            "grad_norm": 5.0,
+            "moving_average": {"decay": 0.9},
+            "regularizers": [{"parameters": "mixes.*weights", "l2": 0.1}],
+            "device": "cpu",
+        },
+        "random_seed": 3,
+    }
+
+
+@pytest.fixture
+def config_file(settings: dict[str, Any], tmp_path: Path) -> Path:
+    path = tmp_path / "experiment.json"
+    path.write_text(json.dumps(settings), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def fresh_accelerator() -> Iterator[None]:
+    """Accelerate keeps device and precision for the whole process; each test chooses its own."""
+    AcceleratorState._reset_state(reset_partial_state=True)
+    yield
+    AcceleratorState._reset_state(reset_partial_state=True)

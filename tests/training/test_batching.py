@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import datasets
+import pytest
+
+from elmo_tasks.batch import TaggingBatch
+from elmo_tasks.data_readers.conll2003 import Conll2003Config
+from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
+from elmo_tasks.vocabulary import VocabularyConfig
+
+READER = Conll2003Config().build()
+LENGTHS = [3, 9, 1, 4, 4, 7, 2, 30, 5, 6, 1, 8, 3]
+DATA = datasets.Dataset.from_list(
+    [{"tokens": [f"w{n}"] * n, "tags": ["O"] * n, "document": 0, "sentence": row} for row, n in enumerate(LENGTHS)],
+    features=READER.features,
+)
+VOCABULARY = VocabularyConfig().build(READER, DATA, [])
+
+
+def loader(rank: int = 0, num_processes: int = 1, seed: int = 1, **limits: Any) -> BatchLoader:
+    config = DataLoaderConfig(**limits)
+    return config.build(DATA, READER, VOCABULARY, seed=seed, rank=rank, num_processes=num_processes)
+
+
+@pytest.mark.parametrize("limits", [{"batch_size": 4}, {"batch_tokens": 20}, {"batch_size": 3, "batch_tokens": 12}])
+def test_every_row_once_and_no_batch_over_a_limit(limits: dict[str, int]) -> None:
+    plan = loader(**limits).plan(0)
+    assert sorted(row for batch in plan for row in batch) == list(range(len(LENGTHS)))
+    for batch in plan:
+        assert len(batch) <= limits.get("batch_size", 99)
+        padded = len(batch) * max(LENGTHS[row] for row in batch)
+        assert padded <= limits.get("batch_tokens", 999) or len(batch) == 1
+
+
+def test_plan_depends_on_seed_and_epoch_alone() -> None:
+    assert loader(batch_size=4).plan(2) == loader(batch_size=4).plan(2)
+    assert loader(batch_size=4).plan(2) != loader(batch_size=4).plan(3)
+    assert loader(batch_size=4).plan(2) != loader(batch_size=4, seed=2).plan(2)
+    assert loader(batch_size=4, rank=1, num_processes=2).plan(2) == loader(batch_size=4).plan(2)
+
+
+def test_batches_hold_sentences_of_like_length() -> None:
+    plan = loader(batch_size=4, padding_noise=0.0).plan(0)
+    spans = sorted((min(LENGTHS[row] for row in batch), max(LENGTHS[row] for row in batch)) for batch in plan)
+    assert all(earlier[1] <= later[0] for earlier, later in itertools.pairwise(spans))
+
+
+def test_without_shuffling_longest_first_in_every_epoch() -> None:
+    plan = loader(batch_size=5, shuffle=False).plan(0)
+    order = [LENGTHS[row] for batch in plan for row in batch]
+    assert order == sorted(LENGTHS, reverse=True)
+    assert plan == loader(batch_size=5, shuffle=False).plan(7)
+
+
+@pytest.mark.parametrize("num_processes", [1, 2, 3])
+@pytest.mark.parametrize("batches_per_step", [1, 2])
+def test_weighted_shares_are_the_mean_over_the_step(num_processes: int, batches_per_step: int) -> None:
+    loaders = [loader(rank, num_processes, batch_size=4) for rank in range(num_processes)]
+    plan = loaders[0].plan(0)
+    for index, parts in enumerate(zip(*(each.steps(0, batches_per_step) for each in loaders), strict=True)):
+        rows = [row for batch in plan[index * batches_per_step : (index + 1) * batches_per_step] for row in batch]
+        # The mean over processes of weight x the share's mean is the mean over the step's examples.
+        total = 0.0
+        for share in parts:
+            for batch, weight in share:
+                total += weight * sum(len(example["tokens"]) for example in batch.examples) / len(batch)
+        assert total / num_processes == pytest.approx(sum(LENGTHS[row] for row in rows) / len(rows))
+        assert len({len(share) for share in parts}) == 1
+    assert loaders[0].num_steps(0, batches_per_step) == index + 1
+
+
+def test_an_epoch_can_begin_at_any_step() -> None:
+    whole = list(loader(batch_size=4).steps(1))
+    rest = list(loader(batch_size=4).steps(1, first=2))
+    assert [share[0][0].examples for share in whole[2:]] == [share[0][0].examples for share in rest]
+
+
+def test_evaluation_sees_each_example_in_one_process() -> None:
+    seen = [
+        example["sentence"]
+        for rank in range(3)
+        for batch in loader(rank, 3, batch_size=4, shuffle=False).once()
+        for example in batch.examples
+    ]
+    assert sorted(seen) == list(range(len(LENGTHS)))
+
+
+def test_worker_processes_give_the_same_batches() -> None:
+    alone = [batch for ((batch, _),) in loader(batch_size=4).steps(0)]
+    helped = [batch for ((batch, _),) in loader(batch_size=4, num_workers=1).steps(0)]
+    assert [batch.examples for batch in alone] == [batch.examples for batch in helped]
+    for one, other in zip(alone, helped, strict=True):
+        assert isinstance(one, TaggingBatch)
+        assert isinstance(other, TaggingBatch)
+        assert one.tokens.words.equal(other.tokens.words)
+
+
+def test_no_limit_is_an_error() -> None:
+    with pytest.raises(ValueError, match="got neither"):
+        DataLoaderConfig()

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from elmo_tasks.errors import ConfigError
+from elmo_tasks.training.averaging import MovingAverageConfig
+from elmo_tasks.training.optimizers import OptimizerConfig
+from elmo_tasks.training.schedules import SchedulerConfig
+
+
+def parameters() -> list[tuple[str, nn.Parameter]]:
+    return [(name, nn.Parameter(torch.full((2,), 2.0))) for name in ("embedder.words", "encoder.weight", "crf.start")]
+
+
+@pytest.mark.parametrize("name", sorted(OptimizerConfig.alternatives))
+def test_each_optimizer_is_torchs_and_moves_parameters(name: str) -> None:
+    named = parameters()
+    optimizer = OptimizerConfig.model_validate({"type": name}).build(named)
+    assert type(optimizer).__name__.lower() == name
+    assert type(optimizer).__module__.startswith("torch.optim")
+    for _, parameter in named:
+        parameter.grad = torch.ones(2)
+    optimizer.step()
+    assert all((parameter < 2.0).all() for _, parameter in named)
+
+
+def test_groups_have_their_own_settings() -> None:
+    config = OptimizerConfig.model_validate(
+        {
+            "type": "adamw",
+            "lr": 0.1,
+            "parameter_groups": ({"parameters": "^embedder", "lr": 0.5}, {"parameters": "start", "weight_decay": 0.0}),
+        }
+    )
+    named = parameters()
+    groups = config.build(named).param_groups
+    assert [(group["lr"], group["weight_decay"]) for group in groups] == [(0.5, 0.01), (0.1, 0.0), (0.1, 0.01)]
+    assert [group["params"][0] is named[index][1] for group, index in zip(groups, (0, 2, 1), strict=True)] == [True] * 3
+
+
+@pytest.mark.parametrize(("expression", "message"), [("decoder", "finds no parameter"), ("(", "no regular expression")])
+def test_a_wrong_expression_is_an_error(expression: str, message: str) -> None:
+    config = OptimizerConfig.model_validate({"parameter_groups": ({"parameters": expression},)})
+    with pytest.raises(ConfigError, match=message):
+        config.build(parameters())
+
+
+def rates(config: dict[str, object], steps_per_epoch: int, metrics: list[float]) -> list[float]:
+    """The rate of each step of a training with base rate 1."""
+    optimizer = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
+    num_steps = steps_per_epoch * len(metrics)
+    schedule = SchedulerConfig.model_validate(config).build(optimizer, num_steps, higher_is_better=True)
+    seen = []
+    for metric in metrics:
+        for _ in range(steps_per_epoch):
+            seen.append(optimizer.param_groups[0]["lr"])
+            optimizer.step()
+            schedule.after_step()
+        schedule.after_epoch(metric)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({}, [1, 1, 1, 1, 1, 1]),
+        ({"type": "linear_decay"}, [1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6]),
+        ({"type": "linear_decay", "warmup_steps": 2}, [1 / 3, 2 / 3, 1, 3 / 4, 2 / 4, 1 / 4]),
+        ({"type": "linear_decay", "final": 0.5}, [1, 11 / 12, 10 / 12, 9 / 12, 8 / 12, 7 / 12]),
+        ({"type": "cosine_decay", "warmup_steps": 2}, [1 / 3, 2 / 3, 1, 0.853553, 0.5, 0.146447]),
+        ({"type": "inverse_time", "decay": 1.0}, [1, 1, 1 / 2, 1 / 2, 1 / 3, 1 / 3]),
+        ({"type": "exponential", "gamma": 0.5}, [1, 1, 0.5, 0.5, 0.25, 0.25]),
+        ({"type": "step", "step_size": 2, "gamma": 0.1}, [1, 1, 1, 1, 0.1, 0.1]),
+        ({"type": "reduce_on_plateau", "factor": 0.5}, [1, 1, 1, 1, 0.5, 0.5]),
+    ],
+)
+def test_schedules(config: dict[str, object], expected: list[float]) -> None:
+    assert rates(config, steps_per_epoch=2, metrics=[50.0, 50.0, 60.0]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_moving_average_follows_and_applies_only_within_its_block() -> None:
+    parameter = nn.Parameter(torch.tensor([0.0]))
+    average = MovingAverageConfig(decay=0.2).build([parameter])
+    expected = 0.0
+    for step in range(1, 4):
+        with torch.no_grad():
+            parameter.add_(1.0)
+        average.update()
+        decay = min(0.2, (1 + step) / (10 + step))
+        expected = decay * expected + (1 - decay) * step
+    with average.applied():
+        assert parameter.item() == pytest.approx(expected)
+    assert parameter.item() == 3.0

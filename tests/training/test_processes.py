@@ -1,0 +1,94 @@
+"""What only whole processes can show: `kill -9` and resuming, and two processes that share the batches."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_tasks.runs import read_state
+
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+# What depends on each process's own random numbers is off, so that one process and two compute the same.
+NO_DROPOUT = (
+    "--set=model.dropout=0",
+    "--set=model.encoder.dropout=0",
+    "--set=model.embedder.elmo.dropout=0",
+    "--set=model.embedder.words.unknown_probability=0",
+)
+
+
+def command(config_file: Path, folder: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "elmo_tasks", "train", str(config_file), "-s", str(folder), *arguments]
+
+
+def run(arguments: list[str]) -> None:
+    finished = subprocess.run(arguments, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
+    assert finished.returncode == 0, finished.stderr
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    for record in found:
+        del record["training"]["seconds"]
+    return found
+
+
+@pytest.mark.slow
+def test_killed_and_resumed_is_the_same_run_bit_for_bit(config_file: Path, tmp_path: Path) -> None:
+    arguments = ("--set=trainer.checkpoint_every_steps=3", "--set=trainer.num_epochs=12")
+    run(command(config_file, tmp_path / "whole", *arguments))
+
+    killed = tmp_path / "killed"
+    process = subprocess.Popen(
+        command(config_file, killed, *arguments), env=ENVIRONMENT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    state = killed / "training.pt"
+    while not state.is_file():
+        assert process.poll() is None, "the run ended before it could be killed"
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    progress = read_state(state)["progress"]
+    assert progress["step"] < 84  # of 12 epochs of 7 steps
+    run(command(config_file, killed, *arguments, "--resume"))
+
+    for name in ("model.safetensors", "frozen.safetensors", "vocabulary.json", "config.json"):
+        assert (killed / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+    assert records(killed) == records(tmp_path / "whole")
+    test, expected = (json.loads((tmp_path / name / "metrics.json").read_text())["test"] for name in ("killed", "whole"))
+    assert test == expected
+    for one, other in zip(
+        read_state(state)["parameters"], read_state(tmp_path / "whole" / "training.pt")["parameters"], strict=True
+    ):
+        assert one.equal(other)
+
+
+@pytest.mark.slow
+def test_two_processes_train_as_one_with_the_same_batches(config_file: Path, tmp_path: Path) -> None:
+    arguments = (*NO_DROPOUT, "--set=trainer.optimizer.type=sgd", "--set=data_loader.batch_size=7")
+    run(command(config_file, tmp_path / "one", *arguments))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", f"--master-port={port}"]
+    run([*torchrun, *command(config_file, tmp_path / "two", *arguments)[1:]])
+
+    one, two = records(tmp_path / "one"), records(tmp_path / "two")
+    assert len(one) == len(two) == 3
+    for expected, found in zip(one, two, strict=True):
+        assert found["training"]["loss"] == pytest.approx(expected["training"]["loss"], abs=1e-5)
+        assert found["validation"]["loss"] == pytest.approx(expected["validation"]["loss"], abs=1e-4)
+        assert found["validation"]["f1"] == pytest.approx(expected["validation"]["f1"])
+    states = [read_state(tmp_path / name / "training.pt")["parameters"] for name in ("one", "two")]
+    for parameter, other in zip(*states, strict=True):
+        torch.testing.assert_close(other, parameter, atol=1e-5, rtol=1e-4)

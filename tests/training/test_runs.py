@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+import torch
+
+from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.errors import RunError, WeightsError
+from elmo_tasks.runs import (
+    RunFolder,
+    keep_lines,
+    open_run,
+    read_state,
+    read_tensors,
+    write_archive,
+    write_state,
+    write_tensors,
+)
+
+
+def test_tensors_and_states_go_round(tmp_path: Path) -> None:
+    tensors = {"a": torch.arange(6.0).view(2, 3).t(), "b": torch.tensor(1.0)}
+    write_tensors(tmp_path / "x.safetensors", tensors)
+    assert all(tensor.equal(tensors[name]) for name, tensor in read_tensors(tmp_path / "x.safetensors").items())
+    write_state(tmp_path / "x.pt", {"tensor": torch.ones(2), "numbers": [1, 2.5, None], "text": "t"})
+    assert read_state(tmp_path / "x.pt")["numbers"] == [1, 2.5, None]
+
+
+def test_damaged_files_are_one_clear_error(tmp_path: Path) -> None:
+    write_tensors(tmp_path / "x.safetensors", {"a": torch.ones(100)})
+    write_state(tmp_path / "x.pt", {"a": torch.ones(100)})
+    for name in ("x.safetensors", "x.pt"):
+        content = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_bytes(content[:60])
+    with pytest.raises(RunError, match=r"x\.safetensors: damaged"):
+        read_tensors(tmp_path / "x.safetensors")
+    with pytest.raises(RunError, match=r"x\.pt: damaged"):
+        read_state(tmp_path / "x.pt")
+    with pytest.raises(RunError, match="no such file"):
+        read_tensors(tmp_path / "y.safetensors")
+
+
+def test_clear_leaves_other_files_alone(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.tensorboard.mkdir()
+    folder.config.write_text("{}")
+    (tmp_path / "notes.txt").write_text("mine")
+    assert folder.is_started()
+    folder.clear()
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_keep_lines_cuts_what_came_later(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"epoch": 1}\n{"epoch": 2}\n{"epo')
+    keep_lines(path, 1)
+    assert path.read_text() == '{"epoch": 1}\n'
+
+
+def test_archive_is_opened_like_its_folder(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    folder.config.write_text("{}")
+    folder.training_state.write_text("large")
+    with pytest.raises(RunError, match=r"no model\.safetensors"):
+        write_archive(folder, tmp_path / "run.tar.gz")
+    write_tensors(folder.model, {"a": torch.ones(2)})
+    write_archive(folder, tmp_path / "run.tar.gz")
+    for _ in range(2):
+        opened = open_run(tmp_path / "run.tar.gz")
+        assert sorted(path.name for path in opened.path.iterdir()) == ["config.json", "model.safetensors"]
+
+
+@pytest.mark.parametrize("content", [b"not an archive", None])
+def test_what_is_no_run_is_an_error(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "thing"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(RunError, match="thing"):
+        open_run(path)
+
+
+def test_archive_cannot_write_outside(tmp_path: Path) -> None:
+    (tmp_path / "evil").write_text("x")
+    with tarfile.open(tmp_path / "run.tar.gz", "w:gz") as tar:
+        tar.add(tmp_path / "evil", arcname="../../evil")
+    with pytest.raises(RunError, match="damaged"):
+        open_run(tmp_path / "run.tar.gz")
+
+
+def test_bilm_files_are_found_by_their_published_names(tmp_path: Path) -> None:
+    for name in ("elmo_small_options.json", "elmo_small_weights.hdf5", "vectors.hdf5"):
+        (tmp_path / name).write_text(name)
+    files = BiLMFiles.in_folder(tmp_path)
+    assert (files.options.name, files.weights.name) == ("elmo_small_options.json", "elmo_small_weights.hdf5")
+    known = files.fingerprint()
+    files.weights.write_text("other")
+    assert files.fingerprint() != known
+    (tmp_path / "other_weights.hdf5").write_text("")
+    with pytest.raises(WeightsError, match=r"elmo_small_weights\.hdf5, other_weights\.hdf5"):
+        BiLMFiles.in_folder(tmp_path)
+    with pytest.raises(WeightsError, match="no such folder"):
+        BiLMFiles.in_folder(tmp_path / "missing")
