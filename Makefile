@@ -36,6 +36,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 quickstart: $(STAMP)
 	$(ELMO_TASKS) sample-data $(RUNS)/quickstart-data --task ner
+	$(ELMO_TASKS) random-bilm $(RUNS)/quickstart-bilm --size small
 	$(ELMO_TASKS) train configs/quickstart.jsonnet -s $(RUNS)/quickstart --force
 	$(ELMO_TASKS) evaluate $(RUNS)/quickstart $(RUNS)/quickstart-data/ner/test.txt
 	printf 'Mira Dolvane joined Karvel Group as director on Monday.' | $(ELMO_TASKS) predict $(RUNS)/quickstart -

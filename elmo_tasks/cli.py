@@ -191,8 +191,9 @@ def _config(arguments: argparse.Namespace) -> None:
 def _add_embed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT", help="UTF-8 text, compressed or not")
     parser.add_argument("--output", metavar="FILE", required=True, help="the file to write, .hdf5 or .npz")
-    parser.add_argument("--options", metavar="FILE", required=True, help="the biLM's options.json")
-    parser.add_argument("--weights", metavar="FILE", required=True, help="the biLM's weights, HDF5")
+    parser.add_argument("--bilm", metavar="DIR", help="the folder of the biLM's *options.json and *weights.hdf5")
+    parser.add_argument("--options", metavar="FILE", help="in place of --bilm: the biLM's options.json")
+    parser.add_argument("--weights", metavar="FILE", help="in place of --bilm: the biLM's weights, HDF5")
     parser.add_argument(
         "--layers",
         default="all",
@@ -203,6 +204,11 @@ def _add_embed(parser: argparse.ArgumentParser) -> None:
         "--pool", choices=("none", "mean", "max"), default="none", help="one vector a sentence (default: none)"
     )
     parser.add_argument("--stateful", action="store_true", help="carry the LSTMs' state on, as bilm-tf does")
+    parser.add_argument(
+        "--no-index",
+        action="store_true",
+        help="leave out sentence_to_index, for which all sentences are held in memory",
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--tokenized", action="store_true", help="a sentence a line, as it is (the default)")
     form.add_argument("--raw", action="store_true", help="split lines into sentences and those into tokens")
@@ -213,20 +219,23 @@ def _add_embed(parser: argparse.ArgumentParser) -> None:
 
 def _embed(arguments: argparse.Namespace) -> None:
     from elmo_tasks.elmo import BiLM
+    from elmo_tasks.elmo.bilm_files import BiLMFiles
     from elmo_tasks.elmo.embed import embed_file
     from elmo_tasks.tokenization import tokenize
 
     def tokenize_line(line: str) -> list[list[str]]:
         return [[token.text for token in sentence] for sentence in tokenize(line)]
 
+    files = BiLMFiles.chosen(arguments.bilm, arguments.options, arguments.weights)
     count = embed_file(
         arguments.input,
         arguments.output,
-        BiLM.load(arguments.options, arguments.weights, stateful=arguments.stateful),
+        BiLM.load(files.options, files.weights, stateful=arguments.stateful),
         layers=arguments.layers,
         pool=arguments.pool,
         tokenize=tokenize_line if arguments.raw else None,
         max_tokens=arguments.batch_tokens,
+        keep_sentences=not arguments.no_index,
     )
     logger.info("%s: vectors of %d sentences", arguments.output, count)
 
@@ -326,7 +335,7 @@ _COMMANDS = {
     ),
     "embed": _Command(
         "write the biLM's vectors of a text",
-        "elmo-tasks embed sentences.txt --output vectors.hdf5 --options options.json --weights weights.hdf5",
+        "elmo-tasks embed sentences.txt --output vectors.hdf5 --bilm bilm",
         _add_embed,
         _embed,
     ),

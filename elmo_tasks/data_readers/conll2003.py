@@ -20,7 +20,9 @@ from pydantic import Field
 
 from elmo_tasks.batch import TaggingBatch
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
-from elmo_tasks.data_readers.tag_schemes import (
+from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.files import read_lines
+from elmo_tasks.tag_schemes import (
     TagScheme,
     convert_tags,
     detect_scheme,
@@ -29,8 +31,6 @@ from elmo_tasks.data_readers.tag_schemes import (
     label_of_tag,
     tags_of_label,
 )
-from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files import read_lines
 from elmo_tasks.vocabulary import Vocabulary
 
 DOCUMENT_BORDER = "-DOCSTART-"

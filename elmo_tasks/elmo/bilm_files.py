@@ -30,6 +30,19 @@ class BiLMFiles:
             raise WeightsError(f"{folder}: no such folder; wanted one with a biLM's options.json and weights.hdf5")
         return cls(_only(folder, "*options.json"), _only(folder, "*weights.hdf5"))
 
+    @classmethod
+    def chosen(cls, folder: str | None, options: str | None, weights: str | None) -> BiLMFiles:
+        """The files of a folder, or the two that are named instead.
+
+        Raises:
+            WeightsError: neither or both ways are taken; see also `in_folder`.
+        """
+        if folder is not None and options is None and weights is None:
+            return cls.in_folder(folder)
+        if folder is None and options is not None and weights is not None:
+            return cls(Path(options), Path(weights))
+        raise WeightsError("wanted either the folder of a biLM or both its options and its weights")
+
     def fingerprint(self) -> str:
         """The SHA-256 of both files' contents, in hexadecimal: it names the biLM without loading it.
 

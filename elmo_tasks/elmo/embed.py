@@ -13,14 +13,13 @@ from typing import Literal
 
 import numpy as np
 import torch
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from torch import Tensor
 
 from elmo_tasks.elmo.bilm import BiLM, LayerChunk
 from elmo_tasks.elmo.vector_file import VectorFile, create_vector_file
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files import read_lines
+from elmo_tasks.progress import progress_bar
 
 Pooling = Literal["none", "mean", "max"]
 Tokenizer = Callable[[str], list[list[str]]]
@@ -73,8 +72,8 @@ def embed_file(
     bilm.reset_state()
     sentence_to_index: dict[str, str] = {}
     total = 0
-    with create_vector_file(output) as file, torch.no_grad(), _progress(show_progress) as progress:
-        task = progress.add_task("counting lines", total=None)
+    with create_vector_file(output) as file, torch.no_grad(), progress_bar(visible=show_progress) as progress:
+        task = progress.add_task("counting lines", total=None, note="")
         num_lines = sum(1 for _ in read_lines(source))
         progress.update(task, total=num_lines, description="embedding lines")
         for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=bilm.stateful):
@@ -203,15 +202,3 @@ def _pooled(chunks: Iterable[LayerChunk], selection: _Selection, shape: tuple[in
         else:
             half += values.sum(axis=-2, dtype=np.float64) / length
     return pooled
-
-
-def _progress(visible: bool) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        disable=not visible,
-    )

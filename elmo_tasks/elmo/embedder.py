@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Literal
 
 import pydantic
@@ -66,10 +65,7 @@ class ElmoConfig(Config):
         Raises:
             WeightsError: the folder `bilm` does not hold exactly one biLM.
         """
-        if self.options is not None and self.weights is not None:
-            return BiLMFiles(Path(self.options), Path(self.weights))
-        assert self.bilm is not None
-        return BiLMFiles.in_folder(self.bilm)
+        return BiLMFiles.chosen(self.bilm, self.options, self.weights)
 
     def build(self) -> ElmoEmbedder:
         """Loads the biLM, frozen, and makes the mixes.

@@ -13,7 +13,6 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from elmo_tasks.batch import TaggingBatch, TensorRecord
-from elmo_tasks.data_readers.tag_schemes import TagScheme, allowed_transitions, is_tag
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Accuracy, Metric, SpanF1
 from elmo_tasks.models.model import ModelConfig, TaskModel
@@ -21,6 +20,7 @@ from elmo_tasks.modules.crf import ConditionalRandomField, TransitionConstraints
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
+from elmo_tasks.tag_schemes import TagScheme, allowed_transitions, is_tag
 from elmo_tasks.vocabulary import Vocabulary
 
 TAGS = "tags"  # the namespace of the labels

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from elmo_tasks.data_readers.tag_schemes import Span, spans_of_tags
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.models.crf_tagger import CrfTagger
 from elmo_tasks.predictors.predictor import Fields, Predictor
+from elmo_tasks.tag_schemes import Span, spans_of_tags
 from elmo_tasks.tokenization import Token, tokenize
 
 _DIGITS = 6  # of printed probabilities

@@ -10,10 +10,10 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from elmo_tasks.data_readers.tag_schemes import tags_of_spans
 from elmo_tasks.files import atomic_write
 from elmo_tasks.sample_data.grammar import AnnotatedSentence, Grammar, write_sentence
 from elmo_tasks.sample_data.names import make_names
+from elmo_tasks.tag_schemes import tags_of_spans
 
 _SPLITS = ("train", "dev", "test")
 _NAMES_OF_SPLIT = (400, 100, 100)

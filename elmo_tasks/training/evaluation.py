@@ -10,8 +10,8 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 
 from elmo_tasks.models.model import TaskModel
+from elmo_tasks.progress import progress_bar
 from elmo_tasks.training.batching import BatchLoader
-from elmo_tasks.training.reporting import progress_bar
 
 Sink = Callable[[dict[str, Any], dict[str, Any]], None]
 
@@ -29,7 +29,7 @@ def evaluate(
     metric = model.build_metric()
     pairs: list[tuple[dict[str, Any], dict[str, Any]]] = []
     loss = 0.0
-    with torch.inference_mode(), progress_bar(disable=not accelerator.is_main_process) as bar:
+    with torch.inference_mode(), progress_bar(visible=accelerator.is_main_process) as bar:
         task = bar.add_task("evaluation", total=len(loader.data), note="")
         for batch in loader.once():
             batch = batch.to(accelerator.device)

@@ -1,34 +1,11 @@
-"""What a training run tells: progress on the terminal, a line of metrics for each epoch, curves for TensorBoard."""
+"""What a training run writes down: a line of metrics for each epoch, and curves for TensorBoard."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
 from elmo_tasks.runs import RunFolder, append_line, keep_lines
-
-logger = logging.getLogger(__name__)
-
-
-def progress_bar(*, disable: bool = False) -> Progress:
-    """A bar with count, elapsed time and time to go on the error stream; nothing where that is no terminal."""
-    console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[note]}"),
-        TimeElapsedColumn(),
-        TextColumn("to go:"),
-        TimeRemainingColumn(),
-        console=console,
-        disable=disable or not console.is_terminal,
-        transient=True,
-    )
 
 
 class Report:

@@ -27,13 +27,14 @@ from elmo_tasks.batch import Batch
 from elmo_tasks.config import Config
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError
 from elmo_tasks.models.model import TaskModel
+from elmo_tasks.progress import progress_bar
 from elmo_tasks.runs import RunFolder, read_record, read_state, read_tensors, write_state, write_tensors
 from elmo_tasks.training.averaging import MovingAverageConfig
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.evaluation import evaluate
 from elmo_tasks.training.optimizers import Adam, OptimizerConfig, find_parameters
 from elmo_tasks.training.random_state import random_state, set_random_state
-from elmo_tasks.training.reporting import Report, progress_bar
+from elmo_tasks.training.reporting import Report
 from elmo_tasks.training.schedules import Constant, SchedulerConfig
 
 logger = logging.getLogger(__name__)
@@ -163,7 +164,7 @@ class Trainer:
         """
         main = self.accelerator.is_main_process
         report = Report(self.folder, epochs=self.progress.epoch, step=self.progress.step) if main else None
-        with progress_bar(disable=not main) as bar:
+        with progress_bar(visible=main) as bar:
             epochs = bar.add_task("epochs", total=self.config.num_epochs, completed=self.progress.epoch, note="")
             while not self.progress.stopped and self.progress.epoch < self.config.num_epochs:
                 record = self._epoch(bar)

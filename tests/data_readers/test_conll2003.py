@@ -9,8 +9,8 @@ import pydantic
 import pytest
 
 from elmo_tasks.data_readers import Conll2003Config, Conll2003Reader, DatasetReaderConfig
-from elmo_tasks.data_readers.tag_schemes import spans_of_tags
 from elmo_tasks.errors import DataError
+from elmo_tasks.tag_schemes import spans_of_tags
 from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
 
 GOLDEN = """\

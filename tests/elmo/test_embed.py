@@ -139,7 +139,10 @@ def test_nothing_is_left_behind_by_an_error(text: Path, bilm: BiLM) -> None:
     assert [path.name for path in text.parent.iterdir()] == ["text.txt"]
 
 
-def test_the_progress_bar_reaches_its_end(text: Path, bilm: BiLM, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_progress_bar_reaches_its_end(
+    text: Path, bilm: BiLM, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as a terminal
     embed_file(text, text.parent / "vectors.npz", bilm)
     captured = capfd.readouterr()
     assert captured.out == ""

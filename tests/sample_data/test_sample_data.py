@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from elmo_tasks.data_readers import Conll2003Config
-from elmo_tasks.data_readers.tag_schemes import Span, detect_scheme, find_fault, spans_of_tags
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.sample_data import SAMPLE_TASKS, write_sample_data
 from elmo_tasks.sample_data.grammar import write_sentence
 from elmo_tasks.sample_data.names import make_names
+from elmo_tasks.tag_schemes import Span, detect_scheme, find_fault, spans_of_tags
 
 SPLITS = ("train", "dev", "test")
 

@@ -65,8 +65,8 @@ def test_killed_and_resumed_is_the_same_run_bit_for_bit(config_file: Path, tmp_p
     for name in ("model.safetensors", "frozen.safetensors", "vocabulary.json", "config.json"):
         assert (killed / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
     assert records(killed) == records(tmp_path / "whole")
-    test, expected = (json.loads((tmp_path / name / "metrics.json").read_text())["test"] for name in ("killed", "whole"))
-    assert test == expected
+    results = [json.loads((folder / "metrics.json").read_text())["test"] for folder in (killed, tmp_path / "whole")]
+    assert results[0] == results[1]
     for one, other in zip(
         read_state(state)["parameters"], read_state(tmp_path / "whole" / "training.pt")["parameters"], strict=True
     ):

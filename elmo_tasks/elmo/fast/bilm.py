@@ -1,7 +1,7 @@
 """A frozen biLM's layers, as fast as the machine allows.
 
 # B sentences, T tokens of the longest or of each, L LSTM layers, P features of one direction, D = 2P features of a layer
-# N steps of a group in one direction
+# N steps of a group in one direction, those over sentence borders counted
 """
 
 from __future__ import annotations
@@ -117,12 +117,21 @@ class FastBiLM:
             strides: (B,) how many token vectors further the next layer of the sentence begins.
         """
         for group in plan_groups([len(tokens) for tokens in sentences], self._token_budget):
-            chosen = torch.tensor(group)
             tokens = [BEGIN_SENTENCE, END_SENTENCE]
             for number in group:
                 tokens.extend(sentences[number])
-            vectors = self._words.look_up(tokens)
-            lengths = [len(sentences[number]) for number in group]
-            places = GroupPlaces(GroupPlan.of(lengths), torch.tensor(lengths), starts[chosen], strides[chosen])
-            run = functools.partial(self._run_direction, rows, vectors, places)
+            vectors = self._words.look_up(tokens)  # (2 + tokens of the group, P)
+            plan = GroupPlan.of([len(sentences[number]) for number in group])
+            chosen = torch.tensor(group)
+            run = functools.partial(self._run_direction, rows, vectors, plan, starts[chosen], strides[chosen])
             run_together([functools.partial(run, backward) for backward in (False, True)])
+
+    def _run_direction(
+        self, rows: Tensor, vectors: Tensor, plan: GroupPlan, starts: Tensor, strides: Tensor, backward: bool
+    ) -> None:
+        """Computes one direction's half of all layers of a group; see `_fill` and `GroupPlan`."""
+        inputs = vectors[plan.reads(backward).to(vectors.device)]  # (N, P)
+        places = starts[plan.sentences] + plan.positions(backward)  # (tokens,)
+        for output in (inputs, *self._directions[backward](inputs, plan.batch_sizes)):
+            rows.index_copy_(0, (2 * places + backward).to(rows.device), output[plan.num_borders :])
+            places += strides[plan.sentences]

@@ -1,6 +1,6 @@
 """Which sentences are computed together, and where each of their tokens is read from and written to.
 
-# B sentences of a group, T tokens of a sentence, N = sum of T + 1 over the group
+# B sentences of a group, T tokens of the longest, N steps: B more than the group has tokens
 """
 
 from __future__ import annotations
@@ -43,24 +43,37 @@ def plan_groups(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
 
 @dataclasses.dataclass(frozen=True)
 class GroupPlan:
-    """The steps that the two directions take through a group's sentences, which are sorted, longest first.
+    """The steps that a direction takes through a group's sentences, which are sorted, longest first.
 
-    A sentence's tokens are read after its first border; the second one is not, as nothing that is wanted depends on
-    it. In each direction that is T + 1 steps.
+    It reads a sentence's first border, as seen from its side, and then the tokens. The other border is not read, since
+    nothing that is wanted depends on it. The steps are packed: first every sentence's first, which is its border, then
+    every sentence's second, and so on.
     """
 
+    lengths: Tensor  # (B,) tokens of each sentence
     batch_sizes: list[int]  # sentences that have a first, a second, ... step
-    sentences: Tensor  # (N,) the sentence of each step, from 0
-    steps: Tensor  # (N,) which of its sentence's steps it is: 0 for the border
+    sentences: Tensor  # (tokens,) from 0, of each step that reads a token
+    steps: Tensor  # (tokens,) from 0, within its sentence
 
     @classmethod
     def of(cls, lengths: Sequence[int]) -> GroupPlan:
         """The plan for sentences of so many tokens, longest first, none without tokens."""
-        num_steps = torch.tensor(lengths) + 1  # (B,)
-        goes_on = torch.arange(int(num_steps[0]))[:, None] < num_steps[None, :]  # (T + 1, B)
+        num_tokens = torch.tensor(lengths)  # (B,)
+        goes_on = torch.arange(lengths[0])[:, None] < num_tokens[None, :]  # (T, B)
         steps, sentences = goes_on.nonzero().unbind(dim=1)
-        return cls(goes_on.sum(dim=1).tolist(), sentences, steps)
+        return cls(num_tokens, [len(lengths), *goes_on.sum(dim=1).tolist()], sentences, steps)
 
-    def positions(self, lengths: Tensor, backward: bool) -> Tensor:
-        """(N,) the place of each step's token in its sentence; out of it, -1 or T, for the border."""
-        return lengths[self.sentences] - self.steps if backward else self.steps - 1
+    @property
+    def num_borders(self) -> int:
+        """How many steps at the beginning are over sentence borders."""
+        return len(self.lengths)
+
+    def positions(self, backward: bool) -> Tensor:
+        """(tokens,) the place in its sentence of each token, in the order in which a direction reads them."""
+        return self.lengths[self.sentences] - 1 - self.steps if backward else self.steps
+
+    def reads(self, backward: bool) -> Tensor:
+        """(N,) which of the group's vectors each step reads: `<S>`, `</S>`, and then one sentence after the other."""
+        firsts = self.lengths.cumsum(0) - self.lengths + 2  # (B,)
+        borders = torch.full_like(firsts, int(backward))
+        return torch.cat([borders, firsts[self.sentences] + self.positions(backward)])

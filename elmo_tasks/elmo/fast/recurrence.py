@@ -45,7 +45,7 @@ class LstmProducts:
         if lstm.projection_weight is not None:
             self._projection = build_product(lstm.projection_weight * 2.0, None, precision)
         self._cell_clip = None if lstm.cell_clip is None else 2.0 * lstm.cell_clip
-        self._projection_clip = lstm.projection_clip if lstm.projection_weight is not None else None
+        self._projection_clip = lstm.projection_clip
 
     def step(self, start: Tensor, hidden: Tensor, cell: Tensor) -> Tensor:
         """One token of each sentence.
