@@ -24,7 +24,14 @@ from elmo_tasks.cli_arguments import (
     positive,
     run_overrides,
 )
-from elmo_tasks.console import binary_output, is_main_process, print_metrics, print_training_metrics, set_up_logging
+from elmo_tasks.console import (
+    binary_output,
+    is_main_process,
+    print_metrics,
+    print_table,
+    print_training_metrics,
+    set_up_logging,
+)
 from elmo_tasks.errors import ElmoTasksError
 
 logger = logging.getLogger(__name__)
@@ -300,6 +307,21 @@ def _random_bilm(arguments: argparse.Namespace) -> None:
     print(options, weights, sep="\n")
 
 
+def _add_cache(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("info", "clear"), help="info: list what is there; clear: remove it")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="the cache to clear, or the beginning of its name")
+
+
+def _cache(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.elmo import layer_cache_folders as folders
+
+    if arguments.action == "info":
+        columns = ("name", "biLM", "precision", "stored as", "sentences", "tokens", "size", "last used")
+        print_table("layers of biLMs", columns, [entry.as_row() for entry in folders.info()])
+    else:
+        print(f"{folders.human_size(folders.clear(arguments.name))} freed")
+
+
 @dataclasses.dataclass(frozen=True)
 class _Command:
     summary: str
@@ -346,6 +368,12 @@ _COMMANDS = {
         _sample_data,
     ),
     "archive": _Command("pack a run into one file", "elmo-tasks archive runs/ner ner.tar.gz", _add_archive, _archive),
+    "cache": _Command(
+        "list or remove the layers of biLMs that training keeps on disk",
+        "elmo-tasks cache info",
+        _add_cache,
+        _cache,
+    ),
     "random-bilm": _Command(
         "write an untrained biLM with random weights, to try things out with",
         "elmo-tasks random-bilm bilm --size tiny",

@@ -74,7 +74,7 @@ class Part(Config):
     def __get_pydantic_core_schema__(cls, source: Any, handler: pydantic.GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
         if "type" in cls.model_fields:
-            return schema
+            return schema  # a validator in Python around an alternative would make lists of JSON's tuples
         return core_schema.with_info_wrap_validator_function(cls._choose, schema)
 
     @classmethod

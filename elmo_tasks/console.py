@@ -52,11 +52,11 @@ def print_metrics(metrics: Mapping[str, float], title: str) -> None:
     for name in metrics.keys() - overall.keys():
         metric, _, label = name.partition("/")
         by_label.setdefault(label, {})[metric] = metrics[name]
-    _print_table(title, ("metric", "value"), [[name, _number(value)] for name, value in overall.items()])
+    print_table(title, ("metric", "value"), [[name, _number(value)] for name, value in overall.items()])
     if by_label:
         columns = [name for name in overall if any(name in values for values in by_label.values())]
         rows = [[label, *(_number(by_label[label].get(name)) for name in columns)] for label in sorted(by_label)]
-        _print_table(f"{title}, by label", ("label", *columns), rows)
+        print_table(f"{title}, by label", ("label", *columns), rows)
 
 
 def print_training_metrics(metrics: Mapping[str, Any]) -> None:
@@ -66,14 +66,14 @@ def print_training_metrics(metrics: Mapping[str, Any]) -> None:
             names = [name for name in metrics["mean"] if name.startswith(prefix) and "/" not in name[len(prefix) :]]
             rows = [[name[len(prefix) :], *(_number(metrics[key][name]) for key in ("mean", "std"))] for name in names]
             if rows:
-                _print_table(f"{title}, {len(metrics['seeds'])} seeds", ("metric", "mean", "std"), rows)
+                print_table(f"{title}, {len(metrics['seeds'])} seeds", ("metric", "mean", "std"), rows)
         return
     print_metrics(metrics["best"]["validation"], title=f"validation, epoch {metrics['best']['epoch']}")
     if "test" in metrics:
         print_metrics(metrics["test"], title="test")
 
 
-def _print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     from rich.console import Console
     from rich.table import Table
 

@@ -156,6 +156,7 @@ def _train_once(
         accelerator,
     )
     _log_sizes(model, training, validation)
+    model.embedder.prepare(_texts(reader, [data for data in (training, validation, test) if data]))
     if resume and folder.training_state.is_file():
         trainer.resume()
     else:
@@ -209,6 +210,10 @@ def _read(
     return reader.read(config.train_data_path), reader.read(config.validation_data_path), test
 
 
+def _texts(reader: DatasetReader, data: Iterable[datasets.Dataset]) -> list[Sequence[str]]:
+    return [tokens for each in data for example in each for tokens in reader.tokens(example)]
+
+
 def build_model(config: ExperimentConfig, vocabulary: Vocabulary, *, pretrained: bool) -> TaskModel:
     """The untrained model.
 
@@ -220,15 +225,9 @@ def build_model(config: ExperimentConfig, vocabulary: Vocabulary, *, pretrained:
 
 
 def frozen_state(model: TaskModel) -> dict[str, Tensor]:
-    """What training does not change and a run must keep: all but trained parameters and the frozen biLM's."""
+    """The model's tensors that training does not change. The biLM's are not the model's: they lie in its own files."""
     trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
-    bilm = model.embedder.frozen_bilm_names()
-    prefix = "embedder."
-    return {
-        name: tensor
-        for name, tensor in model.state_dict().items()
-        if name not in trained and name.removeprefix(prefix) not in bilm
-    }
+    return {name: tensor for name, tensor in model.state_dict().items() if name not in trained}
 
 
 def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
@@ -248,8 +247,7 @@ def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
     _check_bilm(folder, config)
     saved = {**read_tensors(folder.frozen), **read_tensors(folder.model)}
     missing, unexpected = model.load_state_dict(saved, strict=False)
-    bilm = {f"embedder.{name}" for name in model.embedder.frozen_bilm_names()}
-    if wrong := sorted((set(missing) - bilm) | set(unexpected)):
+    if wrong := sorted({*missing, *unexpected}):
         raise RunError(f"{folder.path}: the weights do not fit the config; at fault are {', '.join(wrong)}")
     return Run(config, reader, vocabulary, model.eval())
 

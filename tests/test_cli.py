@@ -4,7 +4,7 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,10 +16,11 @@ import elmo_tasks.elmo.embed
 import elmo_tasks.experiment
 import elmo_tasks.predictors
 from elmo_tasks import __version__, cli
-from elmo_tasks.elmo import BiLM
+from elmo_tasks.elmo import BiLM, LayerOutput
+from elmo_tasks.elmo.layer_cache import LayerCacheConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
 
-COMMANDS = ["train", "evaluate", "predict", "config", "embed", "sample-data", "archive", "random-bilm"]
+COMMANDS = ["train", "evaluate", "predict", "config", "embed", "sample-data", "archive", "random-bilm", "cache"]
 
 
 class Recorder:
@@ -304,7 +305,7 @@ def test_embed_passes_on_what_was_asked_for(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(BiLM, "load", load)
     arguments = "embed in.txt --output out.hdf5 --options o --weights w --stateful --batch-tokens 9"
     assert cli.main(arguments.split()) == 0
-    assert (load.positional, load.named) == (("o", "w"), {"stateful": True})
+    assert (load.positional, load.named) == ((Path("o"), Path("w")), {"stateful": True})
     assert embed_file.positional == ("in.txt", "out.hdf5", "the biLM")
     assert embed_file.named == {"layers": "all", "pool": "none", "tokenize": None, "max_tokens": 9}
 
@@ -326,3 +327,27 @@ def test_archive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out == "run.tar.gz\n"
     assert cli.main(["archive", "run", "run.tar.gz", "--without-bilm"]) == 0
     assert archive.named == {"self_contained": False}
+
+
+def test_cache_lists_and_clears(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path))
+    cache = LayerCacheConfig().build("f" * 64, "float32", num_layers=2, output_size=4)
+    cache.fill([["one", "two"]], ConstantLayers())
+    assert cli.main(["cache", "info"]) == 0
+    listed = capsys.readouterr().out
+    assert cache.key.name[:8] in listed
+    assert "ffffffff" in listed
+    assert cli.main(["cache", "clear", "no-such-name"]) == 2
+    assert cli.main(["cache", "clear", cache.key.name[:8]]) == 0
+    assert "freed" in capsys.readouterr().out
+    assert not cache.folder.exists()
+
+
+class ConstantLayers:
+    """A biLM that knows one vector."""
+
+    def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
+        shape = (len(sentences), max(map(len, sentences)))
+        return LayerOutput(torch.ones(shape[0], 2, shape[1], 4), torch.ones(shape, dtype=torch.bool))

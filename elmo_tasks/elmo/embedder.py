@@ -6,18 +6,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Literal
 
 import pydantic
+import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from elmo_tasks.config import Config
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.elmo.cached_layers import CachedLayers
+from elmo_tasks.elmo.fast import FastBiLM, Precision
+from elmo_tasks.elmo.layer_cache import LayerCacheConfig, LayerSource
+from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.scalar_mix import LayerNormalization, ScalarMix
 from elmo_tasks.errors import ConfigError
+from elmo_tasks.progress import progress_bar
 
 MixName = Literal["input", "output"]
 
@@ -43,7 +49,16 @@ class ElmoConfig(Config):
         "none", description="Before mixing: none, over a layer's real values in the batch (as published), or a token's."
     )
     dropout: Annotated[float, Field(ge=0, lt=1)] = Field(0.5, description="Dropout of each mix.")
-    stateful: bool = Field(False, description="Carry LSTM state from batch to batch, as bilm-tf and AllenNLP do.")
+    precision: Precision = Field(
+        "float32", description="Of the biLM's products; see the README for what the faster ones change."
+    )
+    layer_cache: LayerCacheConfig | None = Field(
+        LayerCacheConfig(), description="Keeps the biLM's layers of a data set on disk; null computes them each time."
+    )
+    stateful: bool = Field(
+        False,
+        description="Carry LSTM state from batch to batch, as bilm-tf and AllenNLP do: in float32 and without a cache.",
+    )
 
     @pydantic.model_validator(mode="after")
     def _consistent(self) -> ElmoConfig:
@@ -68,15 +83,27 @@ class ElmoConfig(Config):
         return BiLMFiles.chosen(self.bilm, self.options, self.weights)
 
     def build(self) -> ElmoEmbedder:
-        """Loads the biLM, frozen, and makes the mixes.
+        """Makes the mixes; the biLM, frozen, is loaded when its first sentence comes up that no cache holds.
 
         Raises:
-            WeightsError: the biLM's files are missing, damaged or do not fit together.
+            WeightsError: the biLM's files are missing, or its options are wrong.
             ConfigError: the biLM does not have the layers.
         """
         files = self.files()
-        bilm = BiLM.load(files.options, files.weights, stateful=self.stateful)
-        return ElmoEmbedder(bilm, {name: self._build_mix(bilm.num_layers) for name in self.mixes}, self.dropout)
+        options = BiLMOptions.load(files.options)
+        mixes: dict[str, ScalarMix] = {name: self._build_mix(options.num_layers) for name in self.mixes}
+
+        def load(device: torch.device) -> LayerSource:
+            bilm = BiLM.load(files.options, files.weights, stateful=self.stateful).to(device)
+            return bilm if self.stateful else FastBiLM(bilm, self.precision)
+
+        def build_source(device: torch.device) -> LayerSource:
+            if self.layer_cache is None or self.stateful:
+                return load(device)
+            settings = (files.fingerprint(), self.precision, options.num_layers, options.output_size)
+            return CachedLayers(lambda: load(device), self.layer_cache.build(*settings))
+
+        return ElmoEmbedder(build_source, options.output_size, mixes, self.dropout)
 
     def _build_mix(self, num_layers: int) -> ScalarMix:
         layers = self.layers if self.layers is not None else tuple(range(num_layers))
@@ -100,22 +127,42 @@ class ElmoConfig(Config):
 
 
 class ElmoEmbedder(nn.Module):
-    """One or more mixes of a biLM's layers, with dropout.
+    """One or more mixes of a frozen biLM's layers, with dropout. Its parameters are the mixes' alone.
 
     Source: Peters et al. 2018, section 3.3.
 
     Arguments:
-        bilm: the biLM, run once for all mixes.
-        mixes: the mixes by name.
+        build_source: makes what computes the layers on a device; called at the first use there.
+        output_size: D.
+        mixes: the mixes by name. The biLM runs once for all of them.
         dropout: probability of dropping a feature of a mix in training.
     """
 
-    def __init__(self, bilm: BiLM, mixes: Mapping[str, ScalarMix], dropout: float = 0.5) -> None:
+    def __init__(
+        self,
+        build_source: Callable[[torch.device], LayerSource],
+        output_size: int,
+        mixes: Mapping[str, ScalarMix],
+        dropout: float = 0.5,
+    ) -> None:
         super().__init__()
-        self.bilm = bilm
+        self.output_size = output_size
         self.mixes = nn.ModuleDict(mixes)
         self.dropout = nn.Dropout(dropout)
-        self.output_size = bilm.output_size
+        self._build_source = build_source
+        self._sources: dict[torch.device, LayerSource] = {}
+
+    def prepare(self, texts: Sequence[Sequence[str]]) -> None:
+        """Computes the layers of sentences that will come up more than once, where there is a cache to keep them.
+
+        Raises:
+            CacheError: the cache's bound or the disk is too small for them.
+        """
+        source = self._source()
+        if isinstance(source, CachedLayers):
+            with progress_bar() as bar:
+                task = bar.add_task("layers of the biLM", total=None, note="tokens")
+                source.fill(texts, lambda done, total: bar.update(task, completed=done, total=total))
 
     def forward(self, texts: Sequence[Sequence[str]]) -> dict[str, Tensor]:
         """Embeds tokenized sentences.
@@ -126,5 +173,15 @@ class ElmoEmbedder(nn.Module):
         Returns:
             (B, T, D) for each mix, by its name; zero at padding.
         """
-        output = self.bilm.layers(texts)
+        with torch.no_grad():
+            output = self._source().layers(texts).to(self._device())
         return {name: self.dropout(mix(output.layers, output.mask)) for name, mix in self.mixes.items()}
+
+    def _device(self) -> torch.device:
+        return next(self.mixes.parameters()).device
+
+    def _source(self) -> LayerSource:
+        device = self._device()
+        if device not in self._sources:
+            self._sources = {device: self._build_source(device)}
+        return self._sources[device]

@@ -85,6 +85,20 @@ class CacheInfo:
     bytes: int
     last_used: datetime.datetime
 
+    def as_row(self) -> tuple[str, ...]:
+        """For people: name, biLM, precision, storage, sentences, tokens, size, time of last use."""
+        key, used = self.key, self.last_used.astimezone()
+        return (
+            self.name[:8],
+            key.fingerprint[:8],
+            key.precision,
+            key.storage,
+            f"{self.sentences:,}",
+            f"{self.tokens:,}",
+            human_size(self.bytes),
+            f"{used:%Y-%m-%d %H:%M}",
+        )
+
 
 def info() -> list[CacheInfo]:
     """The caches of layers on disk, the last used first."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import pydantic
@@ -100,11 +100,10 @@ class Embedder(nn.Module):
             vectors.append(mixes["input"])
         return EmbeddedTokens(inputs=torch.cat(vectors, dim=2), outputs=mixes.get("output"))
 
-    def frozen_bilm_names(self) -> frozenset[str]:
-        """The names in this module's state of a biLM that is not trained; none if any part of it is trained."""
-        if self.elmo is None or any(parameter.requires_grad for parameter in self.elmo.bilm.parameters()):
-            return frozenset()
-        return frozenset(f"elmo.bilm.{name}" for name in self.elmo.bilm.state_dict())
+    def prepare(self, texts: Sequence[Sequence[str]]) -> None:
+        """Does beforehand, once, what training would do again each epoch; see `ElmoEmbedder.prepare`."""
+        if self.elmo is not None:
+            self.elmo.prepare(texts)
 
     def mix_weights(self) -> dict[str, dict[str, Any]]:
         """What each mix has learned, for logs: its layers, their normalized weights and gamma; empty without ELMo."""

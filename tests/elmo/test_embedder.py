@@ -81,3 +81,30 @@ def test_impossible_settings(bilm_files: Files, settings: dict[str, Any], messag
 def test_layers_that_the_bilm_lacks(bilm_files: Files, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         _config(bilm_files, **settings).build()
+
+
+def test_the_bilm_is_loaded_frozen_and_only_where_the_cache_lacks_a_sentence(
+    bilm_files: Files, sentences: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cached, computed = _config(bilm_files).build().eval(), _config(bilm_files, layer_cache=None).build().eval()
+    cached.prepare(sentences)
+    computed.prepare(sentences)  # without a cache there is nothing to prepare
+    expected = computed(sentences)["input"]
+    assert not any("bilm" in name for name in cached.state_dict())
+
+    def refuse(*arguments: Any, **named: Any) -> None:
+        raise AssertionError("the biLM was loaded")
+
+    fresh = _config(bilm_files).build().eval()
+    monkeypatch.setattr(BiLM, "load", refuse)
+    torch.testing.assert_close(fresh(sentences)["input"], expected, rtol=1e-3, atol=1e-3)  # half precision
+    with pytest.raises(AssertionError, match="was loaded"):
+        fresh([["never", "seen"]])
+
+
+@pytest.mark.parametrize(
+    "named", [{}, {"bilm": "a", "options": "b", "weights": "c"}, {"options": "b"}, {"bilm": "a", "weights": "c"}]
+)
+def test_one_way_to_name_the_bilm(named: dict[str, str]) -> None:
+    with pytest.raises(pydantic.ValidationError, match="either 'bilm' or both"):
+        ElmoConfig(**named)

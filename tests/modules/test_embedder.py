@@ -23,7 +23,8 @@ def make_elmo(*mixes: str) -> ElmoEmbedder:
         """{"lstm": {"dim": 8, "projection_dim": 3, "n_layers": 2},
             "char_cnn": {"embedding": {"dim": 4}, "filters": [[1, 4], [2, 4]], "activation": "relu"}}"""
     )
-    return ElmoEmbedder(random_bilm(options), {name: ScalarMix(3) for name in mixes}, dropout=0.0)
+    bilm = random_bilm(options)
+    return ElmoEmbedder(lambda device: bilm, bilm.output_size, {name: ScalarMix(3) for name in mixes}, dropout=0.0)
 
 
 def make_embedder(*mixes: str) -> Embedder:
@@ -70,16 +71,14 @@ def test_sizes_follow_the_mixes(mixes: tuple[str, ...], sizes: tuple[int, int]) 
     assert (embedded.outputs is None) == (sizes[1] == 0)
 
 
-def test_names_of_the_frozen_bilm() -> None:
+def test_the_bilm_is_no_part_of_the_state() -> None:
     embedder = make_embedder("input")
-    assert embedder.elmo is not None
-    frozen = embedder.frozen_bilm_names()
     trained = {name for name, parameter in embedder.named_parameters() if parameter.requires_grad}
-    assert frozen | trained == set(embedder.state_dict()) - {"words.fixed"}
-    assert not frozen & trained
-    embedder.elmo.bilm.requires_grad_(True)
-    assert embedder.frozen_bilm_names() == frozenset()
-    assert make_embedder().frozen_bilm_names() == frozenset()
+    assert set(embedder.state_dict()) - trained == {"words.fixed"}
+    assert {name for name in trained if name.startswith("elmo")} == {
+        "elmo.mixes.input.weights",
+        "elmo.mixes.input.gamma",
+    }
 
 
 def test_learned_mixes_for_logs() -> None:

@@ -177,3 +177,14 @@ def test_stopped_between_steps_and_resumed_is_the_same_run(
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     parts, whole = (without_seconds(tmp_path / name / "metrics.jsonl") for name in ("parts", "whole"))
     assert parts == whole
+
+
+def test_cached_layers_give_the_losses_of_computed_ones(config_file: Path, tmp_path: Path) -> None:
+    def losses(name: str, cache: str) -> list[float]:
+        folder = tmp_path / name
+        train(config_file, folder, overrides=(f"model.embedder.elmo.layer_cache={cache}", "trainer.num_epochs=2"))
+        return [record["training"]["loss"] for record in without_seconds(folder / "metrics.jsonl")]
+
+    computed = losses("computed", "null")
+    assert losses("exact", '{"storage": "float32"}') == computed
+    assert losses("half", '{"storage": "float16"}') == pytest.approx(computed, rel=1e-3)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Literal
@@ -17,7 +18,6 @@ from typing import Literal
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch.utils import mkldnn as public_mkldnn
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,11 @@ class MkldnnProduct(Product):
         linear = torch.nn.Linear(weight.shape[1], weight.shape[0], device="meta").requires_grad_(False)
         linear.weight = torch.nn.Parameter(weight, requires_grad=False)
         linear.bias = torch.nn.Parameter(torch.zeros_like(bias), requires_grad=False)
-        self._linear = public_mkldnn.to_mkldnn(linear, dtype)
+        with warnings.catch_warnings():  # the module is defined in TorchScript, of whose end torch warns
+            warnings.simplefilter("ignore", DeprecationWarning)
+            from torch.utils import mkldnn
+
+        self._linear = mkldnn.to_mkldnn(linear, dtype)
         self._bias, self._dtype = bias, dtype
 
     def start(self, inputs: Tensor) -> Tensor:
