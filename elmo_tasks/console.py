@@ -77,7 +77,8 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(markup=False, highlight=False)  # brackets in names and paths are brackets
+    # Brackets in names and paths are brackets. A file has room for every column.
+    console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 200)
     console.print(title)
     table = Table(columns[0])
     for column in columns[1:]:

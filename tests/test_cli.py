@@ -307,7 +307,13 @@ def test_embed_passes_on_what_was_asked_for(tmp_path: Path, monkeypatch: pytest.
     assert cli.main(arguments.split()) == 0
     assert (load.positional, load.named) == ((Path("o"), Path("w")), {"stateful": True})
     assert embed_file.positional == ("in.txt", "out.hdf5", "the biLM")
-    assert embed_file.named == {"layers": "all", "pool": "none", "tokenize": None, "max_tokens": 9}
+    assert embed_file.named == {
+        "layers": "all",
+        "pool": "none",
+        "tokenize": None,
+        "max_tokens": 9,
+        "keep_sentences": True,
+    }
 
 
 def test_sample_data_names_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
