@@ -39,7 +39,7 @@ quickstart: $(STAMP)
 	$(ELMO_TASKS) random-bilm $(RUNS)/quickstart-bilm --size small
 	$(ELMO_TASKS) train configs/quickstart.jsonnet -s $(RUNS)/quickstart --force
 	$(ELMO_TASKS) evaluate $(RUNS)/quickstart $(RUNS)/quickstart-data/ner/test.txt
-	printf 'Mira Dolvane joined Karvel Group as director on Monday.' | $(ELMO_TASKS) predict $(RUNS)/quickstart -
+	printf 'Mira Dolvane joined Karvel as coach. Karvel closed a mill in Dolvane Bay.' | $(ELMO_TASKS) predict $(RUNS)/quickstart -
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

@@ -8,5 +8,6 @@ local data = 'runs/quickstart-data';
   validation_data_path: data + '/ner/dev.txt',
   test_data_path: data + '/ner/test.txt',
   model+: { embedder+: { words+: { vectors: data + '/vectors.txt' } } },
-  trainer+: { num_epochs: 5, moving_average: { decay: 0.9 } },
+  data_loader: { batch_size: 8 },
+  trainer+: { num_epochs: 5, moving_average: null },
 }

@@ -24,7 +24,8 @@ logger = logging.getLogger(__name__)
 Precision = Literal["float32", "bfloat16", "int8"]
 """How products are computed: exactly; with factors rounded to 8 significant bits; with factors rounded to 255 steps."""
 
-_FEWEST_ROWS = 4  # oneDNN's float32 kernels take longer for 1 to 3 rows than for 4
+# Of a large matrix that comes from memory, oneDNN's float32 kernels take longer for 1 to 3 rows than for 4.
+_FEWEST_ROWS, _LARGE_MATRIX = 4, 1 << 22
 _LARGEST_INT8 = 127
 _SMALLEST_SCALE = 1e-30  # of a row of zeros
 
@@ -97,7 +98,7 @@ class PackedProduct(Product):
     def __init__(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> None:
         self._weight = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype).contiguous(), None)
         self._bias, self._dtype = bias.to(dtype), dtype
-        self._fewest_rows = _FEWEST_ROWS if dtype == torch.float32 else 1
+        self._fewest_rows = _FEWEST_ROWS if dtype == torch.float32 and weight.numel() >= _LARGE_MATRIX else 1
         self._linear = torch.ops.mkldnn._linear_pointwise.default
         self._linear_add = torch.ops.mkldnn._linear_pointwise.binary
 

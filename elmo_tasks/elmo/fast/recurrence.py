@@ -6,14 +6,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 
 from elmo_tasks.elmo.fast.products import Precision, Product, build_product
-from elmo_tasks.elmo.lstm import LstmStack, ProjectedLstm
+from elmo_tasks.elmo.lstm import LstmStack, LstmState, ProjectedLstm
 
 _ROWS_AT_ONCE = 96  # of the inputs' part of all gates: with the published sizes, what a processor's caches hold
 
@@ -39,6 +38,7 @@ class LstmProducts:
         bias = lstm.bias.detach() * factors.flatten() + shifts.flatten()
         by_gate = factors.view(-1, 1)
         self.num_cells, self.num_features = cells, lstm.input_weight.shape[1]
+        self._zeros = factors.new_zeros(())
         self.inputs = build_product(lstm.input_weight * by_gate, bias, precision)
         self._recurrent = build_product(lstm.recurrent_weight * by_gate, None, precision)
         self._projection: Product | None = None
@@ -72,6 +72,31 @@ class LstmProducts:
         return outputs
 
 
+    def initial_state(self, rows: int) -> LstmState:
+        """The state of zeros, to be handed to `run`."""
+        return self._zeros.new_zeros(rows, self.num_features), self._zeros.new_zeros(rows, self.num_cells)
+
+    def run(self, inputs: Tensor, batch_sizes: Sequence[int], state: LstmState) -> Tensor:
+        """All tokens of packed sentences.
+
+        Arguments:
+            inputs: (N, P), packed.
+            batch_sizes: how many sentences have a first, a second, ... token: falling, N in sum.
+            state: outputs (B, P) and twice the cells (B, H) before them; they become those after each sentence's last.
+
+        Returns:
+            (N, P), packed.
+        """
+        hidden, cells = state
+        outputs = torch.empty_like(inputs)
+        for rows, sizes in blocks_of_steps(batch_sizes, _ROWS_AT_ONCE):
+            starts = self.inputs.start(inputs[rows]).split(sizes)
+            for start, output in zip(starts, outputs[rows].split(sizes), strict=True):
+                going_on = hidden[: len(start)]
+                output.copy_(going_on.copy_(self.step(start, going_on, cells[: len(start)])))
+        return outputs
+
+
 class CpuStack:
     """The LSTM layers of one direction; see `LstmStack`.
 
@@ -84,49 +109,25 @@ class CpuStack:
         self._layers = [LstmProducts(lstm, precision) for lstm in stack.layers]
         self._skips = stack.skips
 
-    def __call__(self, inputs: Tensor, batch_sizes: Sequence[int]) -> Iterator[Tensor]:
-        """Each layer's outputs, all sentences starting at zero.
+    def initial_states(self, rows: int) -> list[LstmState]:
+        """The states of zeros for so many sentences, one a layer."""
+        return [layer.initial_state(rows) for layer in self._layers]
 
-        Arguments:
-            inputs: (N, P), packed.
-            batch_sizes: how many sentences have a first, a second, ... token: falling, N in sum.
-
-        Returns:
-            (N, P) for each layer, packed.
-        """
-        for depth, layer in enumerate(self._layers):
-            outputs = run_layer(layer, inputs, batch_sizes)
+    def __call__(self, inputs: Tensor, batch_sizes: Sequence[int], states: Sequence[LstmState]) -> Iterator[Tensor]:
+        """Each layer's outputs, (N, P), packed; see `LstmProducts.run`."""
+        for depth, (layer, state) in enumerate(zip(self._layers, states, strict=True)):
+            outputs = layer.run(inputs, batch_sizes, state)
             inputs = outputs.add_(inputs) if self._skips and depth > 0 else outputs
             yield inputs
 
 
-def run_layer(layer: LstmProducts, inputs: Tensor, batch_sizes: Sequence[int]) -> Tensor:
-    """(N, P) -> (N, P)"""
-    outputs = torch.empty_like(inputs)
-    hidden = inputs.new_zeros(batch_sizes[0], layer.num_features)
-    cells = inputs.new_zeros(batch_sizes[0], layer.num_cells)
-    for block in blocks_of_steps(batch_sizes, _ROWS_AT_ONCE):
-        starts = layer.inputs.start(inputs[block.rows]).split(block.batch_sizes)
-        for start, output in zip(starts, outputs[block.rows].split(block.batch_sizes), strict=True):
-            rows = len(start)
-            hidden = output.copy_(layer.step(start, hidden[:rows], cells[:rows]))
-    return outputs
-
-
-@dataclasses.dataclass(frozen=True)
-class StepBlock:
-    """Steps whose inputs' part of the gates is one product."""
-
-    rows: slice  # of the packed tokens
-    batch_sizes: list[int]  # of its steps
-
-
-def blocks_of_steps(batch_sizes: Sequence[int], max_rows: int) -> Iterator[StepBlock]:
-    """Neighbouring steps with at most so many rows in sum, or single ones."""
-    start, sizes = 0, list[int]()
+def blocks_of_steps(batch_sizes: Sequence[int], max_rows: int) -> Iterator[tuple[slice, list[int]]]:
+    """Neighbouring steps with at most so many rows in sum, or single ones: their rows and their batch sizes."""
+    start, sizes, total = 0, list[int](), 0
     for size in batch_sizes:
-        if sizes and sum(sizes) + size > max_rows:
-            yield StepBlock(slice(start, start + sum(sizes)), sizes)
-            start, sizes = start + sum(sizes), []
+        if sizes and total + size > max_rows:
+            yield slice(start, start + total), sizes
+            start, sizes, total = start + total, [], 0
         sizes.append(size)
-    yield StepBlock(slice(start, start + sum(sizes)), sizes)
+        total += size
+    yield slice(start, start + total), sizes
