@@ -1,6 +1,7 @@
 """Vectors of words from their characters.
 
-# U distinct words, C characters of the longest, E features of a character, W characters of a window, F filters
+# U distinct words, C characters of the longest, E features of a character, W characters of a window, F filters,
+# R windows of all words
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_tasks.config import Config
+from elmo_tasks.dropout import Dropout
 
 Activation = Literal["relu", "tanh", "none"]
 
@@ -68,7 +70,7 @@ class CharacterCnn(nn.Module):
         self.activation = activation
         self.output_size = filters
         self.embedding = nn.Embedding(num_characters, embedding_size, padding_idx=0)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.convolution = nn.Conv1d(embedding_size, filters, width)
         self.reset_parameters()
 
@@ -95,12 +97,27 @@ class CharacterCnn(nn.Module):
         """
         margin = self.width - 1
         padded = functional.pad(characters, (margin, margin))  # (U, C + 2 W - 2)
-        embedded = self.dropout(self.embedding(padded)).transpose(1, 2)  # (U, E, C + 2 W - 2)
-        windows = self.convolution(embedded)  # (U, F, C + W - 1); the window i ends with the character i
+        embedded = self.dropout(self.embedding(padded)).flatten(0, 1)  # (U * (C + 2 W - 2), E)
+        words, rows = self._windows(characters)  # (R,), (R, W)
+        windows = functional.embedding(rows, embedded).flatten(1)  # (R, W * E)
+        kernel = self.convolution.weight.transpose(1, 2).flatten(1)  # (F, W * E)
+        features = functional.linear(windows, kernel, self.convolution.bias)  # (R, F)
+        maxima = features.new_full((len(characters), self.output_size), -torch.inf)  # (U, F)
+        maxima = maxima.scatter_reduce(0, words.unsqueeze(1).expand_as(features), features, "amax")
+        return self._activate(maxima).masked_fill((characters == 0).all(1, keepdim=True), 0)
+
+    def _windows(self, characters: Tensor) -> tuple[Tensor, Tensor]:
+        """Every window with a character of its word: the word, (R,), and the rows of its padded characters, (R, W).
+
+        Most words are much shorter than the longest: a convolution over all their padding would be most of the work.
+        """
+        margin = self.width - 1
         lengths = (characters != 0).sum(1, keepdim=True)  # (U, 1)
-        outside = torch.arange(windows.shape[2], device=windows.device) >= lengths + margin  # (U, C + W - 1)
-        features = windows.masked_fill(outside.unsqueeze(1), -torch.inf).max(dim=2).values  # (U, F)
-        return self._activate(features).masked_fill(lengths == 0, 0)
+        num_windows = (lengths + margin).masked_fill(lengths == 0, 0)
+        places = torch.arange(characters.shape[1] + margin, device=characters.device)  # of a window's first character
+        words, places = (places < num_windows).nonzero(as_tuple=True)  # (R,), (R,)
+        first_rows = words * (characters.shape[1] + 2 * margin) + places
+        return words, first_rows.unsqueeze(1) + torch.arange(self.width, device=characters.device)
 
     def _activate(self, features: Tensor) -> Tensor:
         if self.activation == "relu":

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import Tensor
+
+from elmo_tasks.dropout import Dropout, dropout_factors
 
 
-class VariationalDropout(nn.Module):
+class VariationalDropout(Dropout):
     """Dropout that drops the same features at every token of a sentence, others in every sentence.
 
     Source: Gal and Ghahramani (2016), "A Theoretically Grounded Application of Dropout in Recurrent Neural Networks";
@@ -20,18 +20,9 @@ class VariationalDropout(nn.Module):
         probability: of a feature to be dropped, in [0, 1).
     """
 
-    def __init__(self, probability: float) -> None:
-        super().__init__()
-        if not 0 <= probability < 1:
-            raise ValueError(f"probability {probability}; wanted at least 0 and less than 1")
-        self.probability = probability
-
     def forward(self, inputs: Tensor) -> Tensor:
         """(B, T, D) -> (B, T, D)."""
         if not self.training or self.probability == 0:
             return inputs
-        kept = torch.ones_like(inputs[:, :1])  # (B, 1, D)
-        return inputs * functional.dropout(kept, self.probability)
-
-    def extra_repr(self) -> str:
-        return f"probability={self.probability}"
+        num_sentences, _, num_features = inputs.shape
+        return inputs * dropout_factors((num_sentences, 1, num_features), self.probability, inputs)

@@ -12,9 +12,9 @@ from typing import Annotated, Literal
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elmo_tasks.config import Part
+from elmo_tasks.modules.bilstm import BiLstm
 from elmo_tasks.modules.dropout import VariationalDropout
 
 
@@ -28,7 +28,7 @@ class Encoder(nn.Module):
         """Encodes sentences, each independently of the others and of the padding.
 
         Arguments:
-            inputs: (B, T, D).
+            inputs: (B, T, D), finite in the padding too.
             mask: (B, T) bool, True at the tokens, which come before the padding; no sentence is empty.
 
         Returns:
@@ -75,10 +75,7 @@ class StackedBiLstm(Encoder):
     def __init__(self, input_size: int, hidden_sizes: Sequence[int], dropout: float = 0.0) -> None:
         super().__init__()
         sizes = [input_size, *(2 * size for size in hidden_sizes)]
-        layers = [
-            nn.LSTM(size, hidden_size, batch_first=True, bidirectional=True)
-            for size, hidden_size in zip(sizes[:-1], hidden_sizes, strict=True)
-        ]
+        layers = [BiLstm(size, hidden_size) for size, hidden_size in zip(sizes[:-1], hidden_sizes, strict=True)]
         for layer in layers:
             initialize_lstm(layer)
         self.layers = nn.ModuleList(layers)
@@ -86,11 +83,8 @@ class StackedBiLstm(Encoder):
         self.output_size = sizes[-1]
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        lengths = mask.sum(1).cpu()  # packing wants them there
         for layer in self.layers:
-            packed = pack_padded_sequence(self.dropout(inputs), lengths, batch_first=True, enforce_sorted=False)
-            outputs, _ = layer(packed)
-            inputs, _ = pad_packed_sequence(outputs, batch_first=True, total_length=mask.shape[1])  # (B, T, 2 * units)
+            inputs = layer(self.dropout(inputs), mask)  # (B, T, 2 * units)
         return inputs
 
 

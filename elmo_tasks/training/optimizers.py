@@ -80,7 +80,13 @@ class Adam(OptimizerConfig):
 
     def _build(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         return torch.optim.Adam(
-            groups, lr=self.lr, betas=self.betas, eps=self.eps, weight_decay=self.weight_decay, amsgrad=self.amsgrad
+            groups,
+            lr=self.lr,
+            betas=self.betas,
+            eps=self.eps,
+            weight_decay=self.weight_decay,
+            amsgrad=self.amsgrad,
+            fused=_has_fused_step(groups),
         )
 
 
@@ -91,7 +97,14 @@ class AdamW(OptimizerConfig):
     eps: Rate = 1e-8
 
     def _build(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        return torch.optim.AdamW(groups, lr=self.lr, betas=self.betas, eps=self.eps, weight_decay=self.weight_decay)
+        return torch.optim.AdamW(
+            groups,
+            lr=self.lr,
+            betas=self.betas,
+            eps=self.eps,
+            weight_decay=self.weight_decay,
+            fused=_has_fused_step(groups),
+        )
 
 
 class NAdam(OptimizerConfig):
@@ -168,3 +181,12 @@ class RmsProp(OptimizerConfig):
             momentum=self.momentum,
             centered=self.centered,
         )
+
+
+def _has_fused_step(groups: Iterable[dict[str, Any]]) -> bool | None:
+    """Whether to update all values of a parameter in one pass; None leaves it to torch, which does not on the CPU.
+
+    There the dozen passes of a plain step over parameters, gradients and moments cost as much as the memory is slow.
+    """
+    kinds = {parameter.device.type for group in groups for parameter in group["params"]}
+    return True if kinds <= {"cpu", "cuda"} else None

@@ -50,7 +50,7 @@ def test_output_depends_on_both_sides() -> None:
 def test_dropout_is_on_each_layers_input() -> None:
     encoder = StackedBiLstm(40, (30,), dropout=0.5)
     seen: list[torch.Tensor] = []
-    encoder.layers[0].register_forward_pre_hook(lambda _, arguments: seen.append(arguments[0].data))
+    encoder.layers[0].register_forward_pre_hook(lambda _, arguments: seen.append(arguments[0][0]))
     encoder(torch.ones(1, 6, 40), torch.ones(1, 6, dtype=torch.bool))
     assert set(seen[0].unique().tolist()) == {0.0, 2.0}
     assert torch.equal(seen[0], seen[0][:1].expand(6, 40))
