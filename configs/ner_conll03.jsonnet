@@ -15,7 +15,8 @@ local data = std.extVar('ELMO_TASKS_DATA');
     type: 'crf_tagger',
     tag_scheme: 'BIOUL',
     embedder: {
-      words: { vectors: data + '/glove/glove.6B.50d.txt.xz', size: 50 },
+      // The vector of unknown words is learned from known ones that are now and then taken for unknown.
+      words: { vectors: data + '/glove/glove.6B.50d.txt.xz', size: 50, unknown_probability: 0.05 },
       characters: { embedding_size: 16, filters: 128, width: 3 },
       elmo: $.elmo,
     },
