@@ -210,7 +210,16 @@ def _add_embed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pool", choices=("none", "mean", "max"), default="none", help="one vector a sentence (default: none)"
     )
-    parser.add_argument("--stateful", action="store_true", help="carry the LSTMs' state on, as bilm-tf does")
+    computation = parser.add_mutually_exclusive_group()
+    computation.add_argument(
+        "--precision",
+        choices=("float32", "bfloat16", "int8"),
+        default="float32",
+        help="of the products; the others are faster and less exact (default: float32)",
+    )
+    computation.add_argument(
+        "--stateful", action="store_true", help="carry the LSTMs' state on, as bilm-tf does: far slower"
+    )
     parser.add_argument(
         "--no-index",
         action="store_true",
@@ -228,16 +237,22 @@ def _embed(arguments: argparse.Namespace) -> None:
     from elmo_tasks.elmo import BiLM
     from elmo_tasks.elmo.bilm_files import BiLMFiles
     from elmo_tasks.elmo.embed import embed_file
+    from elmo_tasks.elmo.fast import FastBiLM
     from elmo_tasks.tokenization import tokenize
 
     def tokenize_line(line: str) -> list[list[str]]:
         return [[token.text for token in sentence] for sentence in tokenize(line)]
 
     files = BiLMFiles.chosen(arguments.bilm, arguments.options, arguments.weights)
+    bilm: BiLM | FastBiLM
+    if arguments.stateful:
+        bilm = BiLM.load(files.options, files.weights, stateful=True)
+    else:
+        bilm = FastBiLM.load(files.options, files.weights, arguments.precision)
     count = embed_file(
         arguments.input,
         arguments.output,
-        BiLM.load(files.options, files.weights, stateful=arguments.stateful),
+        bilm,
         layers=arguments.layers,
         pool=arguments.pool,
         tokenize=tokenize_line if arguments.raw else None,

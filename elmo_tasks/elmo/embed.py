@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.elmo.bilm import BiLM, LayerChunk
+from elmo_tasks.elmo.fast import FastBiLM
 from elmo_tasks.elmo.vector_file import VectorFile, create_vector_file
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files import read_lines
@@ -30,7 +31,7 @@ _BATCHES_SORTED_AT_ONCE = 16
 def embed_file(
     source: str | Path,
     output: str | Path,
-    bilm: BiLM,
+    bilm: BiLM | FastBiLM,
     *,
     layers: str = "all",
     pool: Pooling = "none",
@@ -51,7 +52,7 @@ def embed_file(
     Arguments:
         source: UTF-8 text, compressed or not.
         output: the file to write, .hdf5, .h5 or .npz; it appears when all is done.
-        bilm: the biLM.
+        bilm: the biLM, a `FastBiLM` unless state is to be carried.
         layers: "all"; "mix", the mean of all; "top"; or one layer's number, "0" being the token layer.
         pool: what is kept of a sentence's tokens: "none" keeps each, "mean" and "max" make one vector of them.
         tokenize: splits a line into sentences and those into tokens; a line without any is passed over. By default
@@ -69,14 +70,16 @@ def embed_file(
         ElmoTasksError: `layers` names no layer of the biLM, or `output` has an ending that is not known.
     """
     selection = _Selection.parse(layers, pool, bilm.num_layers)
-    bilm.reset_state()
+    stateful = isinstance(bilm, BiLM) and bilm.stateful
+    if isinstance(bilm, BiLM):
+        bilm.reset_state()
     sentence_to_index: dict[str, str] = {}
     total = 0
     with create_vector_file(output) as file, torch.no_grad(), progress_bar(visible=show_progress) as progress:
         task = progress.add_task("counting lines", total=None, note="")
         num_lines = sum(1 for _ in read_lines(source))
         progress.update(task, total=num_lines, description="embedding lines")
-        for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=bilm.stateful):
+        for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=stateful):
             for sentence, chunks in _chunks(bilm, batch, max_tokens):
                 _write(file, sentence, chunks, selection, bilm.output_size)
                 if keep_sentences:  # equal sentences come in the file's order, since they are equally long
@@ -163,7 +166,9 @@ def _windows(sentences: Iterator[_Sentence], max_tokens: int) -> Iterator[list[_
         yield window
 
 
-def _chunks(bilm: BiLM, batch: list[_Sentence], max_tokens: int) -> Iterator[tuple[_Sentence, Iterable[LayerChunk]]]:
+def _chunks(
+    bilm: BiLM | FastBiLM, batch: list[_Sentence], max_tokens: int
+) -> Iterator[tuple[_Sentence, Iterable[LayerChunk]]]:
     """Each sentence's layers, in one chunk or, for a sentence that is longer than a batch may be, in several."""
     if len(batch) == 1 and len(batch[0].tokens) > max_tokens:
         yield batch[0], bilm.layers_in_chunks(batch[0].tokens, max_tokens)

@@ -53,3 +53,27 @@ def test_learns_from_characters_alone_and_keeps_the_padding_zero() -> None:
 def test_a_batch_without_words() -> None:
     module = CharacterCnn(10, filters=6)
     assert module(torch.zeros(1, 0, dtype=torch.int64)).tolist() == [[0.0] * 6]
+
+
+def test_gradient_is_that_of_the_definition() -> None:
+    module = CharacterCnn(12, embedding_size=4, filters=6, width=3, activation="none")
+    words = [[3], [4, 5], [6, 7, 8, 9, 10, 11, 2], [1, 1, 1]]
+    weights = torch.randn(5, 6)
+    parameters = list(module.parameters())
+    vectors = module(torch.tensor([[0] * 9, *([*word, *[0] * (9 - len(word))] for word in words)]))
+    plain = torch.stack([plain_word_vector(module, word) for word in words])
+    gradients = torch.autograd.grad((vectors * weights).sum(), parameters)
+    for gradient, wanted in zip(gradients, torch.autograd.grad((plain * weights[1:]).sum(), parameters), strict=True):
+        torch.testing.assert_close(gradient, wanted)
+
+
+def test_dropout_drops_a_characters_feature_in_all_its_windows() -> None:
+    module = CharacterCnn(4, embedding_size=1, filters=3, width=3, activation="none", dropout=0.5)
+    with torch.no_grad():
+        module.embedding.weight[1:] = 1.0
+        module.convolution.weight.zero_()
+        for place in range(3):  # the filter of a place sees the character that stands there
+            module.convolution.weight[place, 0, place] = 1.0
+    vectors = module(torch.ones(400, 1, dtype=torch.int64))
+    assert torch.equal(vectors, vectors[:, :1].expand_as(vectors))
+    assert set(vectors.unique().tolist()) == {0.0, 2.0}

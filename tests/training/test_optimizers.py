@@ -26,6 +26,24 @@ def test_each_optimizer_is_torchs_and_moves_parameters(name: str) -> None:
     assert all((parameter < 2.0).all() for _, parameter in named)
 
 
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW])
+def test_steps_of_one_pass_are_the_plain_ones(kind: type[torch.optim.Adam]) -> None:
+    torch.manual_seed(1)
+    named = [("weight", nn.Parameter(torch.randn(7, 9))), ("bias", nn.Parameter(torch.randn(9)))]
+    plain = [nn.Parameter(parameter.detach().clone()) for _, parameter in named]
+    optimizer = OptimizerConfig.model_validate({"type": kind.__name__.lower(), "weight_decay": 0.1}).build(named)
+    assert optimizer.param_groups[0]["fused"]
+    reference = kind(plain, weight_decay=0.1, foreach=False)
+    for _ in range(5):
+        for (_, parameter), other in zip(named, plain, strict=True):
+            parameter.grad = torch.randn_like(parameter)
+            other.grad = parameter.grad.clone()
+        optimizer.step()
+        reference.step()
+    for (_, parameter), other in zip(named, plain, strict=True):
+        torch.testing.assert_close(parameter, other)
+
+
 def test_groups_have_their_own_settings() -> None:
     config = OptimizerConfig.model_validate(
         {

@@ -1,24 +1,27 @@
 """A frozen biLM's layers, as fast as the machine allows.
 
-# B sentences, T tokens of the longest or of each, L LSTM layers, P features of one direction, D = 2P features of a layer
-# N steps of a group in one direction, those over sentence borders counted
+# B sentences, T tokens of the longest or of each, N steps of a group in one direction, borders counted, L LSTM layers,
+# P features of one direction, D = 2P features of a layer
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from elmo_tasks.elmo.bilm import BiLM, LayerOutput
+from elmo_tasks.elmo.bilm import BiLM, LayerChunk, LayerOutput
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
+from elmo_tasks.elmo.fast.graphs import GraphedLstm
 from elmo_tasks.elmo.fast.planner import GroupPlan, plan_groups
 from elmo_tasks.elmo.fast.products import Precision
-from elmo_tasks.elmo.fast.recurrence import CpuStack
+from elmo_tasks.elmo.fast.recurrence import FastStack, LstmProducts
 from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.elmo.fast.words import WordEncoder, WordVectors
+from elmo_tasks.elmo.lstm import LstmStack, LstmState
 
 TOKEN_BUDGET = 8192
 CACHED_WORDS = 50_000
@@ -62,7 +65,12 @@ class FastBiLM:
         self._token_budget = token_budget
         encoder = WordEncoder(bilm.token_encoder, bilm.options.char_cnn, precision)
         self._words = WordVectors(encoder, cached_words)
-        self._directions = [CpuStack(stack, precision) for stack in bilm.directions]
+        self._directions = [self._build_stack(stack) for stack in bilm.directions]
+
+    @classmethod
+    def load(cls, options: str | Path, weights: str | Path, precision: Precision = "float32") -> FastBiLM:
+        """Reads a biLM as `BiLM.load` does, of which nothing but the copied weights stays in memory."""
+        return cls(BiLM.load(options, weights), precision)
 
     def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
         """The layers of tokenized sentences of any length and in any order; see `BiLM.layers`."""
@@ -80,12 +88,12 @@ class FastBiLM:
 
         Arguments:
             sentences: read as they are needed.
-            window: so many tokens are read ahead, to be computed together; 4 token budgets by default.
+            window: so many tokens are read ahead, to be computed together; 2 token budgets by default.
 
         Returns:
             (L+1, T, D) for each sentence.
         """
-        window = window or 4 * self._token_budget
+        window = window or 2 * self._token_budget
         waiting: list[Sequence[str]] = []
         tokens = 0
         for sentence in sentences:
@@ -95,6 +103,40 @@ class FastBiLM:
                 yield from self._ragged(waiting)
                 waiting, tokens = [], 0
         yield from self._ragged(waiting)
+
+    @torch.no_grad()
+    def layers_in_chunks(self, tokens: Sequence[str], chunk_length: int) -> Iterator[LayerChunk]:
+        """The layers of one sentence of any length, in memory that `chunk_length` bounds; see `BiLM.layers_in_chunks`.
+
+        Chunks of both directions come in turn, each direction's from its own end of the sentence.
+        """
+        length, half = len(tokens), self.output_size // 2
+        read = ([BEGIN_SENTENCE, *tokens], [END_SENTENCE, *reversed(tokens)])
+        states = [stack.initial_states(1) for stack in self._directions]
+        for start in range(0, length + 1, chunk_length):
+            inputs = [self._words.look_up(part[start : start + chunk_length]) for part in read]
+            first, last = max(start - 1, 0), start - 1 + len(inputs[0])  # as tokens are read, without the border
+            tasks = [
+                functools.partial(self._run_chunk, *each) for each in zip(self._directions, inputs, states, strict=True)
+            ]
+            forward, backward = (
+                layers[:, len(inputs[0]) - (last - first) :] for layers in run_together(tasks, self.device)
+            )
+            if first < last:
+                yield LayerChunk(forward, slice(first, last), slice(0, half))
+                yield LayerChunk(backward.flip(1), slice(length - last, length - first), slice(half, 2 * half))
+
+    @staticmethod
+    def _run_chunk(stack: FastStack, inputs: Tensor, states: list[LstmState]) -> Tensor:
+        """(tokens, P) -> (L+1, tokens, P)"""
+        return torch.stack([inputs, *stack(inputs, [1] * len(inputs), states)])
+
+    def _build_stack(self, stack: LstmStack) -> FastStack:
+        products = [LstmProducts(lstm, self.precision) for lstm in stack.layers]
+        if self.device.type != "cuda":
+            return FastStack(products, stack.skips)
+        pool = torch.cuda.graph_pool_handle()  # of one direction, whose layers run one after the other
+        return FastStack([GraphedLstm(layer, self.device, pool) for layer in products], stack.skips)
 
     def _ragged(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """(L+1, T, D) for each sentence."""
@@ -124,7 +166,7 @@ class FastBiLM:
             plan = GroupPlan.of([len(sentences[number]) for number in group])
             chosen = torch.tensor(group)
             run = functools.partial(self._run_direction, rows, vectors, plan, starts[chosen], strides[chosen])
-            run_together([functools.partial(run, backward) for backward in (False, True)])
+            run_together([functools.partial(run, backward) for backward in (False, True)], self.device)
 
     def _run_direction(
         self, rows: Tensor, vectors: Tensor, plan: GroupPlan, starts: Tensor, strides: Tensor, backward: bool
@@ -132,6 +174,7 @@ class FastBiLM:
         """Computes one direction's half of all layers of a group; see `_fill` and `GroupPlan`."""
         inputs = vectors[plan.reads(backward).to(vectors.device)]  # (N, P)
         places = starts[plan.sentences] + plan.positions(backward)  # (tokens,)
-        for output in (inputs, *self._directions[backward](inputs, plan.batch_sizes)):
+        stack = self._directions[backward]
+        for output in (inputs, *stack(inputs, plan.batch_sizes, stack.initial_states(plan.num_borders))):
             rows.index_copy_(0, (2 * places + backward).to(rows.device), output[plan.num_borders :])
             places += strides[plan.sentences]

@@ -26,6 +26,9 @@ Precision = Literal["float32", "bfloat16", "int8"]
 
 # Of a large matrix that comes from memory, oneDNN's float32 kernels take longer for 1 to 3 rows than for 4.
 _FEWEST_ROWS, _LARGE_MATRIX = 4, 1 << 22
+# oneDNN makes and keeps code for each number of rows, up to half a megabyte, in up to half a millisecond. Many rows are
+# filled up to one of 16 numbers for each power of two.
+_MANY_ROWS, _NUMBERS_OF_MANY_ROWS = 128, 16
 _LARGEST_INT8 = 127
 _SMALLEST_SCALE = 1e-30  # of a row of zeros
 
@@ -89,7 +92,37 @@ class MkldnnProduct(Product):
         return self._linear(inputs.to(self._dtype)).float().add_(start)
 
 
-class PackedProduct(Product):
+class OneDnnProduct(Product):
+    """A product through one of oneDNN's operators, with a number of rows that suits it."""
+
+    _fewest_rows = 1
+
+    def start(self, inputs: Tensor) -> Tensor:
+        rows = self._convenient_rows(len(inputs))
+        if rows == len(inputs):
+            return self._start(inputs)
+        return self._start(_with_rows(inputs, rows))[: len(inputs)]
+
+    def add(self, start: Tensor, inputs: Tensor) -> Tensor:
+        rows = self._convenient_rows(len(inputs))
+        if rows == len(inputs):
+            return self._add(start, inputs)
+        return self._add(_with_rows(start, rows), _with_rows(inputs, rows))[: len(inputs)]
+
+    @abstractmethod
+    def _start(self, inputs: Tensor) -> Tensor: ...
+
+    @abstractmethod
+    def _add(self, start: Tensor, inputs: Tensor) -> Tensor: ...
+
+    def _convenient_rows(self, rows: int) -> int:
+        if rows <= _MANY_ROWS:
+            return max(rows, self._fewest_rows)
+        step = (1 << (rows.bit_length() - 1)) // _NUMBERS_OF_MANY_ROWS
+        return -(-rows // step) * step
+
+
+class PackedProduct(OneDnnProduct):
     """The product through torch's own operators for oneDNN, with a matrix packed for the processor's caches.
 
     These operators are what `torch.compile` makes use of, and no public interface; see `PlainProduct`.
@@ -98,24 +131,19 @@ class PackedProduct(Product):
     def __init__(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> None:
         self._weight = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype).contiguous(), None)
         self._bias, self._dtype = bias.to(dtype), dtype
-        self._fewest_rows = _FEWEST_ROWS if dtype == torch.float32 and weight.numel() >= _LARGE_MATRIX else 1
+        if dtype == torch.float32 and weight.numel() >= _LARGE_MATRIX:
+            self._fewest_rows = _FEWEST_ROWS
         self._linear = torch.ops.mkldnn._linear_pointwise.default
         self._linear_add = torch.ops.mkldnn._linear_pointwise.binary
 
-    def start(self, inputs: Tensor) -> Tensor:
-        rows = len(inputs)
-        if rows < self._fewest_rows:
-            return self.start(_with_rows(inputs, self._fewest_rows))[:rows]
+    def _start(self, inputs: Tensor) -> Tensor:
         return self._linear(inputs.to(self._dtype), self._weight, self._bias, "none", [], "")
 
-    def add(self, start: Tensor, inputs: Tensor) -> Tensor:
-        rows = len(inputs)
-        if rows < self._fewest_rows:
-            inputs, start = _with_rows(inputs, self._fewest_rows), _with_rows(start, self._fewest_rows)
-        return self._linear_add(inputs.to(self._dtype), start, self._weight, None, "add")[:rows].float()
+    def _add(self, start: Tensor, inputs: Tensor) -> Tensor:
+        return self._linear_add(inputs.to(self._dtype), start, self._weight, None, "add").float()
 
 
-class Int8Product(Product):
+class Int8Product(OneDnnProduct):
     """A product of integers: each row of x and of W is a scale times integers from -127 to 127.
 
     Rows of x are scaled one by one, so that what stands beside a row in a batch changes nothing.
@@ -133,10 +161,10 @@ class Int8Product(Product):
         self._linear = torch.ops.onednn.qlinear_pointwise.default
         self._bias = bias
 
-    def start(self, inputs: Tensor) -> Tensor:
-        return self.add(self._bias, inputs)
+    def _start(self, inputs: Tensor) -> Tensor:
+        return self._add(self._bias, inputs)
 
-    def add(self, start: Tensor, inputs: Tensor) -> Tensor:
+    def _add(self, start: Tensor, inputs: Tensor) -> Tensor:
         integers, scales = _quantize(inputs)
         shifted = integers.add_(128.0).to(torch.uint8)  # the kernel is made for factors without a sign
         products = self._linear(
@@ -242,6 +270,6 @@ def _with_rows(rows: Tensor, count: int) -> Tensor:
 
 def _quantize(rows: Tensor) -> tuple[Tensor, Tensor]:
     """Rows as integers from -127 to 127, still float32, and the scale of each: (M, K) -> (M, K), (M, 1)"""
-    scales = torch.linalg.vector_norm(rows, torch.inf, dim=1, keepdim=True).div_(_LARGEST_INT8)
+    scales = rows.abs().amax(dim=1, keepdim=True).div_(_LARGEST_INT8)
     scales.clamp_min_(_SMALLEST_SCALE)
     return (rows / scales).round_(), scales

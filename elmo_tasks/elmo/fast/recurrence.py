@@ -1,4 +1,4 @@
-"""The recurrent layers of one direction on the CPU, over packed sequences.
+"""The recurrent layers of one direction, over packed sequences.
 
 # N tokens of all sentences, packed: first every sentence's first token, longest sentence first, then every second, ...
 # R sentences that still go on, H cells, P features
@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from elmo_tasks.elmo.fast.products import Precision, Product, build_product
-from elmo_tasks.elmo.lstm import LstmStack, LstmState, ProjectedLstm
+from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
 
 _ROWS_AT_ONCE = 96  # of the inputs' part of all gates: with the published sizes, what a processor's caches hold
 
@@ -71,7 +72,6 @@ class LstmProducts:
             outputs.clamp_(-self._projection_clip, self._projection_clip)
         return outputs
 
-
     def initial_state(self, rows: int) -> LstmState:
         """The state of zeros, to be handed to `run`."""
         return self._zeros.new_zeros(rows, self.num_features), self._zeros.new_zeros(rows, self.num_cells)
@@ -97,17 +97,25 @@ class LstmProducts:
         return outputs
 
 
-class CpuStack:
+class RecurrentLayer(Protocol):
+    """What runs one layer: `LstmProducts`, or something around it."""
+
+    def initial_state(self, rows: int) -> LstmState: ...
+
+    def run(self, inputs: Tensor, batch_sizes: Sequence[int], state: LstmState) -> Tensor: ...
+
+
+class FastStack:
     """The LSTM layers of one direction; see `LstmStack`.
 
     Arguments:
-        stack: the layers, whose weights are copied.
-        precision: of their products.
+        layers: the layers.
+        skips: whether each but the first adds its inputs to its outputs.
     """
 
-    def __init__(self, stack: LstmStack, precision: Precision) -> None:
-        self._layers = [LstmProducts(lstm, precision) for lstm in stack.layers]
-        self._skips = stack.skips
+    def __init__(self, layers: Sequence[RecurrentLayer], skips: bool) -> None:
+        self._layers = layers
+        self._skips = skips
 
     def initial_states(self, rows: int) -> list[LstmState]:
         """The states of zeros for so many sentences, one a layer."""

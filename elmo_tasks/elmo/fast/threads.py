@@ -1,4 +1,4 @@
-"""Two tasks at once on the CPU, each with half of torch's threads.
+"""Two tasks at once: on the CPU each with half of torch's threads, on a GPU each on a stream of its own.
 
 The two directions of a biLM know nothing of each other until they are joined. Each running on its own threads beats
 both in turn on all threads: nothing waits for the slowest thread after every one of many short operations.
@@ -18,12 +18,18 @@ import torch
 _ResultT = TypeVar("_ResultT")
 
 
-def run_together(tasks: Sequence[Callable[[], _ResultT]]) -> list[_ResultT]:
+def run_together(tasks: Sequence[Callable[[], _ResultT]], device: torch.device) -> list[_ResultT]:
     """The results of tasks, run without gradient, two at a time where torch may use two threads or more.
+
+    Arguments:
+        tasks: on the CPU, none of them may call this function.
+        device: what they run on.
 
     Raises:
         Exception: what the first of the tasks that failed raised, after all have ended.
     """
+    if device.type == "cuda":
+        return _run_on_streams(tasks, device)
     threads = torch.get_num_threads()
     if threads < 2 or len(tasks) < 2:
         return [_without_gradient(task) for task in tasks]
@@ -33,9 +39,29 @@ def run_together(tasks: Sequence[Callable[[], _ResultT]]) -> list[_ResultT]:
     return [future.result() for future in futures]
 
 
+@torch.no_grad()
 def _without_gradient(task: Callable[[], _ResultT]) -> _ResultT:
-    with torch.inference_mode():
-        return task()
+    return task()
+
+
+def _run_on_streams(tasks: Sequence[Callable[[], _ResultT]], device: torch.device) -> list[_ResultT]:
+    """Launches tasks one after the other; a GPU computes them side by side."""
+    current = torch.cuda.current_stream(device)
+    streams = _streams(device)
+    results: list[_ResultT] = []
+    for number, task in enumerate(tasks):
+        stream = streams[number % len(streams)]
+        stream.wait_stream(current)
+        with torch.cuda.stream(stream):
+            results.append(_without_gradient(task))
+    for stream in streams:
+        current.wait_stream(stream)
+    return results
+
+
+@functools.cache
+def _streams(device: torch.device) -> tuple[torch.cuda.Stream, torch.cuda.Stream]:
+    return torch.cuda.Stream(device), torch.cuda.Stream(device)
 
 
 @functools.lru_cache(maxsize=1)
@@ -44,6 +70,7 @@ def _workers(process: int, threads: int) -> ThreadPoolExecutor:
     started = threading.Barrier(2)
 
     def start(_: int) -> None:
+        torch.get_num_threads()  # a thread's first look at the number sets it to the process's
         torch.set_num_threads(threads // 2)
         started.wait()  # so that each of the two gets one of the calls
 

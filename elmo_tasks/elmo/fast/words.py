@@ -58,7 +58,7 @@ class WordEncoder:
         ids = ids[order].to(self._characters.device)
         blocks = _blocks(lengths[order].tolist())
         tasks = [functools.partial(self._encode, ids[block], longest) for block, longest in blocks]
-        vectors = torch.cat(run_together(tasks))  # (U, P)
+        vectors = torch.cat(run_together(tasks, self._characters.device))  # (U, P)
         return vectors[order.argsort().to(vectors.device)]
 
     def _encode(self, ids: Tensor, longest: int) -> Tensor:

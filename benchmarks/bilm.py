@@ -1,0 +1,274 @@
+"""Words a second of the biLM's fast path, beside what the machine's products allow and beside AllenNLP's `Elmo`.
+
+    python -m benchmarks.bilm [--allennlp CHECKOUT] [--sizes small,original] [--json FILE]
+
+Random weights of the published sizes read real sentences, handed over n at a time in the order of the file, from words
+to vectors. Each repeat of the fast path begins with no word's vector in memory. AllenNLP reads every k-th of the same
+batches, as many as fit the time, in turns with the fast path; a ratio is over those batches alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import statistics
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+
+from benchmarks import common
+from benchmarks.allennlp_elmo import AllenNlpElmo
+from benchmarks.common import Clock, Measurement
+from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLM, BiLMOptions, random_bilm
+from elmo_tasks.elmo.fast import FastBiLM, Precision
+
+Sentences = list[list[str]]
+
+_BATCHES_COMPARED = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One repeat: the time of each batch that was read, by its number."""
+
+    seconds: dict[int, float]
+    measurement: Measurement
+
+    def words_per_second(self, batches: Sequence[Sentences], chosen: set[int] | None = None) -> float:
+        numbers = self.seconds.keys() if chosen is None else self.seconds.keys() & chosen
+        return sum(common.count_words(batches[number]) for number in numbers) / sum(
+            self.seconds[number] for number in numbers
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """A cell of the table; words per second are medians over repeats."""
+
+    size: str
+    precision: str
+    batch: int
+    threads: int
+    words_per_second: float
+    share_of_peak: float
+    allennlp_words_per_second: float | None
+    ratio: float | None
+    largest_difference: float | None
+    relative_difference: float | None
+    quiet_repeats: int
+    repeats: int
+
+
+class Bench:
+    """All measurements with one size.
+
+    Arguments:
+        size: a published size.
+        arguments: the command line's.
+        sentences: what is read.
+    """
+
+    def __init__(self, size: str, arguments: argparse.Namespace, sentences: Sentences) -> None:
+        self.size = size
+        self.sentences = sentences
+        self.seconds, self.repeats = arguments.seconds, arguments.repeats
+        self.bilm = random_bilm(PUBLISHED_OPTIONS[size])
+        self.allennlp: AllenNlpElmo | None = None
+        if arguments.allennlp is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                files = Path(folder) / "options.json", Path(folder) / "weights.hdf5"
+                self.bilm.save(*files)
+                self.allennlp = AllenNlpElmo(arguments.allennlp, *files)
+
+    def measure(self, batch_size: int, threads: int, precisions: Sequence[Precision]) -> list[Result]:
+        """The cells of one batch size and number of threads; what is compared runs in turns."""
+        torch.set_num_threads(threads)
+        starts = range(0, len(self.sentences), batch_size)
+        batches = [self.sentences[start : start + batch_size] for start in starts]
+        peaks = {precision: common.product_peak(precision) for precision in precisions}
+        runs: dict[Precision, list[Run]] = {precision: [] for precision in precisions}
+        allennlp_runs: list[Run] = []
+        for repeat in range(self.repeats):
+            for precision in precisions:
+                runs[precision].append(self._run_fast(precision, batches))
+            if self.allennlp is not None:
+                read = min(len(run.seconds) for each in runs.values() for run in each)
+                allennlp_runs.append(self._run_allennlp(self.allennlp, batches[:read], repeat))
+        return [
+            self._result(precision, batch_size, threads, batches, runs[precision], allennlp_runs, peaks[precision])
+            for precision in precisions
+        ]
+
+    def _run_fast(self, precision: Precision, batches: Sequence[Sentences]) -> Run:
+        def run() -> Run:
+            fast = FastBiLM(self.bilm, precision)
+            fast.layers([["warming", "up"]] * 2)
+            return _timed(fast.layers, batches, range(len(batches)), self.seconds)
+
+        return _quiet(run)
+
+    def _run_allennlp(self, elmo: AllenNlpElmo, batches: Sequence[Sentences], repeat: int) -> Run:
+        first = _timed(elmo, batches, [repeat % len(batches)], self.seconds)
+        stride = max(1, round(len(batches) * sum(first.seconds.values()) / self.seconds))
+        return _quiet(lambda: _timed(elmo, batches, range(repeat % stride, len(batches), stride), 2 * self.seconds))
+
+    def _result(
+        self,
+        precision: Precision,
+        batch_size: int,
+        threads: int,
+        batches: Sequence[Sentences],
+        runs: Sequence[Run],
+        allennlp_runs: Sequence[Run],
+        peak: float,
+    ) -> Result:
+        kept = [run for run in runs if run.measurement.quiet] or runs
+        speed = statistics.median(run.words_per_second(batches) for run in kept)
+        read = set(kept[0].seconds)
+        rate = statistics.median(
+            _operations(self.bilm.options, [batches[number] for number in run.seconds]) / sum(run.seconds.values())
+            for run in kept
+        )
+        kept_allennlp = [run for run in allennlp_runs if run.measurement.quiet] or allennlp_runs
+        allennlp_speed = ratio = largest = relative = None
+        if self.allennlp is not None:
+            allennlp_speed = statistics.median(run.words_per_second(batches) for run in kept_allennlp)
+            ratio = statistics.median(
+                run.words_per_second(batches, set(other.seconds)) / other.words_per_second(batches)
+                for run, other in zip(kept, kept_allennlp, strict=False)
+            )
+            largest, relative = _differences(
+                self.bilm, precision, self.allennlp, batches[: min(len(read), _BATCHES_COMPARED)]
+            )
+        return Result(
+            self.size, precision, batch_size, threads, speed, rate / peak, allennlp_speed, ratio, largest, relative,
+            sum(run.measurement.quiet for run in (*runs, *allennlp_runs)), len(runs) + len(allennlp_runs),
+        )  # fmt: skip
+
+
+def _timed(
+    read: Callable[[Sentences], object], batches: Sequence[Sentences], numbers: Sequence[int], seconds: float
+) -> Run:
+    """Reads batches in order, until all are read or the time is over."""
+    spent: dict[int, float] = {}
+    whole = Clock()
+    for number in numbers:
+        clock = Clock()
+        read(batches[number])
+        spent[number] = clock.stop().seconds
+        if sum(spent.values()) > seconds:
+            break
+    return Run(spent, whole.stop())
+
+
+def _quiet(run: Callable[[], Run]) -> Run:
+    """Runs again where other load disturbed it."""
+
+    def measure() -> tuple[Measurement, object]:
+        result = run()
+        return result.measurement, result
+
+    result = common.quiet(measure)[1]
+    assert isinstance(result, Run)
+    return result
+
+
+def _differences(
+    bilm: BiLM, precision: Precision, elmo: AllenNlpElmo, batches: Sequence[Sentences]
+) -> tuple[float, float]:
+    """The largest difference to AllenNLP's layers, and the norm of all differences in terms of the layers' norm."""
+    fast = FastBiLM(bilm, precision)
+    largest, squares, all_squares = 0.0, 0.0, 0.0
+    for batch in batches:
+        output = fast.layers(batch)
+        wanted = elmo.layers(batch) * output.mask[:, None, :, None]  # less the borders behind shorter sentences
+        difference = output.layers - wanted
+        largest = max(largest, float(difference.abs().max()))
+        squares += float(difference.square().sum())
+        all_squares += float(wanted.square().sum())
+    return largest, (squares / all_squares) ** 0.5
+
+
+def _operations(options: BiLMOptions, batches: Sequence[Sentences]) -> int:
+    """Multiplications and additions of all products that the sentences cannot do without, in one way to count them.
+
+    Sentence borders are not counted, nor words that came before.
+    """
+    lstm, cnn = options.lstm, options.char_cnn
+    projection = lstm.dim * lstm.projection_dim if lstm.has_projection else 0
+    in_one_layer = 2 * (2 * lstm.projection_dim * 4 * lstm.dim + projection)
+    words = [token for batch in batches for tokens in batch for token in tokens]
+    distinct = set(words)
+    filters = sum(width * number for width, number in cnn.filters) * cnn.embedding.dim
+    positions = sum(min(len(word.encode()) + 3, cnn.max_characters_per_token) for word in distinct)
+    of_a_word = cnn.n_highway * 2 * cnn.num_filters**2 + cnn.num_filters * lstm.projection_dim
+    return len(words) * 2 * lstm.n_layers * in_one_layer + 2 * (positions * filters + len(distinct) * of_a_word)
+
+
+def main() -> None:
+    arguments = _parse()
+    sentences = common.read_sentences(arguments.sentences, arguments.number)
+    results: list[Result] = []
+    for size in arguments.sizes:
+        bench = Bench(size, arguments, sentences)
+        for threads in arguments.threads:
+            for batch_size in arguments.batches:
+                results += bench.measure(batch_size, threads, arguments.precisions)
+                print(".", end="", flush=True)
+    print("\n" + _table(results))
+    common.write_json(
+        arguments.json, {"machine": common.machine(), "results": [dataclasses.asdict(r) for r in results]}
+    )
+
+
+def _table(results: Sequence[Result]) -> str:
+    header = ("size", "precision", "threads", "batch", "words/s", "share of peak", "AllenNLP words/s", "ratio",
+              "largest difference", "relative difference", "undisturbed")  # fmt: skip
+
+    def cells(result: Result) -> list[str]:
+        return [
+            result.size,
+            result.precision,
+            str(result.threads),
+            str(result.batch),
+            f"{result.words_per_second:,.0f}",
+            f"{result.share_of_peak:.0%}",
+            *(
+                "" if value is None else form.format(value)
+                for form, value in (
+                    ("{:,.0f}", result.allennlp_words_per_second),
+                    ("{:.1f}", result.ratio),
+                    ("{:.1e}", result.largest_difference),
+                    ("{:.1e}", result.relative_difference),
+                )
+            ),
+            f"{result.quiet_repeats} of {result.repeats}",
+        ]
+
+    return common.markdown_table(header, [cells(result) for result in results])
+
+
+def _parse() -> argparse.Namespace:
+    def names(text: str) -> list[str]:
+        return text.split(",")
+
+    def numbers(text: str) -> list[int]:
+        return [int(part) for part in text.split(",")]
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--allennlp", type=Path, metavar="CHECKOUT", help="a checkout of AllenNLP 2.10.1")
+    parser.add_argument("--sizes", type=names, default=["small", "medium", "original"])
+    parser.add_argument("--precisions", type=names, default=list(common.PRECISIONS))
+    parser.add_argument("--batches", type=numbers, default=[1, 32, 64], help="sentences handed over at once")
+    parser.add_argument("--threads", type=numbers, default=[torch.get_num_threads()])
+    parser.add_argument("--number", type=int, default=2000, help="of sentences")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=20.0, help="for one repeat, about")
+    common.add_common_arguments(parser)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""What the benchmarks share: real sentences, a clock that notices other load, the machine's limits, tables."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import torch
+
+from elmo_tasks.elmo.fast.products import Precision, build_product
+from elmo_tasks.elmo.fast.threads import run_together
+from elmo_tasks.files import atomic_write
+
+PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8")
+_MOST_OTHER_LOAD = 0.05  # of one processor, on average over a measurement
+_ATTEMPTS = 3  # at a measurement that other load disturbed
+_DEFAULT_SENTENCES = Path("ner_conll2003") / "eng.train"
+
+
+@dataclasses.dataclass(frozen=True)
+class Measurement:
+    """How long something took, and how many processors other programs kept busy meanwhile."""
+
+    seconds: float
+    other_load: float
+
+    @property
+    def quiet(self) -> bool:
+        return self.other_load <= _MOST_OTHER_LOAD
+
+
+class Clock:
+    """Takes the time, and the load that is not this process's own."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self._others = _busy_seconds_of_others()
+
+    def stop(self) -> Measurement:
+        seconds = time.perf_counter() - self._start
+        return Measurement(seconds, max(0.0, _busy_seconds_of_others() - self._others) / seconds)
+
+
+def quiet(measure: Callable[[], tuple[Measurement, object]]) -> tuple[Measurement, object]:
+    """Measures again where other load disturbed it; of nothing but disturbed measurements, the least disturbed."""
+    attempts: list[tuple[Measurement, object]] = []
+    for _ in range(_ATTEMPTS):
+        attempts.append(measure())
+        if attempts[-1][0].quiet:
+            return attempts[-1]
+    return min(attempts, key=lambda attempt: attempt[0].other_load)
+
+
+def _busy_seconds_of_others() -> float:
+    """Processor time of all other programs, and of other machines on this one's processors; 0 where no one tells."""
+    try:
+        fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    except OSError:
+        return 0.0
+    user, nice, system, _idle, _waiting, interrupts, soft_interrupts, stolen = map(int, fields[:8])
+    busy = (user + nice + system + interrupts + soft_interrupts + stolen) / os.sysconf("SC_CLK_TCK")
+    own = os.times()
+    return busy - own.user - own.system
+
+
+def add_common_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--sentences",
+        type=Path,
+        metavar="FILE",
+        help=f"CoNLL columns, tokens in the first (default: $ELMO_TASKS_DATA/{_DEFAULT_SENTENCES})",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
+
+
+def read_sentences(path: Path | None, number: int) -> list[list[str]]:
+    """The first sentences of a file of CoNLL columns, without lines that begin documents."""
+    if path is None:
+        path = Path(os.environ.get("ELMO_TASKS_DATA", "../shared/data")) / _DEFAULT_SENTENCES
+    if not path.is_file():
+        raise SystemExit(f"{path}: no such file; give --sentences, or set ELMO_TASKS_DATA")
+    sentences: list[list[str]] = [[]]
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            columns = line.split()
+            if columns and columns[0] != "-DOCSTART-":
+                sentences[-1].append(columns[0])
+            elif sentences[-1]:
+                if len(sentences) == number:
+                    break
+                sentences.append([])
+    return [tokens for tokens in sentences if tokens]
+
+
+def count_words(sentences: Iterable[Sequence[str]]) -> int:
+    return sum(map(len, sentences))
+
+
+def product_peak(precision: Precision, seconds: float = 1.0) -> float:
+    """The most operations a second that products of this precision reach here, all threads at work.
+
+    Two products at once, each on half of the threads, as the two directions of a biLM are.
+    """
+    rows, inputs, outputs = 512, 4096, 512
+    product = build_product(torch.randn(outputs, inputs), None, precision)
+    factors = torch.randn(rows, inputs)
+    device = torch.device("cpu")
+    best = float("inf")
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        run_together([lambda: product(factors)] * 2, device)
+        best = min(best, time.perf_counter() - start)
+    return 2 * 2 * rows * inputs * outputs / best
+
+
+def machine() -> dict[str, object]:
+    """What the numbers were measured on."""
+    model = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
+    return {
+        "processor": model,
+        "processors": os.cpu_count(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table whose columns are aligned to the right, but for the first."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def write_json(path: Path | None, results: object) -> None:
+    if path is not None:
+        with atomic_write(path) as stream:
+            stream.write((json.dumps(results, indent=2) + "\n").encode())

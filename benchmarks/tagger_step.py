@@ -1,0 +1,198 @@
+"""Training steps a second of the CRF tagger, with a biLM's layers at hand and without ELMo, and where their time goes.
+
+    python -m benchmarks.tagger_step [--threads 1 2] [--precision bfloat16] [--json FILE]
+
+The tagger is that of configs/ner_conll03.jsonnet; its sentences are random ones as long as those of CoNLL-2003, its
+biLM's layers random numbers of the original size that only need to be copied. Each kind of step runs with torch's LSTM
+over packed sentences too. All kinds take turns, repeat by repeat, over the same batches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from benchmarks import common
+from benchmarks.common import Clock, Measurement
+from elmo_tasks.batch import Batch
+from elmo_tasks.data_readers.conll2003 import Conll2003Config
+from elmo_tasks.elmo import ElmoEmbedder, ScalarMix
+from elmo_tasks.elmo.bilm import LayerOutput
+from elmo_tasks.models.crf_tagger import CrfTagger
+from elmo_tasks.modules import Embedder, StackedBiLstm
+from elmo_tasks.modules.character_cnn import CharacterCnn
+from elmo_tasks.modules.word_embedding import WordEmbedding
+from elmo_tasks.runs import RunFolder
+from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
+from elmo_tasks.training.trainer import Trainer, TrainerConfig
+from elmo_tasks.vocabulary import Vocabulary
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,-'"
+LABELS = ("O", *(f"{place}-{kind}" for kind in ("PER", "LOC", "ORG", "MISC") for place in "BILU"))
+NUM_TRAINED_WORDS, NUM_FIXED_WORDS = 21_000, 50_000
+NUM_LAYERS, ELMO_SIZE = 3, 1024
+
+BASELINE = "no ELMo"
+# Name, with ELMo, with torch's LSTM over packed sentences.
+KINDS = (
+    (BASELINE, False, False),
+    ("no ELMo, packed", False, True),
+    ("ELMo", True, False),
+    ("ELMo, packed", True, True),
+)
+
+Step = list[tuple[Batch, float]]
+
+
+class PackedLstm(nn.LSTM):
+    """torch's bidirectional LSTM over packed sentences, in place of `BiLstm`."""
+
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]
+        packed = pack_padded_sequence(inputs, mask.sum(1), batch_first=True, enforce_sorted=False)
+        return pad_packed_sequence(super().forward(packed)[0], batch_first=True, total_length=mask.shape[1])[0]
+
+
+class LayersAtHand:
+    """A biLM whose layers cost a copy."""
+
+    def __init__(self) -> None:
+        self._layers = torch.randn(4096, NUM_LAYERS, ELMO_SIZE)
+
+    def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
+        lengths = torch.tensor([len(sentence) for sentence in sentences])
+        mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # (B, T)
+        layers = torch.zeros(*mask.shape, NUM_LAYERS, ELMO_SIZE)
+        layers[mask] = self._layers[: int(lengths.sum())]
+        return LayerOutput(layers=layers.transpose(1, 2).contiguous(), mask=mask)
+
+
+def make_batches(num_steps: int, batch_size: int = 32) -> tuple[Vocabulary, BatchLoader]:
+    """A vocabulary, and batches of sentences of 14.5 tokens on average, whose words are as frequent as Zipf has it."""
+    generator, numbers = random.Random(1), np.random.default_rng(1)
+    lengths = np.maximum(1, numbers.gamma(4, 1.5, NUM_TRAINED_WORDS)).astype(int)
+    words = list(dict.fromkeys("".join(generator.choices(LETTERS, k=length)) for length in lengths))
+    frequencies = 1 / np.arange(1, len(words) + 1)
+    sentences = numbers.gamma(1.55, 9.4, num_steps * batch_size).round().clip(1, 113).astype(int)
+    texts = [list(numbers.choice(words, length, p=frequencies / frequencies.sum())) for length in sentences]
+    vocabulary = Vocabulary(
+        words=("", "\0", *words, *(f"\0{number}" for number in range(NUM_FIXED_WORDS))),
+        num_trained_words=len(words) + 2,
+        characters=("", "\0", *LETTERS),
+        labels={"tags": LABELS},
+    )
+    data = datasets.Dataset.from_list([{"tokens": text, "tags": ["O"] * len(text)} for text in texts])
+    return vocabulary, DataLoaderConfig(batch_size=batch_size).build(data, Conll2003Config().build(), vocabulary)
+
+
+def make_trainer(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed: bool, precision: str) -> Trainer:
+    embedder = Embedder(
+        WordEmbedding(vocabulary.num_trained_words, NUM_FIXED_WORDS, 50),
+        CharacterCnn(len(vocabulary.characters)),
+        ElmoEmbedder(lambda _: LayersAtHand(), ELMO_SIZE, {"input": ScalarMix(NUM_LAYERS)}) if elmo else None,
+    )
+    encoder = StackedBiLstm(embedder.output_size, (200, 100), dropout=0.5)
+    if packed:
+        layers = [(layer.input_size, layer.hidden_size) for layer in encoder.layers]
+        encoder.layers = nn.ModuleList(PackedLstm(*sizes, batch_first=True, bidirectional=True) for sizes in layers)
+    settings = {"num_epochs": 25, "validation_metric": "+f1", "optimizer": {"type": "adam", "lr": 0.002}}
+    settings |= {"grad_norm": 5.0, "moving_average": {"decay": 0.999}, "device": "cpu", "precision": precision}
+    config = TrainerConfig.model_validate(settings)
+    model = CrfTagger(embedder, encoder, LABELS, "BIOUL", dropout=0.5).train()
+    folder = RunFolder(Path(tempfile.gettempdir()))  # where nothing is written
+    return Trainer(config, model, loader, loader, folder, config.accelerator())
+
+
+def run(trainer: Trainer, steps: Sequence[Step]) -> Measurement:
+    clock = Clock()
+    for step in steps:
+        trainer.step(step)
+    return clock.stop()
+
+
+class Parts:
+    """The seconds that the parts of a trainer's steps take."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self.seconds: dict[str, float] = collections.defaultdict(float)
+        model: Any = trainer.model
+        for name, module in {"embedder": model.embedder, "encoder": model.encoder}.items():
+            module.register_forward_pre_hook(self._hook(f"{name}, forward", begins=True))
+            module.register_forward_hook(self._hook(f"{name}, forward", begins=False))
+        model.encoder.register_full_backward_pre_hook(self._hook("encoder, backward", begins=True))
+        model.encoder.register_full_backward_hook(self._hook("encoder, backward", begins=False))
+        trainer.optimizer.register_step_pre_hook(self._hook("optimizer", begins=True))
+        trainer.optimizer.register_step_post_hook(self._hook("optimizer", begins=False))
+
+    def _hook(self, part: str, begins: bool) -> Callable[..., None]:
+        def note(*_: object) -> None:
+            self.seconds[part] += -time.perf_counter() if begins else time.perf_counter()
+
+        return note
+
+
+def compare(trainers: dict[str, Trainer], steps: Sequence[Step], repeats: int) -> dict[str, dict[str, Any]]:
+    """The kinds of step in turns; the first turn, in which oneDNN compiles what it needs, does not count."""
+    measurements: dict[str, list[Measurement]] = {name: [] for name in trainers}
+    for _ in range(repeats + 1):
+        for name, trainer in trainers.items():
+            measurements[name].append(run(trainer, steps))
+    results: dict[str, dict[str, Any]] = {}
+    for name, trainer in trainers.items():
+        repeated = measurements[name][1:]
+        parts = Parts(trainer)
+        total = run(trainer, steps).seconds
+        results[name] = {
+            "milliseconds": statistics.median(one.seconds for one in repeated) / len(steps) * 1000,
+            "quiet_repeats": sum(one.quiet for one in repeated),
+            "shares": {part: seconds / total for part, seconds in parts.seconds.items()},
+        }
+    return results
+
+
+def table(results: dict[int, dict[str, dict[str, Any]]], repeats: int) -> str:
+    parts = list(next(iter(results.values()))[BASELINE]["shares"])
+    rows = []
+    for threads, by_kind in results.items():
+        for kind, result in by_kind.items():
+            milliseconds, baseline = result["milliseconds"], by_kind[BASELINE]["milliseconds"]
+            numbers = [f"{milliseconds:.1f}", f"{1000 / milliseconds:.1f}", f"{milliseconds / baseline:.2f}"]
+            shares = [f"{result['shares'][part]:.0%}" for part in parts]
+            rows.append([kind, threads, *numbers, *shares, f"{result['quiet_repeats']}/{repeats}"])
+    header = ["step", "threads", "ms", "steps/s", "time over baseline", *parts, "quiet repeats"]
+    return common.markdown_table(header, rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1])
+    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
+    parser.add_argument("--steps", type=int, default=24, help="steps of a repeat")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
+    arguments = parser.parse_args()
+    vocabulary, loader = make_batches(arguments.steps)
+    steps = list(loader.steps(0))
+    results = {}
+    for threads in arguments.threads:
+        torch.set_num_threads(threads)
+        trainers = {kind[0]: make_trainer(vocabulary, loader, *kind[1:], arguments.precision) for kind in KINDS}
+        results[threads] = compare(trainers, steps, arguments.repeats)
+    print(table(results, arguments.repeats))
+    common.write_json(arguments.json, {"machine": common.machine(), "results": results})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import h5py
+import pytest
+import torch
+
+from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLM, BiLMOptions, random_bilm
+from elmo_tasks.elmo.bilm import LayerOutput
+from elmo_tasks.elmo.embed import embed_file
+from elmo_tasks.elmo.fast import FastBiLM, Precision, products
+from elmo_tasks.elmo.fast.graphs import GraphedLstm
+from elmo_tasks.elmo.fast.recurrence import FastStack, LstmProducts
+
+CLOSE = {"rtol": 0.0, "atol": 5e-5}
+PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8")
+RELATIVE_ERRORS: dict[Precision, float] = {"float32": 1e-6, "bfloat16": 0.02, "int8": 0.1}
+
+
+@pytest.fixture
+def plain_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if torch had none of the faster ways."""
+    monkeypatch.setattr(products, "_WAYS", dict.fromkeys(PRECISIONS, ()))
+
+
+def made_up_sentences(number: int, seed: int = 0) -> list[list[str]]:
+    """Sentences of 0 to 60 words of 1 to 60 bytes, some of them beyond ASCII, the shorter ones more frequent."""
+    generator = random.Random(seed)
+    words = ["".join(generator.choices("abcdefgé漢", k=min(generator.randint(1, 24), 20))) for _ in range(200)]
+    words += ["x" * length for length in (40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 60)]
+    return [generator.choices(words, k=min(int(generator.expovariate(0.07)), 60)) for _ in range(number)]
+
+
+def assert_same(found: LayerOutput, wanted: LayerOutput) -> None:
+    torch.testing.assert_close(found.layers, wanted.layers, **CLOSE)
+    assert torch.equal(found.mask, wanted.mask)
+
+
+def relative_error(found: LayerOutput, wanted: LayerOutput) -> float:
+    return float((found.layers - wanted.layers).norm() / wanted.layers.norm())
+
+
+@pytest.mark.parametrize("num_sentences", [1, 2, 5, 70])
+def test_same_layers_as_the_plain_path(bilm: BiLM, num_sentences: int) -> None:
+    sentences = made_up_sentences(num_sentences, seed=num_sentences)
+    assert_same(FastBiLM(bilm).layers(sentences), bilm.layers(sentences))
+
+
+@pytest.mark.parametrize(
+    ("part", "changes"),
+    [
+        ("lstm", {"projection_dim": 12}),
+        ("lstm", {"cell_clip": None, "proj_clip": None}),
+        ("lstm", {"use_skip_connections": False, "n_layers": 3}),
+        ("char_cnn", {"activation": "tanh", "n_highway": 0}),
+        ("char_cnn", {"max_characters_per_token": 7}),
+        ("char_cnn", {"filters": ((1, 3), (2, 3))}),
+    ],
+)
+def test_every_kind_of_architecture(options: BiLMOptions, part: str, changes: dict[str, object]) -> None:
+    changed = options.model_copy(update={part: getattr(options, part).model_copy(update=changes)})
+    bilm = random_bilm(changed, seed=5, scale=1.2)
+    sentences = made_up_sentences(12)
+    assert_same(FastBiLM(bilm).layers(sentences), bilm.layers(sentences))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clip", [3.0, 0.5])
+@pytest.mark.parametrize("size", PUBLISHED_OPTIONS)
+def test_published_sizes(size: str, clip: float) -> None:
+    """With the published clips, and with some that bite."""
+    published = PUBLISHED_OPTIONS[size]
+    lstm = published.lstm.model_copy(update={"cell_clip": clip, "proj_clip": clip})
+    bilm = random_bilm(published.model_copy(update={"lstm": lstm}))
+    sentences = made_up_sentences(40)
+    wanted = bilm.layers(sentences)
+    assert clip == 3.0 or (wanted.layers[:, 1].abs() == clip).any()
+    assert_same(FastBiLM(bilm).layers(sentences), wanted)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_accuracy_of_each_precision(bilm: BiLM, precision: Precision) -> None:
+    sentences = made_up_sentences(30)
+    error = relative_error(FastBiLM(bilm, precision).layers(sentences), bilm.layers(sentences))
+    assert error < RELATIVE_ERRORS[precision]
+    assert precision == "float32" or error > RELATIVE_ERRORS["float32"]
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.usefixtures("plain_products")
+def test_without_any_faster_product(bilm: BiLM, precision: Precision) -> None:
+    sentences = made_up_sentences(30)
+    error = relative_error(FastBiLM(bilm, precision).layers(sentences), bilm.layers(sentences))
+    assert error < RELATIVE_ERRORS[precision]
+
+
+def test_two_threads_give_what_one_gives(bilm: BiLM) -> None:
+    sentences = made_up_sentences(30)
+    wanted = bilm.layers(sentences)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert_same(FastBiLM(bilm).layers(sentences), wanted)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_sentence_alone_batched_and_in_any_order(bilm: BiLM) -> None:
+    sentences = made_up_sentences(20)
+    fast = FastBiLM(bilm, token_budget=40)
+    rows = list(range(len(sentences)))
+    random.Random(1).shuffle(rows)
+    batched = fast.layers([sentences[row] for row in rows]).layers
+    for place, row in enumerate(rows):
+        alone = fast.layers([sentences[row]]).layers[0]
+        torch.testing.assert_close(batched[place, :, : len(sentences[row])], alone, **CLOSE)
+        assert (batched[place, :, len(sentences[row]) :] == 0).all()
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "int8"])
+def test_company_changes_no_rounding(bilm: BiLM, precision: Precision) -> None:
+    """Far less than the rounding's own error: an outlier in one sentence must not coarsen another's steps."""
+    sentences = made_up_sentences(12)
+    fast = FastBiLM(bilm, precision)
+    together = fast.layers(sentences).layers
+    for row, tokens in enumerate(sentences):
+        alone = fast.layers([tokens]).layers[0]
+        torch.testing.assert_close(together[row, :, : len(tokens)], alone, rtol=0.0, atol=2e-3)
+
+
+@pytest.mark.parametrize("token_budget", [1, 7, 10_000])
+def test_any_token_budget(bilm: BiLM, token_budget: int) -> None:
+    sentences = made_up_sentences(25)
+    assert_same(FastBiLM(bilm, token_budget=token_budget).layers(sentences), bilm.layers(sentences))
+
+
+@pytest.mark.parametrize("cached_words", [1, 3, 1000])
+def test_any_number_of_cached_words(bilm: BiLM, cached_words: int) -> None:
+    fast = FastBiLM(bilm, cached_words=cached_words)
+    for seed in range(3):
+        sentences = made_up_sentences(6, seed)
+        assert_same(fast.layers(sentences), bilm.layers(sentences))
+
+
+def test_nothing_to_compute(bilm: BiLM) -> None:
+    fast = FastBiLM(bilm)
+    for sentences in ([], [[]], [[], []]):
+        assert_same(fast.layers(sentences), bilm.layers(sentences))
+
+
+def test_each_in_windows_and_read_no_further_than_needed(bilm: BiLM) -> None:
+    sentences = made_up_sentences(40)
+    fast = FastBiLM(bilm)
+    wanted = bilm.layers(sentences).layers
+    taken: list[int] = []
+
+    def supply() -> Iterator[list[str]]:
+        for number, tokens in enumerate(sentences):
+            taken.append(number)
+            yield tokens
+
+    found = fast.each(supply(), window=50)
+    first = next(found)
+    assert len(taken) < 20
+    for row, layers in enumerate(itertools.chain([first], found)):
+        assert layers.shape == (3, len(sentences[row]), 12)
+        torch.testing.assert_close(layers, wanted[row, :, : len(sentences[row])], **CLOSE)
+    assert row == 39
+    assert list(fast.each([])) == []
+
+
+@pytest.mark.parametrize("chunk_length", [1, 4, 13, 500])
+@pytest.mark.parametrize("length", [0, 1, 12, 13])
+def test_layers_in_chunks(bilm: BiLM, chunk_length: int, length: int) -> None:
+    tokens = [f"word{number % 5}" for number in range(length)]
+    wanted = bilm.layers([tokens]).layers[0]
+    found = torch.full_like(wanted, torch.nan)
+    for chunk in FastBiLM(bilm).layers_in_chunks(tokens, chunk_length):
+        assert chunk.layers.shape[1] <= chunk_length
+        found[:, chunk.tokens, chunk.features] = chunk.layers
+    torch.testing.assert_close(found, wanted, **CLOSE)
+
+
+def test_embedding_a_file(bilm: BiLM, bilm_files: tuple[Path, Path], tmp_path: Path) -> None:
+    sentences = made_up_sentences(15)
+    text = tmp_path / "text.txt"
+    text.write_text("".join(" ".join(tokens) + "\n" for tokens in sentences), encoding="utf-8")
+    fast = FastBiLM.load(*bilm_files)
+    for max_tokens in (10, 1000):
+        assert embed_file(text, tmp_path / "vectors.hdf5", fast, max_tokens=max_tokens, show_progress=False) == 15
+        with h5py.File(tmp_path / "vectors.hdf5") as file:
+            for row, tokens in enumerate(sentences):
+                wanted = bilm.layers([tokens]).layers[0]
+                torch.testing.assert_close(torch.from_numpy(file[str(row)][...]), wanted, **CLOSE)
+
+
+def test_layers_can_be_mixed_with_a_gradient(bilm: BiLM) -> None:
+    weights = torch.ones(3, 1, 1, requires_grad=True)
+    (FastBiLM(bilm).layers([["a", "b"]]).layers * weights).sum().backward()
+    assert weights.grad is not None
+
+
+def test_refuses_what_it_would_get_wrong(bilm: BiLM, options: BiLMOptions) -> None:
+    with pytest.raises(ValueError, match="carries state"):
+        FastBiLM(BiLM(options, stateful=True))
+    with pytest.raises(ValueError, match="frozen"):
+        FastBiLM(bilm.requires_grad_(True))
+
+
+@pytest.mark.parametrize("batch_sizes", [[1], [5, 4, 3, 3, 2, 1, 1], [6, 6, 6, 5, 4, 3, 2, 1], [3] * 21])
+def test_programs_of_several_steps(bilm: BiLM, batch_sizes: list[int]) -> None:
+    """What a GPU replays, run operation by operation."""
+    inputs = torch.randn(sum(batch_sizes), 6, generator=torch.Generator().manual_seed(0))
+    layers = [LstmProducts(lstm, "float32") for lstm in bilm.directions[0].layers]
+    stack = FastStack(layers, skips=True)
+    graphed = FastStack([GraphedLstm(layer, torch.device("cpu"), None) for layer in layers], skips=True)
+    wanted_states, states = stack.initial_states(batch_sizes[0]), graphed.initial_states(batch_sizes[0])
+    for _ in range(2):
+        wanted = list(stack(inputs, batch_sizes, wanted_states))
+        torch.testing.assert_close(list(graphed(inputs, batch_sizes, states)), wanted, **CLOSE)
+        # Those that end sooner go on over nothing: their last states are not looked at.
+        longest = batch_sizes[-1]
+        for found, right in zip(states, wanted_states, strict=True):
+            for tensor, right_tensor in zip(found, right, strict=True):
+                torch.testing.assert_close(tensor[:longest], right_tensor[:longest], **CLOSE)
+                tensor.copy_(right_tensor)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_on_a_gpu(bilm: BiLM, precision: Precision) -> None:
+    sentences = made_up_sentences(30)
+    wanted = bilm.layers(sentences)
+    fast = FastBiLM(bilm.to("cuda"), precision)
+    for _ in range(2):
+        assert relative_error(fast.layers(sentences).to("cpu"), wanted) < max(1e-5, RELATIVE_ERRORS[precision])
+    with pytest.raises(ValueError, match="int8"):
+        FastBiLM(bilm, "int8")

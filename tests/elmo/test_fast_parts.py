@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import concurrent.futures
+import threading
+from collections.abc import Sequence
+
+import pytest
+import torch
+from torch import Tensor
+
+from elmo_tasks.elmo import BiLM
+from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
+from elmo_tasks.elmo.fast import Precision, products
+from elmo_tasks.elmo.fast.planner import GroupPlan, plan_groups
+from elmo_tasks.elmo.fast.products import (
+    Int8Product,
+    MkldnnProduct,
+    PackedProduct,
+    PlainInt8Product,
+    PlainProduct,
+    Product,
+    build_product,
+)
+from elmo_tasks.elmo.fast.recurrence import blocks_of_steps
+from elmo_tasks.elmo.fast.threads import run_together
+from elmo_tasks.elmo.fast.words import WordEncoder, WordVectors
+
+CPU = torch.device("cpu")
+TOLERANCES: dict[Precision, float] = {"float32": 1e-5, "bfloat16": 0.03, "int8": 0.03}
+
+
+def random_tensor(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def every_way() -> list[tuple[Precision, products.Way]]:
+    return [
+        (precision, way)
+        for precision, ways in products._WAYS.items()
+        for way in (*ways, products._PLAIN[precision])
+        if way is products._PLAIN[precision] or products._works(way, precision)
+    ]
+
+
+@pytest.mark.parametrize(("precision", "way"), every_way())
+@pytest.mark.parametrize("rows", [1, 3, 4, 50, 129, 700])
+def test_products(precision: Precision, way: products.Way, rows: int) -> None:
+    weight, bias, inputs = random_tensor(40, 30), random_tensor(40, seed=1), random_tensor(rows, 30, seed=2)
+    start = random_tensor(rows, 40, seed=3)
+    product = way(weight, bias)
+    scale = float((inputs @ weight.t()).abs().max())
+    close = {"rtol": 0.0, "atol": TOLERANCES[precision] * scale}
+    torch.testing.assert_close(product(inputs), inputs @ weight.t() + bias, **close)
+    added = product.add(product.start(inputs), inputs)
+    torch.testing.assert_close(added, 2 * (inputs @ weight.t()) + bias, **close)
+    if precision != "bfloat16":
+        torch.testing.assert_close(product.add(start, inputs), inputs @ weight.t() + start, **close)
+    assert product(inputs).dtype == added.dtype == torch.float32
+
+
+def test_the_product_of_few_rows_with_a_large_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "_LARGE_MATRIX", 1)
+    weight, bias = random_tensor(40, 30), random_tensor(40, seed=1)
+    product = build_product(weight, bias, "float32")
+    for rows in (1, 2, 3, 4):
+        inputs = random_tensor(rows, 30, seed=2)
+        wanted = inputs @ weight.t() + bias
+        torch.testing.assert_close(product(inputs), wanted)
+        torch.testing.assert_close(product.add(wanted, inputs), 2 * wanted - bias)
+
+
+def test_int8_is_the_same_with_and_without_its_kernel() -> None:
+    weight, bias, inputs = random_tensor(40, 300), random_tensor(40, seed=1), random_tensor(20, 300, seed=2)
+    inputs[3] = 0.0
+    torch.testing.assert_close(build_product(weight, bias, "int8")(inputs), PlainInt8Product(weight, bias)(inputs))
+
+
+def test_each_row_has_its_own_int8_scale() -> None:
+    weight, inputs = random_tensor(40, 30), random_tensor(2, 30, seed=2)
+    product = build_product(weight, None, "int8")
+    alone = product(inputs[:1])
+    inputs[1] *= 1e6
+    torch.testing.assert_close(product(inputs)[:1], alone)
+
+
+class Missing(Product):
+    def __init__(self, weight: Tensor, bias: Tensor) -> None:
+        raise AttributeError("no such operator")
+
+
+class Wrong(PlainProduct):
+    def __init__(self, weight: Tensor, bias: Tensor) -> None:
+        super().__init__(weight, bias, torch.float32)
+
+    def start(self, inputs: Tensor) -> Tensor:
+        return super().start(inputs).clamp(max=10.0)
+
+
+def test_a_missing_or_wrong_way_is_not_used(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(products, "_WAYS", {"float32": (Missing, Wrong)})
+    product = build_product(random_tensor(40, 30), None, "float32")
+    assert type(product) is PlainProduct
+    assert "Wrong" in caplog.text
+
+
+def test_the_best_way_that_works_is_used() -> None:
+    """On this machine: what each precision comes to is a matter of the processor and of torch."""
+    kinds = {precision: type(build_product(random_tensor(8, 8), None, precision)) for precision in TOLERANCES}
+    assert kinds["float32"] in (PackedProduct, MkldnnProduct, PlainProduct)
+    assert kinds["int8"] in (Int8Product, PlainInt8Product)
+
+
+def test_no_int8_outside_the_cpu() -> None:
+    with pytest.raises(ValueError, match="for the CPU alone"):
+        build_product(torch.empty(3, 2, device="meta"), None, "int8")
+
+
+@pytest.mark.parametrize("budget", [1, 5, 30, 1000])
+def test_groups_hold_each_sentence_with_tokens_once(budget: int) -> None:
+    lengths = [3, 0, 8, 1, 1, 40, 2, 8, 0, 5]
+    groups = plan_groups(lengths, budget)
+    assert sorted(number for group in groups for number in group) == [0, 2, 3, 4, 5, 6, 7, 9]
+    in_order = [lengths[number] for group in groups for number in group]
+    assert in_order == sorted(in_order, reverse=True)
+    for group in groups:
+        assert len(group) == 1 or sum(lengths[number] for number in group) <= budget
+
+
+def test_groups_are_of_like_size() -> None:
+    sizes = [sum(10 for _ in group) for group in plan_groups([10] * 101, 1000)]
+    assert len(sizes) == 2
+    assert max(sizes) - min(sizes) <= 20
+    assert max(map(len, plan_groups([1] * 2000, 10_000))) == 512
+
+
+def test_a_plan_reads_and_places_each_token_once() -> None:
+    plan = GroupPlan.of([3, 2, 2, 1])
+    vectors = [BEGIN_SENTENCE, END_SENTENCE, "a0", "a1", "a2", "b0", "b1", "c0", "c1", "d0"]
+    assert plan.batch_sizes == [4, 4, 3, 1]
+    forward, backward = ([vectors[row] for row in plan.reads(side)] for side in (False, True))
+    assert forward == ["<S>"] * 4 + ["a0", "b0", "c0", "d0", "a1", "b1", "c1", "a2"]
+    assert backward == ["</S>"] * 4 + ["a2", "b1", "c1", "d0", "a1", "b0", "c0", "a0"]
+    for side, read in ((False, forward), (True, backward)):
+        found = [
+            f"{'abcd'[sentence]}{position}"
+            for sentence, position in zip(plan.sentences.tolist(), plan.positions(side).tolist(), strict=True)
+        ]
+        assert found == read[4:]
+
+
+def test_blocks_of_steps() -> None:
+    assert list(blocks_of_steps([9, 4, 3, 2, 1], 7)) == [
+        (slice(0, 9), [9]),
+        (slice(9, 16), [4, 3]),
+        (slice(16, 19), [2, 1]),
+    ]
+
+
+class Encoder:
+    """Gives each word a vector of its length, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def __call__(self, words: Sequence[str]) -> Tensor:
+        self.asked.append(list(words))
+        return torch.tensor([[float(len(word)), float(ord(word[0]))] for word in words])
+
+
+def test_word_vectors_are_computed_once_and_bounded() -> None:
+    encoder = Encoder()
+    vectors = WordVectors(encoder, capacity=4)
+    assert vectors.look_up(["aa", "b", "aa"]).tolist() == [[2.0, 97.0], [1.0, 98.0], [2.0, 97.0]]
+    vectors.look_up(["b", "ccc", "d"])
+    vectors.look_up(["aa", "e"])  # b, ccc and d have been used later than any other, and one must go
+    assert encoder.asked == [["aa", "b"], ["ccc", "d"], ["e"]]
+    assert len(vectors) == 4
+    assert vectors.look_up(["ccc", "d", "e", "aa"]).tolist() == [[3.0, 99.0], [1.0, 100.0], [1.0, 101.0], [2.0, 97.0]]
+    assert len(encoder.asked) == 3
+    many = [chr(97 + number % 26) * (1 + number % 7) for number in range(300)]
+    assert vectors.look_up(many)[:, 0].tolist() == [float(len(word)) for word in many]
+    assert len(vectors) == 4
+
+
+def test_word_vectors_are_safe_to_look_up_from_several_threads() -> None:
+    vectors = WordVectors(Encoder(), capacity=5)
+
+    def look_up(seed: int) -> bool:
+        words = [chr(97 + (seed * 7 + number) % 26) for number in range(5)]
+        return vectors.look_up(words)[:, 1].tolist() == [float(ord(word)) for word in words]
+
+    with concurrent.futures.ThreadPoolExecutor(4) as workers:
+        assert all(workers.map(look_up, range(300)))
+
+
+def test_words_of_every_length(bilm: BiLM) -> None:
+    words = ["", "é", "漢字", *("y" * length for length in range(1, 60)), BEGIN_SENTENCE, END_SENTENCE]
+    for chosen in (words, words[:1], words[-1:], words * 20):
+        found = WordEncoder(bilm.token_encoder, bilm.options.char_cnn, "float32")(chosen)
+        torch.testing.assert_close(found, bilm.token_vectors(chosen), rtol=0.0, atol=1e-5)
+
+
+def test_tasks_run_together_without_gradient() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        both = threading.Barrier(2, timeout=60)
+        assert run_together([both.wait, both.wait], CPU) in ([0, 1], [1, 0])
+        assert run_together([torch.is_grad_enabled] * 3, CPU) == [False] * 3
+        assert run_together([torch.get_num_threads] * 2, CPU) == [1, 1]
+        assert torch.get_num_threads() == 2
+        assert torch.is_grad_enabled()
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_failing_task_is_reported() -> None:
+    def fail() -> None:
+        raise RuntimeError("a fault")
+
+    with pytest.raises(RuntimeError, match="a fault"):
+        run_together([fail, lambda: None], CPU)
