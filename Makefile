@@ -3,26 +3,26 @@
 #   make check         format, lint, types and the fast tests: before each commit
 #   make test          all tests; SELECT=slow or another of pytest's marker expressions for some of them
 #   make format        rewrite the code in the project's format
-#   make benchmark     train each config of configs/baselines on the real data in $ELMO_TASKS_DATA, with three seeds
+#   make benchmark     speed and memory on this machine, on sentences of $ELMO_TASKS_DATA, as tables; takes half an hour and wants
+#                      the machine for itself; ALLENNLP=CHECKOUT measures beside AllenNLP's Elmo
 #   make environment   the virtual environment alone
 
 PYTHON ?= python3
 VENV ?= .venv
 RUNS ?= runs
 JOBS ?= 2
-SEEDS ?= 1,2,3
 SELECT ?=
+ALLENNLP ?=
 
 BIN := $(VENV)/bin
 ELMO_TASKS := $(BIN)/elmo-tasks
 STAMP := $(VENV)/.installed
-BASELINES := $(basename $(notdir $(wildcard configs/baselines/*.jsonnet)))
 # Small matrices, several processes: more threads in each would only stand in each other's way.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses $(JOBS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help environment quickstart check test format benchmark $(BASELINES:%=benchmark-%)
+.PHONY: help environment quickstart check test format benchmark
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -54,7 +54,7 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-benchmark: $(BASELINES:%=benchmark-%)
-
-$(BASELINES:%=benchmark-%): benchmark-%: $(STAMP)
-	$(ELMO_TASKS) train configs/baselines/$*.jsonnet -s $(RUNS)/benchmark/$* --seeds $(SEEDS) --force
+benchmark: $(STAMP)
+	$(BIN)/python -m benchmarks.bilm $(if $(ALLENNLP),--allennlp $(ALLENNLP))
+	$(BIN)/python -m benchmarks.growth
+	$(BIN)/python -m benchmarks.tagger_step

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
 import random
 import statistics
 import tempfile
@@ -79,13 +80,13 @@ class LayersAtHand:
         return LayerOutput(layers=layers.transpose(1, 2).contiguous(), mask=mask)
 
 
-def make_batches(num_steps: int, batch_size: int = 32) -> tuple[Vocabulary, BatchLoader]:
+def make_batches(num_sentences: int = 14_000, batch_size: int = 32) -> tuple[Vocabulary, BatchLoader]:
     """A vocabulary, and batches of sentences of 14.5 tokens on average, whose words are as frequent as Zipf has it."""
     generator, numbers = random.Random(1), np.random.default_rng(1)
     lengths = np.maximum(1, numbers.gamma(4, 1.5, NUM_TRAINED_WORDS)).astype(int)
     words = list(dict.fromkeys("".join(generator.choices(LETTERS, k=length)) for length in lengths))
     frequencies = 1 / np.arange(1, len(words) + 1)
-    sentences = numbers.gamma(1.55, 9.4, num_steps * batch_size).round().clip(1, 113).astype(int)
+    sentences = numbers.gamma(1.55, 9.4, num_sentences).round().clip(1, 113).astype(int)
     texts = [list(numbers.choice(words, length, p=frequencies / frequencies.sum())) for length in sentences]
     vocabulary = Vocabulary(
         words=("", "\0", *words, *(f"\0{number}" for number in range(NUM_FIXED_WORDS))),
@@ -183,8 +184,8 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
     arguments = parser.parse_args()
-    vocabulary, loader = make_batches(arguments.steps)
-    steps = list(loader.steps(0))
+    vocabulary, loader = make_batches()
+    steps = list(itertools.islice(loader.steps(0), arguments.steps))
     results = {}
     for threads in arguments.threads:
         torch.set_num_threads(threads)
