@@ -15,6 +15,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from elmo_tasks.config import Config
+from elmo_tasks.dropout import Dropout
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.cached_layers import CachedLayers
@@ -148,7 +149,7 @@ class ElmoEmbedder(nn.Module):
         super().__init__()
         self.output_size = output_size
         self.mixes = nn.ModuleDict(mixes)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self._build_source = build_source
         self._sources: dict[torch.device, LayerSource] = {}
 

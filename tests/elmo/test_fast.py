@@ -110,6 +110,24 @@ def test_two_threads_give_what_one_gives(bilm: BiLM) -> None:
         torch.set_num_threads(before)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_callers_in_and_out_of_inference_mode_take_turns(bilm: BiLM, threads: int) -> None:
+    sentences, others = made_up_sentences(8), made_up_sentences(8, seed=1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        fast = FastBiLM(bilm)
+        with torch.inference_mode():
+            assert_same(fast.layers(sentences), bilm.layers(sentences))
+        output = fast.layers([*sentences, *others])
+    finally:
+        torch.set_num_threads(before)
+    assert_same(output, bilm.layers([*sentences, *others]))
+    weight = torch.ones((), requires_grad=True)
+    (weight * output.layers).sum().backward()  # not possible with tensors of inference mode
+    assert weight.grad is not None
+
+
 def test_a_sentence_alone_batched_and_in_any_order(bilm: BiLM) -> None:
     sentences = made_up_sentences(20)
     fast = FastBiLM(bilm, token_budget=40)

@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -25,6 +26,17 @@ from elmo_tasks.elmo.lstm import LstmStack, LstmState
 
 TOKEN_BUDGET = 8192
 CACHED_WORDS = 50_000
+
+
+_FunctionT = TypeVar("_FunctionT", bound=Callable[..., object])
+
+
+def _frozen(function: _FunctionT) -> _FunctionT:
+    """Runs a function without gradient, and outside of torch's inference mode whatever the caller has.
+
+    That mode does not reach other threads, and what is kept between calls must serve callers in and out of it.
+    """
+    return torch.inference_mode(False)(torch.no_grad()(function))
 
 
 class FastBiLM:
@@ -72,6 +84,7 @@ class FastBiLM:
         """Reads a biLM as `BiLM.load` does, of which nothing but the copied weights stays in memory."""
         return cls(BiLM.load(options, weights), precision)
 
+    @_frozen
     def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
         """The layers of tokenized sentences of any length and in any order; see `BiLM.layers`."""
         lengths = torch.tensor([len(tokens) for tokens in sentences], dtype=torch.int64)
@@ -83,6 +96,7 @@ class FastBiLM:
         mask = torch.arange(longest)[None, :] < lengths[:, None]
         return LayerOutput(layers, mask.to(self.device))
 
+    @_frozen
     def each(self, sentences: Iterable[Sequence[str]], window: int | None = None) -> Iterator[Tensor]:
         """The layers of each of any number of sentences, in their order, in memory that does not grow with it.
 
@@ -104,7 +118,7 @@ class FastBiLM:
                 waiting, tokens = [], 0
         yield from self._ragged(waiting)
 
-    @torch.no_grad()
+    @_frozen
     def layers_in_chunks(self, tokens: Sequence[str], chunk_length: int) -> Iterator[LayerChunk]:
         """The layers of one sentence of any length, in memory that `chunk_length` bounds; see `BiLM.layers_in_chunks`.
 
