@@ -22,6 +22,7 @@ import elmo_tasks.modules  # noqa: F401
 from elmo_tasks.config import Config, load_config, to_json
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.elmo import ElmoConfig
+from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.errors import RunError
 from elmo_tasks.files import atomic_write, write_json
 from elmo_tasks.models.model import ModelConfig, TaskModel
@@ -174,33 +175,18 @@ def _train_once(
 def _prepare_folder(
     config: ExperimentConfig, folder: RunFolder, *, resume: bool, force: bool, self_contained: bool
 ) -> None:
-    if force:
-        folder.clear()
-    elif folder.is_started() and not resume:
-        raise RunError(f"{folder.path}: holds a run; --resume goes on with it, --force removes it first")
-    if folder.is_started():
-        earlier = json.loads(folder.config.read_text(encoding="utf-8"))
-        changed = sorted(_differences(earlier, to_json(config)))
-        if changed:
-            raise RunError(f"{folder.path}: cannot resume with another config; these keys differ: {', '.join(changed)}")
+    described = to_json(config)
+    if not folder.claim(described, resume=resume, force=force):
         return
     if elmo := config.elmo():
         files = elmo.files()
         reference = {"options": str(files.options.resolve()), "weights": str(files.weights.resolve())}
+        if elmo.bilm == DEFAULT_BILM:  # wherever the package lies
+            reference = {"bilm": DEFAULT_BILM}
         write_json(folder.bilm_reference, {**reference, "fingerprint": files.fingerprint()})
         if self_contained:
             include_bilm(folder)
-    folder.write_versions()
-    write_json(folder.config, to_json(config))
-
-
-def _differences(one: Any, other: Any, key: str = "") -> Iterable[str]:
-    """The key paths at which two JSON values differ."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        for name in one.keys() | other.keys():
-            yield from _differences(one.get(name), other.get(name), f"{key}.{name}" if key else name)
-    elif one != other:
-        yield key
+    folder.begin(described)
 
 
 def _read(

@@ -9,8 +9,10 @@ import hashlib
 import json
 import lzma
 import os
+import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -18,6 +20,9 @@ from typing import IO, Any
 from elmo_tasks.errors import DataError
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+
+# What reading a damaged compressed file can raise.
+DAMAGE_ERRORS = (EOFError, OSError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
 
 
 @contextlib.contextmanager
@@ -32,9 +37,16 @@ def open_binary(path: str | Path) -> Iterator[IO[bytes]]:
     path = Path(path)
     if not path.is_file():
         raise DataError(path, "no such file")
+    with open(path, "rb") as raw, decompressed(raw, path) as stream:
+        yield stream
+
+
+@contextlib.contextmanager
+def decompressed(raw: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
+    """Like `open_binary`, for a file that is open already: `raw.tell()` then says how much of it has been read."""
     if path.suffix == ".zip":
         try:
-            archive = zipfile.ZipFile(path)
+            archive = zipfile.ZipFile(raw)
         except zipfile.BadZipFile as error:
             raise DataError(path, f"the archive is damaged or cut short ({error})") from None
         with archive:
@@ -43,9 +55,11 @@ def open_binary(path: str | Path) -> Iterator[IO[bytes]]:
                 raise DataError(path, f"the archive holds {len(names)} files; wanted exactly one")
             with archive.open(names[0]) as stream:
                 yield stream
-    else:
-        with _OPENERS.get(path.suffix, open)(path, "rb") as stream:
+    elif opener := _OPENERS.get(path.suffix):
+        with opener(raw, "rb") as stream:
             yield stream
+    else:
+        yield raw
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
@@ -69,7 +83,7 @@ def decode_lines(stream: Iterable[bytes], name: str | Path) -> Iterator[tuple[in
         byte = error.object[error.start]
         problem = f"byte 0x{byte:02x} at column {error.start + 1} is not UTF-8; wanted UTF-8 text"
         raise DataError(name, problem, number) from None
-    except (EOFError, OSError, lzma.LZMAError, zipfile.BadZipFile) as error:
+    except DAMAGE_ERRORS as error:
         raise DataError(name, f"the compressed file is damaged or cut short ({error})", number + 1) from None
 
 
@@ -107,12 +121,37 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     try:
         yield temporary
         # mkstemp makes files for their owner alone; give the usual permissions of a new file.
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
+        temporary.chmod(0o666 & ~_umask())
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def atomic_folder(path: str | Path) -> Iterator[Path]:
+    """Like `atomic_write`, for a folder: yields an empty temporary folder beside `path`.
+
+    Where another process has made the folder in the meantime, that one stays and this one is dropped.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
+    try:
+        yield temporary
+        temporary.chmod(0o777 & ~_umask())
+        try:
+            os.rename(temporary, path)
+        except OSError:
+            if not path.is_dir():
+                raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _umask() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
 
 
 def write_json(path: str | Path, value: Any) -> None:

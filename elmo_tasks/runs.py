@@ -22,7 +22,7 @@ import platform
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,21 +32,69 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from elmo_tasks import __version__
-from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.errors import RunError
 from elmo_tasks.files import atomic_path, atomic_write, cache_folder, content_hash, write_json
 
 _PACKAGES = ("torch", "pytorch-crf", "datasets", "accelerate", "seqeval", "numpy")
 
 
-class RunFolder:
-    """A run's files by name; see the module's text."""
+class Folder:
+    """The folder of a run of any kind: its files by name, which a subclass adds to as properties."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
     config = property(lambda self: self.path / "config.json")
     versions = property(lambda self: self.path / "versions.json")
+
+    def is_started(self) -> bool:
+        return self.config.is_file()
+
+    def claim(self, config: Mapping[str, Any], *, resume: bool, force: bool) -> bool:
+        """Makes sure that a run with this config can be written here, and removes an earlier one with `force`.
+
+        Arguments:
+            config: the resolved config, as JSON has it.
+            resume: whether to go on with a run that is there.
+
+        Returns:
+            whether a run begins, so that `begin` is still to be called.
+
+        Raises:
+            RunError: the folder holds a run, and neither `resume` nor `force` is given, or the run has another config.
+        """
+        if force:
+            self.clear()
+        elif self.is_started() and not resume:
+            raise RunError(f"{self.path}: holds a run; --resume goes on with it, --force removes it first")
+        if not self.is_started():
+            return True
+        earlier = json.loads(self.config.read_text(encoding="utf-8"))
+        if changed := sorted(_differences(earlier, config)):
+            raise RunError(f"{self.path}: cannot resume with another config; these keys differ: {', '.join(changed)}")
+        return False
+
+    def begin(self, config: Mapping[str, Any]) -> None:
+        """Writes the config, and the versions of what makes the run."""
+        packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
+        write_json(self.versions, {"elmo-tasks": __version__, "python": platform.python_version(), **packages})
+        write_json(self.config, config)
+
+    def clear(self) -> None:
+        """Removes the run's files, and nothing else that may lie in the folder."""
+        for name in dir(type(self)):
+            if isinstance(getattr(type(self), name), property):
+                path = getattr(self, name)
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
+
+
+class RunFolder(Folder):
+    """The files of a task model's run; see the module's text."""
+
     vocabulary = property(lambda self: self.path / "vocabulary.json")
     frozen = property(lambda self: self.path / "frozen.safetensors")
     model = property(lambda self: self.path / "model.safetensors")
@@ -58,28 +106,22 @@ class RunFolder:
     tensorboard = property(lambda self: self.path / "tensorboard")
 
     def bilm_files(self) -> BiLMFiles:
-        """The files of the run's biLM: its own copies, or those that it refers to."""
+        """The files of the run's biLM: its own copies, those that it refers to, or the default biLM's."""
         if self.bilm.is_dir():
             return BiLMFiles.in_folder(self.bilm)
         reference = json.loads(self.bilm_reference.read_text(encoding="utf-8"))
+        if reference.get("bilm") == DEFAULT_BILM:
+            return BiLMFiles.in_folder(DEFAULT_BILM)
         return BiLMFiles(Path(reference["options"]), Path(reference["weights"]))
 
-    def is_started(self) -> bool:
-        return self.config.is_file()
 
-    def clear(self) -> None:
-        """Removes the run's files, and nothing else that may lie in the folder."""
-        for entry in vars(RunFolder).values():
-            if isinstance(entry, property):
-                path = entry.fget(self)  # type: ignore[misc]
-                if path.is_dir():
-                    shutil.rmtree(path)
-                else:
-                    path.unlink(missing_ok=True)
-
-    def write_versions(self) -> None:
-        packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
-        write_json(self.versions, {"elmo-tasks": __version__, "python": platform.python_version(), **packages})
+def _differences(one: Any, other: Any, key: str = "") -> Iterator[str]:
+    """The key paths at which two JSON values differ."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for name in one.keys() | other.keys():
+            yield from _differences(one.get(name), other.get(name), f"{key}.{name}" if key else name)
+    elif one != other:
+        yield key
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:

@@ -53,7 +53,7 @@ def fail(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
     def run(arguments: argparse.Namespace) -> None:
         raise error
 
-    monkeypatch.setattr(cli, "_COMMANDS", {"fail": cli._Command("fails", "fail", lambda parser: None, run)})
+    monkeypatch.setattr(cli, "_COMMANDS", {"fail": cli.Command("fails", "fail", lambda parser: None, run)})
     return cli.main(["fail"])
 
 
@@ -133,7 +133,7 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     program = (
         "import sys\nfrom elmo_tasks import cli\n"
         "def run(arguments):\n    for _ in range(100_000):\n        sys.stdout.buffer.write(b'a line\\n')\n"
-        "cli._COMMANDS = {'talk': cli._Command('talks', 'talk', lambda parser: None, run)}\n"
+        "cli._COMMANDS = {'talk': cli.Command('talks', 'talk', lambda parser: None, run)}\n"
         "sys.exit(cli.main(['talk']))"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

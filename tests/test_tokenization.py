@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elmo_tasks.tokenization import tokenize
+from elmo_tasks.tokenization import tokenize, tokenize_to_strings
 
 
 def sentences(text: str, *, split_lines: bool = False) -> list[str]:
@@ -112,3 +112,9 @@ def test_threads_do_not_disturb_each_other() -> None:
     alone = [tokenize(text) for text in texts]
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert list(pool.map(tokenize, texts)) == alone
+
+
+@settings(deadline=None, max_examples=200)
+@given(text=st.lists(st.sampled_from(PIECES.split() + WHITE_SPACE), max_size=30).map("".join))
+def test_strings_are_those_of_the_tokens(text: str) -> None:
+    assert list(tokenize_to_strings(text)) == [[token.text for token in sentence] for sentence in tokenize(text)]

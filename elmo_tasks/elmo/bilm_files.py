@@ -10,6 +10,14 @@ from pathlib import Path
 from elmo_tasks.errors import WeightsError
 from elmo_tasks.files import content_hash
 
+DEFAULT_BILM = "default"
+"""What the biLM that is installed with the package is called wherever a biLM's folder is wanted."""
+
+
+def bilm_folder(name: str | Path) -> Path:
+    """The folder of a biLM: the one named, or that of the default biLM."""
+    return Path(__file__).parent / "default_bilm" if str(name) == DEFAULT_BILM else Path(name)
+
 
 @dataclasses.dataclass(frozen=True)
 class BiLMFiles:
@@ -22,10 +30,13 @@ class BiLMFiles:
     def in_folder(cls, folder: str | Path) -> BiLMFiles:
         """The files of the one biLM in a folder: `*options.json` and `*weights.hdf5`, as the published ones are named.
 
+        Arguments:
+            folder: the folder; `default` is the biLM that is installed with the package.
+
         Raises:
             WeightsError: there is no such folder, or none or several of either file in it.
         """
-        folder = Path(folder)
+        folder = bilm_folder(folder)
         if not folder.is_dir():
             raise WeightsError(f"{folder}: no such folder; wanted one with a biLM's options.json and weights.hdf5")
         return cls(_only(folder, "*options.json"), _only(folder, "*weights.hdf5"))

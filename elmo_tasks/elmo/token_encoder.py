@@ -60,7 +60,7 @@ class TokenEncoder(nn.Module):
         self.projection: nn.Linear | None = None
         if options.has_token_projection:
             self.projection = nn.Linear(cnn.num_filters, options.lstm.projection_dim)
-        self._activation = torch.tanh if cnn.activation == "tanh" else torch.relu
+        self.activation = torch.tanh if cnn.activation == "tanh" else torch.relu
         self._widest_filter = max(width for width, _ in cnn.filters)
 
     def forward(self, character_ids: Tensor) -> Tensor:
@@ -77,7 +77,7 @@ class TokenEncoder(nn.Module):
     def _encode(self, character_ids: Tensor) -> Tensor:
         characters = self.embedding(self._trimmed(character_ids)).transpose(1, 2)  # (N, E, C)
         filters = torch.cat([convolution(characters).amax(dim=-1) for convolution in self.convolutions], dim=-1)
-        vectors = self._activation(filters)  # (N, F)
+        vectors = self.activation(filters)  # (N, F)
         for highway in self.highways:
             vectors = highway(vectors)
         return vectors if self.projection is None else self.projection(vectors)  # (N, P)

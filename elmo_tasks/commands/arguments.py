@@ -26,6 +26,12 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
     add_include_package(parser)
 
 
+def add_training_arguments(parser: argparse.ArgumentParser) -> None:
+    earlier = parser.add_mutually_exclusive_group()
+    earlier.add_argument("--resume", action="store_true", help="go on where an earlier run of this folder stopped")
+    earlier.add_argument("--force", action="store_true", help="remove what an earlier run left in the folder")
+
+
 def add_run_path(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_path", metavar="RUN", help="a run's folder or its archive")
 

@@ -1,0 +1,170 @@
+"""Tokens a second of pretraining a biLM, the share of the products' peak that they reach, and where the time goes.
+
+    python -m benchmarks.pretraining_step [--sizes small medium] [--precision bfloat16] [--json FILE]
+
+The text is sentences of $ELMO_TASKS_DATA, read as pretraining reads its own. A step is whole: window, both passes,
+clipping and the optimizer. Its parts are timed by themselves, on the same windows, forward and back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import statistics
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from benchmarks import common
+from benchmarks.common import Clock, Measurement
+from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLMOptions
+from elmo_tasks.pretraining.corpus import CorpusPart
+from elmo_tasks.pretraining.language_model import LanguageModel
+from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
+from elmo_tasks.pretraining.recurrence import run_layer
+from elmo_tasks.pretraining.softmax import SampledSoftmax, softmax_loss
+from elmo_tasks.pretraining.token_encoding import encode_tokens
+from elmo_tasks.pretraining.windows import SlotReader, TokenStreams, Window
+from elmo_tasks.training.optimizers import AdamW
+
+VOCABULARY, BATCH, STEPS, GRAD_NORM = 50_000, 128, 20, 10.0
+
+
+@dataclasses.dataclass
+class Work:
+    """A language model in training, and the windows that it reads over and over."""
+
+    model: LanguageModel
+    windows: Iterator[Window]
+    dtype: torch.dtype
+
+    def __post_init__(self) -> None:
+        self.optimizer = AdamW(lr=1e-4).build(list(self.model.named_parameters()))
+        self.softmax = SampledSoftmax()
+        self.states = self.model.initial_states(BATCH)
+
+    def whole_step(self) -> None:
+        window = next(self.windows)
+        loss = self.model(window, self.states, self.softmax.draw(VOCABULARY), self.dtype)
+        self.states = loss.states
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.mean.backward()
+        self.update()
+
+    def tokens(self) -> None:
+        encode_tokens(self.model.bilm.token_encoder, next(self.windows).characters, self.dtype).sum().backward()
+
+    def lstms(self) -> None:
+        size = self.model.bilm.output_size // 2
+        for layer, states in enumerate(self.states):
+            lstms = self.model.bilm.directions[0].layers[layer], self.model.bilm.directions[1].layers[layer]
+            inputs = torch.randn(2, STEPS, BATCH, size, requires_grad=True)
+            outputs, _ = run_layer(lstms, (inputs[0], inputs[1]), states, self.dtype)
+            functional.mse_loss(*outputs).backward()
+
+    def softmaxes(self) -> None:
+        candidates = self.softmax.draw(VOCABULARY)
+        weights = self.model.softmax_weight, self.model.softmax_bias
+        for _ in range(2):
+            hidden = torch.randn(STEPS * BATCH, weights[0].shape[1], requires_grad=True)
+            targets = torch.randint(0, VOCABULARY, (STEPS * BATCH,))
+            softmax_loss(hidden, targets, *weights, candidates, self.dtype).backward()
+
+    def reading(self) -> None:
+        next(self.windows)
+
+    def update(self) -> None:
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), GRAD_NORM)
+        self.optimizer.step()
+
+
+def operations(options: BiLMOptions, distinct: float) -> float:
+    """Multiplications and additions of a step's products, forward and back (three times the forward pass)."""
+    lstm, cnn = options.lstm, options.char_cnn
+    token = sum(width * number for width, number in cnn.filters) * cnn.embedding.dim * 12  # windows of a common word
+    token += 2 * cnn.n_highway * cnn.num_filters**2 + cnn.num_filters * lstm.projection_dim
+    cell = 2 * lstm.projection_dim * 4 * lstm.dim + lstm.dim * lstm.projection_dim
+    slot = 2 * lstm.n_layers * cell + 2 * lstm.projection_dim * SampledSoftmax().num_samples
+    return 3 * 2 * (distinct * token + BATCH * STEPS * slot)
+
+
+def build(size: str, dtype: torch.dtype, sentences: list[list[str]]) -> Work:
+    types = list(dict.fromkeys(token for sentence in sentences for token in sentence))
+    numbers = {token: number for number, token in enumerate(types)}
+    tokens = np.array([numbers[token] for sentence in sentences for token in sentence], dtype=np.uint32)
+    starts = np.cumsum([0, *map(len, sentences)])
+    part = CorpusPart(tokens, starts, np.arange(0, len(starts), 10))
+    filled = itertools.chain(types, (f"word-{number}" for number in itertools.count()))
+    vocabulary = OutputVocabulary(itertools.islice(filled, VOCABULARY - 3))
+    options = PUBLISHED_OPTIONS[size]
+    reader = SlotReader(part, types, vocabulary, options.char_cnn.max_characters_per_token)
+    streams = TokenStreams(reader, BATCH, STEPS, seed=0, reset_share=0.25)
+    windows = itertools.chain.from_iterable(streams.windows(epoch) for epoch in itertools.count())
+    return Work(LanguageModel.untrained(options, vocabulary, dropout=0.1), windows, dtype)
+
+
+def measure(run: Callable[[], None], repeats: int) -> tuple[float, int]:
+    """The median seconds of undisturbed repeats (of all, if none was), and how many there were."""
+    run()
+    found: list[Measurement] = []
+    for _ in range(repeats):
+        clock = Clock()
+        run()
+        found.append(clock.stop())
+    quiet = [each.seconds for each in found if each.quiet]
+    return statistics.median(quiet or [each.seconds for each in found]), len(quiet)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    common.add_common_arguments(parser)
+    parser.add_argument("--sizes", nargs="+", choices=tuple(PUBLISHED_OPTIONS), default=["small"])
+    parser.add_argument("--precision", choices=("float32", "bfloat16"), nargs="+", default=["float32", "bfloat16"])
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    sentences = common.read_sentences(arguments.sentences, 14_000)
+    results = []
+    for size in arguments.sizes:
+        for precision in arguments.precision:
+            results.append(_measure_size(size, precision, sentences, arguments.repeats))
+    header = tuple(results[0])
+    print(common.markdown_table(header, [tuple(_shown(result[name]) for name in header) for result in results]))
+    common.write_json(arguments.json, {"machine": common.machine(), "results": results})
+
+
+def _measure_size(size: str, precision: str, sentences: list[list[str]], repeats: int) -> dict[str, object]:
+    work = build(size, getattr(torch, precision), sentences)
+    distinct = statistics.fmean(len(next(work.windows).characters) for _ in range(10))
+    seconds, undisturbed = measure(work.whole_step, repeats)
+    parts = {
+        "token layer": work.tokens,
+        "LSTMs": work.lstms,
+        "softmax": work.softmaxes,
+        "update": work.update,
+        "reading": work.reading,
+    }
+    peak = common.product_peak("bfloat16" if precision == "bfloat16" else "float32")
+    rate = operations(PUBLISHED_OPTIONS[size], distinct) / seconds
+    return {
+        "size": size,
+        "precision": precision,
+        "tokens/s": BATCH * STEPS / seconds,
+        "share of peak, %": 100 * rate / peak,
+        "ms a step": 1000 * seconds,
+        **{f"{name}, ms": 1000 * measure(part, max(3, repeats // 2))[0] for name, part in parts.items()},
+        "distinct words": distinct,
+        "undisturbed": f"{undisturbed} of {repeats}",
+    }
+
+
+def _shown(value: object) -> str:
+    return f"{value:,.0f}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    main()

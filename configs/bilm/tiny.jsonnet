@@ -1,0 +1,8 @@
+// A biLM of a size to try things out with: minutes on a CPU. The text is $ELMO_TASKS_TEXT, a file or a glob.
+{
+  bilm: 'tiny',
+  corpus: { paths: [std.extVar('ELMO_TASKS_TEXT')] },
+  vocabulary_size: 20000,
+  softmax: { type: 'sampled', num_samples: 1024 },
+  trainer: { num_epochs: 3, batch_size: 32 },
+}

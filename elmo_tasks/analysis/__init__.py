@@ -1,0 +1,1 @@
+"""What biLMs and trained models know."""

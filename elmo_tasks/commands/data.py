@@ -1,0 +1,43 @@
+"""The command that makes data to try things out with."""
+
+from __future__ import annotations
+
+import argparse
+
+from elmo_tasks.commands.arguments import integers
+from elmo_tasks.commands.command import Command
+from elmo_tasks.errors import ElmoTasksError
+
+
+def _add_sample_data(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", help="where the files are written")
+    parser.add_argument("--task", required=True, metavar="TASK", help="for which task, for example ner")
+    parser.add_argument("--seed", type=int, default=13, metavar="N", help="of everything that is drawn (default: 13)")
+    parser.add_argument(
+        "--sentences",
+        type=integers,
+        default=(1000, 200, 200),
+        metavar="N,N,N",
+        help="sentences for training, development and test (default: 1000,200,200)",
+    )
+
+
+def _sample_data(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.sample_data import write_sample_data
+
+    if len(arguments.sentences) != 3:
+        raise ElmoTasksError(
+            f"--sentences has {len(arguments.sentences)} numbers; wanted three: training, development, test"
+        )
+    for path in write_sample_data(arguments.folder, arguments.task, arguments.seed, arguments.sentences):
+        print(path)
+
+
+COMMANDS = {
+    "sample-data": Command(
+        "make small data sets to try things out with",
+        "elmo-tasks sample-data data --task ner",
+        _add_sample_data,
+        _sample_data,
+    ),
+}

@@ -1,0 +1,193 @@
+"""The commands that train task models and use them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from elmo_tasks.commands.arguments import (
+    add_config_arguments,
+    add_run_arguments,
+    add_run_path,
+    add_training_arguments,
+    integers,
+    run_overrides,
+)
+from elmo_tasks.commands.command import Command
+from elmo_tasks.console import binary_output, is_main_process, print_metrics, print_training_metrics
+from elmo_tasks.errors import ElmoTasksError
+
+
+def _add_train(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("config", metavar="CONFIG", help="Jsonnet or JSON file that describes the experiment")
+    parser.add_argument(
+        "-s", "--run-folder", metavar="DIR", help="where the run is written (default: runs/<name of the config>)"
+    )
+    add_config_arguments(parser)
+    parser.add_argument(
+        "--seeds", type=integers, default=(), metavar="N,N", help="one run for each seed, then mean and deviation"
+    )
+    parser.add_argument("--self-contained", action="store_true", help="copy the biLM's files into the run's folder")
+    add_training_arguments(parser)
+    parser.add_argument("--dry-run", action="store_true", help="check and print the config; read no data")
+
+
+def _train(arguments: argparse.Namespace) -> None:
+    if arguments.dry_run:
+        _print_config(arguments)
+        return
+    from elmo_tasks.config import include_packages
+    from elmo_tasks.experiment import train
+
+    include_packages(arguments.include_package)
+    metrics = train(
+        arguments.config,
+        arguments.run_folder or Path("runs") / Path(arguments.config).stem,
+        overrides=arguments.set,
+        variables=dict(arguments.ext_var),
+        seeds=arguments.seeds,
+        resume=arguments.resume,
+        force=arguments.force,
+        self_contained=arguments.self_contained,
+    )
+    if is_main_process():
+        print_training_metrics(metrics)
+
+
+def _print_config(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.config import describe, include_packages, load_config
+    from elmo_tasks.experiment import ExperimentConfig
+
+    include_packages(arguments.include_package)
+    config = load_config(arguments.config, ExperimentConfig, arguments.set, dict(arguments.ext_var))
+    print(describe(config), end="")
+
+
+def _add_evaluate(parser: argparse.ArgumentParser) -> None:
+    add_run_arguments(parser)
+    parser.add_argument(
+        "data", metavar="DATA", help="file or hub data set with gold labels, as the run's reader takes it"
+    )
+    parser.add_argument("--predictions", metavar="FILE", help="write each example and its prediction, as JSON lines")
+    parser.add_argument("--output", metavar="FILE", help="write the metrics, as JSON")
+    parser.add_argument("--json", action="store_true", help="print the metrics as JSON instead of a table")
+
+
+def _evaluate(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.config import include_packages
+    from elmo_tasks.experiment import evaluate
+    from elmo_tasks.files import write_json
+
+    include_packages(arguments.include_package)
+    metrics = evaluate(
+        arguments.run_path,
+        arguments.data,
+        predictions=arguments.predictions,
+        batch_tokens=arguments.batch_tokens,
+        overrides=run_overrides(arguments),
+    )
+    if not is_main_process():
+        return
+    if arguments.output:
+        write_json(arguments.output, metrics)
+    if arguments.json:
+        print(json.dumps(metrics, indent=2, ensure_ascii=False))
+    else:
+        print_metrics(metrics, title=arguments.data)
+
+
+def _add_predict(parser: argparse.ArgumentParser) -> None:
+    add_run_arguments(parser)
+    parser.add_argument("input", metavar="INPUT", help="file to predict, compressed or not, or - for standard input")
+    parser.add_argument(
+        "--format",
+        choices=("auto", "text", "jsonl"),
+        default="auto",
+        help="text: a paragraph a line; jsonl: a JSON object a line; auto: tell them by the first line (default: auto)",
+    )
+    parser.add_argument("--output", metavar="FILE", help="write the results here instead of to standard output")
+
+
+def _predict(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.config import include_packages
+    from elmo_tasks.experiment import load_run
+    from elmo_tasks.predictors import build_predictor
+    from elmo_tasks.predictors.inputs import read_inputs, source_name
+    from elmo_tasks.predictors.predictor import DEFAULT_BATCH_TOKENS
+
+    include_packages(arguments.include_package)
+    run = load_run(arguments.run_path, overrides=run_overrides(arguments))
+    predictor = build_predictor(
+        run.model.to(run.config.trainer.accelerator().device),
+        run.vocabulary,
+        run.reader,
+        batch_tokens=arguments.batch_tokens or DEFAULT_BATCH_TOKENS,
+    )
+    inputs = read_inputs(arguments.input, arguments.format)
+    with binary_output(arguments.output) as stream:
+        for result in predictor.predict(inputs, source=source_name(arguments.input)):
+            stream.write((json.dumps(result, ensure_ascii=False) + "\n").encode())
+
+
+def _add_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("config", metavar="CONFIG", nargs="?", help="Jsonnet or JSON file (not needed for --schema)")
+    add_config_arguments(parser)
+    parser.add_argument("--schema", action="store_true", help="print the JSON schema of every config, for editors")
+
+
+def _config(arguments: argparse.Namespace) -> None:
+    if not arguments.schema:
+        if arguments.config is None:
+            raise ElmoTasksError("no config given; wanted a Jsonnet or JSON file, or --schema")
+        _print_config(arguments)
+        return
+    from elmo_tasks.config import config_schema, include_packages
+    from elmo_tasks.experiment import ExperimentConfig
+
+    include_packages(arguments.include_package)
+    print(json.dumps(config_schema(ExperimentConfig), indent=2, ensure_ascii=False))
+
+
+def _add_archive(parser: argparse.ArgumentParser) -> None:
+    add_run_path(parser)
+    parser.add_argument("file", metavar="FILE.tar.gz", help="the archive to write")
+    parser.add_argument(
+        "--without-bilm", action="store_true", help="leave the biLM out and refer to it by path and hash"
+    )
+
+
+def _archive(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.experiment import archive
+
+    archive(arguments.run_path, arguments.file, self_contained=not arguments.without_bilm)
+    print(arguments.file)
+
+
+COMMANDS = {
+    "train": Command(
+        "train a model and evaluate it on the test set",
+        "elmo-tasks train configs/ner_conll03.jsonnet -s runs/ner --set model.dropout=0.3",
+        _add_train,
+        _train,
+    ),
+    "evaluate": Command(
+        "score a trained run on data with gold labels",
+        "elmo-tasks evaluate runs/ner eng.testb",
+        _add_evaluate,
+        _evaluate,
+    ),
+    "predict": Command(
+        "predict raw text or JSON lines with a trained run",
+        "echo 'Alan Turing worked at Bletchley Park.' | elmo-tasks predict runs/ner -",
+        _add_predict,
+        _predict,
+    ),
+    "config": Command(
+        "check a config and print it whole, or print the configs' JSON schema",
+        "elmo-tasks config configs/ner_conll03.jsonnet --set random_seed=2",
+        _add_config,
+        _config,
+    ),
+    "archive": Command("pack a run into one file", "elmo-tasks archive runs/ner ner.tar.gz", _add_archive, _archive),
+}

@@ -1,0 +1,104 @@
+"""The commands that train biLMs and measure them as language models."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from elmo_tasks.commands.arguments import add_config_arguments, add_training_arguments
+from elmo_tasks.commands.command import Command
+from elmo_tasks.console import is_main_process, print_table
+
+
+def _add_pretrain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("config", metavar="CONFIG", help="Jsonnet or JSON file that describes biLM, text and training")
+    parser.add_argument(
+        "-s", "--run-folder", metavar="DIR", help="where the biLM is written (default: runs/<name of the config>)"
+    )
+    parser.add_argument(
+        "--from",
+        dest="start_from",
+        metavar="BILM",
+        help="fine-tune this biLM: the folder of its *options.json and *weights.hdf5, or default",
+    )
+    add_config_arguments(parser)
+    add_training_arguments(parser)
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="prepare the text, tell tokens, vocabulary, steps, estimated time and memory, and stop",
+    )
+
+
+def _pretrain(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.config import include_packages
+    from elmo_tasks.pretraining.experiment import Plan, pretrain
+
+    def announce(plan: Plan) -> None:
+        print_table("pretraining", ("", "value"), plan.as_rows())
+
+    include_packages(arguments.include_package)
+    results = pretrain(
+        arguments.config,
+        arguments.run_folder or Path("runs") / Path(arguments.config).stem,
+        overrides=arguments.set,
+        variables=dict(arguments.ext_var),
+        start_from=arguments.start_from,
+        resume=arguments.resume,
+        force=arguments.force,
+        dry_run=arguments.dry_run,
+        announce=announce,
+    )
+    if results and is_main_process():
+        columns = {"before": results["before"], "after": results["held_out"]}
+        _print_perplexities({name: each for name, each in columns.items() if each})
+        print(f"perplexity of the words' frequencies alone: {results['held_out_unigram']:.1f}")
+
+
+def _add_perplexity(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("bilm", metavar="BILM", help="the folder of a pretrained biLM, or default")
+    parser.add_argument("text", metavar="TEXT", nargs="+", help="files or globs of text, compressed or not")
+    parser.add_argument("--tokenized", action="store_true", help="a sentence a line, tokens between white space")
+    parser.add_argument("--json", action="store_true", help="print the numbers as JSON instead of a table")
+
+
+def _perplexity(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.pretraining.experiment import perplexity_of_text
+
+    result = perplexity_of_text(arguments.bilm, arguments.text, tokenized=arguments.tokenized)
+    if arguments.json:
+        print(json.dumps(result, indent=2))
+    else:
+        _print_perplexities({"value": result})
+
+
+def _print_perplexities(columns: dict[str, dict[str, float]]) -> None:
+    names = {
+        "forward": "forward perplexity",
+        "backward": "backward perplexity",
+        "mean": "mean perplexity",
+        "unknown_percent": "not in the vocabulary, %",
+        "targets": "tokens, sentence ends included",
+    }
+    rows = [
+        [label, *(f"{values[name]:,.{0 if name == 'targets' else 2}f}" for values in columns.values())]
+        for name, label in names.items()
+    ]
+    print_table("full softmax", ("", *columns), rows)
+
+
+COMMANDS = {
+    "pretrain": Command(
+        "train a biLM on text, or fine-tune one",
+        "elmo-tasks pretrain configs/bilm/small.jsonnet -s runs/bilm",
+        _add_pretrain,
+        _pretrain,
+    ),
+    "perplexity": Command(
+        "measure a biLM as a language model, with the full softmax",
+        "elmo-tasks perplexity runs/bilm text.txt",
+        _add_perplexity,
+        _perplexity,
+    ),
+}

@@ -1,0 +1,81 @@
+"""What a pretraining is made of: the biLM, its text, and how it is trained."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from accelerate import Accelerator
+from pydantic import Field
+
+from elmo_tasks.config import Config
+from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, TINY_OPTIONS, BiLMOptions
+from elmo_tasks.pretraining import dataset_corpus  # noqa: F401 - registers its type
+from elmo_tasks.pretraining.corpus import CorpusConfig
+from elmo_tasks.pretraining.softmax import SampledSoftmax, SoftmaxConfig
+from elmo_tasks.training.optimizers import AdamW, OptimizerConfig
+from elmo_tasks.training.schedules import CosineDecay, SchedulerConfig
+
+Count = Annotated[int, Field(ge=1)]
+SizeName = Literal["tiny", "small", "medium", "original"]
+
+
+class PretrainerConfig(Config):
+    """How a language model is trained. Names that a task's trainer has too mean the same."""
+
+    num_epochs: Annotated[float, Field(gt=0)] = Field(
+        1.0, description="how often the text is read; not only whole numbers"
+    )
+    batch_size: Count = Field(128, description="streams that are read at once, of all processes together")
+    unroll_steps: Count = Field(20, description="tokens of each stream in a step; gradients reach no further back")
+    reset_share: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.25,
+        description="share of the sentences that are read from a state of zeros, as ELMo reads them all; before the "
+        "others the state is carried on, which is all that bilm-tf does (0)",
+    )
+    optimizer: OptimizerConfig = AdamW(lr=0.002)
+    learning_rate_scheduler: SchedulerConfig = CosineDecay(warmup_steps=200)
+    grad_norm: Annotated[float, Field(gt=0)] | None = Field(
+        10.0, description="scales the gradients of all parameters down to this norm"
+    )
+    evaluate_every_steps: Count | None = Field(
+        None, description="evaluates on held-out text this often; by default, twenty times"
+    )
+    evaluation_tokens: Count = Field(
+        100_000, description="of held-out text, from its beginning on, that are looked at while training; after it, all"
+    )
+    checkpoint_every_steps: Count = Field(500, description="saves the state from which to resume this often")
+    device: Literal["auto", "cpu"] = Field("auto", description="'auto' takes a GPU where there is one")
+    precision: Literal["auto", "float32", "bfloat16"] = Field(
+        "auto", description="of the products; 'auto' takes bfloat16 where the device is faster with it"
+    )
+
+    def accelerator(self) -> Accelerator:
+        return Accelerator(cpu=self.device == "cpu")
+
+
+class PretrainingConfig(Config):
+    """A whole pretraining, or fine-tuning, of a biLM."""
+
+    bilm: SizeName | BiLMOptions = Field(
+        "small", description="one of the published architectures, 'tiny', or the contents of an options.json"
+    )
+    corpus: CorpusConfig
+    vocabulary_size: Annotated[int, Field(ge=4)] | None = Field(
+        100_000, description="words that are predicted, the most frequent ones; null: all"
+    )
+    min_count: Count = Field(
+        2,
+        description="words that the training text has less often are not predicted; with 1 and a large vocabulary "
+        "there are none from which to learn how likely an unknown word is",
+    )
+    softmax: SoftmaxConfig = SampledSoftmax()
+    dropout: Annotated[float, Field(ge=0, lt=1)] = Field(0.1, description="of the inputs of LSTMs and softmax")
+    trainer: PretrainerConfig = PretrainerConfig()
+    half_precision: bool = Field(False, description="writes the weights as float16: half the size")
+    random_seed: Annotated[int, Field(ge=0)] = 13370
+
+    def options(self) -> BiLMOptions:
+        """The biLM's architecture."""
+        if isinstance(self.bilm, BiLMOptions):
+            return self.bilm
+        return {**PUBLISHED_OPTIONS, "tiny": TINY_OPTIONS}[self.bilm]

@@ -1,0 +1,222 @@
+"""The one place where the parts of a pretraining are built, in order, in plain sight."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from elmo_tasks.config import load_config, to_json
+from elmo_tasks.elmo.bilm import BiLM
+from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.files import write_json
+from elmo_tasks.pretraining.config import PretrainingConfig
+from elmo_tasks.pretraining.corpus import Corpus
+from elmo_tasks.pretraining.language_model import LanguageModel
+from elmo_tasks.pretraining.output_vocabulary import UNKNOWN_NUMBER, OutputVocabulary, most_frequent
+from elmo_tasks.pretraining.perplexity import evaluate_perplexity, unigram_perplexity
+from elmo_tasks.pretraining.pretrainer import Pretrainer
+from elmo_tasks.pretraining.runs import PretrainingFolder
+from elmo_tasks.pretraining.texts import read_text
+from elmo_tasks.pretraining.windows import SlotReader
+from elmo_tasks.runs import read_state
+from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
+
+logger = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What a pretraining comes to, found out before it begins."""
+
+    corpus: str
+    tokens: int
+    held_out_tokens: int
+    distinct_tokens: int
+    vocabulary: int
+    unknown_percent: float  # of the training text's tokens
+    parameters: int
+    precision: str
+    steps: int
+    tokens_per_second: float
+    hours: float
+    memory_gigabytes: float
+
+    def as_rows(self) -> list[tuple[str, str]]:
+        """Names and values for a table."""
+        return [
+            ("corpus", self.corpus),
+            ("tokens", f"{self.tokens:,} ({self.distinct_tokens:,} distinct), {self.held_out_tokens:,} held out"),
+            ("vocabulary", f"{self.vocabulary:,} words; {self.unknown_percent:.2f} % of the tokens are not among them"),
+            ("parameters", f"{self.parameters / 1e6:.1f} million, products in {self.precision}"),
+            ("steps", f"{self.steps:,}"),
+            ("estimated time", f"{self.hours:.1f} hours, {self.tokens_per_second:,.0f} tokens/s"),
+            ("estimated memory", f"{self.memory_gigabytes:.1f} GB"),
+        ]
+
+
+def pretrain(
+    config_path: str | Path,
+    folder: str | Path,
+    *,
+    overrides: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
+    start_from: str | Path | None = None,
+    resume: bool = False,
+    force: bool = False,
+    dry_run: bool = False,
+    announce: Callable[[Plan], None] = lambda plan: None,
+) -> dict[str, Any] | None:
+    """Trains a biLM on text, from nothing or from another biLM's weights.
+
+    Arguments:
+        folder: where the biLM and everything beside it is written; see `runs`.
+        overrides: `key.path=value`, over what the config says.
+        variables: external variables of the Jsonnet file.
+        start_from: the folder of a biLM to fine-tune; its architecture and vocabulary stand in for the config's.
+        resume: goes on with what the folder holds; a training that has finished is left as it is.
+        force: removes what an earlier training left in the folder.
+        dry_run: ends before the training, and writes nothing but the prepared corpus in the cache.
+        announce: called with the plan before the training begins.
+
+    Returns:
+        what `results.json` holds, or None after a dry run.
+
+    Raises:
+        ConfigError: the config has problems, all of them named.
+        RunError: the folder holds a training, and neither `resume` nor `force` is given.
+    """
+    config = load_config(config_path, PretrainingConfig, overrides, variables or {})
+    run = PretrainingFolder(folder)
+    accelerator = config.trainer.accelerator()
+    if accelerator.is_main_process and not dry_run:
+        described = {**to_json(config), "from": str(start_from) if start_from else None}
+        if run.claim(described, resume=resume, force=force):
+            run.begin(described)
+    accelerator.wait_for_everyone()
+    if resume and run.results.is_file():
+        logger.info("%s: finished before; nothing to do", run.path)
+        return json.loads(run.results.read_text(encoding="utf-8"))
+
+    with accelerator.main_process_first():  # the first to read fills the cache for the others
+        corpus = config.corpus.build()
+    seed_everything(config.random_seed)
+    model = _build_model(config, corpus, start_from)
+    state = read_state(run.training_state) if resume and run.training_state.is_file() else None
+    dtype = getattr(torch, state["dtype"]) if state else _product_dtype(config.trainer.precision, accelerator.device)
+    max_characters = model.bilm.options.char_cnn.max_characters_per_token
+    training, held_out = (
+        SlotReader(part, corpus.types, model.vocabulary, max_characters) for part in (corpus.training, corpus.held_out)
+    )
+    pretrainer = Pretrainer(
+        config.trainer, model, config.softmax, training, held_out, run, accelerator, dtype, config.random_seed
+    )
+    if accelerator.is_main_process:
+        announce(_plan(corpus, pretrainer, training))
+    if dry_run:
+        return None
+
+    if state:
+        pretrainer.resume(state)
+    else:
+        # Each process drops other units and draws other candidates; with one process this is the seed's own sequence.
+        seed_everything(config.random_seed + accelerator.process_index)
+    after = pretrainer.train(evaluate_first=start_from is not None)
+    results = {
+        "training_targets": training.num_slots,
+        "vocabulary": len(model.vocabulary),
+        "trained_targets": pretrainer.position.targets,
+        "trained_hours": round(pretrainer.position.seconds / 3600, 3),
+        "before": pretrainer.before,
+        "held_out": after.as_record(),
+        "held_out_unigram": unigram_perplexity(training, held_out, len(model.vocabulary)),
+    }
+    if accelerator.is_main_process:
+        model.save(run.path, half_precision=config.half_precision)
+        write_json(run.results, results)
+    accelerator.wait_for_everyone()
+    return results
+
+
+def _build_model(config: PretrainingConfig, corpus: Corpus, start_from: str | Path | None) -> LanguageModel:
+    """A new language model, or that of a folder; a biLM without a softmax gets a new one."""
+    if start_from is None:
+        return LanguageModel.untrained(config.options(), _corpus_vocabulary(config, corpus), config.dropout)
+    if LanguageModel.is_in_folder(start_from):
+        return LanguageModel.load(start_from, config.dropout)
+    logger.warning("%s: no softmax and vocabulary beside the biLM; it starts with new, untrained ones", start_from)
+    files = BiLMFiles.in_folder(start_from)
+    return LanguageModel(BiLM.load(files.options, files.weights), _corpus_vocabulary(config, corpus), config.dropout)
+
+
+def _corpus_vocabulary(config: PretrainingConfig, corpus: Corpus) -> OutputVocabulary:
+    return most_frequent(corpus.types, corpus.counts, config.vocabulary_size, config.min_count)
+
+
+def _product_dtype(precision: str, device: torch.device) -> torch.dtype:
+    if precision == "auto":
+        return torch.bfloat16 if _bfloat16_is_faster(device) else torch.float32
+    return getattr(torch, precision)
+
+
+def _bfloat16_is_faster(device: torch.device) -> bool:
+    """Whether a product of a training step's size takes less time, by a quarter at least, in bfloat16."""
+    times = []
+    for dtype in (torch.float32, torch.bfloat16):
+        factors = torch.ones(1024, 1024, dtype=dtype, device=device)
+        best = math.inf
+        for _ in range(5):
+            started = time.perf_counter()
+            (factors @ factors)[0, 0].item()
+            best = min(best, time.perf_counter() - started)
+        times.append(best)
+    return times[1] < 0.75 * times[0]
+
+
+def _plan(corpus: Corpus, pretrainer: Pretrainer, training: SlotReader) -> Plan:
+    """The plan, for which the first window is tried out; nothing that training depends on is changed."""
+    generators = random_state()
+    seconds, memory = pretrainer.try_out()
+    set_random_state(generators)
+    counts = training.count_targets(len(pretrainer.model.vocabulary))
+    rate = pretrainer.targets_per_step / seconds
+    return Plan(
+        corpus=str(corpus.folder),
+        tokens=corpus.training.num_tokens,
+        held_out_tokens=corpus.held_out.num_tokens,
+        distinct_tokens=len(corpus.types),
+        vocabulary=len(pretrainer.model.vocabulary),
+        unknown_percent=100.0 * float(counts[UNKNOWN_NUMBER]) / corpus.training.num_tokens,
+        parameters=sum(parameter.numel() for parameter in pretrainer.parameters),
+        precision=str(pretrainer.dtype).removeprefix("torch."),
+        steps=pretrainer.num_steps,
+        tokens_per_second=rate,
+        hours=pretrainer.num_steps * seconds / 3600,
+        memory_gigabytes=memory / 1e9,
+    )
+
+
+def perplexity_of_text(bilm: str | Path, paths: Sequence[str], *, tokenized: bool = False) -> dict[str, float]:
+    """The perplexities of a biLM on text, with the softmax over its whole vocabulary; see `evaluate_perplexity`.
+
+    Arguments:
+        bilm: the folder of a biLM with its softmax and vocabulary.
+        paths: files or globs of text, compressed or not.
+        tokenized: a line is a sentence with white space between its tokens; otherwise it is a paragraph of raw text.
+
+    Raises:
+        WeightsError: the biLM's files are missing or damaged.
+        DataError: there is no text, or it cannot be read.
+    """
+    part, types = read_text(paths, tokenized=tokenized)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = LanguageModel.load(bilm).to(device)
+    reader = SlotReader(part, types, model.vocabulary, model.bilm.options.char_cnn.max_characters_per_token)
+    return evaluate_perplexity(model, reader).as_record()

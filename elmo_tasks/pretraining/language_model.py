@@ -1,0 +1,215 @@
+"""The language model that a biLM is trained in: the biLM, and one softmax for both directions.
+
+# T steps of a window, B rows of a batch, U distinct tokens, P features of one direction, V words of the vocabulary
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_tasks.elmo.bilm import BiLM
+from elmo_tasks.elmo.bilm_files import BiLMFiles, bilm_folder
+from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
+from elmo_tasks.elmo.options import BiLMOptions
+from elmo_tasks.elmo.token_encoder import TokenEncoder
+from elmo_tasks.errors import WeightsError
+from elmo_tasks.files import atomic_path
+from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
+from elmo_tasks.pretraining.recurrence import run_layer
+from elmo_tasks.pretraining.softmax import Candidates, softmax_loss
+from elmo_tasks.pretraining.token_encoding import encode_tokens
+from elmo_tasks.pretraining.windows import NO_TARGET, Window
+
+VOCABULARY_FILE, SOFTMAX_FILE = "vocabulary.txt", "softmax.safetensors"
+
+LayerStates = list[tuple[LstmState, LstmState]]
+"""Of each layer, where its forward and its backward LSTM stand."""
+
+
+@dataclasses.dataclass(frozen=True)
+class WindowLoss:
+    """The losses of a window, summed over its targets, in nats."""
+
+    forward: Tensor  # ()
+    backward: Tensor  # ()
+    num_targets: int  # of each direction
+    states: LayerStates
+
+    @property
+    def mean(self) -> Tensor:
+        """Of one target, both directions together: what training minimizes."""
+        return (self.forward + self.backward) / (2 * max(1, self.num_targets))
+
+
+class LanguageModel(nn.Module):
+    """A bidirectional language model (Peters et al. 2018, section 3.1), in the form of bilm-tf's `LanguageModel`.
+
+    Token layer and softmax are shared by the directions, the LSTMs are not. In training there is dropout on the inputs
+    of every LSTM layer, which the skip connections then carry on, and on the softmax's input.
+
+    Arguments:
+        bilm: the model whose layers are wanted; its weights are trained.
+        vocabulary: the words that it predicts.
+        dropout: probability of dropping a feature in training.
+    """
+
+    def __init__(self, bilm: BiLM, vocabulary: OutputVocabulary, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.bilm = bilm.requires_grad_(True)
+        self.vocabulary = vocabulary
+        size = bilm.output_size // 2
+        self.softmax_weight = nn.Parameter(torch.randn(len(vocabulary), size) / math.sqrt(size))
+        self.softmax_bias = nn.Parameter(torch.zeros(len(vocabulary)))
+        self.dropout = nn.Dropout(dropout)
+
+    @classmethod
+    def untrained(cls, options: BiLMOptions, vocabulary: OutputVocabulary, dropout: float = 0.0) -> LanguageModel:
+        """A language model with new weights, drawn from torch's generator."""
+        bilm = BiLM(options)
+        bilm.apply(_initialize)
+        return cls(bilm, vocabulary, dropout)
+
+    @staticmethod
+    def is_in_folder(folder: str | Path) -> bool:
+        """Whether a folder holds a softmax and its vocabulary, which the published biLMs lack."""
+        return all((bilm_folder(folder) / name).is_file() for name in (VOCABULARY_FILE, SOFTMAX_FILE))
+
+    @classmethod
+    def load(cls, folder: str | Path, dropout: float = 0.0) -> LanguageModel:
+        """Reads a biLM with its vocabulary and softmax from the folder that `save` wrote.
+
+        Raises:
+            WeightsError: a file is missing or damaged, or the files do not fit together.
+            DataError: the vocabulary is no vocabulary.
+        """
+        folder = bilm_folder(folder)
+        files = BiLMFiles.in_folder(folder)
+        if not cls.is_in_folder(folder):
+            raise WeightsError(
+                f"{folder}: wanted {VOCABULARY_FILE} and {SOFTMAX_FILE} beside the biLM, as pretraining leaves them; "
+                "the published biLMs have none"
+            )
+        vocabulary = OutputVocabulary.load(folder / VOCABULARY_FILE)
+        model = cls(BiLM.load(files.options, files.weights), vocabulary, dropout)
+        model._read_softmax(folder / SOFTMAX_FILE)
+        return model
+
+    def save(self, folder: str | Path, *, half_precision: bool = False) -> None:
+        """Writes options.json, weights.hdf5, vocabulary.txt and softmax.safetensors, each atomically.
+
+        Arguments:
+            half_precision: write weights as float16: half the size, and three decimal digits.
+        """
+        folder = Path(folder)
+        dtype = torch.float16 if half_precision else torch.float32
+        softmax = {"weight": self.softmax_weight, "bias": self.softmax_bias}
+        with atomic_path(folder / SOFTMAX_FILE) as temporary:
+            save_file({name: values.detach().cpu().to(dtype) for name, values in softmax.items()}, temporary)
+        self.vocabulary.save(folder / VOCABULARY_FILE)
+        self.bilm.save(folder / "options.json", folder / "weights.hdf5", half_precision)
+
+    def initial_states(self, rows: int) -> LayerStates:
+        """The states of zeros for so many streams."""
+        return [
+            (forward.initial_state(rows), backward.initial_state(rows))
+            for forward, backward in zip(*(stack.layers for stack in self.bilm.directions), strict=True)
+        ]
+
+    def forward(
+        self,
+        window: Window,
+        states: LayerStates,
+        candidates: Candidates | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> WindowLoss:
+        """The losses of a window's targets, and the states after it.
+
+        Arguments:
+            window: what is read and predicted.
+            states: where the streams stand; no gradient flows into them.
+            candidates: what targets are compared with; None for the whole vocabulary.
+            dtype: of the products' factors, torch.bfloat16 or that of the weights.
+        """
+        outputs, states = self.top_layer(window, states, dtype)
+        losses = []
+        for output, targets in zip(outputs, window.targets, strict=True):
+            wanted = targets != NO_TARGET
+            dropped = self.dropout(output)[wanted]  # (N, P)
+            softmax = (self.softmax_weight, self.softmax_bias)
+            losses.append(softmax_loss(dropped, targets[wanted], *softmax, candidates, dtype))
+        return WindowLoss(losses[0], losses[1], int((window.targets[0] != NO_TARGET).sum()), states)
+
+    def top_layer(
+        self, window: Window, states: LayerStates, dtype: torch.dtype
+    ) -> tuple[tuple[Tensor, Tensor], LayerStates]:
+        """The topmost layer's outputs (T, B, P) of each direction, in the order in which it reads."""
+        table = encode_tokens(self.bilm.token_encoder, window.characters, dtype)  # (U, P)
+        forward, backward = (functional.embedding(rows, table) for rows in window.inputs)
+        after: LayerStates = []
+        skips = self.bilm.options.lstm.use_skip_connections
+        layers = zip(*(stack.layers for stack in self.bilm.directions), strict=True)
+        for depth, (lstms, state) in enumerate(zip(layers, states, strict=True)):
+            forward, backward = self.dropout(forward), self.dropout(backward)
+            outputs, state_after = run_layer(lstms, (forward, backward), state, dtype, window.resets)
+            after.append(state_after)
+            if skips and depth > 0:
+                forward, backward = forward + outputs[0], backward + outputs[1]
+            else:
+                forward, backward = outputs
+        return (forward, backward), after
+
+    def _read_softmax(self, path: Path) -> None:
+        try:
+            tensors = load_file(path)
+        except SafetensorError as error:
+            raise WeightsError(f"{path}: damaged, or no safetensors file ({error})") from None
+        wanted = {"weight": self.softmax_weight, "bias": self.softmax_bias}
+        shapes = {name: tuple(parameter.shape) for name, parameter in wanted.items()}
+        found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+        if found != shapes:
+            raise WeightsError(f"{path}: holds {found}; wanted {shapes}, by the vocabulary and the biLM's options")
+        with torch.no_grad():
+            for name, parameter in wanted.items():
+                parameter.copy_(tensors[name])
+
+
+def _initialize(module: nn.Module) -> None:
+    """Draws the weights that a module holds itself, as bilm-tf does."""
+    if isinstance(module, nn.Embedding):
+        nn.init.uniform_(module.weight, -1.0, 1.0)
+        with torch.no_grad():
+            module.weight[0] = 0.0
+    elif isinstance(module, nn.Conv1d):
+        nn.init.uniform_(module.weight, -0.05, 0.05)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
+    elif isinstance(module, ProjectedLstm):
+        _initialize_lstm(module)
+    elif isinstance(module, TokenEncoder):
+        for highway in module.highways:
+            for linear in (highway.carry, highway.transform):
+                nn.init.normal_(linear.weight, std=1.0 / math.sqrt(linear.in_features))
+            nn.init.constant_(highway.carry.bias, -2.0)
+            nn.init.zeros_(highway.transform.bias)
+        if module.projection is not None:
+            nn.init.normal_(module.projection.weight, std=1.0 / math.sqrt(module.projection.in_features))
+            nn.init.zeros_(module.projection.bias)
+
+
+def _initialize_lstm(lstm: ProjectedLstm) -> None:
+    """Glorot's uniform distribution, over inputs and outputs as the one matrix that they are in TensorFlow."""
+    gates, size = lstm.input_weight.shape
+    bound = math.sqrt(6.0 / (gates + 2 * size))
+    nn.init.uniform_(lstm.input_weight, -bound, bound)
+    nn.init.uniform_(lstm.recurrent_weight, -bound, bound)
+    nn.init.zeros_(lstm.bias)
+    if lstm.projection_weight is not None:
+        nn.init.xavier_uniform_(lstm.projection_weight)

@@ -1,0 +1,73 @@
+"""The words that a language model predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
+from elmo_tasks.errors import DataError
+from elmo_tasks.files import atomic_write, read_lines
+
+UNKNOWN = "<UNK>"
+_FIRST = (BEGIN_SENTENCE, END_SENTENCE, UNKNOWN)
+UNKNOWN_NUMBER = _FIRST.index(UNKNOWN)
+
+
+class OutputVocabulary:
+    """The words of the softmax: sentence borders, the unknown word, then the most frequent word first.
+
+    The order is that of bilm-tf's vocabulary files, and the sampling of negatives rests on it.
+
+    Arguments:
+        words: distinct words, most frequent first; `<S>`, `</S>` and `<UNK>` are put before them and left out after.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.words: tuple[str, ...] = (*_FIRST, *(word for word in words if word not in _FIRST))
+        self._numbers = {word: number for number, word in enumerate(self.words)}
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def numbers(self, tokens: Iterable[str]) -> list[int]:
+        """The tokens' places among the words; that of `<UNK>` for words that are not there."""
+        return [self._numbers.get(token, UNKNOWN_NUMBER) for token in tokens]
+
+    def save(self, path: str | Path) -> None:
+        """Writes a word a line, as bilm-tf does, atomically."""
+        with atomic_write(path) as stream:
+            stream.writelines(f"{word}\n".encode() for word in self.words)
+
+    @classmethod
+    def load(cls, path: str | Path) -> OutputVocabulary:
+        """Reads a file of one word a line.
+
+        Raises:
+            DataError: the first three lines are not `<S>`, `</S>` and `<UNK>`, or a line is empty or there twice.
+        """
+        words: dict[str, int] = {}
+        for line, word in read_lines(path):
+            if line <= len(_FIRST) and word != _FIRST[line - 1]:
+                raise DataError(
+                    path, f"got {word!r}; wanted {_FIRST[line - 1]!r}, as bilm-tf's vocabularies have", line
+                )
+            if not word or word in words:
+                problem = "is empty" if not word else f"{word!r} stands on line {words[word]} already"
+                raise DataError(path, f"{problem}; wanted one word a line, each once", line)
+            words[word] = line
+        if len(words) < len(_FIRST):
+            raise DataError(path, f"got {len(words)} lines; wanted <S>, </S>, <UNK> and the words, one a line")
+        return cls(list(words)[len(_FIRST) :])
+
+
+def most_frequent(types: Sequence[str], counts: Iterable[int], size: int | None, min_count: int) -> OutputVocabulary:
+    """The vocabulary of a corpus: its most frequent words.
+
+    Arguments:
+        types: distinct words, most frequent first, and `counts` how often each was seen.
+        size: most words, `<S>`, `</S>` and `<UNK>` included; None for all.
+        min_count: words seen less often are unknown.
+    """
+    words = [word for word, count in zip(types, counts, strict=True) if count >= min_count]
+    return OutputVocabulary(words if size is None else words[: max(0, size - len(_FIRST))])

@@ -1,0 +1,157 @@
+"""The language model's softmax over its output vocabulary: whole, or over sampled words.
+
+# N tokens, P features of one direction, V words of the output vocabulary, S candidates that tokens are compared with
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Annotated, Any, ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from elmo_tasks.batch import TensorRecord
+from elmo_tasks.config import Part
+
+_SCORES_AT_ONCE = 1 << 22  # of tokens with candidates: 16 MB, what the caches of a processor may hold
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidates(TensorRecord):
+    """The words that tokens are compared with, drawn anew for each step."""
+
+    words: Tensor  # (S,) int64, no word twice
+    log_expected: Tensor  # (S,) the logarithm of how often each is expected among the candidates
+    log_expected_of_any: Tensor  # (V,) the same for every word
+
+
+class SoftmaxConfig(Part):
+    """What the language model's targets are compared with in training."""
+
+    default_type: ClassVar[str | None] = "sampled"
+
+    def draw(self, num_words: int) -> Candidates | None:
+        """The candidates of a step, or None for all words; draws from torch's generator."""
+        raise NotImplementedError
+
+
+class FullSoftmax(SoftmaxConfig):
+    """All words of the output vocabulary."""
+
+    type: Literal["full"] = "full"
+
+    def draw(self, num_words: int) -> Candidates | None:
+        return None
+
+
+class SampledSoftmax(SoftmaxConfig):
+    """Words drawn log-uniformly by their rank of frequency, without replacement, the same ones for the whole batch.
+
+    Source: Jean et al. 2015, section 3, in the form of TensorFlow's `sampled_softmax_loss`, which bilm-tf uses: the
+    scores are corrected by the logarithm of the expected counts, and a token's own target is left out of its
+    candidates.
+    """
+
+    type: Literal["sampled"] = "sampled"
+    num_samples: Annotated[int, Field(ge=1)] = Field(8192, description="words drawn for each step")
+
+    def draw(self, num_words: int) -> Candidates | None:
+        if self.num_samples >= num_words:
+            return None
+        words, num_tries = _draw_log_uniform(num_words, self.num_samples)
+        ranks = torch.arange(num_words, dtype=torch.float64)
+        probabilities = torch.log1p(1.0 / (ranks + 1.0)) / math.log(num_words + 1.0)
+        # The chance to be among the words after so many tries: 1 - (1 - p)^tries.
+        log_expected = torch.log(-torch.expm1(num_tries * torch.log1p(-probabilities))).float()
+        return Candidates(words, log_expected[words], log_expected)
+
+
+def softmax_loss(
+    hidden: Tensor,
+    targets: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    candidates: Candidates | None,
+    dtype: torch.dtype,
+) -> Tensor:
+    """The summed negative log-likelihood, in nats, of the targets against candidates.
+
+    Memory is bounded: scores are computed for some tokens at a time, and their gradient with them.
+
+    Arguments:
+        hidden: (N, P) outputs of the topmost layer, of either or both directions.
+        targets: (N,) int64 words of the output vocabulary.
+        weight: (V, P).
+        bias: (V,).
+        candidates: what `SoftmaxConfig.draw` gave; None for all words.
+        dtype: of the products' factors, torch.bfloat16 or that of the weights.
+    """
+    own = (hidden * functional.embedding(targets, weight)).sum(dim=1) + bias[targets]  # (N,)
+    places = torch.full_like(bias, -1, dtype=torch.int64)  # of each word among the candidates
+    if candidates is None:
+        places = torch.arange(len(bias), device=bias.device)
+    else:
+        places[candidates.words] = torch.arange(len(candidates.words), device=bias.device)
+        own = own - candidates.log_expected_of_any[targets]
+        weight = functional.embedding(candidates.words, weight)
+        bias = bias[candidates.words] - candidates.log_expected
+    return _LossAgainstCandidates.apply(hidden.to(dtype), own, weight.to(dtype), bias, places[targets])
+
+
+class _LossAgainstCandidates(torch.autograd.Function):
+    """hidden (N, P), own scores (N,), candidates' weights (S, P) and biases (S,), targets' places (N,) or -1 -> ()"""
+
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, own: Tensor, weight: Tensor, bias: Tensor, places: Tensor) -> Tensor:
+        wants_gradient = any(ctx.needs_input_grad)
+        total = own.new_zeros(())
+        of_hidden, of_own = torch.empty_like(hidden), torch.empty_like(own)
+        of_weight, of_bias = torch.zeros_like(weight, dtype=own.dtype), torch.zeros_like(bias)
+        step = max(1, _SCORES_AT_ONCE // len(bias))
+        for start in range(0, len(own), step):
+            rows = slice(start, start + step)
+            scores = functional.linear(hidden[rows], weight).to(own.dtype).add_(bias)  # (n, S)
+            drawn = (places[rows] >= 0).nonzero().squeeze(1)
+            scores[drawn, places[rows][drawn]] = -torch.inf  # a target is no candidate of its own token
+            log_sum = torch.logaddexp(scores.logsumexp(dim=1), own[rows])  # (n,)
+            total += (log_sum - own[rows]).sum()
+            if wants_gradient:
+                chances = scores.sub_(log_sum[:, None]).exp_()  # (n, S)
+                of_bias += chances.sum(dim=0)
+                factors = chances.to(weight.dtype)
+                of_weight += factors.t() @ hidden[rows]
+                of_hidden[rows] = factors @ weight
+                of_own[rows] = (own[rows] - log_sum).exp_() - 1.0
+        ctx.save_for_backward(of_hidden, of_own, of_weight.to(weight.dtype), of_bias)
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        return *(each * gradient.to(each.dtype) for each in ctx.saved_tensors), None
+
+
+def _draw_log_uniform(num_words: int, num_samples: int) -> tuple[Tensor, int]:
+    """Distinct words in the order drawn, and the number of tries until the last of them."""
+    seen = torch.zeros(num_words, dtype=torch.bool)
+    words: list[Tensor] = []
+    found = tries = 0
+    while True:
+        uniform = torch.rand(num_samples, dtype=torch.float64)
+        drawn = (torch.exp(uniform * math.log(num_words + 1.0)) - 1.0).long().clamp_(max=num_words - 1)
+        first = torch.full((num_words,), num_samples).scatter_reduce_(0, drawn, torch.arange(num_samples), "amin")
+        new = torch.zeros(num_samples, dtype=torch.bool)
+        new[first[drawn.unique()]] = True
+        new &= ~seen[drawn]
+        places = new.nonzero().squeeze(1)[: num_samples - found]
+        words.append(drawn[places])
+        seen[words[-1]] = True
+        found += len(places)
+        if found == num_samples:
+            return torch.cat(words), tries + int(places[-1]) + 1
+        tries += num_samples

@@ -1,0 +1,130 @@
+"""The biLM's token layer in training: all distinct words of a step at once, in both passes.
+
+All filters read the same windows of characters, as wide as the widest of them, so that a window is one product; the
+maximum over a word's windows is taken as they come, so that nothing of the size words x windows x filters is ever held;
+and words are sorted by length, so that no window lies in padding that another has read before.
+
+# U words, C character positions, E features of a character, F filters, P features of a word
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from elmo_tasks.elmo.characters import PADDING_ID
+from elmo_tasks.elmo.token_encoder import Highway, TokenEncoder
+
+_ROWS = 64
+
+
+def encode_tokens(encoder: TokenEncoder, character_ids: Tensor, dtype: torch.dtype) -> Tensor:
+    """The vectors of words, as `TokenEncoder` computes them.
+
+    Arguments:
+        character_ids: (U, C) int64, as from `tokens_to_ids`.
+        dtype: of the products' factors, torch.bfloat16 or that of the weights.
+
+    Returns:
+        (U, P) in the weights' type.
+    """
+    num_tokens = len(character_ids)
+    filled = _rounded_up(num_tokens) - num_tokens
+    character_ids = functional.pad(character_ids, (0, 0, 0, filled), value=PADDING_ID)
+    lengths, order = (character_ids != PADDING_ID).sum(dim=1).sort(descending=True, stable=True)
+    widths = [convolution.kernel_size[0] for convolution in encoder.convolutions]
+    # The first window that lies wholly in padding is read; those behind it are the same.
+    num_windows = (lengths + 1).clamp(max=character_ids.shape[1] - min(widths) + 1)
+    positions = int(num_windows[0]) + max(widths) - 1
+    characters = encoder.embedding(character_ids[order, :positions])  # (U, C', E)
+    # Behind a token's last position there are only windows of narrow filters: what the wide ones read is not used.
+    characters = functional.pad(characters, (0, 0, 0, positions - characters.shape[1]))
+    first_invalid = [character_ids.shape[1] - width + 1 for width in widths]
+    vectors = _MaximumOverWindows.apply(
+        characters.to(dtype),
+        _joined_filters(encoder, max(widths)).to(dtype),
+        torch.cat([convolution.bias for convolution in encoder.convolutions if convolution.bias is not None]).to(dtype),
+        num_windows.tolist(),
+        torch.tensor(first_invalid).repeat_interleave(_sizes(encoder)).to(character_ids.device),
+    ).to(encoder.embedding.weight.dtype)
+    vectors = encoder.activation(vectors)  # (U, F)
+    for highway in encoder.highways:
+        vectors = _run_highway(highway, vectors, dtype)
+    if encoder.projection is not None:
+        vectors = _linear(vectors, encoder.projection, dtype)  # (U, P)
+    return vectors[order.argsort()[:num_tokens]]
+
+
+class _MaximumOverWindows(torch.autograd.Function):
+    """Each filter's maximum over the windows of each word.
+
+    characters (U, C, E), filters (F, width E), bias (F,), falling numbers of windows of the words, and of each filter
+    the first position (F,) where it has no window -> (U, F)
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, characters: Tensor, filters: Tensor, bias: Tensor, num_windows: list[int], first_invalid: Tensor
+    ) -> Tensor:
+        width = filters.shape[1] // characters.shape[2]
+        # Words without a window at a position may be read there all the same: what they read is padding again.
+        words_at = [_rounded_up(sum(number > position for number in num_windows)) for position in range(num_windows[0])]
+        earliest = int(first_invalid.min())
+        best = filters.new_full((len(characters), len(filters)), -torch.inf)  # (U, F)
+        places = torch.zeros_like(best, dtype=torch.uint8)
+        for position, words in enumerate(words_at):
+            windows = characters[:words, position : position + width].flatten(1)  # (words, width E)
+            values = functional.linear(windows, filters, bias)  # (words, F)
+            if position >= earliest:
+                values.masked_fill_(first_invalid <= position, -torch.inf)
+            places[:words].masked_fill_(values > best[:words], position)
+            torch.maximum(best[:words], values, out=best[:words])
+        ctx.save_for_backward(characters, filters, places)
+        ctx.words_at = words_at
+        return best
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        characters, filters, places = ctx.saved_tensors
+        of_characters = torch.zeros_like(characters)
+        of_filters = torch.zeros_like(filters, dtype=torch.promote_types(filters.dtype, torch.float32))
+        width = filters.shape[1] // characters.shape[2]
+        for position, words in enumerate(ctx.words_at):
+            chosen = gradient[:words] * (places[:words] == position)  # (words, F)
+            window = slice(position, position + width)
+            of_filters += chosen.t() @ characters[:words, window].flatten(1)
+            of_characters[:words, window] += (chosen @ filters).view(words, width, -1)
+        return of_characters, of_filters.to(filters.dtype), gradient.sum(dim=0), None, None
+
+
+def _rounded_up(number: int) -> int:
+    """oneDNN makes and keeps code for each number of rows that it meets: this leaves few of them."""
+    return -(-number // _ROWS) * _ROWS
+
+
+def _joined_filters(encoder: TokenEncoder, width: int) -> Tensor:
+    """All filters over windows of the widest, (F, width E); narrow ones are filled up with zeros."""
+    padded = [
+        functional.pad(convolution.weight, (0, width - convolution.kernel_size[0]))
+        for convolution in encoder.convolutions
+    ]
+    return torch.cat(padded).transpose(1, 2).flatten(1)
+
+
+def _sizes(encoder: TokenEncoder) -> Tensor:
+    return torch.tensor([convolution.out_channels for convolution in encoder.convolutions])
+
+
+def _run_highway(highway: Highway, vectors: Tensor, dtype: torch.dtype) -> Tensor:
+    carry = torch.sigmoid(_linear(vectors, highway.carry, dtype))
+    return torch.lerp(vectors, functional.relu(_linear(vectors, highway.transform, dtype)), carry)
+
+
+def _linear(inputs: Tensor, linear: nn.Linear, dtype: torch.dtype) -> Tensor:
+    product = functional.linear(inputs.to(dtype), linear.weight.to(dtype), linear.bias.to(dtype))
+    return product.to(linear.weight.dtype)

@@ -1,0 +1,208 @@
+"""A corpus as windows over parallel streams of tokens, for both directions of a language model.
+
+A sentence of n tokens w1 ... wn has n + 1 slots. At its j-th slot the forward direction has read <S> w1 ... wj and
+predicts w(j+1), in the end </S>; the backward direction reads </S> wn ... w1 and predicts in the same way, in the end
+<S>. So both directions go through the same sentences at the same time, as in bilm-tf, each sentence from its own end.
+
+# T steps of a window, B rows of a batch, U distinct tokens of a window, W of all its slots, D documents, S sentences
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from elmo_tasks.batch import TensorRecord
+from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, tokens_to_ids
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.pretraining.corpus import CorpusPart
+from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
+
+NO_TARGET = -1
+
+_TOKENS_AT_ONCE = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Window(TensorRecord):
+    """What both directions read and predict at some steps of a batch of streams."""
+
+    characters: Tensor  # (U, C) int64, the distinct tokens' characters
+    inputs: tuple[Tensor, Tensor]  # forward and backward: (T, B) int64, rows of `characters`
+    targets: tuple[Tensor, Tensor]  # (T, B) int64, words of the output vocabulary, NO_TARGET where there is none
+    resets: Tensor | None = None  # (T, B) bool, True where both directions start from a state of zeros
+
+    def to(self, device: torch.device | str) -> Window:
+        characters, *pairs = (each.to(device) for each in (self.characters, *self.inputs, *self.targets))
+        resets = None if self.resets is None else self.resets.to(device)
+        return Window(characters, (pairs[0], pairs[1]), (pairs[2], pairs[3]), resets)
+
+
+class SlotReader:
+    """Reads what stands at slots of a part of a corpus.
+
+    Arguments:
+        part: the sentences.
+        types: the distinct tokens that the part's numbers stand for.
+        vocabulary: the words that are predicted.
+        max_characters: the width C of a token.
+    """
+
+    def __init__(
+        self, part: CorpusPart, types: Sequence[str], vocabulary: OutputVocabulary, max_characters: int
+    ) -> None:
+        self.part = part
+        self._types = types
+        self._max_characters = max_characters
+        self._begin, self._end = len(types), len(types) + 1  # the borders' numbers behind those of the types
+        words = vocabulary.numbers([*types, BEGIN_SENTENCE, END_SENTENCE])
+        self._words = np.array(words, dtype=np.int64)
+        self.starts = np.asarray(part.sentences) + np.arange(len(part.sentences))  # (S+1,) of sentences, in slots
+
+    @property
+    def num_slots(self) -> int:
+        return int(self.starts[-1])
+
+    def beginning(self, num_tokens: int) -> SlotReader:
+        """A reader of the first sentences alone, as many as hold so many tokens; of one at least."""
+        sentences = np.asarray(self.part.sentences)
+        count = max(1, int(np.searchsorted(sentences, num_tokens, side="right")) - 1)
+        reader = copy.copy(self)
+        tokens = self.part.tokens[: sentences[count]]
+        reader.part = CorpusPart(tokens, sentences[: count + 1], np.array([0, count]))
+        reader.starts = self.starts[: count + 1]
+        return reader
+
+    def count_targets(self, num_words: int) -> np.ndarray:
+        """How often the forward direction is to predict each of V words: (V,) int64."""
+        counts = np.zeros(num_words, dtype=np.int64)
+        for start in range(0, len(self.part.tokens), _TOKENS_AT_ONCE):
+            words = self._words[self.part.tokens[start : start + _TOKENS_AT_ONCE]]
+            counts += np.bincount(words, minlength=num_words)
+        counts[self._words[self._end]] += len(self.starts) - 1
+        return counts
+
+    def read(self, slots: np.ndarray, resets: np.ndarray | None = None) -> Window:
+        """The window of slots.
+
+        Arguments:
+            slots: (T, B) int64; those below 0 are padding.
+            resets: (S,) bool, the sentences that are read from a state of zeros.
+        """
+        padding = slots < 0
+        slots = np.maximum(slots, 0)
+        sentences = np.searchsorted(self.starts, slots, side="right") - 1
+        places = slots - self.starts[sentences]
+        starts = np.asarray(self.part.sentences)[sentences]
+        lengths = np.asarray(self.part.sentences)[sentences + 1] - starts
+        tokens = self.part.tokens
+        last = len(tokens) - 1
+
+        def at(positions: np.ndarray) -> np.ndarray:
+            return tokens[np.clip(positions, 0, last)].astype(np.int64)
+
+        first, final = places == 0, places == lengths
+        inputs = (
+            np.where(first, self._begin, at(starts + places - 1)),
+            np.where(first, self._end, at(starts + lengths - places)),
+        )
+        targets = (
+            np.where(final, self._end, at(starts + places)),
+            np.where(final, self._begin, at(starts + lengths - 1 - places)),
+        )
+        distinct, rows = np.unique(np.stack(inputs), return_inverse=True)
+        rows = rows.reshape(2, *slots.shape)
+        words = [np.where(padding, NO_TARGET, self._words[each]) for each in targets]
+        return Window(
+            tokens_to_ids([self._text(number) for number in distinct.tolist()], self._max_characters),
+            (torch.from_numpy(rows[0]), torch.from_numpy(rows[1])),
+            (torch.from_numpy(words[0]), torch.from_numpy(words[1])),
+            None if resets is None else torch.from_numpy(first & resets[sentences]),
+        )
+
+    def _text(self, number: int) -> str:
+        if number < self._begin:
+            return self._types[number]
+        return BEGIN_SENTENCE if number == self._begin else END_SENTENCE
+
+
+class TokenStreams:
+    """Parallel streams through a part of a corpus, its documents in a new order in each epoch.
+
+    The documents in their order are one long stream, and each row of a batch goes through a piece of it of its own.
+    What is left over at the end, less than a window of a batch, is not read in that epoch.
+
+    Arguments:
+        reader: reads the slots.
+        batch_size: rows B of a batch, of all processes together.
+        steps: T, tokens of a row in a window.
+        seed: of the documents' order, and of the resets.
+        reset_share: the share of the sentences before which a row's state is set to zero.
+        process: which of the processes this one is, and how many there are; each has its share of the rows.
+
+    Raises:
+        ElmoTasksError: the part has less than one window.
+    """
+
+    def __init__(
+        self,
+        reader: SlotReader,
+        batch_size: int,
+        steps: int,
+        seed: int,
+        reset_share: float = 0.0,
+        process: tuple[int, int] = (0, 1),
+    ) -> None:
+        self._reader = reader
+        self._steps, self._seed, self._reset_share = steps, seed, reset_share
+        index, count = process
+        self._rows = np.arange(index * batch_size // count, (index + 1) * batch_size // count)
+        self.windows_per_epoch = reader.num_slots // (batch_size * steps)
+        if self.windows_per_epoch == 0:
+            raise ElmoTasksError(
+                f"the training text has {reader.num_slots} tokens, sentence ends included; "
+                f"wanted at least batch_size x unroll_steps = {batch_size} x {steps}"
+            )
+
+    @property
+    def num_rows(self) -> int:
+        """The streams that this process reads."""
+        return len(self._rows)
+
+    def windows(self, epoch: int, first: int = 0) -> Iterator[Window]:
+        """The windows of an epoch from the `first` on."""
+        documents = self._reader.starts[np.asarray(self._reader.part.documents)]  # (D+1,) in slots
+        order = np.random.default_rng((self._seed, epoch)).permutation(len(documents) - 1)
+        ends = np.cumsum(np.diff(documents)[order])  # (D,) of the ordered documents, in the stream
+        shifts = documents[1:][order] - ends  # from a place in the stream to the slot
+        drawn = np.random.default_rng((self._seed, epoch, 1)).random(len(self._reader.starts) - 1, dtype=np.float32)
+        resets = drawn < self._reset_share  # (S,)
+        row_starts = self._rows * self.windows_per_epoch * self._steps
+        for window in range(first, self.windows_per_epoch):
+            places = row_starts + (window * self._steps + np.arange(self._steps))[:, None]  # (T, B)
+            yield self._reader.read(places + shifts[np.searchsorted(ends, places, side="right")], resets)
+
+
+def sentence_windows(reader: SlotReader, max_slots: int) -> Iterator[Window]:
+    """Whole sentences as the rows of windows, those of like length together: each from a state of zeros.
+
+    Arguments:
+        max_slots: most slots of a window, padding included; a longer sentence has a window of its own.
+    """
+    starts = reader.starts
+    lengths = np.diff(starts)
+    order = np.argsort(lengths, kind="stable")
+    begin = 0
+    while begin < len(order):
+        # Lengths rise: as many sentences as fit, each as long as the last of them.
+        fits = lengths[order[begin:]] * np.arange(1, len(order) - begin + 1) <= max_slots
+        end = begin + max(1, int(np.argmin(fits)) if not fits.all() else len(fits))
+        chosen = order[begin:end]
+        slots = starts[chosen] + np.arange(lengths[chosen[-1]])[:, None]  # (T, B)
+        yield reader.read(np.where(slots < starts[chosen + 1], slots, -1))
+        begin = end

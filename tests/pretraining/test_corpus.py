@@ -1,0 +1,378 @@
+from __future__ import annotations
+
+import errno
+import gzip
+import itertools
+import logging
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elmo_tasks.errors import CacheError, DataError, ElmoTasksError
+from elmo_tasks.pretraining import corpora, corpus_files, corpus_writer, preparation
+from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, TextCorpus, prepare_documents
+from elmo_tasks.pretraining.preparation import choose_held_out
+from elmo_tasks.tokenization import tokenize
+
+Documents = list[list[list[str]]]
+
+WORDS = (
+    "the",
+    "of",
+    "and",
+    "a",
+    "in",
+    "to",
+    "Ann",
+    "ship",
+    "tree",
+    "café",
+    "Straße",
+    "ship's",
+    "don't",
+    "1,000",
+    "U.S.",
+)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache for each test."""
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "corpora"
+
+
+def make_text(num_documents: int, seed: int = 1) -> str:
+    """Paragraphs of sentences, blank lines between documents."""
+    choose = random.Random(seed)
+
+    def sentence() -> str:
+        return " ".join(choose.choices(WORDS, range(len(WORDS), 0, -1), k=choose.randint(2, 12))).capitalize() + "."
+
+    def paragraph() -> str:
+        return " ".join(sentence() for _ in range(choose.randint(1, 5)))
+
+    documents = ["\n".join(paragraph() for _ in range(choose.randint(1, 5))) for _ in range(num_documents)]
+    return "\n\n".join(documents) + "\n"
+
+
+def write(folder: Path, name: str, text: str) -> str:
+    path = folder / name
+    path.write_text(text, encoding="utf-8", newline="")
+    return str(path)
+
+
+def documents_of(corpus: Corpus, part: CorpusPart) -> Documents:
+    sentences = [
+        [corpus.types[number] for number in part.tokens[start:end]] for start, end in itertools.pairwise(part.sentences)
+    ]
+    return [sentences[start:end] for start, end in itertools.pairwise(part.documents)]
+
+
+def both_parts(corpus: Corpus) -> tuple[Documents, Documents]:
+    return documents_of(corpus, corpus.training), documents_of(corpus, corpus.held_out)
+
+
+def everything(corpus: Corpus) -> list[Any]:
+    return [list(corpus.types), corpus.counts.tolist(), *both_parts(corpus)]
+
+
+def assert_nothing_is_left(cache: Path) -> None:
+    assert not cache.exists() or list(cache.iterdir()) == []
+
+
+def test_against_a_plain_computation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus_writer, "_SENTENCES_AT_ONCE", 13)
+    monkeypatch.setattr(corpus_files, "_TYPES_AT_ONCE", 5)
+    text = make_text(60)
+    corpus = TextCorpus(paths=(write(tmp_path, "text", text),), held_out=0.2, seed=5).build()
+
+    documents = [
+        [[token.text for token in sentence] for line in document.split("\n") for sentence in tokenize(line)]
+        for document in text.split("\n\n")
+    ]
+    is_held_out = choose_held_out(60, 0.2, 5)(np.arange(60))
+    training = [document for document, out in zip(documents, is_held_out, strict=True) if not out]
+    held_out = [document for document, out in zip(documents, is_held_out, strict=True) if out]
+    counts = Counter(token for document in training for sentence in document for token in sentence)
+    types = sorted({token for document in documents for sentence in document for token in sentence})
+    types.sort(key=lambda token: -counts[token])
+
+    assert both_parts(corpus) == (training, held_out)
+    assert len(held_out) > 1
+    assert list(corpus.types) == types
+    assert corpus.counts.tolist() == [counts[token] for token in types]
+    assert (corpus.training.num_documents, corpus.held_out.num_documents) == (len(training), len(held_out))
+    assert corpus.training.num_tokens == sum(counts.values())
+    kinds = [array.dtype for array in (corpus.training.tokens, corpus.training.sentences, corpus.training.documents)]
+    assert kinds == [np.uint32, np.int64, np.int64]
+    assert corpus.counts.dtype == np.int64
+
+
+def test_neither_processes_nor_chunks_change_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = TextCorpus(paths=(write(tmp_path, "text", make_text(40)),), held_out=0.2)
+    expected = everything(config.build())
+    monkeypatch.setattr(preparation, "_MIN_PARALLEL_BYTES", 0)
+    for size, workers in ((64, 1), (300, 2), (1000, 3)):
+        monkeypatch.setattr(corpora, "_CHUNK_BYTES", size)
+        monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / f"cache{size}"))
+        assert everything(config.build(workers)) == expected
+
+
+def test_compressed_equals_plain(tmp_path: Path) -> None:
+    text = make_text(20)
+    expected = everything(TextCorpus(paths=(write(tmp_path, "text", text),)).build())
+    (tmp_path / "text.gz").write_bytes(gzip.compress(text.encode()))
+    assert everything(TextCorpus(paths=(str(tmp_path / "text.gz"),)).build()) == expected
+
+
+def test_every_file_begins_a_document(tmp_path: Path) -> None:
+    write(tmp_path, "1.txt", "\n\nA b.\nC.\n\n\n\nD.\n\n")
+    write(tmp_path, "2.txt", "E.\n\nF.")
+    corpus = TextCorpus(paths=(str(tmp_path / "*.txt"),), held_out=0.01).build()
+    training, held_out = both_parts(corpus)
+    assert len(held_out) == 1
+    expected = [[["A", "b", "."], ["C", "."]], [["D", "."]], [["E", "."]], [["F", "."]]]
+    assert [document for document in expected if document not in held_out] == training
+
+
+def test_without_blank_lines_every_line_is_a_document(tmp_path: Path) -> None:
+    corpus = TextCorpus(paths=(write(tmp_path, "text", "Ann saw. Bob ran.\nD.\nE.\n\n"),)).build()
+    training, held_out = both_parts(corpus)
+    expected = [[["Ann", "saw", "."], ["Bob", "ran", "."]], [["D", "."]], [["E", "."]]]
+    assert sorted(training + held_out) == expected
+
+
+def test_tokenized_text(tmp_path: Path) -> None:
+    path = write(tmp_path, "text", "Mr. A. said : Hi. Yes .\r\n  b\tc \n\n--\n")
+    training, held_out = both_parts(TextCorpus(paths=(path,), tokenized=True).build())
+    assert sorted(training + held_out) == [[["--"]], [["Mr.", "A.", "said", ":", "Hi.", "Yes", "."], ["b", "c"]]]
+
+
+def test_deduplication(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpora, "_CHUNK_BYTES", 6)
+    write(tmp_path, "1.txt", "A.\nB.\n\nB. \nC.\n\nA.\n")
+    write(tmp_path, "2.txt", "C.\nD.\n")
+    config = TextCorpus(paths=(str(tmp_path / "*.txt"),), deduplicate=True)
+    training, held_out = both_parts(config.build())
+    assert sorted(training + held_out) == [[["A", "."], ["B", "."]], [["C", "."]], [["D", "."]]]
+    plain = config.model_copy(update={"deduplicate": False}).build()
+    assert plain.training.num_tokens + plain.held_out.num_tokens == 14
+
+
+def test_split(tmp_path: Path) -> None:
+    path = write(tmp_path, "text", make_text(50))
+    splits = [both_parts(TextCorpus(paths=(path,), held_out=0.3, seed=seed).build()) for seed in (0, 1)]
+    assert splits[0] != splits[1]
+    assert sorted(splits[0][0] + splits[0][1]) == sorted(splits[1][0] + splits[1][1])
+
+
+@given(st.integers(2, 400), st.floats(1e-6, 1 - 1e-6), st.integers(0, 2**70))
+def test_some_but_not_all_documents_are_held_out(num_documents: int, share: float, seed: int) -> None:
+    rule = choose_held_out(num_documents, share, seed)
+    numbers = np.arange(num_documents)
+    chosen = rule(numbers)
+    assert 0 < chosen.sum() < num_documents
+    assert rule(numbers[::-1]).tolist() == chosen[::-1].tolist()
+
+
+def test_the_share_is_kept() -> None:
+    for seed in range(5):
+        assert choose_held_out(100_000, 0.1, seed)(np.arange(100_000)).mean() == pytest.approx(0.1, abs=0.005)
+
+
+def test_prepared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    path = write(tmp_path, "text", make_text(5))
+    corpus = TextCorpus(paths=(path,)).build()
+    num_tokens = corpus.training.num_tokens + corpus.held_out.num_tokens
+    assert f"{num_tokens} tokens ({len(corpus.types)} distinct)" in caplog.messages[-1]
+    monkeypatch.setattr(preparation, "CorpusWriter", None)
+    os.rename(path, tmp_path / "renamed")
+    again = TextCorpus(paths=(str(tmp_path / "renamed"),)).build()
+    assert again.folder == corpus.folder
+    assert len(caplog.messages) == 1
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": 1}, {"held_out": 0.5}, {"deduplicate": True}, {"tokenized": True}, {"paths": "other"}]
+)
+def test_the_key_has_all_that_matters(tmp_path: Path, change: dict[str, Any]) -> None:
+    config = TextCorpus(paths=(write(tmp_path, "text", make_text(5)),))
+    if "paths" in change:
+        change = {"paths": (write(tmp_path, "other", make_text(5, seed=2)),)}
+    assert config.model_copy(update=change).build().folder != config.build().folder
+
+
+def test_damaged_cache_is_made_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    config = TextCorpus(paths=(write(tmp_path, "text", make_text(5)),))
+    corpus = config.build()
+    expected = everything(corpus)
+    with open(corpus.folder / "held_out" / "tokens.uint32", "ab") as stream:
+        stream.write(b"more")
+    assert everything(config.build()) == expected
+    assert any("is damaged and is made anew" in message for message in caplog.messages)
+
+
+def test_the_first_of_two_at_once_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    config = TextCorpus(paths=(write(tmp_path, "text", make_text(5)),))
+    original = preparation.choose_held_out
+
+    def meanwhile(*arguments: Any) -> preparation.HeldOutRule:
+        monkeypatch.setattr(preparation, "choose_held_out", original)
+        others.append(config.build())
+        return original(*arguments)
+
+    others: list[Corpus] = []
+    monkeypatch.setattr(preparation, "choose_held_out", meanwhile)
+    corpus = config.build()
+    assert everything(corpus) == everything(others[0])
+    assert list(cache.iterdir()) == [corpus.folder]
+
+
+@pytest.mark.parametrize(
+    ("content", "came"),
+    [(b"", "no text"), (b"\n \n\n", "no text"), (b"One line.", "a single document"), (b"\n\nA.\nB.\n \n", None)],
+)
+def test_too_few_documents(tmp_path: Path, cache: Path, content: bytes, came: str | None) -> None:
+    (tmp_path / "text").write_bytes(content)
+    config = TextCorpus(paths=(str(tmp_path / "text"),))
+    if came is None:
+        config.build()
+        return
+    with pytest.raises(ElmoTasksError, match=f"text: holds {came}; wanted at least two documents") as caught:
+        config.build()
+    assert "\n" not in str(caught.value)
+    assert_nothing_is_left(cache)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_bad_text_late_in_the_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path, workers: int
+) -> None:
+    monkeypatch.setattr(preparation, "_MIN_PARALLEL_BYTES", 0)
+    monkeypatch.setattr(corpora, "_CHUNK_BYTES", 100)
+    write(tmp_path, "1.txt", make_text(20))
+    (tmp_path / "2.txt").write_bytes(b"A.\n\nB.\n" * 100 + b"\xff\xfe\n")
+    with pytest.raises(DataError, match=r"2\.txt:301: byte 0xff is not UTF-8"):
+        TextCorpus(paths=(str(tmp_path / "*.txt"),)).build(workers)
+    assert_nothing_is_left(cache)
+
+
+def test_a_worker_that_is_ended_from_outside() -> None:
+    with pytest.raises(ElmoTasksError, match="a process that tokenizes was ended from outside"):
+        list(preparation._in_parallel([preparation._Job(1, partial(os._exit, 1))], 2))
+
+
+def test_workers_are_light() -> None:
+    code = "import sys, elmo_tasks.pretraining.tokenized_chunk; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> str:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(preparation, "content_hash", refuse)
+    with pytest.raises(DataError, match=r"text: cannot be read \(Permission denied\)"):
+        TextCorpus(paths=(write(tmp_path, "text", "A.\n\nB."),)).build()
+
+
+@pytest.mark.parametrize("writes", [0, 3, 6, 12, 18])
+def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path, writes: int) -> None:
+    """At whatever point of the work the disk is full, one line says so and nothing is left behind."""
+    original = corpus_files.ArrayWriter.write
+    left = itertools.count(writes, -1)
+
+    def fill(self: corpus_files.ArrayWriter, values: np.ndarray) -> None:
+        if next(left) <= 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        original(self, values)
+
+    monkeypatch.setattr(corpora, "_CHUNK_BYTES", 2000)
+    monkeypatch.setattr(corpus_files.ArrayWriter, "write", fill)
+    with pytest.raises(CacheError, match=r"corpora: no room is left on this disk.*; free some, or set ELMO") as caught:
+        TextCorpus(paths=(write(tmp_path, "text", make_text(20)),)).build()
+    assert "\n" not in str(caught.value)
+    assert_nothing_is_left(cache)
+
+
+def test_full_disk_says_how_much_is_wanted(tmp_path: Path) -> None:
+    with (
+        pytest.raises(CacheError, match="of about 3 MB that are wanted in all"),
+        corpus_writer.write_errors(tmp_path, 3_100_000),
+    ):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_cache_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELMO_TASKS_CACHE", write(tmp_path, "file", "in the way"))
+    with pytest.raises(CacheError, match=r"corpora: cannot be written \(Not a directory\); set ELMO_TASKS_CACHE"):
+        TextCorpus(paths=(write(tmp_path, "text", "A.\n\nB."),)).build()
+
+
+class TestDocuments:
+    training: Documents = [[["A", "b"], ["a b", "\n", "\ud800"]], [], [[], ["c"]]]  # noqa: RUF012
+    held_out: Documents = [[["d", "A"]]]  # noqa: RUF012
+
+    def test_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(preparation, "_TOKENS_AT_ONCE", 2)
+        corpus = prepare_documents(self.training, self.held_out, "kept")
+        assert both_parts(corpus) == ([[["A", "b"], ["a b", "\n", "\ud800"]], [["c"]]], [[["d", "A"]]])
+        assert list(corpus.types) == ["\n", "A", "a b", "b", "c", "\ud800", "d"]
+        assert corpus.counts.tolist() == [1, 1, 1, 1, 1, 1, 0]
+
+    def test_are_read_once(self) -> None:
+        def unread() -> Iterator[list[list[str]]]:
+            raise AssertionError
+            yield []
+
+        corpus = prepare_documents(iter(self.training), iter(self.held_out), "once")
+        assert prepare_documents(unread(), unread(), "once").folder == corpus.folder
+        assert prepare_documents(self.training, self.held_out, "other").folder != corpus.folder
+
+    @pytest.mark.parametrize(
+        ("training", "held_out", "empty"), [([], [[["a"]]], "training"), ([[["a"]]], [[[]], []], "held-out")]
+    )
+    def test_want_both_parts(self, cache: Path, training: Documents, held_out: Documents, empty: str) -> None:
+        with pytest.raises(ElmoTasksError, match=f"the {empty} part holds no token"):
+            prepare_documents(training, held_out, "empty")
+        assert_nothing_is_left(cache)
+
+    def test_an_error_while_reading_is_not_taken_for_a_full_disk(self, cache: Path) -> None:
+        def failing() -> Iterator[list[list[str]]]:
+            yield [["a"]]
+            raise OSError(errno.ENOSPC, "not ours")
+
+        with pytest.raises(OSError, match="not ours"):
+            prepare_documents(failing(), self.held_out, "failing")
+        assert_nothing_is_left(cache)
+
+
+def test_types_are_a_sequence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus_files, "_TYPES_AT_ONCE", 2)
+    expected = ["the", "é", "", "日本", "z"]
+    corpus_files.write_types(tmp_path, ["z", "日本", "", "é", "the"], np.array([4, 3, 2, 1, 0]))
+    types = corpus_files.TypeList(tmp_path)
+    assert list(types) == expected
+    assert types[-2] == "日本"
+    assert [types[1:4], types[:0], types[::-2], types[3:]] == [
+        expected[1:4],
+        [],
+        expected[::-2],
+        expected[3:],
+    ]
+    assert "z" in types
+    with pytest.raises(IndexError):
+        types[5]

@@ -1,0 +1,152 @@
+"""Pretraining as a whole: it learns, resumes, fine-tunes, and what it writes can be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+from elmo_tasks import cli
+from elmo_tasks.elmo import BiLM
+from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.pretraining.experiment import Plan, perplexity_of_text, pretrain
+from elmo_tasks.pretraining.language_model import LanguageModel
+from elmo_tasks.pretraining.pretrainer import Pretrainer
+from elmo_tasks.pretraining.runs import PretrainingFolder
+from elmo_tasks.runs import read_state
+
+
+def stop_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends the training before it makes a step, as a killed process ends."""
+    plain_step: Callable[..., float] = Pretrainer.step
+
+    def stopping(pretrainer: Pretrainer, window: Any) -> float:
+        if pretrainer.position.step == step:
+            raise KeyboardInterrupt
+        return plain_step(pretrainer, window)
+
+    monkeypatch.setattr(Pretrainer, "step", stopping)
+
+
+def weights(folder: Path) -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = {}
+    with h5py.File(folder / "weights.hdf5") as file:
+        file.visititems(lambda name, item: found.update({name: item[...]}) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def test_it_learns_what_context_tells(config_file: Path, tmp_path: Path) -> None:
+    plans: list[Plan] = []
+    results = pretrain(config_file, tmp_path / "run", announce=plans.append)
+    assert results is not None
+    # Of eleven or twelve words only animal and place are open: 5 and 4 choices, against some 20 without context.
+    assert results["held_out"]["mean"] < 0.25 * results["held_out_unigram"]
+    assert results["held_out"]["forward"] < 3
+    assert results["held_out"]["backward"] < 3
+    folder = PretrainingFolder(tmp_path / "run")
+    log = [json.loads(line) for line in folder.log.read_text().splitlines()]
+    assert [record["step"] for record in log] == [*range(30, plans[0].steps, 30), plans[0].steps]
+    assert log[-1]["held_out"]["mean"] < log[0]["held_out"]["mean"]
+    assert json.loads(folder.results.read_text()) == results
+    assert log[-1]["targets"] == results["trained_targets"] == plans[0].steps * 8 * 16
+
+
+def test_a_killed_training_ends_with_the_same_weights(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = pretrain(config_file, tmp_path / "whole")
+    with monkeypatch.context() as patched:
+        stop_at(37, patched)
+        with pytest.raises(KeyboardInterrupt):
+            pretrain(config_file, tmp_path / "resumed")
+    with pytest.raises(RunError, match="--resume goes on with it"):
+        pretrain(config_file, tmp_path / "resumed")
+    resumed = pretrain(config_file, tmp_path / "resumed", resume=True)
+    assert whole is not None
+    assert resumed is not None
+    assert resumed["held_out"] == whole["held_out"]
+    one, other = (read_state(tmp_path / name / "training.pt") for name in ("whole", "resumed"))
+    assert one["position"]["step"] == other["position"]["step"] > 37
+    for left, right in zip(one["parameters"], other["parameters"], strict=True):
+        assert torch.equal(left, right)
+    for name, values in weights(tmp_path / "whole").items():
+        assert np.array_equal(values, weights(tmp_path / "resumed")[name]), name
+    logs = [(tmp_path / name / "log.jsonl").read_text().splitlines() for name in ("whole", "resumed")]
+    losses = [[json.loads(line)["training_loss"] for line in log] for log in logs]
+    assert losses[0] == losses[1]
+    assert pretrain(config_file, tmp_path / "resumed", resume=True) == resumed
+
+
+def test_it_does_not_resume_with_another_config(config_file: Path, tmp_path: Path) -> None:
+    pretrain(config_file, tmp_path / "run", overrides=["trainer.num_epochs=0.2"])
+    with pytest.raises(RunError, match=r"these keys differ: dropout"):
+        pretrain(config_file, tmp_path / "run", overrides=["trainer.num_epochs=0.2", "dropout=0.4"], resume=True)
+
+
+def test_fine_tuning_begins_where_the_biLM_stands(config_file: Path, tmp_path: Path) -> None:
+    first = pretrain(config_file, tmp_path / "first")
+    overrides = ["trainer.num_epochs=0.5", "trainer.optimizer.lr=0.001"]
+    tuned = pretrain(config_file, tmp_path / "tuned", overrides=overrides, start_from=tmp_path / "first")
+    assert first is not None
+    assert tuned is not None
+    assert tuned["before"]["mean"] == pytest.approx(first["held_out"]["mean"], rel=1e-5)
+    assert tuned["held_out"]["mean"] < 1.2 * first["held_out"]["mean"]
+    vocabularies = [LanguageModel.load(tmp_path / name).vocabulary.words for name in ("first", "tuned")]
+    assert vocabularies[0] == vocabularies[1]
+
+
+def test_half_precision_output_and_its_perplexity(config_file: Path, text_file: Path, tmp_path: Path) -> None:
+    overrides = ["trainer.num_epochs=1", "half_precision=true"]
+    pretrain(config_file, tmp_path / "run", overrides=overrides)
+    assert {str(values.dtype) for values in weights(tmp_path / "run").values()} == {"float16"}
+    trained = read_state(tmp_path / "run" / "training.pt")["parameters"]
+    model = LanguageModel.load(tmp_path / "run")
+    for parameter, wanted in zip(model.parameters(), trained, strict=True):
+        torch.testing.assert_close(parameter.detach(), wanted, atol=1e-6, rtol=2e-3)
+    found = perplexity_of_text(tmp_path / "run", [str(text_file)], tokenized=True)
+    assert found["unknown_percent"] == 0.0
+    sentences = [line.split() for line in text_file.read_text().splitlines() if line]
+    assert found["targets"] == sum(map(len, sentences)) + len(sentences)
+
+
+def test_what_is_written_is_read_as_a_biLM(config_file: Path, tmp_path: Path) -> None:
+    pretrain(config_file, tmp_path / "run", overrides=["trainer.num_epochs=0.3"])
+    model = LanguageModel.load(tmp_path / "run").eval()
+    bilm = BiLM.load(tmp_path / "run" / "options.json", tmp_path / "run" / "weights.hdf5")
+    sentence = ["the", "lion", "roared", "."]
+    assert torch.equal(bilm.layers([sentence]).layers, model.bilm.layers([sentence]).layers)
+
+
+def test_a_dry_run_writes_nothing(
+    config_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["pretrain", str(config_file), "-s", "run", "--dry-run", "--quiet"]) == 0
+    shown = capsys.readouterr().out
+    for label in ("tokens", "vocabulary", "steps", "estimated time", "estimated memory"):
+        assert label in shown
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_commands_print_what_was_found(
+    config_file: Path, text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = str(tmp_path / "run")
+    assert cli.main(["pretrain", str(config_file), "-s", run, "--set", "trainer.num_epochs=0.3", "--quiet"]) == 0
+    assert "mean perplexity" in capsys.readouterr().out
+    assert cli.main(["perplexity", run, str(text_file), "--tokenized", "--json", "--quiet"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == perplexity_of_text(run, [str(text_file)], tokenized=True)
+    assert found["mean"] == pytest.approx((found["forward"] * found["backward"]) ** 0.5)
+
+
+def test_a_loss_that_is_not_finite_ends_the_training(config_file: Path, tmp_path: Path) -> None:
+    overrides = ["trainer.optimizer.lr=1e30", "trainer.grad_norm=null"]
+    with pytest.raises(ElmoTasksError, match=r"the loss is (nan|inf) at step \d"):
+        pretrain(config_file, tmp_path / "run", overrides=overrides)

@@ -1,0 +1,83 @@
+"""The sampled and the full softmax against their definitions."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch.nn import functional
+
+from elmo_tasks.pretraining import softmax
+from elmo_tasks.pretraining.softmax import Candidates, FullSoftmax, SampledSoftmax, softmax_loss
+
+TOKENS, SIZE, WORDS = 7, 4, 30
+
+
+@pytest.fixture(params=[1 << 22, 25], ids=["at once", "in pieces"])
+def scores_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(softmax, "_SCORES_AT_ONCE", request.param)
+
+
+def draw_inputs() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    torch.manual_seed(5)
+    hidden = torch.randn(TOKENS, SIZE, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(WORDS, SIZE, dtype=torch.float64, requires_grad=True)
+    bias = torch.randn(WORDS, dtype=torch.float64, requires_grad=True)
+    return hidden, torch.tensor([0, 3, 3, 29, 7, 1, 12]), weight, bias
+
+
+@pytest.mark.usefixtures("scores_at_once")
+def test_full_softmax_is_the_cross_entropy() -> None:
+    hidden, targets, weight, bias = draw_inputs()
+    expected = functional.cross_entropy(hidden @ weight.t() + bias, targets, reduction="sum")
+    loss = softmax_loss(hidden, targets, weight, bias, FullSoftmax().draw(WORDS), torch.float64)
+    variables = (hidden, weight, bias)
+    torch.testing.assert_close(loss, expected)
+    wanted = torch.autograd.grad(3.0 * expected, variables)
+    torch.testing.assert_close(torch.autograd.grad(3.0 * loss, variables), wanted)
+
+
+@pytest.mark.usefixtures("scores_at_once")
+def test_sampled_softmax_is_its_definition() -> None:
+    hidden, targets, weight, bias = draw_inputs()
+    candidates = SampledSoftmax(num_samples=6).draw(WORDS)
+    assert candidates is not None
+    words = torch.tensor([3, 4, 7, 20, 2, 0])  # three of them are targets of some token
+    candidates = Candidates(
+        words, candidates.log_expected_of_any[words].double(), candidates.log_expected_of_any.double()
+    )
+    corrected = hidden @ weight.t() + bias - candidates.log_expected_of_any  # (N, V)
+    losses = []
+    for scores, target in zip(corrected, targets, strict=True):
+        others = scores[words[words != target]]
+        losses.append(torch.cat([scores[target][None], others]).logsumexp(dim=0) - scores[target])
+    expected = torch.stack(losses).sum()
+    loss = softmax_loss(hidden, targets, weight, bias, candidates, torch.float64)
+    variables = (hidden, weight, bias)
+    torch.testing.assert_close(loss, expected)
+    torch.testing.assert_close(torch.autograd.grad(loss, variables), torch.autograd.grad(expected, variables))
+
+
+def test_drawn_words_are_distinct_and_as_frequent_as_stated() -> None:
+    torch.manual_seed(6)
+    repeats, counts, expected = 2000, torch.zeros(WORDS), torch.zeros(WORDS)
+    for _ in range(repeats):
+        candidates = SampledSoftmax(num_samples=8).draw(WORDS)
+        assert candidates is not None
+        assert len(candidates.words.unique()) == 8
+        counts[candidates.words] += 1
+        expected += candidates.log_expected_of_any.exp()
+    assert counts[0] > 2 * counts[10] > 2 * counts[29] > 0
+    # Binomial deviations are at most sqrt(0.25 / 2000) = 0.011; the formula itself is off by about as much.
+    torch.testing.assert_close(counts / repeats, expected / repeats, atol=0.05, rtol=0.0)
+
+
+def test_all_words_are_compared_where_more_would_be_drawn_than_there_are() -> None:
+    assert SampledSoftmax(num_samples=WORDS).draw(WORDS) is None
+
+
+def test_a_uniform_model_has_the_loss_of_chance() -> None:
+    zeros = torch.zeros(WORDS, SIZE)
+    loss = softmax_loss(torch.randn(TOKENS, SIZE), torch.arange(TOKENS), zeros, zeros[:, 0], None, torch.float32)
+    assert loss.item() / TOKENS == pytest.approx(math.log(WORDS), abs=1e-5)
