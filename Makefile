@@ -36,7 +36,6 @@ $(STAMP): pyproject.toml constraints.txt
 
 quickstart: $(STAMP)
 	$(ELMO_TASKS) sample-data $(RUNS)/quickstart-data --task ner
-	$(ELMO_TASKS) random-bilm $(RUNS)/quickstart-bilm --size small
 	$(ELMO_TASKS) train configs/quickstart.jsonnet -s $(RUNS)/quickstart --force
 	$(ELMO_TASKS) evaluate $(RUNS)/quickstart $(RUNS)/quickstart-data/ner/test.txt
 	printf 'Mira Dolvane joined Karvel as coach. Karvel closed a mill in Dolvane Bay.' | $(ELMO_TASKS) predict $(RUNS)/quickstart -
@@ -58,3 +57,4 @@ benchmark: $(STAMP)
 	$(BIN)/python -m benchmarks.bilm $(if $(ALLENNLP),--allennlp $(ALLENNLP))
 	$(BIN)/python -m benchmarks.growth
 	$(BIN)/python -m benchmarks.tagger_step
+	$(BIN)/python -m benchmarks.pretraining_step

@@ -1,10 +1,13 @@
 """Words a second of the biLM's fast path, beside what the machine's products allow and beside AllenNLP's `Elmo`.
 
     python -m benchmarks.bilm [--allennlp CHECKOUT] [--sizes small,original] [--json FILE]
+    python -m benchmarks.bilm --check [--sizes small,original]
 
 Random weights of the published sizes read real sentences, handed over n at a time in the order of the file, from words
 to vectors. Each repeat of the fast path begins with no word's vector in memory. AllenNLP reads every k-th of the same
 batches, as many as fit the time, in turns with the fast path; a ratio is over those batches alone.
+
+With --check, nothing is timed: layer by layer, the vectors of all sentences are compared with the plain path's.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from elmo_tasks.elmo.fast import FastBiLM, Precision
 Sentences = list[list[str]]
 
 _BATCHES_COMPARED = 4
+_BATCH_CHECKED = 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,6 +195,29 @@ def _differences(
     return largest, (squares / all_squares) ** 0.5
 
 
+def _check(size: str, precisions: Sequence[Precision], sentences: Sentences) -> list[list[str]]:
+    """Each precision's largest difference to the plain path, and its norm in terms of the vectors', layer by layer."""
+    bilm = random_bilm(PUBLISHED_OPTIONS[size])
+    fast = {precision: FastBiLM(bilm, precision) for precision in precisions}
+    zeros = torch.zeros(len(precisions), bilm.num_layers)
+    largest, squares, all_squares = zeros.clone(), zeros.clone(), zeros[0].clone()
+    with torch.no_grad():
+        for start in range(0, len(sentences), _BATCH_CHECKED):
+            batch = sentences[start : start + _BATCH_CHECKED]
+            wanted = bilm.layers(batch).layers
+            all_squares += wanted.square().sum(dim=(0, 2, 3))
+            for row, precision in enumerate(precisions):
+                difference = fast[precision].layers(batch).layers - wanted  # (B, L+1, T, D)
+                largest[row] = torch.maximum(largest[row], difference.abs().amax(dim=(0, 2, 3)))
+                squares[row] += difference.square().sum(dim=(0, 2, 3))
+    relative = (squares / all_squares).sqrt()
+    return [
+        [size, precision, str(layer), f"{largest[row, layer]:.1e}", f"{relative[row, layer]:.1e}"]
+        for row, precision in enumerate(precisions)
+        for layer in range(bilm.num_layers)
+    ]
+
+
 def _operations(options: BiLMOptions, batches: Sequence[Sentences]) -> int:
     """Multiplications and additions of all products that the sentences cannot do without, in one way to count them.
 
@@ -210,6 +237,12 @@ def _operations(options: BiLMOptions, batches: Sequence[Sentences]) -> int:
 def main() -> None:
     arguments = _parse()
     sentences = common.read_sentences(arguments.sentences, arguments.number)
+    if arguments.check:
+        torch.set_num_threads(arguments.threads[0])
+        header = ("size", "precision", "layer", "largest difference", "relative difference")
+        rows = [row for size in arguments.sizes for row in _check(size, arguments.precisions, sentences)]
+        print(common.markdown_table(header, rows))
+        return
     results: list[Result] = []
     for size in arguments.sizes:
         bench = Bench(size, arguments, sentences)
@@ -266,6 +299,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--number", type=int, default=2000, help="of sentences")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=20.0, help="for one repeat, about")
+    parser.add_argument("--check", action="store_true", help="compare with the plain path, and measure no time")
     common.add_common_arguments(parser)
     return parser.parse_args()
 

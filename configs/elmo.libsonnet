@@ -1,6 +1,6 @@
-// ELMo as the heads take it: the biLM in the folder $ELMO_TASKS_BILM, which holds *options.json and *weights.hdf5 in the
-// published layout, with one mix at the input. Any other biLM: --set model.embedder.elmo.bilm=DIR
+// ELMo as the heads take it: the biLM that comes with the package, with one mix at the input. Another biLM is the folder
+// of its *options.json and *weights.hdf5 in the published layout: --set model.embedder.elmo.bilm=DIR
 {
-  bilm: std.extVar('ELMO_TASKS_BILM'),
+  bilm: 'default',
   dropout: 0.5,
 }

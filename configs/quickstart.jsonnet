@@ -1,9 +1,7 @@
-// The tagger of ner_conll03.jsonnet on data that `elmo-tasks sample-data runs/quickstart-data --task ner` makes, with
-// the biLM of `elmo-tasks random-bilm runs/quickstart-bilm`. That biLM is untrained: ELMo's way is shown, not its worth.
+// The tagger of ner_conll03.jsonnet on data that `elmo-tasks sample-data runs/quickstart-data --task ner` makes.
 local data = 'runs/quickstart-data';
 
 (import 'ner_conll03.jsonnet') {
-  elmo:: { bilm: 'runs/quickstart-bilm' },
   train_data_path: data + '/ner/train.txt',
   validation_data_path: data + '/ner/dev.txt',
   test_data_path: data + '/ner/test.txt',

@@ -6,6 +6,7 @@ The commands themselves are in `elmo_tasks.commands`. Results go to standard out
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import os
 import sys
@@ -37,9 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return USER_ERROR
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno != errno.ENOSPC:
             raise
-        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"error: {place}{error.strerror}", file=sys.stderr)
         return USER_ERROR
     return 0
 

@@ -62,6 +62,11 @@ def decompressed(raw: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
         yield raw
 
 
+def plain_name(path: Path) -> str:
+    """The name of a file without the ending that says how it is compressed."""
+    return path.stem if path.suffix in _OPENERS or path.suffix == ".zip" else path.name
+
+
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     """Yields (line number from 1, line without its line end) of a UTF-8 text file, compressed or not.
 

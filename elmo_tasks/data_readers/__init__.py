@@ -4,6 +4,28 @@ Importing this package registers every reader's `"type"`.
 """
 
 from elmo_tasks.data_readers.conll2003 import Conll2003Config, Conll2003Reader
+from elmo_tasks.data_readers.conllu import ConlluConfig, ConlluReader
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.snli import SnliConfig, SnliReader
+from elmo_tasks.data_readers.squad import SquadConfig, SquadReader
+from elmo_tasks.data_readers.srl import SrlConll2005Config, SrlConll2005Reader, SrlConll2012Config, SrlConll2012Reader
+from elmo_tasks.data_readers.sst import SstConfig, SstReader
 
-__all__ = ["Conll2003Config", "Conll2003Reader", "DatasetReader", "DatasetReaderConfig"]
+__all__ = [
+    "Conll2003Config",
+    "Conll2003Reader",
+    "ConlluConfig",
+    "ConlluReader",
+    "DatasetReader",
+    "DatasetReaderConfig",
+    "SnliConfig",
+    "SnliReader",
+    "SquadConfig",
+    "SquadReader",
+    "SrlConll2005Config",
+    "SrlConll2005Reader",
+    "SrlConll2012Config",
+    "SrlConll2012Reader",
+    "SstConfig",
+    "SstReader",
+]

@@ -2,8 +2,6 @@
 
 Source: Tjong Kim Sang and De Meulder (2003), "Introduction to the CoNLL-2003 Shared Task". The official English files
 have the columns word, part of speech, chunk and entity, tags in IOB1, and a line `-DOCSTART-` before each document.
-
-# B batch, T tokens
 """
 
 from __future__ import annotations
@@ -15,11 +13,10 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import datasets
 import pydantic
-import torch
 from pydantic import Field
 
-from elmo_tasks.batch import TaggingBatch
-from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.reader import DatasetReaderConfig
+from elmo_tasks.data_readers.tagging import TAGS, TaggingReader
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import read_lines
 from elmo_tasks.tag_schemes import (
@@ -31,10 +28,8 @@ from elmo_tasks.tag_schemes import (
     label_of_tag,
     tags_of_label,
 )
-from elmo_tasks.vocabulary import Vocabulary
 
 DOCUMENT_BORDER = "-DOCSTART-"
-TAGS = "tags"  # the namespace of the labels
 _SEPARATOR = re.compile(r"[ \t]+")  # not every whitespace: a token may hold a no-break space
 
 
@@ -66,7 +61,7 @@ class Conll2003Config(DatasetReaderConfig):
         return Conll2003Reader(self)
 
 
-class Conll2003Reader(DatasetReader):
+class Conll2003Reader(TaggingReader):
     """Makes examples `{"tokens": [str], "tags": [str], "document": int, "sentence": int}`.
 
     Tags are in the scheme `tag_scheme`. Documents are numbered from 0 in the file, sentences from 0 in their
@@ -79,14 +74,6 @@ class Conll2003Reader(DatasetReader):
         ElmoTasksError: a hub data set without the columns, or with a wrong tag; the row is named.
     """
 
-    features: ClassVar[datasets.Features] = datasets.Features(
-        {
-            "tokens": datasets.Sequence(datasets.Value("string")),
-            "tags": datasets.Sequence(datasets.Value("string")),
-            "document": datasets.Value("int64"),
-            "sentence": datasets.Value("int64"),
-        }
-    )
     version: ClassVar[int] = 1
 
     config: Conll2003Config
@@ -117,27 +104,12 @@ class Conll2003Reader(DatasetReader):
             except _TagError as error:
                 raise ElmoTasksError(f"{source}: row {number}, token {error.position}: {error.problem}") from None
 
-    def tokens(self, example: Mapping[str, Any]) -> Iterable[Sequence[str]]:
-        return (example["tokens"],)
-
     def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
         tags = {"O"}
         for tag in example["tags"]:
             if (label := label_of_tag(tag)) is not None:
                 tags.update(tags_of_label(label, self.config.tag_scheme))
         return {TAGS: tags}
-
-    def length(self, example: Mapping[str, Any]) -> int:
-        return len(example["tokens"])
-
-    def collate(self, examples: list[dict[str, Any]], vocab: Vocabulary) -> TaggingBatch:
-        tokens = vocab.index_tokens([example["tokens"] for example in examples])
-        tags = None
-        if all(example.get("tags") is not None for example in examples):
-            tags = torch.zeros_like(tokens.words)  # (B, T)
-            ids = [vocab.label_id(TAGS, tag) for example in examples for tag in example["tags"]]
-            tags[tokens.mask] = torch.tensor(ids, dtype=torch.int64)
-        return TaggingBatch(examples=examples, tokens=tokens, tags=tags)
 
 
 class _TagError(Exception):

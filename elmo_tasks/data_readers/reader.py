@@ -75,7 +75,7 @@ class DatasetReader(abc.ABC):
         file is made anew.
 
         Arguments:
-            source: a file, compressed or not, or `hub:NAME[#CONFIG][:SPLIT]`.
+            source: a file, compressed or not, for some readers a folder, or `hub:NAME[#CONFIG][:SPLIT]`.
 
         Raises:
             DataError: the file is missing, holds no example or does not follow its format.
@@ -86,9 +86,7 @@ class DatasetReader(abc.ABC):
             content = [str(source), *(content_hash(file["filename"]) for file in rows.cache_files)]
             examples = self.hub_examples(rows, str(source))
         else:
-            if not Path(source).is_file():
-                raise DataError(source, "no such file")
-            content = [content_hash(source)]
+            content = [content_hash(file) for file in self.files(Path(source))]
             examples = self.examples(Path(source))
         key = json.dumps([type(self).__name__, self.version, self.config.model_dump(mode="json"), *content])
         path = cache_folder() / "datasets" / f"{hashlib.sha256(key.encode()).hexdigest()}.arrow"
@@ -113,9 +111,19 @@ class DatasetReader(abc.ABC):
         write_json(_checksum_path(path), {"sha256": checksum})
         logger.info("%s: %d examples in %.1f s", source, count, time.monotonic() - begin)
 
+    def files(self, path: Path) -> Sequence[Path]:
+        """The files that a source stands for, in the order in which they are read: itself, where folders are unknown.
+
+        Raises:
+            DataError: there is no such file.
+        """
+        if not path.is_file():
+            raise DataError(path, "no such file")
+        return (path,)
+
     @abc.abstractmethod
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        """Parses a file, one example at a time.
+        """Parses a file, or all files of a folder, one example at a time.
 
         Raises:
             DataError: the file does not follow its format; file and line are named.

@@ -1,7 +1,10 @@
 """The official scorers, reproduced."""
 
 from elmo_tasks.metrics.accuracy import Accuracy
+from elmo_tasks.metrics.coreference import CoreferenceScores
 from elmo_tasks.metrics.metric import Metric
 from elmo_tasks.metrics.span_f1 import SpanF1
+from elmo_tasks.metrics.squad import SquadScores
+from elmo_tasks.metrics.srl import SrlF1
 
-__all__ = ["Accuracy", "Metric", "SpanF1"]
+__all__ = ["Accuracy", "CoreferenceScores", "Metric", "SpanF1", "SquadScores", "SrlF1"]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate import Accelerator
 
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.elmo.bilm import BiLM
@@ -21,7 +22,7 @@ from elmo_tasks.pretraining.config import PretrainingConfig
 from elmo_tasks.pretraining.corpus import Corpus
 from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.pretraining.output_vocabulary import UNKNOWN_NUMBER, OutputVocabulary, most_frequent
-from elmo_tasks.pretraining.perplexity import evaluate_perplexity, unigram_perplexity
+from elmo_tasks.pretraining.perplexity import Perplexity, evaluate_perplexity, unigram_perplexity
 from elmo_tasks.pretraining.pretrainer import Pretrainer
 from elmo_tasks.pretraining.runs import PretrainingFolder
 from elmo_tasks.pretraining.texts import read_text
@@ -96,10 +97,9 @@ def pretrain(
     config = load_config(config_path, PretrainingConfig, overrides, variables or {})
     run = PretrainingFolder(folder)
     accelerator = config.trainer.accelerator()
-    if accelerator.is_main_process and not dry_run:
-        described = {**to_json(config), "from": str(start_from) if start_from else None}
-        if run.claim(described, resume=resume, force=force):
-            run.begin(described)
+    main = accelerator.is_main_process
+    described = {**to_json(config), "from": str(start_from) if start_from else None}
+    begins = main and not dry_run and run.claim(described, resume=resume, force=force)
     accelerator.wait_for_everyone()
     if resume and run.results.is_file():
         logger.info("%s: finished before; nothing to do", run.path)
@@ -110,39 +110,59 @@ def pretrain(
     seed_everything(config.random_seed)
     model = _build_model(config, corpus, start_from)
     state = read_state(run.training_state) if resume and run.training_state.is_file() else None
-    dtype = getattr(torch, state["dtype"]) if state else _product_dtype(config.trainer.precision, accelerator.device)
-    max_characters = model.bilm.options.char_cnn.max_characters_per_token
-    training, held_out = (
-        SlotReader(part, corpus.types, model.vocabulary, max_characters) for part in (corpus.training, corpus.held_out)
-    )
-    pretrainer = Pretrainer(
-        config.trainer, model, config.softmax, training, held_out, run, accelerator, dtype, config.random_seed
-    )
-    if accelerator.is_main_process:
-        announce(_plan(corpus, pretrainer, training))
+    pretrainer = _build_pretrainer(config, corpus, model, run, accelerator, state)
+    plan = _plan(corpus, pretrainer)
+    if main:
+        announce(plan)
     if dry_run:
         return None
 
+    if begins:  # the text could be read, and the model fits
+        run.begin(described)
     if state:
         pretrainer.resume(state)
     else:
         # Each process drops other units and draws other candidates; with one process this is the seed's own sequence.
         seed_everything(config.random_seed + accelerator.process_index)
-    after = pretrainer.train(evaluate_first=start_from is not None)
-    results = {
-        "training_targets": training.num_slots,
-        "vocabulary": len(model.vocabulary),
-        "trained_targets": pretrainer.position.targets,
-        "trained_hours": round(pretrainer.position.seconds / 3600, 3),
-        "before": pretrainer.before,
-        "held_out": after.as_record(),
-        "held_out_unigram": unigram_perplexity(training, held_out, len(model.vocabulary)),
-    }
-    if accelerator.is_main_process:
+    results = _results(pretrainer, pretrainer.train(evaluate_first=start_from is not None))
+    if main:
         model.save(run.path, half_precision=config.half_precision)
         write_json(run.results, results)
     accelerator.wait_for_everyone()
     return results
+
+
+def _build_pretrainer(
+    config: PretrainingConfig,
+    corpus: Corpus,
+    model: LanguageModel,
+    run: PretrainingFolder,
+    accelerator: Accelerator,
+    state: Mapping[str, Any] | None,
+) -> Pretrainer:
+    """The pretrainer before its first step; a state that it is to resume decides on the precision."""
+    dtype = getattr(torch, state["dtype"]) if state else _product_dtype(config.trainer.precision, accelerator.device)
+    max_characters = model.bilm.options.char_cnn.max_characters_per_token
+    training, held_out = (
+        SlotReader(part, corpus.types, model.vocabulary, max_characters) for part in (corpus.training, corpus.held_out)
+    )
+    return Pretrainer(
+        config.trainer, model, config.softmax, training, held_out, run, accelerator, dtype, config.random_seed
+    )
+
+
+def _results(pretrainer: Pretrainer, after: Perplexity) -> dict[str, Any]:
+    """What `results.json` says of a training that has come to its end."""
+    num_words = len(pretrainer.model.vocabulary)
+    return {
+        "training_targets": pretrainer.training.num_slots,
+        "vocabulary": num_words,
+        "trained_targets": pretrainer.position.targets,
+        "trained_hours": round(pretrainer.position.seconds / 3600, 3),
+        "before": pretrainer.before,
+        "held_out": after.as_record(),
+        "held_out_unigram": unigram_perplexity(pretrainer.training, pretrainer.held_out, num_words),
+    }
 
 
 def _build_model(config: PretrainingConfig, corpus: Corpus, start_from: str | Path | None) -> LanguageModel:
@@ -180,12 +200,12 @@ def _bfloat16_is_faster(device: torch.device) -> bool:
     return times[1] < 0.75 * times[0]
 
 
-def _plan(corpus: Corpus, pretrainer: Pretrainer, training: SlotReader) -> Plan:
+def _plan(corpus: Corpus, pretrainer: Pretrainer) -> Plan:
     """The plan, for which the first window is tried out; nothing that training depends on is changed."""
     generators = random_state()
     seconds, memory = pretrainer.try_out()
     set_random_state(generators)
-    counts = training.count_targets(len(pretrainer.model.vocabulary))
+    counts = pretrainer.training.count_targets(len(pretrainer.model.vocabulary))
     rate = pretrainer.targets_per_step / seconds
     return Plan(
         corpus=str(corpus.folder),

@@ -122,6 +122,7 @@ class Pretrainer:
     ) -> None:
         self.config = config
         self.model = model.to(accelerator.device)
+        self.training = training
         self.held_out = held_out
         self.folder = folder
         self.accelerator = accelerator

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLM, BiLMOptions, random_bilm
+from elmo_tasks.elmo.bilm_files import BiLMFiles
 
 SENTENCES = [
     ["Ten", "quick", "zebras", "ran", "over", "the", "old", "wooden", "bridge", "."],
@@ -153,3 +154,9 @@ def test_every_kind_of_architecture(tmp_path: Path, options: BiLMOptions, part: 
     paths = tmp_path / "options.json", tmp_path / "weights.hdf5"
     random_bilm(options.model_copy(update={part: changed}), seed=5, scale=1.2).save(*paths)
     assert _largest_difference(BiLM.load(*paths), NumpyBilm(*paths)) < 1e-5
+
+
+def test_the_default_bilm_is_small_and_read_alike() -> None:
+    files = BiLMFiles.in_folder("default")
+    assert files.weights.stat().st_size < 30_000_000
+    assert _largest_difference(BiLM.load(files.options, files.weights), NumpyBilm(files.options, files.weights)) < 5e-5

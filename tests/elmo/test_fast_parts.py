@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import concurrent.futures
+import sys
 import threading
 from collections.abc import Sequence
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.elmo.fast import Precision, products
+from elmo_tasks.elmo.fast.compilation import compiled
 from elmo_tasks.elmo.fast.planner import GroupPlan, plan_groups
 from elmo_tasks.elmo.fast.products import (
     Int8Product,
@@ -21,7 +23,7 @@ from elmo_tasks.elmo.fast.products import (
     Product,
     build_product,
 )
-from elmo_tasks.elmo.fast.recurrence import blocks_of_steps
+from elmo_tasks.elmo.fast.recurrence import LstmSteps, blocks_of_steps
 from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.elmo.fast.words import WordEncoder, WordVectors
 
@@ -56,6 +58,39 @@ def test_products(precision: Precision, way: products.Way, rows: int) -> None:
     if precision != "bfloat16":
         torch.testing.assert_close(product.add(start, inputs), inputs @ weight.t() + start, **close)
     assert product(inputs).dtype == added.dtype == torch.float32
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="torch compiles no TorchScript there")
+@pytest.mark.parametrize(("precision", "way"), every_way())
+@pytest.mark.parametrize("projected", [True, False])
+def test_steps_can_be_compiled_with_every_product(precision: Precision, way: products.Way, projected: bool) -> None:
+    """And come to the same numbers then."""
+    features, cells, sizes = 6 if projected else 10, 10, [5, 5, 3, 1]
+    recurrent = way(random_tensor(4 * cells, features), torch.zeros(4 * cells))
+    projection = way(random_tensor(features, cells, seed=1), torch.zeros(features)) if projected else None
+    steps = LstmSteps(recurrent, projection, cell_clip=1.5, projection_clip=0.4)
+    starts = [recurrent.start(random_tensor(size, features, seed=2 + size)) for size in sizes]
+    found: list[list[Tensor]] = []
+    for run in (steps, compiled(steps)):
+        outputs = [torch.full((size, features), torch.nan) for size in sizes]
+        state = random_tensor(5, features, seed=9), random_tensor(5, cells, seed=10)
+        with torch.no_grad():
+            for _ in range(3):  # what is compiled is made faster after its first runs
+                run(starts, outputs, *state)
+        found.append([*outputs, *state])
+    assert isinstance(run, torch.jit.ScriptModule)
+    # Compiled, a sum may be rounded once more before it is added to.
+    tolerance = 0.01 if precision == "bfloat16" else 1e-5
+    torch.testing.assert_close(found[1], found[0], rtol=0.0, atol=tolerance)
+
+
+def test_steps_that_cannot_be_compiled_run_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    def script(module: nn.Module) -> None:
+        raise RuntimeError("no longer supported")
+
+    monkeypatch.setattr(torch.jit, "script", script)
+    steps = LstmSteps(build_product(random_tensor(8, 2), None, "float32"), None, None, None)
+    assert compiled(steps) is steps
 
 
 def test_the_product_of_few_rows_with_a_large_matrix(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,9 +151,8 @@ def test_faults_are_found_before_any_data_is_read(
 def test_the_baseline_is_the_config_without_elmo() -> None:
     from elmo_tasks.config import load_config, to_json
 
-    variables = {"ELMO_TASKS_BILM": "somewhere"}
-    with_elmo = to_json(load_config("configs/ner_conll03.jsonnet", ExperimentConfig, variables=variables))
-    baseline = to_json(load_config("configs/baselines/ner_conll03.jsonnet", ExperimentConfig, variables=variables))
+    with_elmo = to_json(load_config("configs/ner_conll03.jsonnet", ExperimentConfig))
+    baseline = to_json(load_config("configs/baselines/ner_conll03.jsonnet", ExperimentConfig))
     assert with_elmo["model"]["embedder"].pop("elmo") is not None
     assert baseline["model"]["embedder"].pop("elmo") is None
     assert with_elmo["trainer"].pop("regularizers")

@@ -53,10 +53,7 @@ class GraphedLstm:
         return self._layer.initial_state(rows)
 
     def run(self, inputs: Tensor, batch_sizes: Sequence[int], state: LstmState) -> Tensor:
-        """All tokens of packed sentences; see `LstmProducts.run`.
-
-        Departs from it in what becomes of the state: it is right for those sentences alone that are the longest.
-        """
+        """All tokens of packed sentences; see `LstmProducts.run`."""
         outputs = torch.empty_like(inputs)
         step, row = 0, 0
         while step < len(batch_sizes):
@@ -94,10 +91,8 @@ class GraphedLstm:
 
         def run() -> None:
             starts = self._layer.inputs.start(inputs.flatten(0, 1)).view(num_steps, rows, -1)
-            last = hidden
-            for start, output in zip(starts, outputs, strict=True):
-                last = output.copy_(self._layer.step(start, last, cells))
-            hidden.copy_(last)
+            self._layer.steps(list(starts), list(outputs), hidden, cells)
+            hidden.copy_(outputs[-1])
 
         replay = self._record(run) if self._device.type == "cuda" else run
         return _Program(inputs, outputs, (hidden, cells), replay)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 logger = logging.getLogger(__name__)
@@ -26,17 +26,12 @@ Precision = Literal["float32", "bfloat16", "int8"]
 
 # Of a large matrix that comes from memory, oneDNN's float32 kernels take longer for 1 to 3 rows than for 4.
 _FEWEST_ROWS, _LARGE_MATRIX = 4, 1 << 22
-# oneDNN makes and keeps code for each number of rows, up to half a megabyte, in up to half a millisecond. Many rows are
-# filled up to one of 16 numbers for each power of two.
-_MANY_ROWS, _NUMBERS_OF_MANY_ROWS = 128, 16
-_LARGEST_INT8 = 127
-_SMALLEST_SCALE = 1e-30  # of a row of zeros
 
 
-class Product(ABC):
+class Product(nn.Module, ABC):
     """x W^T + b for one fixed matrix and many x.
 
-    Inputs and results are float32, whatever happens in between.
+    Inputs and results are float32, whatever happens in between. What is computed must be valid TorchScript.
     """
 
     @abstractmethod
@@ -47,7 +42,7 @@ class Product(ABC):
     def add(self, start: Tensor, inputs: Tensor) -> Tensor:
         """start + x W^T, without b: (M, N), (M, K) -> (M, N) float32, a new tensor."""
 
-    def __call__(self, inputs: Tensor) -> Tensor:
+    def forward(self, inputs: Tensor) -> Tensor:
         """x W^T + b, (M, K) -> (M, N) float32, a new tensor."""
         return self.start(inputs).float()
 
@@ -62,6 +57,7 @@ class PlainProduct(Product):
     """
 
     def __init__(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> None:
+        super().__init__()
         self._weight, self._bias, self._dtype = weight.to(dtype), bias.to(dtype), dtype
 
     def start(self, inputs: Tensor) -> Tensor:
@@ -75,9 +71,10 @@ class MkldnnProduct(Product):
     """The product through `torch.utils.mkldnn`, torch's public way to oneDNN; see `PlainProduct`."""
 
     def __init__(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> None:
-        linear = torch.nn.Linear(weight.shape[1], weight.shape[0], device="meta").requires_grad_(False)
-        linear.weight = torch.nn.Parameter(weight, requires_grad=False)
-        linear.bias = torch.nn.Parameter(torch.zeros_like(bias), requires_grad=False)
+        super().__init__()
+        linear = nn.Linear(weight.shape[1], weight.shape[0], device="meta").requires_grad_(False)
+        linear.weight = nn.Parameter(weight, requires_grad=False)
+        linear.bias = nn.Parameter(torch.zeros_like(bias), requires_grad=False)
         with warnings.catch_warnings():  # the module is defined in TorchScript, of whose end torch warns
             warnings.simplefilter("ignore", DeprecationWarning)
             from torch.utils import mkldnn
@@ -95,16 +92,18 @@ class MkldnnProduct(Product):
 class OneDnnProduct(Product):
     """A product through one of oneDNN's operators, with a number of rows that suits it."""
 
-    _fewest_rows = 1
+    def __init__(self, fewest_rows: int = 1) -> None:
+        super().__init__()
+        self._fewest_rows = fewest_rows
 
     def start(self, inputs: Tensor) -> Tensor:
-        rows = self._convenient_rows(len(inputs))
+        rows = _convenient_rows(len(inputs), self._fewest_rows)
         if rows == len(inputs):
             return self._start(inputs)
         return self._start(_with_rows(inputs, rows))[: len(inputs)]
 
     def add(self, start: Tensor, inputs: Tensor) -> Tensor:
-        rows = self._convenient_rows(len(inputs))
+        rows = _convenient_rows(len(inputs), self._fewest_rows)
         if rows == len(inputs):
             return self._add(start, inputs)
         return self._add(_with_rows(start, rows), _with_rows(inputs, rows))[: len(inputs)]
@@ -115,12 +114,6 @@ class OneDnnProduct(Product):
     @abstractmethod
     def _add(self, start: Tensor, inputs: Tensor) -> Tensor: ...
 
-    def _convenient_rows(self, rows: int) -> int:
-        if rows <= _MANY_ROWS:
-            return max(rows, self._fewest_rows)
-        step = (1 << (rows.bit_length() - 1)) // _NUMBERS_OF_MANY_ROWS
-        return -(-rows // step) * step
-
 
 class PackedProduct(OneDnnProduct):
     """The product through torch's own operators for oneDNN, with a matrix packed for the processor's caches.
@@ -129,18 +122,16 @@ class PackedProduct(OneDnnProduct):
     """
 
     def __init__(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> None:
+        large = dtype == torch.float32 and weight.numel() >= _LARGE_MATRIX
+        super().__init__(_FEWEST_ROWS if large else 1)
         self._weight = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype).contiguous(), None)
         self._bias, self._dtype = bias.to(dtype), dtype
-        if dtype == torch.float32 and weight.numel() >= _LARGE_MATRIX:
-            self._fewest_rows = _FEWEST_ROWS
-        self._linear = torch.ops.mkldnn._linear_pointwise.default
-        self._linear_add = torch.ops.mkldnn._linear_pointwise.binary
 
     def _start(self, inputs: Tensor) -> Tensor:
-        return self._linear(inputs.to(self._dtype), self._weight, self._bias, "none", [], "")
+        return torch.ops.mkldnn._linear_pointwise(inputs.to(self._dtype), self._weight, self._bias, "none", [], "")
 
     def _add(self, start: Tensor, inputs: Tensor) -> Tensor:
-        return self._linear_add(inputs.to(self._dtype), start, self._weight, None, "add").float()
+        return torch.ops.mkldnn._linear_pointwise(inputs.to(self._dtype), start, self._weight, None, "add").float()
 
 
 class Int8Product(OneDnnProduct):
@@ -154,11 +145,11 @@ class Int8Product(OneDnnProduct):
     """
 
     def __init__(self, weight: Tensor, bias: Tensor) -> None:
+        super().__init__()
         integers, scales = _quantize(weight)
         self._scales = scales.flatten()
         self._zero_points = torch.zeros_like(self._scales, dtype=torch.int32)
         self._weight = torch.ops.onednn.qlinear_prepack(integers.to(torch.int8), None)
-        self._linear = torch.ops.onednn.qlinear_pointwise.default
         self._bias = bias
 
     def _start(self, inputs: Tensor) -> Tensor:
@@ -167,21 +158,10 @@ class Int8Product(OneDnnProduct):
     def _add(self, start: Tensor, inputs: Tensor) -> Tensor:
         integers, scales = _quantize(inputs)
         shifted = integers.add_(128.0).to(torch.uint8)  # the kernel is made for factors without a sign
-        products = self._linear(
-            shifted,
-            1.0,
-            128,
-            self._weight,
-            self._scales,
-            self._zero_points,
-            None,
-            1.0,
-            0,
-            torch.float32,
-            "none",
-            [],
-            "",
-        )
+        products = torch.ops.onednn.qlinear_pointwise(
+            shifted, 1.0, 128, self._weight, self._scales, self._zero_points, None, 1.0, 0, torch.float32,
+            "none", [], "",
+        )  # fmt: skip
         return torch.addcmul(start, products, scales)
 
 
@@ -189,8 +169,10 @@ class PlainInt8Product(Product):
     """The same integers as `Int8Product`, multiplied as float32: slow, on any processor; see there."""
 
     def __init__(self, weight: Tensor, bias: Tensor) -> None:
+        super().__init__()
         integers, scales = _quantize(weight)
-        self._weight, self._scales, self._bias = integers.to(torch.int8), scales.flatten(), bias
+        self._weight, self._scales = integers.to(torch.int8), scales.flatten()
+        self._bias = bias
 
     def start(self, inputs: Tensor) -> Tensor:
         return self.add(self._bias, inputs)
@@ -263,13 +245,27 @@ def _works(way: Way, precision: Precision) -> bool:
     return right
 
 
+def _convenient_rows(rows: int, fewest: int) -> int:
+    """How many rows a product had better have that needs so many.
+
+    oneDNN makes and keeps code for each number of rows, up to half a megabyte, in up to half a millisecond. More than
+    128 rows are filled up to one of 16 numbers for each power of two.
+    """
+    if rows <= 128:
+        return max(rows, fewest)
+    step = 8
+    while 32 * step <= rows:
+        step *= 2
+    return -(-rows // step) * step
+
+
 def _with_rows(rows: Tensor, count: int) -> Tensor:
     """(M, K) -> (count, K), filled up with zeros."""
-    return functional.pad(rows, (0, 0, 0, count - len(rows)))
+    return functional.pad(rows, [0, 0, 0, count - len(rows)])
 
 
 def _quantize(rows: Tensor) -> tuple[Tensor, Tensor]:
     """Rows as integers from -127 to 127, still float32, and the scale of each: (M, K) -> (M, K), (M, 1)"""
-    scales = rows.abs().amax(dim=1, keepdim=True).div_(_LARGEST_INT8)
-    scales.clamp_min_(_SMALLEST_SCALE)
+    scales = rows.abs().amax(dim=1, keepdim=True).div_(127.0)
+    scales.clamp_min_(1e-30)  # of a row of zeros
     return (rows / scales).round_(), scales

@@ -10,20 +10,67 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from elmo_tasks.elmo.fast.compilation import compiled
 from elmo_tasks.elmo.fast.products import Precision, Product, build_product
 from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
 
 _ROWS_AT_ONCE = 96  # of the inputs' part of all gates: with the published sizes, what a processor's caches hold
 
 
-class LstmProducts:
-    """One LSTM layer of one direction, as products and as few operations besides as can be; see `ProjectedLstm`.
+class LstmSteps(nn.Module):
+    """The steps of one layer, each of which needs the one before; see `ProjectedLstm`.
 
     Every tanh(x) is had as 2 sigmoid(2x) - 1, since vectorized sigmoids are six times as fast as tanhs. The factors
     are powers of two and lie in the weights, where they cost nothing and round nothing: the candidate's gates and the
     cells are twice what they are in `ProjectedLstm`, and the projection's weights twice theirs.
+
+    Arguments:
+        recurrent: (P) -> (4H)
+        projection: (H) -> (P), of halved inputs; None for none.
+        cell_clip: of the doubled cells; None for none.
+        projection_clip: None for none.
+    """
+
+    def __init__(
+        self, recurrent: Product, projection: Product | None, cell_clip: float | None, projection_clip: float | None
+    ) -> None:
+        super().__init__()
+        self.recurrent, self.projection = recurrent, projection
+        self.cell_clip, self.projection_clip = cell_clip, projection_clip
+
+    def forward(self, starts: list[Tensor], outputs: list[Tensor], hidden: Tensor, cells: Tensor) -> None:
+        """Some steps, one behind the other.
+
+        Arguments:
+            starts: (R, 4H) each, the inputs' part of the gates.
+            outputs: (R, P) each, to be filled.
+            hidden: (R, P) the outputs of the step before the first.
+            cells: (R, H) twice the cells, there; they become those after each row's last step.
+        """
+        for start, output in zip(starts, outputs):  # noqa: B905 - TorchScript has no strict zip
+            cells = cells[: len(start)]
+            self._step(start, hidden[: len(start)], cells, output)
+            hidden = output
+
+    def _step(self, start: Tensor, hidden: Tensor, cell: Tensor, output: Tensor) -> None:
+        gates = self.recurrent.add(start, hidden).sigmoid_()  # (R, 4H)
+        enter, candidate, forget, leave = gates.chunk(4, dim=1)  # each (R, H)
+        cell.mul_(forget).addcmul_(enter, candidate.sub_(0.5), value=4.0)
+        if self.cell_clip is not None:
+            cell.clamp_(-self.cell_clip, self.cell_clip)
+        halved = cell.sigmoid().sub_(0.5).mul_(leave)  # half of the cells' outputs
+        if self.projection is None:
+            torch.mul(halved, 2.0, out=output)
+        elif self.projection_clip is None:
+            output.copy_(self.projection(halved))
+        else:
+            torch.clamp(self.projection(halved), -self.projection_clip, self.projection_clip, out=output)
+
+
+class LstmProducts:
+    """One LSTM layer of one direction, as products and as few operations besides as can be.
 
     Arguments:
         lstm: the layer, whose weights are copied.
@@ -41,36 +88,18 @@ class LstmProducts:
         self.num_cells, self.num_features = cells, lstm.input_weight.shape[1]
         self._zeros = factors.new_zeros(())
         self.inputs = build_product(lstm.input_weight * by_gate, bias, precision)
-        self._recurrent = build_product(lstm.recurrent_weight * by_gate, None, precision)
-        self._projection: Product | None = None
+        projection: Product | None = None
         if lstm.projection_weight is not None:
-            self._projection = build_product(lstm.projection_weight * 2.0, None, precision)
-        self._cell_clip = None if lstm.cell_clip is None else 2.0 * lstm.cell_clip
-        self._projection_clip = lstm.projection_clip
-
-    def step(self, start: Tensor, hidden: Tensor, cell: Tensor) -> Tensor:
-        """One token of each sentence.
-
-        Arguments:
-            start: (R, 4H) the inputs' part of the gates.
-            hidden: (R, P) the outputs at the last token.
-            cell: (R, H) twice the cells at the last token; here they become those at this one.
-
-        Returns:
-            (R, P) the outputs.
-        """
-        gates = self._recurrent.add(start, hidden).sigmoid_()  # (R, 4H)
-        enter, candidate, forget, leave = gates.chunk(4, dim=1)  # each (R, H)
-        cell.mul_(forget).addcmul_(enter, candidate.sub_(0.5), value=4.0)
-        if self._cell_clip is not None:
-            cell.clamp_(-self._cell_clip, self._cell_clip)
-        halved = cell.sigmoid().sub_(0.5).mul_(leave)  # half of the cells' outputs
-        if self._projection is None:
-            return halved.mul_(2.0)
-        outputs = self._projection(halved)  # (R, P)
-        if self._projection_clip is not None:
-            outputs.clamp_(-self._projection_clip, self._projection_clip)
-        return outputs
+            projection = build_product(lstm.projection_weight * 2.0, None, precision)
+        steps = LstmSteps(
+            build_product(lstm.recurrent_weight * by_gate, None, precision),
+            projection,
+            None if lstm.cell_clip is None else 2.0 * lstm.cell_clip,
+            lstm.projection_clip,
+        )
+        # The operations of a step are so short that two directions would wait for Python's interpreter by turns. On a
+        # GPU they are recorded once.
+        self.steps = compiled(steps) if self._zeros.device.type == "cpu" else steps
 
     def initial_state(self, rows: int) -> LstmState:
         """The state of zeros, to be handed to `run`."""
@@ -82,18 +111,20 @@ class LstmProducts:
         Arguments:
             inputs: (N, P), packed.
             batch_sizes: how many sentences have a first, a second, ... token: falling, N in sum.
-            state: outputs (B, P) and twice the cells (B, H) before them; they become those after each sentence's last.
+            state: outputs (B, P) and twice the cells (B, H) before them; those of the longest sentences become what
+                they are after the last token.
 
         Returns:
             (N, P), packed.
         """
         hidden, cells = state
         outputs = torch.empty_like(inputs)
+        last = hidden
         for rows, sizes in blocks_of_steps(batch_sizes, _ROWS_AT_ONCE):
-            starts = self.inputs.start(inputs[rows]).split(sizes)
-            for start, output in zip(starts, outputs[rows].split(sizes), strict=True):
-                going_on = hidden[: len(start)]
-                output.copy_(going_on.copy_(self.step(start, going_on, cells[: len(start)])))
+            starts, targets = self.inputs.start(inputs[rows]).split(sizes), outputs[rows].split(sizes)
+            self.steps(list(starts), list(targets), last, cells)
+            last = targets[-1]
+        hidden[: len(last)] = last
         return outputs
 
 

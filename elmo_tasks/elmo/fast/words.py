@@ -35,7 +35,7 @@ class WordEncoder:
         encoder: what to compute.
         max_characters: to what a word is cut, its border characters included.
         options: its sizes.
-        precision: of all products but those of the filters, which are float32.
+        precision: of all products.
     """
 
     def __init__(self, encoder: TokenEncoder, options: CharacterCnnOptions, precision: Precision) -> None:
@@ -43,7 +43,7 @@ class WordEncoder:
         self._characters = encoder.embedding.weight.detach()  # (characters, E)
         self._width = max(convolution.kernel_size[0] for convolution in encoder.convolutions)
         self._max_characters = options.max_characters_per_token
-        self._filters = _join_filters(encoder.convolutions, self._width)
+        self._filters = _join_filters(encoder.convolutions, self._width, precision)
         self._highways = [_build_highway(highway, precision) for highway in encoder.highways]
         self._projection: Product | None = None
         if encoder.projection is not None:
@@ -126,14 +126,14 @@ class WordVectors:
         self._rows.update(zip(words, rows, strict=True))
 
 
-def _join_filters(convolutions: Sequence[nn.Conv1d], width: int) -> Product:
+def _join_filters(convolutions: Sequence[nn.Conv1d], width: int, precision: Precision) -> Product:
     """All filters as one product over windows of the widest, (width * E) -> F; narrow ones are filled up with zeros."""
     filters = [
         functional.pad(convolution.weight, (0, width - convolution.kernel_size[0])).transpose(1, 2).flatten(1)
         for convolution in convolutions
     ]
     biases = [convolution.bias for convolution in convolutions if convolution.bias is not None]
-    return build_product(torch.cat(filters), torch.cat(biases), "float32")
+    return build_product(torch.cat(filters), torch.cat(biases), precision)
 
 
 def _build_highway(highway: Highway, precision: Precision) -> Product:

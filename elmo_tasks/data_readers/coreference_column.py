@@ -1,0 +1,120 @@
+"""The coreference column of CoNLL-2012: clusters of mentions as brackets with numbers, a cell for each token.
+
+`(5` begins a mention of cluster 5, `5)` ends one, `(5)` is a mention of one token; several are joined by `|`, and `-`
+says that nothing begins or ends at the token. An end closes the mention of its cluster that was begun last. Hence
+mentions of the same cluster may be nested, but not cross, such as [0, 2] and [1, 3]; those of different clusters may.
+
+Source: the format of the CoNLL-2012 shared task, read as its reference scorer v8.01 reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from elmo_tasks.errors import DataError, ElmoTasksError
+
+NO_BRACKETS = "-"
+_SEPARATOR = "|"
+_BRACKET = re.compile(r"(?P<single>\([0-9]+\))|(?P<begin>\([0-9]+)|(?P<end>[0-9]+\))")
+# Within a cell the order of the brackets says nothing: these stand for the order in which they are read.
+_KINDS = ("single", "begin", "end")
+
+
+def parse_coreference_column(cells: Iterable[tuple[int, str]], path: str | Path) -> list[list[list[int]]]:
+    """The clusters of one document.
+
+    Arguments:
+        cells: for each token of the document the number of its line in the file and its cell.
+        path: the file, for errors.
+
+    Returns:
+        Clusters in the order in which they are first begun, each a list of mentions `[first token, last token]` from
+        left to right: token offsets in the document, ends inclusive. A mention that the file has in two clusters is in
+        both.
+
+    Raises:
+        DataError: a cell is malformed; a mention ends that was not begun, or is begun and never ends.
+    """
+    clusters: dict[str, list[list[int]]] = {}
+    begun: dict[str, list[tuple[int, int]]] = {}  # by cluster, innermost last: (first token, line)
+    for token, (line, cell) in enumerate(cells):
+        for kind, cluster in _brackets(cell, path, line):
+            mentions = clusters.setdefault(cluster, [])
+            if kind == "single":
+                mentions.append([token, token])
+            elif kind == "begin":
+                begun.setdefault(cluster, []).append((token, line))
+            elif begun.get(cluster):
+                start, _ = begun[cluster].pop()
+                mentions.append([start, token])
+            else:
+                raise DataError(path, f"a mention of cluster {cluster} ends here that was not begun: {cell!r}", line)
+    still_open = [(start, line, cluster) for cluster, starts in begun.items() for start, line in starts]
+    if still_open:
+        _, line, cluster = min(still_open)
+        raise DataError(path, f"a mention of cluster {cluster} begins here and does not end in its document", line)
+    return [sorted(mentions) for mentions in clusters.values()]
+
+
+def write_coreference_column(clusters: Sequence[Sequence[Sequence[int]]], num_tokens: int) -> list[str]:
+    """The cells of one document, as the reference scorer reads them; the reverse of `parse_coreference_column`.
+
+    Arguments:
+        clusters: each a list of mentions `[first token, last token]`, ends inclusive. Its number is its place.
+        num_tokens: the length of the document.
+
+    Returns:
+        A cell for each token: ends, inner mentions first, then beginnings, outer mentions first, then single tokens.
+
+    Raises:
+        ElmoTasksError: a mention is not within the document, or crosses another of the same cluster, which the format
+            cannot express.
+    """
+    mentions = [(start, end, number) for number, cluster in enumerate(clusters) for start, end in cluster]
+    for start, end, number in mentions:
+        if not 0 <= start <= end < num_tokens:
+            raise ElmoTasksError(
+                f"cluster {number}: mention [{start}, {end}] is not within a document of {num_tokens} tokens"
+            )
+    for number, cluster in enumerate(clusters):
+        _refuse_crossing(cluster, number)
+    cells: list[list[str]] = [[] for _ in range(num_tokens)]
+    longer = [mention for mention in mentions if mention[0] < mention[1]]
+    for _, end, number in sorted(longer, reverse=True):
+        cells[end].append(f"{number})")
+    for start, _, number in sorted(longer, key=lambda mention: mention[1], reverse=True):
+        cells[start].append(f"({number}")
+    for start, end, number in mentions:
+        if start == end:
+            cells[start].append(f"({number})")
+    return [_SEPARATOR.join(cell) or NO_BRACKETS for cell in cells]
+
+
+def _brackets(cell: str, path: str | Path, line: int) -> list[tuple[str, str]]:
+    """The (kind, cluster) of each bracket in a cell, in the order in which they are to be read."""
+    if cell == NO_BRACKETS:
+        return []
+    brackets = []
+    for text in cell.split(_SEPARATOR):
+        match = _BRACKET.fullmatch(text)
+        if match is None:
+            problem = f"{cell!r} is no coreference cell; wanted {NO_BRACKETS!r}, or '(N', 'N)' or '(N)' joined by '|'"
+            raise DataError(path, problem, line)
+        brackets.append((str(match.lastgroup), text.strip("()")))
+    return sorted(brackets, key=lambda bracket: _KINDS.index(bracket[0]))
+
+
+def _refuse_crossing(cluster: Sequence[Sequence[int]], number: int) -> None:
+    """Walks through the mentions from left to right, those around the present one on a stack."""
+    around: list[tuple[int, int]] = []
+    for start, end in sorted(((start, end) for start, end in cluster), key=lambda mention: (mention[0], -mention[1])):
+        while around and around[-1][1] < start:
+            around.pop()
+        if around and around[-1][1] < end:
+            raise ElmoTasksError(
+                f"cluster {number}: mentions {list(around[-1])} and {[start, end]} cross; "
+                "the coreference column cannot express crossing mentions of the same cluster"
+            )
+        around.append((start, end))

@@ -1,0 +1,375 @@
+"""SQuAD v1.1: questions about a passage, answered by a piece of it; articles, paragraphs and questions in one JSON.
+
+Source: Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text". The file's layout:
+
+    {"data": [{"paragraphs": [{"context": str, "qas": [{"id": str, "question": str,
+                                                        "answers": [{"text": str, "answer_start": int}]}]}]}]}
+
+`answer_start` counts characters (code points) of `context`, which is called the passage here, as models call it.
+
+# B batch, Q tokens of the longest question, T tokens of the longest passage
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+
+import datasets
+import torch
+from torch import Tensor
+
+from elmo_tasks.batch import Batch, Tokens
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.files import read_lines
+from elmo_tasks.tokenization import Token, tokenize
+from elmo_tasks.vocabulary import Vocabulary
+
+logger = logging.getLogger(__name__)
+
+_HUB_COLUMNS = ("id", "question", "context", "answers")
+_NAMED_IDS = 5  # so many questions are named where many share a trait
+_JSON_NAMES = {
+    dict: "an object",
+    list: "an array",
+    str: "a string",
+    int: "a whole number",
+    float: "a fraction",
+    bool: "true or false",
+    type(None): "null",
+}
+
+_ValueT = TypeVar("_ValueT")
+
+
+@dataclasses.dataclass(frozen=True)
+class SquadBatch(Batch):
+    """Questions, each with the passage that it is about and the place of its answer."""
+
+    question: Tokens  # (B, Q)
+    passage: Tokens  # (B, T)
+    starts: Tensor | None  # (B,) int64, the answer's first token in the passage; None where it is not known
+    ends: Tensor | None  # (B,) int64, its last token: ends are inclusive
+
+
+class SquadConfig(DatasetReaderConfig):
+    """Files in the format of SQuAD v1.1, or hub data sets with its columns."""
+
+    type: Literal["squad"] = "squad"
+
+    def build(self) -> SquadReader:
+        return SquadReader(self)
+
+
+class SquadReader(DatasetReader):
+    """Makes an example of every question, in the order of the file:
+
+        {"id": str, "question": str, "question_tokens": [str],
+         "passage": str, "token_starts": [int], "token_ends": [int],
+         "answers": [str], "answer_spans": [[int, int]]}
+
+    Token i of the passage is `passage[token_starts[i]:token_ends[i]]`, in characters. The passage is one sequence of
+    tokens, whatever sentences it has, so that a biLM reads the whole of it. Each question has its passage with it, as
+    text and numbers alone: 185 MB for the 87,599 questions of the training data, to which the tokens as strings would
+    add 100 MB.
+
+    `answers` are all gold answers as the file has them, for evaluation; `answer_spans` the first and last token
+    (inclusive) of each. An answer that begins or ends within a token gets the smallest span of tokens that covers it;
+    such answers are counted and reported in the log. They are 1 % in the development data, most of them a part of a
+    hyphenated word, which is one token here as it is for the biLM. The place of an answer is the one that the file
+    names, even if its text occurs elsewhere in the passage too.
+
+    Raises (from `read`):
+        DataError: no JSON, or not of the layout above; an answer that is not in the passage at the place given; an id
+            that two questions have. The place in the file and the question's id are named.
+        ElmoTasksError: likewise for a hub data set; the row is named.
+    """
+
+    features: ClassVar[datasets.Features] = datasets.Features(
+        {
+            "id": datasets.Value("string"),
+            "question": datasets.Value("string"),
+            "question_tokens": datasets.Sequence(datasets.Value("string")),
+            "passage": datasets.Value("string"),
+            "token_starts": datasets.Sequence(datasets.Value("int32")),
+            "token_ends": datasets.Sequence(datasets.Value("int32")),
+            "answers": datasets.Sequence(datasets.Value("string")),
+            "answer_spans": datasets.Sequence(datasets.Sequence(datasets.Value("int32"))),
+        }
+    )
+    version: ClassVar[int] = 1
+
+    config: SquadConfig
+
+    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+        builder = _ExampleBuilder()
+        try:
+            for article in _Node(_parse(path), "").items("data"):
+                for paragraph in article.items("paragraphs"):
+                    passage = _Passage.of(paragraph.get("context", str), paragraph.place)
+                    for node in paragraph.items("qas"):
+                        answers = [_Answer.of(answer) for answer in node.items("answers")]
+                        question = _Question(node.get("id", str), node.get("question", str), answers, node.place)
+                        yield builder.build(question, passage)
+        except _FormatError as error:
+            raise DataError(path, str(error)) from None
+        builder.report(path)
+
+    def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
+        if missing := set(_HUB_COLUMNS) - set(rows.column_names):
+            raise ElmoTasksError(
+                f"{source}: no column {', '.join(map(repr, sorted(missing)))} among {', '.join(rows.column_names)}; "
+                "wanted the columns of SQuAD v1.1"
+            )
+        builder = _ExampleBuilder()
+        passage = None
+        try:
+            for number, row in enumerate(rows):
+                node = _Node(row, f"row {number}")
+                context = node.get("context", str)
+                if passage is None or passage.text != context:  # the questions about a passage follow one another
+                    passage = _Passage.of(context, node.place)
+                yield builder.build(_Question.of_hub_row(node), passage)
+        except _FormatError as error:
+            raise ElmoTasksError(f"{source}: {error}") from None
+        builder.report(source)
+
+    def unanswered(self, question: str, passage: str) -> dict[str, Any]:
+        """An example without id and answers, for prediction.
+
+        Raises:
+            ElmoTasksError: question or passage hold nothing but white space.
+        """
+        try:
+            tokens = _question_tokens(question, "question")
+            return {"question": question, "question_tokens": tokens, **_Passage.of(passage, "passage").columns()}
+        except _FormatError as error:
+            raise ElmoTasksError(str(error)) from None
+
+    def tokens(self, example: Mapping[str, Any]) -> Iterable[Sequence[str]]:
+        return (example["question_tokens"], passage_tokens(example))
+
+    def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
+        return {}
+
+    def length(self, example: Mapping[str, Any]) -> int:
+        """That of the passage, or of the question where that is longer."""
+        return max(len(example["token_starts"]), len(example["question_tokens"]))
+
+    def collate(self, examples: list[dict[str, Any]], vocab: Vocabulary) -> SquadBatch:
+        """Of several gold answers a batch has the one that most annotators gave, the first such one."""
+        starts = ends = None
+        if all(example.get("answer_spans") is not None for example in examples):
+            spans = torch.tensor([_most_frequent(example["answer_spans"]) for example in examples])  # (B, 2)
+            starts, ends = spans.unbind(dim=1)
+        return SquadBatch(
+            examples=examples,
+            question=vocab.index_tokens([example["question_tokens"] for example in examples]),
+            passage=vocab.index_tokens([passage_tokens(example) for example in examples]),
+            starts=starts,
+            ends=ends,
+        )
+
+
+def passage_tokens(example: Mapping[str, Any]) -> list[str]:
+    """The tokens of an example's passage."""
+    passage = example["passage"]
+    return [passage[start:end] for start, end in zip(example["token_starts"], example["token_ends"], strict=True)]
+
+
+def character_span(example: Mapping[str, Any], first: int, last: int) -> tuple[int, int]:
+    """Where the span of tokens from `first` to `last` (inclusive) stands in the passage: (start, end), end exclusive.
+
+    `example["passage"][start:end]` is the answer as it is written, white space between its tokens included.
+    """
+    return example["token_starts"][first], example["token_ends"][last]
+
+
+def _most_frequent(spans: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    return Counter(map(tuple, spans)).most_common(1)[0][0]  # of equally frequent ones the first
+
+
+class _FormatError(Exception):
+    """Something that does not follow the format, with its place in the source."""
+
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(f"{place}: {problem}")
+
+
+class _Node(NamedTuple):
+    """A value of the source and its place, such as `data[0].paragraphs[2]`; the whole has the place ""."""
+
+    value: Any
+    place: str
+
+    def get(self, key: str, kind: type[_ValueT]) -> _ValueT:
+        """The member `key` of an object, which must be of the type `kind`."""
+        if not isinstance(self.value, dict):
+            raise _FormatError(self.place or "the file", f"{_json_name(self.value)}; wanted an object")
+        if key not in self.value:
+            keys = ", ".join(map(repr, self.value)) or "none"
+            raise _FormatError(self.place or "the file", f"no key {key!r}, which SQuAD v1.1 has; its keys: {keys}")
+        value = self.value[key]
+        if type(value) is not kind:  # True is an int too
+            raise _FormatError(self._place_of(key), f"{_json_name(value)}; wanted {_JSON_NAMES[kind]}")
+        if isinstance(value, str):
+            _refuse_lone_surrogates(value, self._place_of(key))
+        return value
+
+    def items(self, key: str) -> Iterator[_Node]:
+        """The elements of the array under `key`."""
+        for number, value in enumerate(self.get(key, list)):
+            yield _Node(value, f"{self._place_of(key)}[{number}]")
+
+    def _place_of(self, key: str) -> str:
+        return f"{self.place}.{key}" if self.place else key
+
+
+def _json_name(value: Any) -> str:
+    return _JSON_NAMES.get(type(value), type(value).__name__)
+
+
+def _refuse_lone_surrogates(text: str, place: str) -> None:
+    """JSON can escape halves of characters, which no UTF-8 output could hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(text[error.start]):04x}"
+        raise _FormatError(place, f"{half} is half a character without its other half; wanted whole ones") from None
+
+
+def _parse(path: Path) -> Any:
+    """The JSON of a file, compressed or not."""
+    text = "\n".join(line for _, line in read_lines(path))
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(path, f"{error.msg} at column {error.colno}; wanted JSON", error.lineno) from None
+
+
+class _Passage(NamedTuple):
+    """A passage and the places of its tokens."""
+
+    text: str
+    starts: list[int]
+    ends: list[int]  # exclusive
+
+    @classmethod
+    def of(cls, text: str, place: str) -> _Passage:
+        if not (tokens := _tokens(text)):
+            raise _FormatError(place, "a passage without any token")
+        return cls(text, [token.start for token in tokens], [token.end for token in tokens])
+
+    def columns(self) -> dict[str, Any]:
+        return {"passage": self.text, "token_starts": self.starts, "token_ends": self.ends}
+
+    def covering_span(self, start: int, end: int) -> tuple[int, int]:
+        """The first and last tokens, inclusive, that share a character with text[start:end]."""
+        return bisect.bisect_right(self.ends, start), bisect.bisect_left(self.starts, end) - 1
+
+
+class _Answer(NamedTuple):
+    """A gold answer as the source has it."""
+
+    text: str
+    start: int
+
+    @classmethod
+    def of(cls, node: _Node) -> _Answer:
+        return cls(node.get("text", str), node.get("answer_start", int))
+
+
+class _Question(NamedTuple):
+    """A question as the source has it, and its place there."""
+
+    id: str
+    text: str
+    answers: list[_Answer]
+    place: str
+
+    @classmethod
+    def of_hub_row(cls, node: _Node) -> _Question:
+        """A hub data set has the answers' texts and the answers' starts as two lists."""
+        columns = _Node(node.get("answers", dict), f"{node.place}.answers")
+        texts, starts = columns.get("text", list), columns.get("answer_start", list)
+        if len(texts) != len(starts):
+            raise _FormatError(columns.place, f"{len(texts)} texts and {len(starts)} starts; wanted as many of each")
+        answers = [
+            _Answer.of(_Node({"text": text, "answer_start": start}, f"{columns.place}[{number}]"))
+            for number, (text, start) in enumerate(zip(texts, starts, strict=True))
+        ]
+        return cls(node.get("id", str), node.get("question", str), answers, node.place)
+
+
+class _ExampleBuilder:
+    """Makes the examples of one source, and keeps count of the answers that tokens do not fit."""
+
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+        self._num_answers = 0
+        self._misaligned: list[str] = []  # ids of questions, one for every such answer
+
+    def build(self, question: _Question, passage: _Passage) -> dict[str, Any]:
+        place = f"{question.place} (question {question.id!r})"
+        if question.id in self._ids:
+            raise _FormatError(place, "an earlier question has the same id; wanted one for each")
+        self._ids.add(question.id)
+        if not question.answers:
+            raise _FormatError(place, "no answer; SQuAD v1.1 has at least one for every question")
+        return {
+            "id": question.id,
+            "question": question.text,
+            "question_tokens": _question_tokens(question.text, place),
+            **passage.columns(),
+            "answers": [answer.text for answer in question.answers],
+            "answer_spans": [
+                self._align(answer, passage, question.id, f"{place}, answers[{number}]")
+                for number, answer in enumerate(question.answers)
+            ],
+        }
+
+    def _align(self, answer: _Answer, passage: _Passage, question_id: str, place: str) -> tuple[int, int]:
+        """The span of tokens for an answer; counts it if it is not that span's very text."""
+        text, start, end = answer.text, answer.start, answer.start + len(answer.text)
+        if not text.strip():
+            raise _FormatError(place, f"the answer {text!r} holds nothing but white space")
+        if start < 0 or passage.text[start:end] != text:
+            found = repr(passage.text[start:end][:80]) if 0 <= start < len(passage.text) else "nothing"
+            passage_length = f"the passage of {len(passage.text)} characters"
+            raise _FormatError(place, f"the answer {text[:80]!r} is not at {start}, where {passage_length} has {found}")
+        first, last = passage.covering_span(start, end)
+        self._num_answers += 1
+        if (passage.starts[first], passage.ends[last]) != (start, end):
+            self._misaligned.append(question_id)
+        return first, last
+
+    def report(self, source: str | Path) -> None:
+        """Says in the log how many answers do not begin and end where tokens do."""
+        if self._misaligned:
+            ids = list(dict.fromkeys(self._misaligned))
+            logger.warning(
+                "%s: %d of %d answers do not begin and end where tokens do (questions %s); the smallest span of tokens "
+                "that covers such an answer stands for it",
+                source,
+                len(self._misaligned),
+                self._num_answers,
+                ", ".join(ids[:_NAMED_IDS]) + (", ..." if len(ids) > _NAMED_IDS else ""),
+            )
+
+
+def _tokens(text: str) -> list[Token]:
+    """The tokens of all sentences of a text."""
+    return [token for sentence in tokenize(text) for token in sentence]
+
+
+def _question_tokens(text: str, place: str) -> list[str]:
+    if not (tokens := _tokens(text)):
+        raise _FormatError(place, "a question without any token")
+    return [token.text for token in tokens]

@@ -1,0 +1,339 @@
+"""Semantic roles: one example for each predicate, from the columns of CoNLL-2012 or the props of CoNLL-2005.
+
+Sources: Pradhan et al. (2012), see `conll2012`; Carreras and Màrquez (2005), "Introduction to the CoNLL-2005 Shared
+Task: Semantic Role Labeling". In both, each predicate has a column of bracketed spans, which comes out as BIO tags: its
+own place as `V`, its arguments under the names of their roles, `R-` before those of references, `C-` before those of
+further pieces of one argument.
+
+# B batch, T tokens
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import itertools
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+import datasets
+import pydantic
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from elmo_tasks.batch import Batch, Tokens
+from elmo_tasks.data_readers.conll2012 import (
+    ColumnError,
+    Conll2012Sentence,
+    bracketed_spans,
+    conll2012_files,
+    read_conll2012,
+)
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.tagging import TAGS, tag_tensor
+from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.files import plain_name, read_lines
+from elmo_tasks.tag_schemes import Span, label_of_tag, tags_of_label, tags_of_spans
+from elmo_tasks.vocabulary import Vocabulary
+
+logger = logging.getLogger(__name__)
+
+VERB = "V"  # the label of the predicate's own span
+_SEPARATOR = re.compile(r"[ \t]+")  # not every whitespace: a token may hold a no-break space
+
+
+@dataclasses.dataclass(frozen=True)
+class SrlBatch(Batch):
+    """Sentences, one predicate of each, and a tag for every token."""
+
+    tokens: Tokens
+    predicates: Tensor  # (B,) int64, the place of the predicate in its sentence
+    tags: Tensor | None  # (B, T) int64, ids of the vocabulary's "tags", 0 for padding; None where they are not known
+
+
+class Proposition(NamedTuple):
+    """A predicate and its roles."""
+
+    predicate: int  # the place of its token
+    lemma: str
+    tags: list[str]  # in IOB2, one for each token of the sentence
+
+
+class SrlSentence(NamedTuple):
+    """A sentence with all of its propositions, in the order of the predicates."""
+
+    tokens: list[str]
+    propositions: list[Proposition]
+    document: str | None
+
+
+class SrlReader(DatasetReader):
+    """What the readers of semantic roles share.
+
+    They make examples `{"tokens": [str], "predicate": int, "lemma": str, "tags": [str], "document": str | None,
+    "sentence": int}`, one for each predicate: `predicate` is the place of its token, `tags` are in IOB2. Sentences are
+    numbered from 0 in the whole source, so that the number alone groups the predicates of a sentence. A sentence
+    without a predicate has a number, and gives no example; how many there are is logged. For prediction, `tokens` and
+    `predicate` are enough.
+
+    A label that is seen in one tag makes both of its tags known to the vocabulary. A sentence's words count once for
+    each of its predicates.
+    """
+
+    features: ClassVar[datasets.Features] = datasets.Features(
+        {
+            "tokens": datasets.Sequence(datasets.Value("string")),
+            "predicate": datasets.Value("int64"),
+            "lemma": datasets.Value("string"),
+            "tags": datasets.Sequence(datasets.Value("string")),
+            "document": datasets.Value("string"),
+            "sentence": datasets.Value("int64"),
+        }
+    )
+    version: ClassVar[int] = 1
+
+    @abc.abstractmethod
+    def sentences(self, path: Path) -> Iterator[SrlSentence]:
+        """Parses every sentence, also those without predicates.
+
+        Raises:
+            DataError: the file does not follow its format; file and line are named.
+        """
+
+    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+        without = 0
+        count = 0
+        for count, sentence in enumerate(self.sentences(path), start=1):
+            without += not sentence.propositions
+            for predicate, lemma, tags in sentence.propositions:
+                yield {
+                    "tokens": sentence.tokens,
+                    "predicate": predicate,
+                    "lemma": lemma,
+                    "tags": tags,
+                    "document": sentence.document,
+                    "sentence": count - 1,
+                }
+        logger.info("%s: %d sentences, %d of them without a predicate", path, count, without)
+
+    def tokens(self, example: Mapping[str, Any]) -> Iterable[Sequence[str]]:
+        return (example["tokens"],)
+
+    def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
+        tags = {"O"}
+        for tag in example["tags"]:
+            if (label := label_of_tag(tag)) is not None:
+                tags.update(tags_of_label(label, "IOB2"))
+        return {TAGS: tags}
+
+    def length(self, example: Mapping[str, Any]) -> int:
+        return len(example["tokens"])
+
+    def collate(self, examples: list[dict[str, Any]], vocab: Vocabulary) -> SrlBatch:
+        for example in examples:
+            if not 0 <= example["predicate"] < len(example["tokens"]):
+                raise ElmoTasksError(
+                    f"no token {example['predicate']} in a sentence of {len(example['tokens'])} tokens; "
+                    "wanted the place of the predicate, from 0"
+                )
+        tokens = vocab.index_tokens([example["tokens"] for example in examples])
+        predicates = torch.tensor([example["predicate"] for example in examples], dtype=torch.int64)  # (B,)
+        tags = tag_tensor(examples, tokens, vocab)
+        return SrlBatch(examples=examples, tokens=tokens, predicates=predicates, tags=tags)
+
+
+class SrlConll2012Config(DatasetReaderConfig):
+    """Semantic roles from the columns of CoNLL-2012: OntoNotes, and PropBank releases in the same form."""
+
+    type: Literal["srl_conll2012"] = "srl_conll2012"
+
+    def build(self) -> SrlConll2012Reader:
+        return SrlConll2012Reader(self)
+
+
+class SrlConll2012Reader(SrlReader):
+    """Reads a file, compressed or not, or all files of a folder (`conll2012.conll2012_files` says which).
+
+    A predicate stands where its frameset does. In the few sentences of some releases that do not have as many framesets
+    as columns of roles, it stands where the span `V` of its column begins.
+    `document` is the name and part as the file has them: `bc/cctv/00/cctv_0000; part 000`.
+
+    Raises (from `read`):
+        DataError: what `conll2012.read_conll2012` refuses; brackets that are not balanced, or of spans inside others; a
+            column of roles whose predicate cannot be told. File and line are named.
+    """
+
+    def files(self, path: Path) -> Sequence[Path]:
+        return conll2012_files(path)
+
+    def sentences(self, path: Path) -> Iterator[SrlSentence]:
+        for document in read_conll2012(path):
+            name = f"{document.name}; part {document.part:03}"
+            for sentence in document.sentences:
+                spans = _spans(sentence.roles, document.path, sentence.first_line)
+                places = _predicates(sentence, spans, document.path)
+                yield _sentence(sentence.words, places, sentence.lemmas, spans, name)
+
+
+class SrlConll2005Config(DatasetReaderConfig):
+    """Semantic roles from the props of CoNLL-2005, in one file with the words, or beside them as distributed."""
+
+    type: Literal["srl_conll2005"] = "srl_conll2005"
+    columns: Annotated[
+        tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)]],
+        Field(
+            description="Where a single file has the word and the predicates' lemmas, 0 the first column; "
+            "the columns of roles are all that follow the lemmas."
+        ),
+    ] = (0, 1)
+
+    @pydantic.field_validator("columns")
+    @classmethod
+    def _words_first(cls, value: tuple[int, int]) -> tuple[int, int]:
+        if value[0] >= value[1]:
+            raise ValueError(f"the words' column {value[0]} must come before the lemmas' column {value[1]}")
+        return value
+
+    def build(self) -> SrlConll2005Reader:
+        return SrlConll2005Reader(self)
+
+
+class SrlConll2005Reader(SrlReader):
+    """Reads a file, compressed or not, or a folder of the official distribution.
+
+    Supported are
+
+    - a file with a column of words, and further right the props: the predicates' lemmas (`-` for other tokens), then a
+      column of roles for each predicate. `columns` says where; what stands between is not read.
+    - a folder with the subfolders `words` and `props`, as `devel` or `test.wsj` is one, the files in them named
+      `NAME.words` and `NAME.props`, compressed or not, and read in the order of their names.
+
+    Anything else is refused: props without words, and files without columns of roles. `document` is None: the format
+    has no documents.
+
+    Raises (from `read`):
+        DataError: a line with too few columns, or not with as many as the first of its sentence; words and props that
+            do not have the same sentences; not as many columns of roles as predicates; brackets that are not balanced,
+            or of spans inside others. File and line are named.
+    """
+
+    config: SrlConll2005Config
+
+    def files(self, path: Path) -> Sequence[Path]:
+        if path.is_dir():
+            return [file for pair in _file_pairs(path) for file in pair]
+        return super().files(path)
+
+    def sentences(self, path: Path) -> Iterator[SrlSentence]:
+        if path.is_dir():
+            for words_file, props_file in _file_pairs(path):
+                yield from _read_pair(words_file, props_file)
+            return
+        word_column, lemma_column = self.config.columns
+        for first_line, rows in _read_rows(path, lemma_column + 1):
+            words = [row[word_column] for row in rows]
+            yield _sentence_of_props(words, [row[lemma_column:] for row in rows], path, first_line)
+
+
+def _spans(columns: Sequence[Sequence[str]], path: Path, first_line: int) -> list[list[Span]]:
+    try:
+        return [bracketed_spans(column) for column in columns]
+    except ColumnError as error:
+        raise DataError(path, error.problem, first_line + error.position) from None
+
+
+def _predicates(sentence: Conll2012Sentence, spans: Sequence[Sequence[Span]], path: Path) -> Sequence[int]:
+    """The place of the predicate of each column of roles."""
+    places = sentence.predicates
+    if len(places) == len(spans):
+        return places
+    begins = [next((span.start for span in column if span.label == VERB), None) for column in spans]
+    found = [begin for begin in begins if begin is not None]
+    if len(found) != len(begins):
+        problem = f"{len(spans)} column(s) of roles for {len(places)} token(s) with a frameset"
+        raise DataError(path, f"{problem}, and not every column has a span {VERB} instead", sentence.first_line)
+    return found
+
+
+def _sentence(
+    words: Sequence[str],
+    predicates: Sequence[int],
+    lemmas: Sequence[str],
+    spans: Sequence[Sequence[Span]],
+    document: str | None,
+) -> SrlSentence:
+    propositions = [
+        Proposition(place, lemmas[place], tags_of_spans(roles, len(words), "IOB2"))
+        for place, roles in zip(predicates, spans, strict=True)
+    ]
+    return SrlSentence(list(words), propositions, document)
+
+
+def _sentence_of_props(words: Sequence[str], props: list[list[str]], path: Path, first_line: int) -> SrlSentence:
+    """A sentence of CoNLL-2005; `props` are rows of a lemma and the cells of each column of roles."""
+    lemmas, *columns = zip(*props, strict=True)
+    predicates = [place for place, lemma in enumerate(lemmas) if lemma != "-"]
+    if len(predicates) != len(columns):
+        problem = f"{len(columns)} column(s) of roles for {len(predicates)} predicate(s) in the column of lemmas"
+        raise DataError(path, f"{problem}; wanted one for each, after the words and the lemmas", first_line)
+    return _sentence(words, predicates, lemmas, _spans(columns, path, first_line), None)
+
+
+def _read_rows(path: Path, least: int) -> Iterator[tuple[int, list[list[str]]]]:
+    """Yields (number of the first line, fields of each line) of each sentence; of at least `least` columns."""
+    rows: list[list[str]] = []
+    number = 0
+    for number, line in read_lines(path):
+        text = line.strip(" \t")
+        if text:
+            fields = _SEPARATOR.split(text)
+            if len(fields) < least:
+                raise DataError(path, f"{len(fields)} column(s); wanted at least {least}: {line[:80]!r}", number)
+            if rows and len(fields) != len(rows[0]):
+                expected = f"{len(rows[0])} as in line {number - len(rows)}"
+                raise DataError(path, f"{len(fields)} column(s); wanted {expected}: {line[:80]!r}", number)
+            rows.append(fields)
+        elif rows:
+            yield number - len(rows), rows
+            rows = []
+    if rows:
+        yield number + 1 - len(rows), rows
+
+
+def _read_pair(words_file: Path, props_file: Path) -> Iterator[SrlSentence]:
+    """The sentences of a file of words and a file of props that have the same lines."""
+    for words, props in itertools.zip_longest(_read_rows(words_file, 1), _read_rows(props_file, 1)):
+        if words is None:
+            raise DataError(props_file, f"a sentence more than in {words_file}", props[0])
+        if props is None:
+            raise DataError(words_file, f"a sentence more than in {props_file}", words[0])
+        if len(words[1]) != len(props[1]):
+            problem = f"a sentence of {len(props[1])} token(s), but of {len(words[1])} in {words_file}:{words[0]}"
+            raise DataError(props_file, problem, props[0])
+        yield _sentence_of_props([row[0] for row in words[1]], props[1], props_file, props[0])
+
+
+def _file_pairs(folder: Path) -> list[tuple[Path, Path]]:
+    """The files of words and of props in a folder of the distribution, in the order of their names."""
+    words, props = (_files_by_name(folder, kind) for kind in ("words", "props"))
+    if alone := words.keys() ^ props.keys():
+        name = min(alone)
+        file = words.get(name) or props.get(name)
+        raise DataError(folder, f"{file} has no counterpart; wanted {name}.words in words, {name}.props in props")
+    return [(words[name], props[name]) for name in sorted(words)]
+
+
+def _files_by_name(folder: Path, kind: str) -> dict[str, Path]:
+    """The files `KIND/NAME.KIND` of a folder, by NAME."""
+    files = {
+        plain_name(file).removesuffix(f".{kind}"): file
+        for file in (folder / kind).glob(f"*.{kind}*")
+        if plain_name(file).endswith(f".{kind}")
+    }
+    if not files:
+        raise DataError(folder, f"no file {kind}/NAME.{kind}; wanted a folder with words and props, or a single file")
+    return files

@@ -1,0 +1,206 @@
+"""The Stanford Sentiment Treebank: one bracketed tree a line, with a sentiment from 0 to 4 at every phrase.
+
+Source: Socher et al. (2013), "Recursive Deep Models for Semantic Compositionality Over a Sentiment Treebank", in the
+form `(3 (2 It) (4 (2 's) (3 lovely)))` of its publisher's `train.txt`, `dev.txt` and `test.txt`.
+
+# B batch
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+import datasets
+from pydantic import Field
+from torch import Tensor
+
+from elmo_tasks.batch import Batch, Tokens
+from elmo_tasks.data_readers.labels import LABELS, label_tensor
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.treebank import unescape
+from elmo_tasks.errors import DataError
+from elmo_tasks.files import read_lines
+from elmo_tasks.vocabulary import Vocabulary
+
+logger = logging.getLogger(__name__)
+
+NEUTRAL = 2
+# What the file's numbers are called in examples and predictions, by granularity. Neutral has no place among two.
+SENTIMENTS: dict[int, dict[int, str]] = {
+    5: {0: "very negative", 1: "negative", 2: "neutral", 3: "positive", 4: "very positive"},
+    2: {0: "negative", 1: "negative", 3: "positive", 4: "positive"},
+}
+
+_PIECE = re.compile(r"[()]|[^() \t]+")  # not every whitespace: a token may hold a no-break space
+_DIGITS = {str(sentiment): sentiment for sentiment in SENTIMENTS[5]}
+# What may follow each kind of piece within a tree, and how it is called in messages.
+_MAY_FOLLOW = {
+    "": (("(",), "an opening bracket"),
+    "(": (("label",), "a label from 0 to 4"),
+    "label": (("(", "word"), "a word or an opening bracket"),
+    "word": ((")",), "a closing bracket"),
+    ")": (("(", ")"), "a bracket"),
+}
+
+
+class SstConfig(DatasetReaderConfig):
+    """Sentiment trees: whole sentences or all their phrases, in five classes or in two."""
+
+    type: Literal["sst"] = "sst"
+    granularity: Annotated[
+        Literal[5, 2],
+        Field(
+            description="The number of classes: 5 are 'very negative', 'negative', 'neutral', 'positive' and 'very "
+            "positive' (0 to 4 in the file); 2 are 'negative' and 'positive', and what is neutral is left out."
+        ),
+    ] = 5
+    subtrees: Annotated[
+        bool, Field(description="Make an example of every phrase of a tree, not of the whole sentence alone.")
+    ] = False
+    min_length: Annotated[
+        int,
+        Field(ge=1, description="The fewest tokens of a phrase that becomes an example; whole sentences always do."),
+    ] = 1
+    deduplicate: Annotated[
+        bool,
+        Field(description="Leave out an example whose tokens and label the file has before, whole sentences included."),
+    ] = False
+
+    def build(self) -> SstReader:
+        return SstReader(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassificationBatch(Batch):
+    """Texts with a label each."""
+
+    tokens: Tokens
+    labels: Tensor | None  # (B,) int64, ids of the vocabulary's "labels"; None where they are not known
+
+
+class SstReader(DatasetReader):
+    r"""Makes examples `{"tokens": [str], "label": str}`, each sentence before its phrases, those from left to right.
+
+    The Treebank's escapes (`-LRB-`, ` `` `, `\/`) are undone, so that tokens read as those of raw text do. A phrase
+    that occurs more than once counts as often, as in the published data, unless `deduplicate` is set.
+
+    Raises (from `read`):
+        DataError: a bracket that is not closed or not open, a label that is missing or not from 0 to 4, words beside
+            phrases, text outside the tree, bytes that are not UTF-8. File, line and column are named.
+    """
+
+    features: ClassVar[datasets.Features] = datasets.Features(
+        {"tokens": datasets.Sequence(datasets.Value("string")), "label": datasets.Value("string")}
+    )
+    version: ClassVar[int] = 1
+
+    config: SstConfig
+
+    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+        names = SENTIMENTS[self.config.granularity]
+        seen: set[tuple[str, ...]] = set()
+        neutral = repeated = 0
+        for tokens, sentiment in self._phrases(path):
+            if sentiment not in names:
+                neutral += 1
+                continue
+            label = names[sentiment]
+            if self.config.deduplicate:
+                key = (label, *tokens)
+                if key in seen:
+                    repeated += 1
+                    continue
+                seen.add(key)
+            yield {"tokens": tokens, "label": label}
+        if neutral or repeated:
+            logger.info("%s: left out: %d neutral, %d seen before", path, neutral, repeated)
+
+    def _phrases(self, path: Path) -> Iterator[tuple[list[str], int]]:
+        """Yields the tokens and the sentiment of each phrase that is wanted."""
+        for number, line in read_lines(path):
+            if not line.strip():
+                continue
+            try:
+                tokens, (root, *inner) = parse_tree(line)
+            except TreeError as error:
+                raise DataError(path, str(error), number) from None
+            yield tokens, root.sentiment
+            if self.config.subtrees:
+                for phrase in inner:
+                    if phrase.length >= self.config.min_length:
+                        yield tokens[phrase.start : phrase.start + phrase.length], phrase.sentiment
+
+    def tokens(self, example: Mapping[str, Any]) -> Iterable[Sequence[str]]:
+        return (example["tokens"],)
+
+    def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
+        return {LABELS: (example["label"],)}
+
+    def length(self, example: Mapping[str, Any]) -> int:
+        return len(example["tokens"])
+
+    def collate(self, examples: list[dict[str, Any]], vocab: Vocabulary) -> ClassificationBatch:
+        return ClassificationBatch(
+            examples=examples,
+            tokens=vocab.index_tokens([example["tokens"] for example in examples]),
+            labels=label_tensor(examples, vocab),
+        )
+
+
+class Phrase(NamedTuple):
+    """A labelled node of a tree."""
+
+    sentiment: int
+    start: int  # its first token
+    length: int  # in tokens
+
+
+class TreeError(Exception):
+    """A tree that is not well formed; the message names the column, from 1."""
+
+
+def parse_tree(text: str) -> tuple[list[str], list[Phrase]]:
+    """The tokens of a bracketed tree and its phrases, each before those that it is made of.
+
+    Raises:
+        TreeError: the text is not one whole tree.
+    """
+    tokens: list[str] = []
+    phrases: list[Phrase] = []
+    open_phrases: list[int] = []
+    previous = ""  # the kind of the piece before
+    for match in _PIECE.finditer(text):
+        piece = match.group()
+        kind = piece if piece in "()" else "label" if previous == "(" else "word"
+        if problem := _find_fault(piece, kind, previous, is_inside=bool(open_phrases)):
+            raise TreeError(f"column {match.start() + 1}: {problem}")
+        if kind == "(":
+            open_phrases.append(len(phrases))
+        elif kind == "label":
+            phrases.append(Phrase(_DIGITS[piece], start=len(tokens), length=0))
+        elif kind == "word":
+            tokens.append(unescape(piece))
+        else:
+            closed = open_phrases.pop()
+            phrases[closed] = phrases[closed]._replace(length=len(tokens) - phrases[closed].start)
+        previous = kind
+    if open_phrases:
+        raise TreeError(f"the tree ends with {len(open_phrases)} bracket(s) that are not closed")
+    if not phrases:
+        raise TreeError("no tree; wanted one such as (3 (2 It) (3 works))")
+    return tokens, phrases
+
+
+def _find_fault(piece: str, kind: str, previous: str, *, is_inside: bool) -> str | None:
+    """What is wrong with a piece in its place."""
+    if previous and not is_inside:
+        return f"{piece!r} outside the tree; wanted one tree a line, and as many closing brackets as opening ones"
+    allowed, wanted = _MAY_FOLLOW[previous]
+    if kind not in allowed or (kind == "label" and piece not in _DIGITS):
+        return f"{piece!r} where {wanted} was wanted"
+    return None

@@ -1,0 +1,64 @@
+"""Exact match and F1 of answers, equal to SQuAD's evaluate-v1.1."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from elmo_tasks.metrics.metric import Metric, f1_score, percentage
+
+_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def normalize_answer(text: str) -> str:
+    """The text as the scorer compares it: in lower case, without ASCII punctuation, articles and extra white space.
+
+    Punctuation goes first and leaves no gap: `(A) Day-long` becomes `daylong`.
+    """
+    return " ".join(_ARTICLE.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
+
+
+class SquadScores(Metric):
+    """The shares of answers that match exactly, `exact_match`, and the mean F1 of their words, `f1`.
+
+    Source: Rajpurkar et al. (2016), section 6.1, and the data set's scorer, evaluate-v1.1. Both are computed on
+    normalized texts and are the best that any of a question's gold answers gives. An answer without any word left has
+    F1 0 even against one just like it, as the scorer has it.
+
+    Predictions hold their text under `answer`, None for a question left unanswered, which scores 0; examples hold all
+    gold answers, at least one, under `answers`.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def update(self, predictions: Sequence[Mapping[str, Any]], examples: Sequence[Mapping[str, Any]]) -> None:
+        for prediction, example in zip(predictions, examples, strict=True):
+            self._questions += 1
+            if prediction["answer"] is None:
+                continue
+            predicted = normalize_answer(prediction["answer"])
+            gold = [normalize_answer(answer) for answer in example["answers"]]
+            self._exact_matches += predicted in gold
+            self._f1 += max(_word_f1(predicted.split(), answer.split()) for answer in gold)
+
+    def compute(self) -> dict[str, float]:
+        return {
+            "exact_match": percentage(self._exact_matches, self._questions),
+            "f1": percentage(self._f1, self._questions),
+        }
+
+    def reset(self) -> None:
+        self._questions = 0
+        self._exact_matches = 0
+        self._f1 = 0.0
+
+
+def _word_f1(predicted: Sequence[str], gold: Sequence[str]) -> float:
+    """The F1, from 0 to 1, of the words as bags."""
+    common = (Counter(predicted) & Counter(gold)).total()
+    return f1_score(common / len(predicted), common / len(gold)) if common else 0.0

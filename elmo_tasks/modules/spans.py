@@ -1,0 +1,96 @@
+"""The best spans of a sequence by scores of their first and last tokens, within a bounded length.
+
+# B batch, T tokens, L tokens of the longest span, N spans that are asked for
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from elmo_tasks.batch import TensorRecord
+
+_NONE = float("-inf")
+
+
+@dataclasses.dataclass(frozen=True)
+class BestSpans(TensorRecord):
+    """The most probable spans of each sequence, the best first.
+
+    Where a sequence has fewer spans than were asked for, the rest have the tokens -1 and the probability 0.
+    """
+
+    starts: Tensor  # (B, N) int64, first tokens
+    ends: Tensor  # (B, N) int64, last tokens: ends are inclusive
+    probabilities: Tensor  # (B, N)
+
+
+@torch.no_grad()
+def best_spans(
+    start_logits: Tensor, end_logits: Tensor, mask: Tensor, *, max_length: int, num_spans: int = 1
+) -> BestSpans:
+    """Finds the best spans by the sum of their first token's start logit and their last token's end logit.
+
+    A span is allowed if it has at most `max_length` tokens and its first and last tokens are real. The probability of a
+    span is the softmax of the sums over all allowed spans, that is, the product of independent probabilities of start
+    and end, given that they make an allowed span. Of equal spans the one that starts first is the better, then the
+    shorter one, so that padding and the other sequences of a batch change nothing.
+
+    Source: the search over answers of limited length of Clark and Gardner 2017, and of Seo et al. 2017 without a limit;
+    their probabilities are not renormalized. Time and memory grow with T x max_length, never with T x T.
+
+    Arguments:
+        start_logits: (B, T), floating point; half precision is computed in single.
+        end_logits: (B, T).
+        mask: (B, T) bool; logits outside of it may be anything.
+        max_length: most tokens in a span.
+        num_spans: N.
+
+    Raises:
+        ValueError: shapes differ, a limit is below 1, or a sequence has no real token.
+    """
+    if start_logits.dim() != 2 or not start_logits.shape == end_logits.shape == mask.shape:
+        shapes = ", ".join(str(tuple(each.shape)) for each in (start_logits, end_logits, mask))
+        raise ValueError(f"start_logits, end_logits and mask: shapes {shapes}; wanted (B, T) for all three")
+    if max_length < 1 or num_spans < 1:
+        raise ValueError(f"max_length {max_length} and num_spans {num_spans}; wanted at least 1 for both")
+    if not bool(mask.any(dim=1).all()):
+        sequence = int(torch.nonzero(~mask.any(dim=1))[0])
+        raise ValueError(f"sequence {sequence} of the batch has no real token")
+    longest = min(max_length, mask.shape[1])  # L
+    scores = _span_scores(start_logits, end_logits, mask, longest).flatten(1)  # (B, T * L), by start, then by length
+    log_partition = scores.logsumexp(dim=1, keepdim=True)  # (B, 1)
+    best, places = _first_maxima(scores, num_spans)  # (B, N), (B, N)
+    is_span = best > _NONE
+    starts = places // longest
+    return BestSpans(
+        starts=starts.masked_fill(~is_span, -1),
+        ends=(starts + places % longest).masked_fill(~is_span, -1),
+        probabilities=(best - log_partition).exp(),
+    )
+
+
+def _span_scores(start_logits: Tensor, end_logits: Tensor, mask: Tensor, longest: int) -> Tensor:
+    """(B, T, L): the score of the span of l + 1 tokens that starts at token t; minus infinity where none is allowed."""
+    dtype = torch.promote_types(start_logits.dtype, torch.float32)
+    start_logits = start_logits.to(dtype).masked_fill(~mask, _NONE)
+    end_logits = end_logits.to(dtype).masked_fill(~mask, _NONE)
+    behind = F.pad(end_logits, (0, longest - 1), value=_NONE).unfold(1, longest, 1)  # (B, T, L), a view
+    return start_logits.unsqueeze(2) + behind
+
+
+def _first_maxima(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` highest scores of each row and their places, (B, N) each; overwrites `scores`.
+
+    `topk` would be free to choose any of equal scores; `max` takes the first.
+    """
+    best, places = [], []
+    for _ in range(count):
+        value, place = scores.max(dim=1, keepdim=True)  # (B, 1), (B, 1)
+        scores.scatter_(1, place, _NONE)
+        best.append(value)
+        places.append(place)
+    return torch.cat(best, dim=1), torch.cat(places, dim=1)

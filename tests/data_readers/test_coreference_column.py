@@ -1,0 +1,151 @@
+"""The coreference column: every kind of cell, every error with its line, and the way there and back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.data_readers.coreference_column import parse_coreference_column, write_coreference_column
+from elmo_tasks.errors import DataError, ElmoTasksError
+
+
+def parse(cells: str, first_line: int = 1) -> list[list[list[int]]]:
+    return parse_coreference_column(enumerate(cells.split(), first_line), "doc.conll")
+
+
+@pytest.mark.parametrize(
+    ("cells", "clusters"),
+    [
+        ("", []),
+        ("- - -", []),
+        ("(0) - (0)", [[[0, 0], [2, 2]]]),
+        ("(12|(3) - 12) (3)", [[[0, 0], [3, 3]], [[0, 2]]]),
+        ("(1 (2 1) 2)", [[[0, 2]], [[1, 3]]]),  # crossing, of different clusters
+        ("(4 (4) 4)", [[[0, 2], [1, 1]]]),  # nested, of the same cluster
+        ("(4|(4 - 4) 4)", [[[0, 2], [0, 3]]]),  # nested, with the same beginning
+        ("(4 (4 4)|4)", [[[0, 2], [1, 2]]]),  # nested, with the same end
+        ("(4|(4) 4)|(4)", [[[0, 0], [0, 1], [1, 1]]]),
+        ("(1 1)|(2 2)", [[[0, 1]], [[1, 2]]]),
+        ("(7 2)|(2|7)", [[[0, 1]], [[1, 1]]]),  # brackets are read singles first, then beginnings, then ends
+        ("(5)|(6)", [[[0, 0]], [[0, 0]]]),  # one mention in two clusters stays in both
+        ("(007) (7)", [[[0, 0]], [[1, 1]]]),
+    ],
+)
+def test_cells_are_read_as_by_the_reference_scorer(cells: str, clusters: list[list[list[int]]]) -> None:
+    assert parse(cells) == clusters
+
+
+@pytest.mark.parametrize(
+    ("cells", "line", "problem"),
+    [
+        ("- (3 - (4)", 12, "a mention of cluster 3 begins here and does not end in its document"),
+        ("(2 (3|(2 2)", 11, "a mention of cluster 2 begins here and does not end in its document"),
+        ("(3) - 3)", 13, "a mention of cluster 3 ends here that was not begun: '3)'"),
+        ("(3 3)|3)", 12, "a mention of cluster 3 ends here that was not begun: '3)|3)'"),
+        ("- 5", 12, "'5' is no coreference cell; wanted '-', or '(N', 'N)' or '(N)' joined by '|'"),
+        ("(5))", 11, "'(5))' is no coreference cell"),
+        ("(5(6)", 11, "'(5(6)' is no coreference cell"),
+        ("(5)|", 11, "'(5)|' is no coreference cell"),
+        ("(5)|-", 11, "'(5)|-' is no coreference cell"),
+        ("(a)", 11, "'(a)' is no coreference cell"),
+        ("(٣)", 11, "'(٣)' is no coreference cell"),
+        ("_", 11, "'_' is no coreference cell"),
+    ],
+)
+def test_errors_name_file_and_line(cells: str, line: int, problem: str) -> None:
+    with pytest.raises(DataError) as caught:
+        parse(cells, first_line=11)
+    assert str(caught.value).startswith(f"doc.conll:{line}: {problem}")
+
+
+def test_an_empty_cell_is_malformed() -> None:
+    with pytest.raises(DataError, match=r"doc\.conll:4: '' is no coreference cell"):
+        parse_coreference_column([(4, "")], Path("doc.conll"))
+
+
+def test_cells_are_written_ends_first_and_outer_beginnings_first() -> None:
+    clusters = [[[0, 4], [6, 6]], [[0, 2], [2, 3]], [[0, 0], [2, 4]], [[4, 5]]]
+    with pytest.raises(ElmoTasksError, match="cluster 1"):  # the two mentions of cluster 1 have token 2 in common
+        write_coreference_column(clusters, 8)
+    clusters[1][1] = [3, 4]
+    assert write_coreference_column(clusters, 8) == [
+        "(0|(1|(2)",
+        "-",
+        "1)|(2",
+        "(1",
+        "1)|2)|0)|(3",
+        "3)",
+        "(0)",
+        "-",
+    ]
+
+
+@pytest.mark.parametrize("mention", [[-1, 0], [2, 1], [2, 3]])
+def test_a_mention_outside_the_document_is_refused(mention: list[int]) -> None:
+    with pytest.raises(ElmoTasksError, match=rf"cluster 1: mention \[{mention[0]}, {mention[1]}\] is not within .* 3 "):
+        write_coreference_column([[[0, 0]], [mention]], 3)
+
+
+@pytest.mark.parametrize("cluster", [[[0, 2], [1, 3]], [[1, 3], [0, 2]], [[0, 1], [1, 2]], [[0, 9], [3, 6], [5, 8]]])
+def test_crossing_mentions_of_one_cluster_are_refused(cluster: list[list[int]]) -> None:
+    with pytest.raises(ElmoTasksError, match=r"cluster 0: mentions \[\d, \d\] and \[\d, \d\] cross"):
+        write_coreference_column([cluster], 10)
+
+
+def cross(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    (start, end), (other_start, other_end) = sorted((one, other))
+    return start < other_start <= end < other_end
+
+
+@settings(deadline=None)
+@given(
+    drawn=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 4)), max_size=25),
+)
+def test_there_and_back(drawn: list[tuple[int, int, int]]) -> None:
+    """With nested mentions of the same cluster, crossing ones of different clusters, and repeated ones."""
+    clusters: dict[int, list[tuple[int, int]]] = {}
+    for one, other, number in drawn:
+        mention = (min(one, other), max(one, other))
+        if not any(cross(mention, before) for before in clusters.get(number, ())):
+            clusters.setdefault(number, []).append(mention)
+    cells = write_coreference_column(list(clusters.values()), 10)
+    assert len(cells) == 10
+    again = parse_coreference_column(enumerate(cells, 1), "doc.conll")
+    assert sorted(again) == sorted(sorted(map(list, mentions)) for mentions in clusters.values())
+    assert sorted(parse_coreference_column(enumerate(write_coreference_column(again, 10)), "")) == sorted(again)
+
+
+@settings(deadline=None)
+@given(drawn=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=6))
+def test_a_cluster_is_refused_exactly_if_two_of_its_mentions_cross(drawn: list[tuple[int, int]]) -> None:
+    cluster = [(min(each), max(each)) for each in drawn]
+    if any(cross(one, other) for one in cluster for other in cluster):
+        with pytest.raises(ElmoTasksError, match="cross"):
+            write_coreference_column([cluster], 7)
+    else:
+        assert parse_coreference_column(enumerate(write_coreference_column([cluster], 7)), "") == (
+            [sorted(map(list, cluster))] if cluster else []
+        )
+
+
+def test_the_clusters_of_the_scorer_s_cases(data_folder: Path) -> None:
+    """The same documents as columns and as clusters, gold and predicted."""
+    folder = data_folder / "scorer_cases"
+    cases = [json.loads(line) for line in (folder / "coref_cases.jsonl").read_text().splitlines()]
+    for name, field in (("coref_key.conll", "gold"), ("coref_response.conll", "predicted")):
+        documents: list[list[tuple[int, str]]] = []
+        for number, line in enumerate((folder / name).read_text().splitlines(), 1):
+            if line.startswith("#begin"):
+                documents.append([])
+            elif line and not line.startswith("#"):
+                documents[-1].append((number, line.split("\t")[-1]))
+        assert len(documents) == len(cases)
+        for cells, case in zip(documents, cases, strict=True):
+            clusters = parse_coreference_column(cells, folder / name)
+            assert sorted(clusters) == sorted(sorted(cluster) for cluster in case[field])
+            written = write_coreference_column(clusters, case["num_tokens"])
+            assert sorted(parse_coreference_column(enumerate(written), "")) == sorted(clusters)

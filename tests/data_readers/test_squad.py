@@ -1,0 +1,409 @@
+"""The SQuAD reader: golden files, every error with its place, the real data's counts, batches."""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.data_readers import DatasetReaderConfig
+from elmo_tasks.data_readers.squad import SquadConfig, SquadReader, character_span, passage_tokens
+from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
+
+RIVER = "The Ilva is 90 km long.  It was bridged in the 1820s by Mira Oak-Fen \U0001f309, an engineer."
+TOWN = "Sedwick\u2019s mill burnt down."
+
+
+def answer(passage: str, text: str) -> dict[str, Any]:
+    return {"text": text, "answer_start": passage.index(text)}
+
+
+GOLDEN: dict[str, Any] = {
+    "version": "1.1",
+    "data": [
+        {
+            "title": "Ilva",
+            "paragraphs": [
+                {
+                    "context": RIVER,
+                    "qas": [
+                        {
+                            "id": "q1",
+                            "question": "How long is the Ilva?",
+                            "answers": [answer(RIVER, text) for text in ("90 km long", "90 km", "90 km")],
+                        },
+                        {"id": "q2", "question": "Who bridged it?", "answers": [answer(RIVER, "Mira Oak")]},
+                        {"id": "q3", "question": "Who was Mira?", "answers": [answer(RIVER, "an engineer")]},
+                    ],
+                }
+            ],
+        },
+        {
+            "title": "Sedwick",
+            "paragraphs": [
+                {
+                    "context": TOWN,
+                    "qas": [{"id": "q4", "question": "What burnt?", "answers": [answer(TOWN, "Sedwick\u2019s mill")]}],
+                }
+            ],
+        },
+    ],
+}
+RIVER_TOKENS = (
+    "The Ilva is 90 km long . It was bridged in the 1820s by Mira Oak-Fen \U0001f309 , an engineer .".split()  # noqa: SIM905
+)
+
+
+def write(folder: Path, document: Any, name: str = "data.json") -> Path:
+    path = folder / name
+    path.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    return path
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return list(SquadConfig().build().examples(path))
+
+
+def span_texts(example: dict[str, Any]) -> list[str]:
+    """The passage's text under each of the answers' spans of tokens."""
+    return [example["passage"][slice(*character_span(example, *span))] for span in example["answer_spans"]]
+
+
+def test_golden_file(tmp_path: Path) -> None:
+    dataset = SquadConfig().build().read(write(tmp_path, GOLDEN))
+    assert dataset.features == SquadReader.features
+    assert dataset["id"][:] == ["q1", "q2", "q3", "q4"]
+    assert dataset["question"][1] == "Who bridged it?"
+    assert dataset["question_tokens"][1] == ["Who", "bridged", "it", "?"]
+    assert dataset["passage"][:] == [RIVER, RIVER, RIVER, TOWN]
+    assert [passage_tokens(example) for example in dataset][1:] == [
+        RIVER_TOKENS,
+        RIVER_TOKENS,
+        ["Sedwick", "\u2019s", "mill", "burnt", "down", "."],
+    ]
+    assert dataset["answers"][:] == [
+        ["90 km long", "90 km", "90 km"],
+        ["Mira Oak"],
+        ["an engineer"],
+        ["Sedwick\u2019s mill"],
+    ]
+    assert dataset["answer_spans"][:] == [[[3, 5], [3, 4], [3, 4]], [[14, 15]], [[18, 19]], [[0, 2]]]
+
+
+def test_spans_of_tokens_give_the_original_text(tmp_path: Path) -> None:
+    examples = read(write(tmp_path, GOLDEN))
+    assert [span_texts(example) for example in examples] == [
+        ["90 km long", "90 km", "90 km"],
+        ["Mira Oak-Fen"],  # the smallest span of tokens that covers the answer
+        ["an engineer"],
+        ["Sedwick\u2019s mill"],
+    ]
+    start, end = character_span(examples[0], 5, 8)
+    assert RIVER[start:end] == "long.  It was"  # white space as it was
+
+
+def test_answers_that_tokens_do_not_fit_are_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write(tmp_path, GOLDEN)
+    with caplog.at_level(logging.INFO, logger="elmo_tasks"):
+        read(path)
+    (message,) = caplog.messages
+    assert message.startswith(
+        f"{path}: 1 of 6 answers do not begin and end where tokens do (questions q2); the smallest"
+    )
+
+
+def test_a_few_of_many_questions_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    text = "ab"
+    halves = [{"text": "a", "answer_start": 0}, {"text": "b", "answer_start": 1}]
+    questions = [{"id": f"id{number}", "question": "Which?", "answers": halves} for number in range(9)]
+    read(write(tmp_path, {"data": [{"paragraphs": [{"context": text, "qas": questions}]}]}))
+    (message,) = caplog.messages
+    assert "18 of 18 answers" in message
+    assert "(questions id0, id1, id2, id3, id4, ...)" in message
+
+
+def test_nothing_is_reported_where_all_fit(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    document = copy.deepcopy(GOLDEN)
+    del document["data"][0]["paragraphs"][0]["qas"][1]
+    assert len(read(write(tmp_path, document))) == 3
+    assert caplog.messages == []
+
+
+@settings(max_examples=50, deadline=None)
+@given(text=st.text("ab -.\u00e9\U0001f309\n", max_size=12), start=st.integers(0, 11), length=st.integers(1, 12))
+def test_the_covering_span_is_the_smallest(text: str, start: int, length: int) -> None:
+    gold = text[start : start + length]
+    if not gold.strip():
+        return
+    rows = [{"id": "q", "question": "?", "context": text, "answers": {"text": [gold], "answer_start": [start]}}]
+    (example,) = SquadConfig().build().hub_examples(datasets.Dataset.from_list(rows), "hub:made")
+    ((first, last),) = example["answer_spans"]
+    places = list(zip(example["token_starts"], example["token_ends"], strict=True))
+    touched = [i for i, (begin, end) in enumerate(places) if begin < start + len(gold) and end > start]
+    assert (first, last) == (touched[0], touched[-1])
+
+
+def test_compressed_file_and_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "data.json.xz"
+    path.write_bytes(lzma.compress(("\ufeff" + json.dumps(GOLDEN)).encode()))
+    assert [example["id"] for example in read(path)] == ["q1", "q2", "q3", "q4"]
+
+
+def changed(change: Callable[[Any], object]) -> Any:
+    """The golden document after a change of its first paragraph."""
+    document = copy.deepcopy(GOLDEN)
+    change(document["data"][0]["paragraphs"][0])
+    return document
+
+
+def first_answer(paragraph: Any) -> Any:
+    return paragraph["qas"][0]["answers"][1]
+
+
+PARAGRAPH = "data[0].paragraphs[0]"
+FIRST = f"{PARAGRAPH}.qas[0] (question 'q1')"
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            lambda each: first_answer(each).update(answer_start=13),
+            f"{FIRST}, answers[1]: the answer '90 km' is not at 13, where the passage of 84 characters has '0 km '",
+        ),
+        (
+            lambda each: first_answer(each).update(answer_start=84),
+            f"{FIRST}, answers[1]: the answer '90 km' is not at 84, where the passage of 84 characters has nothing",
+        ),
+        (
+            lambda each: first_answer(each).update(answer_start=-73),
+            f"{FIRST}, answers[1]: the answer '90 km' is not at -73, where",
+        ),
+        (
+            lambda each: first_answer(each).update(text="90 km long.  It had"),
+            f"{FIRST}, answers[1]: the answer '90 km long.  It had' is not at 12, where",
+        ),
+        (
+            lambda each: first_answer(each).update(text="engineer. Then", answer_start=75),
+            f"{FIRST}, answers[1]: the answer 'engineer. Then' is not at 75, where the passage of 84 characters has "
+            "'engineer.'",
+        ),
+        (
+            lambda each: first_answer(each).update(text="  ", answer_start=23),
+            f"{FIRST}, answers[1]: the answer '  ' holds nothing but white space",
+        ),
+        (
+            lambda each: first_answer(each).update(text=""),
+            f"{FIRST}, answers[1]: the answer '' holds nothing but white space",
+        ),
+        (
+            lambda each: first_answer(each).update(answer_start="12"),
+            f"{PARAGRAPH}.qas[0].answers[1].answer_start: a string; wanted a whole number",
+        ),
+        (
+            lambda each: first_answer(each).update(answer_start=True),
+            f"{PARAGRAPH}.qas[0].answers[1].answer_start: true or false; wanted a whole number",
+        ),
+        (
+            lambda each: first_answer(each).pop("text"),
+            f"{PARAGRAPH}.qas[0].answers[1]: no key 'text', which SQuAD v1.1 has; its keys: 'answer_start'",
+        ),
+        (lambda each: each["qas"][0].update(answers=[]), f"{FIRST}: no answer; SQuAD v1.1 has at least one"),
+        (lambda each: each["qas"][0].update(question=" "), f"{FIRST}: a question without any token"),
+        (
+            lambda each: each["qas"][0].update(question="Who is \ud83c?"),
+            f"{PARAGRAPH}.qas[0].question: \\ud83c is half a character without its other half",
+        ),
+        (lambda each: each["qas"][0].update(id=7), f"{PARAGRAPH}.qas[0].id: a whole number; wanted a string"),
+        (
+            lambda each: each["qas"][2].update(id="q1"),
+            f"{PARAGRAPH}.qas[2] (question 'q1'): an earlier question has the same id",
+        ),
+        (lambda each: each.update(context="\n"), f"{PARAGRAPH}: a passage without any token"),
+        (lambda each: each.update(qas=None), f"{PARAGRAPH}.qas: null; wanted an array"),
+        (lambda each: each["qas"].insert(1, []), f"{PARAGRAPH}.qas[1]: an array; wanted an object"),
+    ],
+)
+def test_errors_name_file_and_place(tmp_path: Path, change: Callable[[Any], object], problem: str) -> None:
+    path = write(tmp_path, changed(change))
+    with pytest.raises(DataError) as caught:
+        SquadConfig().build().read(path)
+    assert str(caught.value).startswith(f"{path}: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"data": [\n{"paragraphs": ]}', ":2: Expecting value at column 16; wanted JSON"),
+        ("", ":1: Expecting value at column 1; wanted JSON"),
+        ('{"data": []} x', ":1: Extra data at column 14; wanted JSON"),
+        ("[1]", ": the file: an array; wanted an object"),
+        ("{}", ": the file: no key 'data', which SQuAD v1.1 has; its keys: none"),
+        ('{"data": {}}', ": data: an object; wanted an array"),
+        ('{"data": [1.5]}', ": data[0]: a fraction; wanted an object"),
+        ('{"data": []}', ": holds no example"),
+        ('{"data": [{"paragraphs": [{"context": "a", "qas": []}]}]}', ": holds no example"),
+    ],
+)
+def test_files_that_hold_something_else(tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "data.json"
+    path.write_text(text)
+    with pytest.raises(DataError) as caught:
+        SquadConfig().build().read(path)
+    assert str(caught.value).startswith(f"{path}{problem}")
+
+
+def test_bytes_that_are_not_utf8_or_cut_short(tmp_path: Path) -> None:
+    path = tmp_path / "data.json"
+    path.write_bytes(b'{"data":\n"\xe9"}')
+    with pytest.raises(DataError, match=r"data.json:2: byte 0xe9 at column 2 is not UTF-8"):
+        read(path)
+    path = tmp_path / "data.json.xz"
+    path.write_bytes(lzma.compress(json.dumps(GOLDEN).encode())[:-40])
+    with pytest.raises(DataError, match=r"data.json.xz:1: the compressed file is damaged or cut short"):
+        read(path)
+
+
+def hub_rows() -> list[dict[str, Any]]:
+    """The golden questions as the hub has them."""
+    rows = []
+    for article in GOLDEN["data"]:
+        for paragraph in article["paragraphs"]:
+            for question in paragraph["qas"]:
+                columns = {key: [each[key] for each in question["answers"]] for key in ("text", "answer_start")}
+                rows.append({**question, "context": paragraph["context"], "title": "", "answers": columns})
+    return rows
+
+
+def write_hub(folder: Path, rows: list[dict[str, Any]]) -> str:
+    folder.mkdir()
+    (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return f"hub:{folder}"
+
+
+@pytest.fixture
+def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hub_cache")
+
+
+@pytest.mark.usefixtures("hub_cache")
+def test_hub_data_set(tmp_path: Path) -> None:
+    found = SquadConfig().build().read(write_hub(tmp_path / "hub", hub_rows()))
+    assert found.to_list() == SquadConfig().build().read(write(tmp_path, GOLDEN)).to_list()
+
+
+@pytest.mark.usefixtures("hub_cache")
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda row: row.update(answers={"text": ["90"], "answer_start": []}), "row 1.answers: 1 texts and 0 starts"),
+        (
+            lambda row: row.update(answers={"text": ["90"], "answer_start": [11]}),
+            "row 1 (question 'q2'), answers[0]: the answer '90' is not at 11",
+        ),
+        (
+            lambda row: row.update(answers={"text": [None], "answer_start": [11]}),
+            "row 1.answers[0].text: null; wanted a string",
+        ),
+        (lambda row: row.update(context=None), "row 1.context: null; wanted a string"),
+    ],
+)
+def test_hub_data_set_with_an_error(tmp_path: Path, change: Callable[[Any], object], problem: str) -> None:
+    rows = hub_rows()
+    change(rows[1])
+    source = write_hub(tmp_path / "hub", rows)
+    with pytest.raises(ElmoTasksError) as caught:
+        SquadConfig().build().read(source)
+    assert str(caught.value).startswith(f"{source}: {problem}")
+
+
+@pytest.mark.usefixtures("hub_cache")
+def test_hub_data_set_without_the_columns(tmp_path: Path) -> None:
+    source = write_hub(tmp_path / "hub", [{"id": "q", "question": "?"}])
+    with pytest.raises(ElmoTasksError, match="no column 'answers', 'context' among id, question; wanted the columns"):
+        SquadConfig().build().read(source)
+
+
+def test_config() -> None:
+    assert DatasetReaderConfig.model_validate_json('{"type": "squad"}') == SquadConfig()
+
+
+@pytest.fixture
+def vocabulary(tmp_path: Path) -> Vocabulary:
+    reader = SquadConfig().build()
+    return VocabularyConfig().build(reader, reader.read(write(tmp_path, GOLDEN)), [])
+
+
+def test_the_vocabulary_has_questions_and_passages_and_no_labels(vocabulary: Vocabulary) -> None:
+    assert {"Who", "burnt", "Oak-Fen", "\u2019s"} <= set(vocabulary.words)
+    assert vocabulary.labels == {}
+
+
+def test_collate(tmp_path: Path, vocabulary: Vocabulary) -> None:
+    reader = SquadConfig().build()
+    examples = read(write(tmp_path, GOLDEN))
+    batch = reader.collate(examples, vocabulary)
+    assert batch.examples is examples
+    assert batch.passage.texts[2:] == [RIVER_TOKENS, ["Sedwick", "\u2019s", "mill", "burnt", "down", "."]]
+    assert batch.question.texts[3] == ["What", "burnt", "?"]
+    assert batch.passage.mask.sum(dim=1).tolist() == [21, 21, 21, 6]
+    assert batch.question.mask.sum(dim=1).tolist() == [6, 4, 4, 3]
+    assert batch.starts is not None
+    assert batch.ends is not None
+    assert batch.starts.tolist() == [3, 14, 18, 0]
+    assert batch.ends.tolist() == [4, 15, 19, 2]  # of the first question's answers the more frequent one
+
+
+def test_of_equally_frequent_answers_the_first_is_learned(tmp_path: Path, vocabulary: Vocabulary) -> None:
+    (example, *_) = read(write(tmp_path, changed(lambda each: each["qas"][0]["answers"].pop())))
+    batch = SquadConfig().build().collate([example], vocabulary)
+    assert batch.starts is not None
+    assert batch.ends is not None
+    assert (batch.starts.tolist(), batch.ends.tolist()) == ([3], [5])
+
+
+def test_examples_for_prediction(vocabulary: Vocabulary) -> None:
+    reader = SquadConfig().build()
+    examples = [reader.unanswered("Who was Mira, the builder?", TOWN), reader.unanswered("Who?", RIVER)]
+    assert passage_tokens(examples[1]) == RIVER_TOKENS
+    assert [reader.length(example) for example in examples] == [7, 21]  # the first question is the longer text
+    batch = reader.collate(examples, vocabulary)
+    assert batch.starts is None
+    assert batch.ends is None
+    assert batch.to("cpu").question.texts[1] == ["Who", "?"]
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "problem"),
+    [("", TOWN, "question: a question without any token"), ("Who?", " \n", "passage: a passage without any token")],
+)
+def test_nothing_to_predict(question: str, passage: str, problem: str) -> None:
+    with pytest.raises(ElmoTasksError, match=problem):
+        SquadConfig().build().unanswered(question, passage)
+
+
+@pytest.mark.parametrize(
+    ("name", "questions", "passages", "misaligned"),
+    [
+        ("dev-v1.1.json", 10_570, 2_067, 360),
+        pytest.param("train-v1.1.json.xz", 87_599, 18_891, 731, marks=pytest.mark.slow),
+    ],
+)
+def test_counts_of_the_real_data(data_folder: Path, name: str, questions: int, passages: int, misaligned: int) -> None:
+    dataset = SquadConfig().build().read(data_folder / "squad" / name)
+    assert len(dataset) == len(set(dataset["id"])) == questions
+    assert len(set(dataset["passage"])) == passages
+    pairs = ((text, gold) for each in dataset for text, gold in zip(span_texts(each), each["answers"], strict=True))
+    differing = [(text, gold) for text, gold in pairs if text != gold]
+    assert len(differing) == misaligned
+    assert all(gold in text for text, gold in differing)

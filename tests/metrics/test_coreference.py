@@ -1,0 +1,310 @@
+"""Coreference scores: the reference scorer's verdict, counts by hand, and brute force written from the definitions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from itertools import combinations, permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.metrics.coreference import CoreferenceScores
+
+NAMES = ("mentions", "muc", "b_cubed", "ceaf_e", "ceaf_m", "blanc")
+
+Clusters = Sequence[Sequence[Any]]
+
+
+def score(response: Clusters, key: Clusters) -> dict[str, float]:
+    return score_documents([(response, key)])
+
+
+def score_documents(documents: Sequence[tuple[Clusters, Clusters]]) -> dict[str, float]:
+    metric = CoreferenceScores()
+    metric.update([{"clusters": each} for each, _ in documents], [{"clusters": each} for _, each in documents])
+    return metric.compute()
+
+
+def letters(*clusters: str) -> list[list[list[int]]]:
+    """Clusters of mentions of one token, a letter each."""
+    return [[[ord(letter), ord(letter)] for letter in cluster] for cluster in clusters]
+
+
+def recall_precision_f1(scores: dict[str, float], name: str) -> list[float]:
+    return [scores[f"{part}/{name}"] for part in ("recall", "precision", "f1")]
+
+
+def test_scores_counted_by_hand() -> None:
+    """The example by which Pradhan et al. (2014) explain the metrics."""
+    scores = score(letters("ab", "cd", "fghi"), letters("abc", "defg"))
+    assert recall_precision_f1(scores, "mentions") == pytest.approx([600 / 7, 75, 80])
+    assert recall_precision_f1(scores, "muc") == pytest.approx([40, 40, 40])
+    assert recall_precision_f1(scores, "b_cubed") == pytest.approx([500 / 12, 50, 500 / 11])
+    assert recall_precision_f1(scores, "ceaf_m") == pytest.approx([400 / 7, 50, 160 / 3])
+    assert recall_precision_f1(scores, "ceaf_e") == pytest.approx([65, 130 / 3, 52])
+    assert recall_precision_f1(scores, "blanc")[:2] == pytest.approx([(200 / 9 + 800 / 12) / 2, (25 + 40) / 2])
+    assert scores["conll_f1"] == pytest.approx(sum(scores[f"f1/{name}"] for name in ("muc", "b_cubed", "ceaf_e")) / 3)
+
+
+def test_a_perfect_response() -> None:
+    clusters = [[[0, 3], [5, 5]], [[1, 2], [7, 9], [11, 11]], [[20, 20]]]
+    assert set(score(clusters, clusters).values()) == {100}
+
+
+@pytest.mark.parametrize(("response", "key"), [((), ("ab", "cd")), (("ab", "cd"), ()), ((), ()), (("ab",), ("cd",))])
+def test_nothing_in_common_scores_zero(response: tuple[str, ...], key: tuple[str, ...]) -> None:
+    assert set(score(letters(*response), letters(*key)).values()) == {0}
+
+
+def test_no_document_scores_zero() -> None:
+    scores = CoreferenceScores().compute()
+    assert set(scores.values()) == {0}
+    assert list(scores) == ["conll_f1", *(f"{part}/{name}" for name in NAMES for part in ("f1", "precision", "recall"))]
+
+
+def test_mentions_agree_only_if_both_ends_do() -> None:
+    scores = score([[[0, 1], [5, 5]]], [[[0, 1], [4, 5]]])
+    assert recall_precision_f1(scores, "mentions") == [50, 50, 50]
+    assert recall_precision_f1(scores, "muc") == [0, 0, 0]
+
+
+def test_singletons_count_where_the_metric_lets_them() -> None:
+    scores = score(letters("ab"), letters("ab", "c", "d"))
+    assert recall_precision_f1(scores, "muc") == [100, 100, 100]
+    assert recall_precision_f1(scores, "b_cubed")[:2] == [50, 100]
+    assert recall_precision_f1(scores, "ceaf_e")[:2] == pytest.approx([100 / 3, 100])
+    assert recall_precision_f1(scores, "ceaf_m")[:2] == [50, 100]
+
+
+def test_blanc_leaves_out_the_kind_of_link_that_the_key_lacks() -> None:
+    one_cluster = score(letters("ab", "cd"), letters("abcd"))
+    assert recall_precision_f1(one_cluster, "blanc") == pytest.approx([100 / 3, 100, 50])
+    all_singletons = score(letters("ab", "c", "d"), letters("a", "b", "c", "d"))
+    assert recall_precision_f1(all_singletons, "blanc") == pytest.approx([500 / 6, 100, 1000 / 11])
+    a_single_mention = score(letters("a"), letters("a"))
+    assert recall_precision_f1(a_single_mention, "blanc") == [0, 0, 0]
+
+
+def test_a_mention_in_two_clusters_of_the_key_belongs_to_the_last_for_muc_and_b_cubed() -> None:
+    response = letters("ab")
+    assert recall_precision_f1(score(response, letters("ab", "ac")), "muc") == [0, 0, 0]
+    assert recall_precision_f1(score(response, letters("ac", "ab")), "muc") == [50, 100, pytest.approx(200 / 3)]
+    for key in (letters("ab", "ac"), letters("ac", "ab")):
+        scores = score(response, key)
+        assert recall_precision_f1(scores, "mentions")[:2] == [pytest.approx(200 / 3), 100]
+        assert recall_precision_f1(scores, "ceaf_m")[:2] == [50, 100]
+
+
+def test_a_mention_that_the_response_repeats_counts_where_it_stands_first() -> None:
+    key = letters("abc", "de")
+    assert score(letters("abc", "dea", "b"), key) == score(letters("abc", "de"), key)
+    assert score(letters("aabc", "de"), key) == score(letters("abc", "de"), key)
+
+
+def test_counts_are_added_up_over_documents() -> None:
+    documents = [(letters("ab", "cd"), letters("abcd")), (letters("ab"), letters("ab")), (letters("xy"), letters())]
+    metric = CoreferenceScores()
+    for response, key in documents:
+        metric.update([{"clusters": response}], [{"clusters": key}])
+    assert metric.compute() == score_documents(documents)
+    assert recall_precision_f1(metric.compute(), "muc") == [75, 75, 75]  # 2 + 1 of 3 + 1, and of 2 + 1 + 1
+    metric.reset()
+    assert set(metric.compute().values()) == {0}
+
+
+def test_numbers_of_predictions_and_examples_that_differ_are_refused() -> None:
+    with pytest.raises(ValueError, match="argument 2 is"):
+        CoreferenceScores().update([{"clusters": []}], [])
+
+
+def test_the_field_can_be_chosen() -> None:
+    metric = CoreferenceScores("chains")
+    metric.update([{"chains": letters("ab")}], [{"chains": letters("ab")}])
+    assert metric.compute()["conll_f1"] == 100
+
+
+def test_thousands_of_mentions_in_one_document() -> None:
+    key = [[[token, token] for token in range(first, first + 3)] for first in range(0, 9000, 3)]
+    response = [[[token, token] for token in range(first, first + 3)] for first in range(1, 9001, 3)]
+    scores = score(response, key)
+    assert recall_precision_f1(scores, "ceaf_m") == pytest.approx([200 * 3000 / 9000] * 3)
+    assert recall_precision_f1(scores, "muc") == pytest.approx([50] * 3)
+
+
+@pytest.mark.parametrize("merged", [True, False])
+def test_one_large_cluster_against_many_small_ones(merged: bool) -> None:
+    large, small = [[[token, token] for token in range(4000)]], [[[token, token]] for token in range(4000)]
+    response, key = (large, small) if merged else (small, large)
+    precision, recall = (100 / 4000, 100) if merged else (100, 100 / 4000)
+    assert recall_precision_f1(score(response, key), "b_cubed")[:2] == pytest.approx([recall, precision])
+
+
+def test_the_report_cuts_off_after_the_second_digit() -> None:
+    metric = CoreferenceScores()
+    metric.update([{"clusters": letters("ab", "cd", "fghi")}], [{"clusters": letters("abc", "defg")}])
+    lines = metric.report().splitlines()
+    assert lines[1] == "     muc: recall: 40.00%; precision: 40.00%; F1: 40.00%"
+    assert lines[2] == " b_cubed: recall: 41.66%; precision: 50.00%; F1: 45.45%"  # 41.666…
+    assert lines[4] == "  ceaf_m: recall: 57.14%; precision: 50.00%; F1: 53.33%"
+    assert [line.split(":")[0].strip() for line in lines] == [*NAMES, "CoNLL F1"]
+
+
+def test_the_reference_scorer_s_verdict_is_reproduced_to_the_printed_digit(data_folder: Path) -> None:
+    folder = data_folder / "scorer_cases"
+    expected = json.loads((folder / "coref_expected.json").read_text())
+    cases = [json.loads(line) for line in (folder / "coref_cases.jsonl").read_text().splitlines()]
+    metric = CoreferenceScores()
+    for case in cases:
+        metric.update([{"clusters": case["predicted"]}], [{"clusters": case["gold"]}])
+    lines = {line.split(":")[0].strip(): line for line in metric.report().splitlines()}
+    for name, theirs in {"bcub": "b_cubed", "ceafe": "ceaf_e", "ceafm": "ceaf_m"}.items():
+        expected[theirs] = expected.pop(name)
+    for name in ("muc", "b_cubed", "ceaf_e", "ceaf_m", "blanc"):
+        values = "recall: {recall:.2f}%; precision: {precision:.2f}%; F1: {f1:.2f}%".format(**expected[name])
+        assert lines[name] == f"{name:>8}: {values}"
+    assert lines["CoNLL F1"] == f"CoNLL F1: {expected['conll_f1']:.2f}%"
+
+
+# Brute force: every metric as its definition reads, for documents of a few mentions.
+
+Sets = list[set[str]]
+Counts = tuple[float, float, float, float]  # numerator and denominator of recall, then of precision
+
+
+def muc_counts(key: Sets, response: Sets) -> Counts:
+    """Links that join each cluster, less those that are missing between its parts in the other partition."""
+
+    def one_way(clusters: Sets, others: Sets) -> tuple[int, int]:
+        parts = [
+            sum(bool(cluster & other) for other in others) + len(cluster.difference(*others)) for cluster in clusters
+        ]
+        return sum(map(len, clusters)) - sum(parts), sum(map(len, clusters)) - len(clusters)
+
+    return *one_way(key, response), *one_way(response, key)
+
+
+def b_cubed_counts(key: Sets, response: Sets) -> Counts:
+    def one_way(clusters: Sets, others: Sets) -> tuple[float, int]:
+        correct = [
+            len(cluster & other) / len(cluster)
+            for cluster in clusters
+            for mention in cluster
+            for other in others
+            if mention in other
+        ]
+        return sum(correct), sum(map(len, clusters))
+
+    return *one_way(key, response), *one_way(response, key)
+
+
+def best_alignment(key: Sets, response: Sets, similarity: Callable[[set[str], set[str]], float]) -> float:
+    fewer, more = sorted((key, response), key=len)
+    return max(sum(map(similarity, fewer, chosen)) for chosen in permutations(more, len(fewer)))
+
+
+def ceaf_e_counts(key: Sets, response: Sets) -> Counts:
+    best = best_alignment(key, response, lambda one, other: 2 * len(one & other) / (len(one) + len(other)))
+    return best, len(key), best, len(response)
+
+
+def ceaf_m_counts(key: Sets, response: Sets) -> Counts:
+    best = best_alignment(key, response, lambda one, other: len(one & other))
+    return best, sum(map(len, key)), best, sum(map(len, response))
+
+
+def fractions(counts: Counts) -> list[float]:
+    correct_of_key, key, correct_of_response, response = counts
+    recall, precision = correct_of_key / key if key else 0, correct_of_response / response if response else 0
+    return [recall, precision, 2 * recall * precision / (recall + precision) if recall + precision else 0]
+
+
+def links(clusters: Sets) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
+    """Pairs of mentions in the same cluster, and pairs in two; a mention of two clusters makes a pair with itself."""
+    same = {tuple(sorted(pair)) for cluster in clusters for pair in combinations(cluster, 2)}
+    across = {
+        tuple(sorted((mention, other)))
+        for one, another in combinations(clusters, 2)
+        for mention in one
+        for other in another
+    }
+    return same, across
+
+
+def blanc_fractions(key: Sets, response: Sets) -> list[float]:
+    kinds = [
+        fractions((len(gold & found), len(gold), len(gold & found), len(found)))
+        for gold, found in zip(links(key), links(response), strict=True)
+        if gold
+    ]
+    return [sum(values) / len(kinds) for values in zip(*kinds, strict=True)] if kinds else [0, 0, 0]
+
+
+@st.composite
+def partitions(draw: st.DrawFn) -> list[str]:
+    """Some of eight mentions, in up to five clusters, singletons among them."""
+    numbers = draw(st.lists(st.integers(-1, 4), min_size=8, max_size=8))  # -1: the mention is in no cluster
+    clusters = [
+        "".join(each for each, number in zip("abcdefgh", numbers, strict=True) if number == n) for n in range(5)
+    ]
+    return [cluster for cluster in clusters if cluster]
+
+
+@settings(deadline=None, max_examples=60)
+@given(key=partitions(), response=partitions())
+def test_brute_force_agrees(key: list[str], response: list[str]) -> None:
+    scores = score(letters(*response), letters(*key))
+    key_sets, response_sets = [set(cluster) for cluster in key], [set(cluster) for cluster in response]
+    for name, counts in {
+        "muc": muc_counts,
+        "b_cubed": b_cubed_counts,
+        "ceaf_e": ceaf_e_counts,
+        "ceaf_m": ceaf_m_counts,
+    }.items():
+        expected = [100 * value for value in fractions(counts(key_sets, response_sets))]
+        assert recall_precision_f1(scores, name) == pytest.approx(expected), name
+    expected = [100 * value for value in blanc_fractions(key_sets, response_sets)]
+    assert recall_precision_f1(scores, "blanc") == pytest.approx(expected)
+
+
+@settings(deadline=None, max_examples=60)
+@given(key=st.lists(st.sets(st.sampled_from("abcde"), min_size=1), max_size=4), response=partitions())
+def test_brute_force_agrees_for_clusters_of_the_key_that_share_mentions(key: Sets, response: list[str]) -> None:
+    scores = score(letters(*response), letters(*("".join(cluster) for cluster in key)))
+    response_sets = [set(cluster) for cluster in response]
+    for name, counts in {"ceaf_e": ceaf_e_counts, "ceaf_m": ceaf_m_counts}.items():
+        expected = [100 * value for value in fractions(counts(key, response_sets))]
+        assert recall_precision_f1(scores, name) == pytest.approx(expected), name
+    expected = [100 * value for value in blanc_fractions(key, response_sets)]
+    assert recall_precision_f1(scores, "blanc") == pytest.approx(expected)
+
+
+@settings(deadline=None, max_examples=50)
+@given(key=partitions(), response=partitions(), random=st.randoms(use_true_random=False))
+def test_invariances(key: list[str], response: list[str], random: Any) -> None:
+    scores = score(letters(*response), letters(*key))
+    swapped = score(letters(*key), letters(*response))
+    for name in NAMES[:-1]:  # BLANC asks which links the key has
+        assert scores[f"recall/{name}"] == pytest.approx(swapped[f"precision/{name}"])
+        assert scores[f"f1/{name}"] == pytest.approx(swapped[f"f1/{name}"])
+    shuffled = [["".join(random.sample(each, len(each))) for each in clusters] for clusters in (response, key)]
+    for clusters in shuffled:
+        random.shuffle(clusters)
+    assert score(letters(*shuffled[0]), letters(*shuffled[1])) == pytest.approx(scores)
+    twice = score_documents([(letters(*response), letters(*key))] * 2)
+    assert twice == pytest.approx(scores)
+    assert all(0 <= value <= 100 + 1e-9 for value in scores.values())
+
+
+@settings(deadline=None, max_examples=60)
+@given(key=partitions())
+def test_the_key_as_its_own_response_is_perfect(key: list[str]) -> None:
+    scores = score(letters(*key), letters(*key))
+    has_mentions, has_links = bool(key), any(len(cluster) > 1 for cluster in key)
+    for name in ("mentions", "b_cubed", "ceaf_e", "ceaf_m"):
+        assert recall_precision_f1(scores, name) == pytest.approx([100 * has_mentions] * 3)
+    assert recall_precision_f1(scores, "muc") == [100 * has_links] * 3
+    assert recall_precision_f1(scores, "blanc") == [100 * (sum(map(len, key)) > 1)] * 3

@@ -1,0 +1,183 @@
+"""Span F1 of semantic roles: the official scorer's verdicts, brute force, joined pieces."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.metrics.srl import SrlF1, arguments_of_tags
+
+
+def score(predicted: str, gold: str) -> dict[str, float]:
+    metric = SrlF1()
+    metric.update([{"tags": predicted.split()}], [{"tags": gold.split()}])
+    return metric.compute()
+
+
+@pytest.mark.parametrize(
+    ("tags", "arguments"),
+    [
+        ("", []),
+        ("O O", []),
+        ("B-A0 I-A0 B-V B-A1", [("A0", ((0, 1),)), ("V", ((2, 2),)), ("A1", ((3, 3),))]),
+        ("B-A1 B-V B-C-A1 I-C-A1", [("A1", ((0, 0), (2, 3))), ("V", ((1, 1),))]),
+        ("B-A1 B-A1 O B-C-A1", [("A1", ((0, 0),)), ("A1", ((1, 1), (3, 3)))]),  # to the last one
+        ("B-C-A1 B-C-A1", [("A1", ((0, 0), (1, 1)))]),  # nothing to continue: an argument, which can be continued
+        ("B-C-A1 B-A1", [("A1", ((0, 0),)), ("A1", ((1, 1),))]),
+        ("B-A1 B-R-A1 B-C-A1", [("A1", ((0, 0), (2, 2))), ("R-A1", ((1, 1),))]),
+        ("B-R-A1 O B-C-R-A1", [("R-A1", ((0, 0), (2, 2)))]),
+        ("O I-A0 I-A1", [("A0", ((1, 1),)), ("A1", ((2, 2),))]),  # ill-formed: I after O and after another role
+    ],
+)
+def test_arguments_of_tags(tags: str, arguments: list[tuple[str, tuple[tuple[int, int], ...]]]) -> None:
+    assert arguments_of_tags(tags.split()) == arguments
+
+
+@pytest.mark.parametrize("tag", ["", "V", "B-", "U-A0", "(V*)"])
+def test_what_is_not_a_tag_is_named(tag: str) -> None:
+    with pytest.raises(ElmoTasksError, match="is no tag of IOB2"):
+        arguments_of_tags(["O", tag])
+
+
+def test_scores_counted_by_hand() -> None:
+    scores = score("B-A0 B-V B-A2 I-A2 B-AM-TMP", "B-A0 B-V B-A1 I-A1 B-AM-TMP")
+    assert scores["precision"] == scores["recall"] == scores["f1"] == pytest.approx(200 / 3)
+    assert (scores["f1/A0"], scores["f1/A1"], scores["f1/A2"], scores["f1/AM-TMP"]) == (100, 0, 0, 100)
+    assert scores["perfect"] == 0
+
+
+def test_the_predicate_counts_nowhere_but_in_its_own_row() -> None:
+    scores = score("B-A0 B-V O O", "B-A0 O B-V B-C-V")
+    assert (scores["f1"], scores["perfect"], scores["f1/V"]) == (100, 100, 0)
+    assert "f1/C-V" not in scores
+
+
+def test_an_argument_is_right_with_all_its_pieces_alone() -> None:
+    gold = "B-A1 B-V B-C-A1 I-C-A1"
+    assert score(gold, gold)["f1"] == 100
+    assert score("B-A1 B-V O O", gold)["f1"] == 0
+    assert score("B-A1 B-V B-C-A1 O", gold)["f1"] == 0
+    missed_one = score("B-A1 B-V B-A1 I-A1", gold)  # two arguments where one was wanted
+    assert (missed_one["precision"], missed_one["recall"]) == (0, 0)
+
+
+def test_a_reference_is_a_role_of_its_own() -> None:
+    assert score("B-A0 B-V", "B-R-A0 B-V")["f1"] == 0
+    assert score("B-R-A0 B-V", "B-R-A0 B-V")["f1/R-A0"] == 100
+
+
+def test_nothing_seen_scores_zero() -> None:
+    assert SrlF1().compute() == {"f1": 0, "precision": 0, "recall": 0, "perfect": 0}
+
+
+def test_batches_add_up_and_reset_forgets() -> None:
+    metric = SrlF1()
+    cases = [("B-A0 B-V O", "B-A0 B-V B-A1"), ("O B-V O", "O B-V O")]
+    for predicted, gold in cases:
+        metric.update([{"tags": predicted.split()}], [{"tags": gold.split()}])
+    in_batches = metric.compute()
+    metric.reset()
+    assert metric.compute()["perfect"] == 0
+    metric.update([{"tags": one.split()} for one, _ in cases], [{"tags": other.split()} for _, other in cases])
+    assert metric.compute() == in_batches
+    assert (in_batches["precision"], in_batches["recall"], in_batches["perfect"]) == (100, 50, 50)
+
+
+def test_lengths_that_differ_are_refused() -> None:
+    with pytest.raises(ValueError, match="argument 2 is"):
+        SrlF1().update([{"tags": ["O"]}], [])
+    with pytest.raises(ValueError, match="1 predicted tags for 2 tokens"):
+        SrlF1().update([{"tags": ["O"]}], [{"tags": ["O", "O"]}])
+
+
+def test_the_report_is_laid_out_as_srl_eval_s() -> None:
+    metric = SrlF1()
+    metric.update([{"tags": ["B-A0", "B-V", "B-A2"]}], [{"tags": ["B-A0", "B-V", "B-AM-TMP"]}])
+    assert metric.report().splitlines() == [
+        "Number of Propositions :           1",
+        "Percentage of perfect props :   0.00",
+        "",
+        "              corr.  excess  missed    prec.    rec.      F1",
+        "------------------------------------------------------------",
+        "   Overall        1       1       1    50.00   50.00   50.00",
+        "----------",
+        "        A0        1       0       0   100.00  100.00  100.00",
+        "        A2        0       1       0     0.00    0.00    0.00",
+        "    AM-TMP        0       0       1     0.00    0.00    0.00",
+        "------------------------------------------------------------",
+        "         V        1       0       0   100.00  100.00  100.00",
+        "------------------------------------------------------------",
+    ]
+
+
+def test_srl_eval_s_verdict_is_reproduced_to_the_printed_digit(data_folder: Path) -> None:
+    folder = data_folder / "scorer_cases"
+    expected = json.loads((folder / "srl_expected.json").read_text())
+    cases = [json.loads(line) for line in (folder / "srl_cases.jsonl").read_text().splitlines()]
+    metric = SrlF1()
+    metric.update([{"tags": case["predicted"]} for case in cases], [{"tags": case["gold"]} for case in cases])
+    assert {"Overall", *metric.roles()} == expected.keys()
+    rows = {line.split()[0]: line.split()[1:] for line in metric.report().splitlines() if len(line.split()) == 7}
+    for name, values in expected.items():
+        counts = [str(values[key]) for key in ("correct", "excess", "missed")]
+        assert rows[name] == counts + [f"{values[key]:.2f}" for key in ("precision", "recall", "f1")]
+
+
+def brute_force(tags: list[str]) -> Counter[tuple[str, frozenset[tuple[int, ...]]]]:
+    """The arguments, found by trying every run of tokens and, for every piece, every argument before it."""
+    runs = []  # (label, tokens)
+    for start in range(len(tags)):
+        for end in range(start, len(tags)):
+            label = tags[start][2:]
+            inside = all(tag == f"I-{label}" for tag in tags[start + 1 : end + 1])
+            stops = end + 1 == len(tags) or tags[end + 1] != f"I-{label}"
+            starts = tags[start][0] == "B" or (tags[start][0] == "I" and (start == 0 or tags[start - 1][2:] != label))
+            if inside and stops and starts:
+                runs.append((label, tuple(range(start, end + 1))))
+    owners: list[int] = []  # for each run, the run that its argument begins with
+    for index, (label, _) in enumerate(runs):
+        heads = []
+        if label[:2] == "C-":
+            for earlier in range(index):
+                name = runs[earlier][0]
+                is_orphan = name == label and owners[earlier] == earlier
+                if owners[earlier] == earlier and (name == label[2:] or is_orphan):
+                    heads.append(earlier)
+        owners.append(heads[-1] if heads else index)
+    found: Counter[tuple[str, frozenset[tuple[int, ...]]]] = Counter()
+    for head in set(owners):
+        label = runs[head][0]
+        pieces = frozenset(run for (_, run), owner in zip(runs, owners, strict=True) if owner == head)
+        found[label[2:] if label[:2] == "C-" else label, pieces] += 1
+    return found
+
+
+TAGS = ["O", *(f"{letter}-{label}" for letter in "BI" for label in ("A0", "C-A0", "R-A0", "V", "C-V"))]
+
+
+@given(pairs=st.lists(st.lists(st.tuples(st.sampled_from(TAGS), st.sampled_from(TAGS)), max_size=8), max_size=3))
+def test_equals_brute_force(pairs: list[list[tuple[str, str]]]) -> None:
+    metric = SrlF1()
+    correct = found = wanted = perfect = 0
+    for pair in pairs:
+        predicted, gold = [one for one, _ in pair], [other for _, other in pair]
+        metric.update([{"tags": predicted}], [{"tags": gold}])
+        ours, theirs = brute_force(predicted), brute_force(gold)
+        for arguments in (ours, theirs):
+            for argument in [argument for argument in arguments if argument[0] == "V"]:
+                del arguments[argument]
+        correct += sum((ours & theirs).values())
+        found += sum(ours.values())
+        wanted += sum(theirs.values())
+        perfect += ours == theirs
+    scores = metric.compute()
+    assert scores["precision"] == pytest.approx(100 * correct / found if found else 0)
+    assert scores["recall"] == pytest.approx(100 * correct / wanted if wanted else 0)
+    assert scores["f1"] == pytest.approx(200 * correct / (found + wanted) if correct else 0)
+    assert scores["perfect"] == pytest.approx(100 * perfect / len(pairs) if pairs else 0)

@@ -1,0 +1,151 @@
+# B batch, T tokens, N spans that are asked for
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from elmo_tasks.modules.spans import BestSpans, best_spans
+
+GARBAGE = (1e30, math.inf, math.nan)
+
+
+def brute_force(start: Tensor, end: Tensor, mask: Tensor, max_length: int) -> list[tuple[int, int, float]]:
+    """(first, last, probability) of every allowed span of one sequence, (T,) each, the best first."""
+    real = [token for token, is_real in enumerate(mask.tolist()) if is_real]
+    spans = [(first, last) for first in real for last in real if 0 <= last - first < max_length]
+    scores = {(first, last): float(start[first] + end[last]) for first, last in spans}
+    highest = max(scores.values())
+    total = sum(math.exp(score - highest) for score in scores.values())
+    ordered = sorted(spans, key=lambda span: (-scores[span], span))
+    return [(first, last, math.exp(scores[first, last] - highest) / total) for first, last in ordered]
+
+
+def rows(found: BestSpans) -> list[list[tuple[int, int, float]]]:
+    columns = (found.starts.tolist(), found.ends.tolist(), found.probabilities.tolist())
+    return [list(zip(*row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> dict[str, Any]:
+    """Small batches; logits are few whole numbers, so that many spans are equal."""
+    batch, length = draw(st.integers(1, 3)), draw(st.integers(1, 7))
+    logits = st.lists(st.integers(-2, 2), min_size=batch * length, max_size=batch * length)
+    mask = torch.tensor(
+        [draw(st.lists(st.booleans(), min_size=length, max_size=length).filter(any)) for _ in range(batch)]
+    )
+    garbage = draw(st.sampled_from(GARBAGE))
+    start, end = (torch.tensor(draw(logits)).reshape(batch, length).double() for _ in range(2))
+    return {
+        "start_logits": start.masked_fill(~mask, garbage),
+        "end_logits": end.masked_fill(~mask, garbage),
+        "mask": mask,
+        "max_length": draw(st.integers(1, 9)),
+        "num_spans": draw(st.integers(1, 6)),
+    }
+
+
+@settings(deadline=None)
+@given(case=cases())
+def test_brute_force(case: dict[str, Any]) -> None:
+    found = rows(best_spans(**case))
+    for row, start, end, mask in zip(found, case["start_logits"], case["end_logits"], case["mask"], strict=True):
+        wanted = brute_force(start, end, mask, case["max_length"])[: case["num_spans"]]
+        missing = [(-1, -1, 0.0)] * (case["num_spans"] - len(wanted))
+        assert [span[:2] for span in row] == [span[:2] for span in wanted + missing]
+        assert [span[2] for span in row] == pytest.approx([span[2] for span in wanted + missing])
+
+
+def test_all_spans_share_the_probability() -> None:
+    torch.manual_seed(1)
+    logits = torch.randn(2, 2, 6)
+    mask = torch.arange(6) < torch.tensor([6, 4]).unsqueeze(1)
+    found = best_spans(*logits, mask, max_length=3, num_spans=15)
+    assert found.probabilities.sum(dim=1).tolist() == pytest.approx([1, 1])
+    assert (found.starts >= 0).sum(dim=1).tolist() == [6 + 5 + 4, 4 + 3 + 2]
+
+
+def test_the_length_is_limited() -> None:
+    start, end = torch.tensor([[9.0, 0, 0, 0, 1]]), torch.tensor([[0.0, 0, 0, 0, 9]])
+    mask = torch.ones(1, 5, dtype=torch.bool)
+    limited = best_spans(start, end, mask, max_length=4)
+    unlimited = best_spans(start, end, mask, max_length=17)
+    assert (limited.starts.tolist(), limited.ends.tolist()) == ([[4]], [[4]])
+    assert (unlimited.starts.tolist(), unlimited.ends.tolist()) == ([[0]], [[4]])
+
+
+def test_padding_and_company_change_nothing() -> None:
+    torch.manual_seed(2)
+    lengths = (7, 1, 4)
+    mask = torch.arange(12) < torch.tensor(lengths).unsqueeze(1)
+    logits = torch.randn(2, 3, 12)
+    together = best_spans(*logits, mask, max_length=5, num_spans=4)
+    for row, length in enumerate(lengths):
+        alone = best_spans(*logits[:, row : row + 1, :length], mask[row : row + 1, :length], max_length=5, num_spans=4)
+        assert alone.starts[0].tolist() == together.starts[row].tolist()
+        assert alone.ends[0].tolist() == together.ends[row].tolist()
+        torch.testing.assert_close(alone.probabilities[0], together.probabilities[row])
+
+
+def test_half_precision_is_computed_in_single() -> None:
+    start, end = torch.tensor([[8.0, 9.0]]), torch.tensor([[0.0, 0.001]])
+    mask = torch.ones(1, 2, dtype=torch.bool)
+    found = best_spans(start.bfloat16(), end.bfloat16(), mask, max_length=2, num_spans=3)
+    wanted = best_spans(start.bfloat16().float(), end.bfloat16().float(), mask, max_length=2, num_spans=3)
+    assert found.probabilities.dtype == torch.float32
+    assert rows(found) == rows(wanted)
+
+
+def test_the_logits_are_left_as_they_are() -> None:
+    logits = torch.randn(2, 1, 4, requires_grad=True)
+    before = logits.detach().clone()
+    found = best_spans(logits[0], logits[1], torch.tensor([[True, True, True, False]]), max_length=1, num_spans=3)
+    assert torch.equal(logits, before)
+    assert not found.probabilities.requires_grad
+
+
+class LargestTensor(TorchDispatchMode):
+    """Remembers the size of the largest tensor that any operation gives."""
+
+    size = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, (tuple, list)) else [result]:
+            if isinstance(tensor, Tensor):
+                self.size = max(self.size, tensor.numel())
+        return result
+
+
+def test_memory_grows_with_the_band_alone() -> None:
+    tokens = 20_000
+    start, end = torch.zeros(1, tokens), torch.zeros(1, tokens)
+    start[0, 19_000], end[0, 19_016], end[0, 19_017] = 5, 5, 50  # the last one is too far away for this start
+    with LargestTensor() as largest:
+        found = best_spans(start, end, torch.ones(1, tokens, dtype=torch.bool), max_length=17, num_spans=18)
+    assert largest.size == tokens * 17
+    assert (19_000, 19_016) not in zip(found.starts[0, :17].tolist(), found.ends[0, :17].tolist(), strict=True)
+    assert found.starts[0].tolist() == [*range(19_001, 19_018), 19_000]
+    assert found.ends[0].tolist() == [19_017] * 17 + [19_016]
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"end_logits": torch.zeros(2, 4)}, r"shapes \(2, 3\), \(2, 4\), \(2, 3\); wanted \(B, T\) for all three"),
+        ({"mask": torch.ones(3, dtype=torch.bool)}, r"shapes \(2, 3\), \(2, 3\), \(3,\)"),
+        ({"max_length": 0}, "max_length 0 and num_spans 1; wanted at least 1"),
+        ({"num_spans": 0}, "max_length 5 and num_spans 0; wanted at least 1"),
+        ({"mask": torch.tensor([[True, True, True], [False] * 3])}, "sequence 1 of the batch has no real token"),
+    ],
+)
+def test_errors(changes: dict[str, Any], problem: str) -> None:
+    good = {"start_logits": torch.zeros(2, 3), "end_logits": torch.zeros(2, 3), "mask": torch.ones(2, 3).bool()}
+    with pytest.raises(ValueError, match=problem):
+        best_spans(**{**good, "max_length": 5, **changes})
