@@ -16,11 +16,15 @@ import elmo_tasks.elmo.embed
 import elmo_tasks.experiment
 import elmo_tasks.predictors
 from elmo_tasks import __version__, cli
+from elmo_tasks.commands.command import Command
 from elmo_tasks.elmo import BiLM, LayerOutput
 from elmo_tasks.elmo.layer_cache import LayerCacheConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
 
-COMMANDS = ["train", "evaluate", "predict", "config", "embed", "sample-data", "archive", "random-bilm", "cache"]
+COMMANDS = [
+    *("train", "evaluate", "predict", "config", "archive", "pretrain", "perplexity"),
+    *("embed", "neighbors", "cache", "random-bilm", "sample-data"),
+]
 
 
 class Recorder:
@@ -53,7 +57,7 @@ def fail(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
     def run(arguments: argparse.Namespace) -> None:
         raise error
 
-    monkeypatch.setattr(cli, "_COMMANDS", {"fail": cli.Command("fails", "fail", lambda parser: None, run)})
+    monkeypatch.setattr(cli, "_COMMANDS", {"fail": Command("fails", "fail", lambda parser: None, run)})
     return cli.main(["fail"])
 
 
@@ -131,9 +135,9 @@ def test_an_interrupt_ends_with_code_130(monkeypatch: pytest.MonkeyPatch, capsys
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     program = (
-        "import sys\nfrom elmo_tasks import cli\n"
+        "import sys\nfrom elmo_tasks import cli\nfrom elmo_tasks.commands.command import Command\n"
         "def run(arguments):\n    for _ in range(100_000):\n        sys.stdout.buffer.write(b'a line\\n')\n"
-        "cli._COMMANDS = {'talk': cli.Command('talks', 'talk', lambda parser: None, run)}\n"
+        "cli._COMMANDS = {'talk': Command('talks', 'talk', lambda parser: None, run)}\n"
         "sys.exit(cli.main(['talk']))"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -82,7 +82,7 @@ class SquadReader(DatasetReader):
 
     `answers` are all gold answers as the file has them, for evaluation; `answer_spans` the first and last token
     (inclusive) of each. An answer that begins or ends within a token gets the smallest span of tokens that covers it;
-    such answers are counted and reported in the log. They are 1 % in the development data, most of them a part of a
+    such answers are counted and reported in the log. They are 1 % in the development data, half of them a part of a
     hyphenated word, which is one token here as it is for the biLM. The place of an answer is the one that the file
     names, even if its text occurs elsewhere in the passage too.
 
