@@ -37,7 +37,7 @@ $(STAMP): pyproject.toml constraints.txt
 quickstart: $(STAMP)
 	$(ELMO_TASKS) sample-data $(RUNS)/quickstart-data --task ner
 	$(ELMO_TASKS) train configs/quickstart.jsonnet -s $(RUNS)/quickstart --force
-	$(ELMO_TASKS) evaluate $(RUNS)/quickstart $(RUNS)/quickstart-data/ner/test.txt
+	$(ELMO_TASKS) evaluate $(RUNS)/quickstart $(RUNS)/quickstart-data/ner_conll2003/eng.testb
 	printf 'Mira Dolvane joined Karvel as coach. Karvel closed a mill in Dolvane Bay.' | $(ELMO_TASKS) predict $(RUNS)/quickstart -
 
 check: $(STAMP)

@@ -2,10 +2,10 @@
 local data = 'runs/quickstart-data';
 
 (import 'ner_conll03.jsonnet') {
-  train_data_path: data + '/ner/train.txt',
-  validation_data_path: data + '/ner/dev.txt',
-  test_data_path: data + '/ner/test.txt',
-  model+: { embedder+: { words+: { vectors: data + '/vectors.txt' } } },
+  train_data_path: data + '/ner_conll2003/eng.train',
+  validation_data_path: data + '/ner_conll2003/eng.testa',
+  test_data_path: data + '/ner_conll2003/eng.testb',
+  model+: { embedder+: { words+: { vectors: data + '/glove/glove.6B.50d.txt.xz' } } },
   data_loader: { batch_size: 8 },
   trainer+: { num_epochs: 5, moving_average: null },
 }

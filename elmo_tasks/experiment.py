@@ -6,7 +6,7 @@ import dataclasses
 import json
 import logging
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,6 +41,10 @@ class ExperimentConfig(Config):
     """A whole experiment: what is read, what is trained on it and how."""
 
     dataset_reader: DatasetReaderConfig
+    validation_dataset_reader: DatasetReaderConfig | None = Field(
+        None,
+        description="reads what is evaluated and predicted, into examples of the same form; default: `dataset_reader`",
+    )
     train_data_path: str = Field(description="file, compressed or not, or hub data set, to learn from")
     validation_data_path: str = Field(description="the same, to choose the best epoch with")
     test_data_path: str | None = Field(None, description="the same, looked at once, after training")
@@ -57,8 +61,47 @@ class ExperimentConfig(Config):
     def evaluation_loader(self) -> DataLoaderConfig:
         return (self.validation_data_loader or self.data_loader).for_evaluation()
 
+    def evaluation_reader(self) -> DatasetReaderConfig:
+        return self.validation_dataset_reader or self.dataset_reader
+
     def elmo(self) -> ElmoConfig | None:
         return self.model.embedder.elmo
+
+
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """What a run reads."""
+
+    reader: DatasetReader  # of the training data
+    evaluation_reader: DatasetReader  # of the others
+    training: datasets.Dataset
+    validation: datasets.Dataset
+    test: datasets.Dataset | None
+
+    @classmethod
+    def read(cls, config: ExperimentConfig) -> Data:
+        reader, evaluation_reader = config.dataset_reader.build(), config.evaluation_reader().build()
+        return cls(
+            reader,
+            evaluation_reader,
+            training=reader.read(config.train_data_path),
+            validation=evaluation_reader.read(config.validation_data_path),
+            test=evaluation_reader.read(config.test_data_path) if config.test_data_path else None,
+        )
+
+    @property
+    def held_out(self) -> list[datasets.Dataset]:
+        """The validation data and, where there is any, the test data."""
+        return [data for data in (self.validation, self.test) if data]
+
+    def vocabulary(self, config: ExperimentConfig) -> Vocabulary:
+        pretrained = config.model.embedder.pretrained_words()
+        return config.vocabulary.build(self.reader, self.training, self.held_out, pretrained)
+
+    def texts(self) -> list[Sequence[str]]:
+        """Every sequence of tokens that a run embeds."""
+        examples = (example for data in (self.training, *self.held_out) for example in data)
+        return [tokens for example in examples for tokens in self.reader.tokens(example)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +109,7 @@ class Run:
     """The parts of a trained run, ready to evaluate and to predict with."""
 
     config: ExperimentConfig
-    reader: DatasetReader
+    reader: DatasetReader  # of what is evaluated or predicted
     vocabulary: Vocabulary
     model: TaskModel
 
@@ -137,35 +180,30 @@ def _train_once(
         return json.loads(folder.metrics.read_text(encoding="utf-8"))
 
     seed_everything(config.random_seed)
-    reader = config.dataset_reader.build()
     with accelerator.main_process_first():  # the first to read fills the cache for the others
-        training, validation, test = _read(config, reader)
-    vocabulary = _vocabulary(config, reader, training, [data for data in (validation, test) if data])
+        data = Data.read(config)
+    vocabulary = data.vocabulary(config)
     model = build_model(config, vocabulary, pretrained=True)
     if accelerator.is_main_process:
         vocabulary.save(folder.vocabulary)
         write_tensors(folder.frozen, frozen_state(model))
 
     share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
-    evaluation = config.evaluation_loader()
-    trainer = Trainer(
-        config.trainer,
-        model,
-        config.data_loader.build(training, reader, vocabulary, seed=config.random_seed, **share),
-        evaluation.build(validation, reader, vocabulary, **share),
-        folder,
-        accelerator,
-    )
-    _log_sizes(model, training, validation)
-    model.embedder.prepare(_texts(reader, [data for data in (training, validation, test) if data]))
+    training = config.data_loader.build(data.training, data.reader, vocabulary, seed=config.random_seed, **share)
+    held_out = [
+        config.evaluation_loader().build(part, data.evaluation_reader, vocabulary, **share) for part in data.held_out
+    ]
+    trainer = Trainer(config.trainer, model, training, held_out[0], folder, accelerator)
+    _log_sizes(model, data.training, data.validation)
+    model.embedder.prepare(data.texts())
     if resume and folder.training_state.is_file():
         trainer.resume()
     else:
         # Each process drops other units; with one process this is the seed's own sequence.
         seed_everything(config.random_seed + accelerator.process_index)
     metrics = {"best": trainer.train()}
-    if test and config.evaluate_on_test:
-        metrics["test"] = evaluate_model(model, evaluation.build(test, reader, vocabulary, **share), accelerator)
+    if data.test and config.evaluate_on_test:
+        metrics["test"] = evaluate_model(model, held_out[-1], accelerator)
     if accelerator.is_main_process:
         write_json(folder.metrics, metrics)
     accelerator.wait_for_everyone()
@@ -187,17 +225,6 @@ def _prepare_folder(
         if self_contained:
             include_bilm(folder)
     folder.begin(described)
-
-
-def _read(
-    config: ExperimentConfig, reader: DatasetReader
-) -> tuple[datasets.Dataset, datasets.Dataset, datasets.Dataset | None]:
-    test = reader.read(config.test_data_path) if config.test_data_path else None
-    return reader.read(config.train_data_path), reader.read(config.validation_data_path), test
-
-
-def _texts(reader: DatasetReader, data: Iterable[datasets.Dataset]) -> list[Sequence[str]]:
-    return [tokens for each in data for example in each for tokens in reader.tokens(example)]
 
 
 def build_model(config: ExperimentConfig, vocabulary: Vocabulary, *, pretrained: bool) -> TaskModel:
@@ -227,7 +254,7 @@ def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
     """
     folder = open_run(path)
     config = load_config(folder.config, ExperimentConfig, (*_bilm_overrides(folder, overrides), *overrides))
-    reader = config.dataset_reader.build()
+    reader = config.evaluation_reader().build()
     vocabulary = Vocabulary.load(folder.vocabulary)
     model = build_model(config, vocabulary, pretrained=False)
     _check_bilm(folder, config)
@@ -311,15 +338,6 @@ def archive(path: str | Path, target: str | Path, *, self_contained: bool = True
     if self_contained:
         include_bilm(folder)
     write_archive(folder, target)
-
-
-def _vocabulary(
-    config: ExperimentConfig,
-    reader: DatasetReader,
-    training: datasets.Dataset,
-    other: Sequence[datasets.Dataset],
-) -> Vocabulary:
-    return config.vocabulary.build(reader, training, other, config.model.embedder.pretrained_words())
 
 
 def _log_sizes(model: TaskModel, training: datasets.Dataset, validation: datasets.Dataset) -> None:

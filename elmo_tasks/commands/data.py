@@ -11,14 +11,14 @@ from elmo_tasks.errors import ElmoTasksError
 
 def _add_sample_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", help="where the files are written")
-    parser.add_argument("--task", required=True, metavar="TASK", help="for which task, for example ner")
+    parser.add_argument("--task", required=True, metavar="TASK", help="one task, for example ner, or all")
     parser.add_argument("--seed", type=int, default=13, metavar="N", help="of everything that is drawn (default: 13)")
     parser.add_argument(
         "--sentences",
         type=integers,
         default=(1000, 200, 200),
         metavar="N,N,N",
-        help="sentences for training, development and test (default: 1000,200,200)",
+        help="sentences for training, development and test, of documents and paragraphs fewer (default: 1000,200,200)",
     )
 
 

@@ -15,7 +15,7 @@ import datasets
 from datasets.arrow_writer import ArrowWriter
 
 from elmo_tasks.batch import Batch
-from elmo_tasks.config import Part
+from elmo_tasks.config import Part, to_json
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import atomic_path, cache_folder, content_hash, write_json
 from elmo_tasks.vocabulary import Vocabulary
@@ -88,7 +88,7 @@ class DatasetReader(abc.ABC):
         else:
             content = [content_hash(file) for file in self.files(Path(source))]
             examples = self.examples(Path(source))
-        key = json.dumps([type(self).__name__, self.version, self.config.model_dump(mode="json"), *content])
+        key = json.dumps([type(self).__name__, self.version, to_json(self.config), *content])
         path = cache_folder() / "datasets" / f"{hashlib.sha256(key.encode()).hexdigest()}.arrow"
         if _is_intact(path):
             logger.debug("%s: read from %s", source, path)

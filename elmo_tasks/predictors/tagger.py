@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.models.crf_tagger import CrfTagger
+from elmo_tasks.predictors.fields import located_sentence, one_of, string_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.tag_schemes import Span, spans_of_tags
-from elmo_tasks.tokenization import Token, tokenize
+from elmo_tasks.tokenization import tokenize
 
 _DIGITS = 6  # of printed probabilities
 
@@ -34,16 +34,12 @@ class TaggerPredictor(Predictor):
     read_keys = frozenset({"text", "tokens"})
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
-        if ("text" in fields) == ("tokens" in fields):
-            raise ElmoTasksError(f"the keys are {sorted(fields)}; wanted either 'text' or 'tokens' among them")
-        if "tokens" in fields:
-            yield {"tokens": _checked_tokens(fields["tokens"])}
+        if one_of(fields, "text", "tokens") == "tokens":
+            yield {"tokens": tokens_field(fields, "tokens")}
             return
-        text = fields["text"]
-        if not isinstance(text, str):
-            raise ElmoTasksError(f"'text' is {text!r}; wanted a string")
+        text = string_field(fields, "text")
         for sentence in tokenize(text):
-            yield _raw_example(text, sentence)
+            yield located_sentence(text, sentence)
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         probabilities = [round(probability, _DIGITS) for probability in prediction["probabilities"]]
@@ -52,26 +48,6 @@ class TaggerPredictor(Predictor):
             spans = spans_of_tags(prediction["tags"])
             result["spans"] = [_span_result(example, span, probabilities) for span in spans]
         return result
-
-
-def _checked_tokens(tokens: Any) -> list[str]:
-    if not isinstance(tokens, list) or not tokens:
-        raise ElmoTasksError(f"'tokens' is {tokens!r}; wanted a list of at least one string")
-    for position, token in enumerate(tokens):
-        if not isinstance(token, str) or not token:
-            raise ElmoTasksError(f"'tokens' has {token!r} at position {position}; wanted strings that are not empty")
-    return tokens
-
-
-def _raw_example(text: str, sentence: list[Token]) -> dict[str, Any]:
-    start, end = sentence[0].start, sentence[-1].end
-    return {
-        "text": text[start:end],
-        "start_char": start,
-        "end_char": end,
-        "tokens": [token.text for token in sentence],
-        "offsets": [[token.start, token.end] for token in sentence],
-    }
 
 
 def _span_result(example: Fields, span: Span, probabilities: list[float]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Sample data of our own making, in the formats of the benchmarks, to try things out where real data is not at hand.
+"""Sample data of our own making, in the formats and under the names of the benchmarks, to try things out with.
 
 One module per task: it says which files there are and how large, and shares the names and the grammar's machinery.
 """
@@ -20,21 +20,27 @@ _WRITERS: dict[str, Writer] = {"ner": ner.write}
 _CORPORA: dict[str, Corpus] = {"ner": ner.corpus}
 
 SAMPLE_TASKS = tuple(_WRITERS)
+ALL_TASKS = "all"
+
+# Named like the vectors that they stand in for.
+VECTORS = Path("glove") / "glove.6B.50d.txt.xz"
 
 
 def write_sample_data(
     folder: str | Path, task: str, seed: int = 13, sentences: tuple[int, int, int] = (1000, 200, 200)
 ) -> list[Path]:
-    """Writes a task's training, dev and test files into `folder/<task>`, and word vectors into `folder/vectors.txt`.
+    """Writes a task's training, development and test files, and word vectors.
 
-    The same arguments give the same files. The vectors are made from unlabelled text of all tasks, so that one file
-    serves them all; see `elmo_tasks.sample_data.vectors`.
+    Each file has the place below `folder` that the shipped configs look for below `$ELMO_TASKS_DATA`: with the folder
+    as its value they run as they are. The same arguments give the same files. The vectors are made from unlabelled text
+    of all tasks, so that one file serves them all; see `elmo_tasks.sample_data.vectors`.
 
     Arguments:
         folder: made if it is not there; files that are there are replaced.
-        task: one of `SAMPLE_TASKS`.
+        task: one of `SAMPLE_TASKS`, or `ALL_TASKS` for all of them.
         seed: of everything that is drawn.
-        sentences: how many sentences the training, development and test files get.
+        sentences: how many sentences the training, development and test files get; where examples are longer than a
+            sentence, such as documents, so many fewer of them.
 
     Returns:
         The files that were written.
@@ -42,13 +48,15 @@ def write_sample_data(
     Raises:
         ElmoTasksError: there is no sample data for this task, or a file would be empty.
     """
-    if task not in _WRITERS:
-        near = difflib.get_close_matches(task, SAMPLE_TASKS, n=1)
+    known = (*SAMPLE_TASKS, ALL_TASKS)
+    if task not in known:
+        near = difflib.get_close_matches(task, known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ElmoTasksError(f"no sample data for the task {task!r}; there is: {', '.join(SAMPLE_TASKS)}.{hint}")
+        raise ElmoTasksError(f"no sample data for the task {task!r}; there is: {', '.join(known)}.{hint}")
     if min(sentences) < 1:
         raise ElmoTasksError(f"every file needs a sentence; got {sentences} for training, development and test")
-    paths = _WRITERS[task](Path(folder), seed, sentences)
-    vectors = Path(folder) / "vectors.txt"
+    writers = _WRITERS.values() if task == ALL_TASKS else [_WRITERS[task]]
+    paths = [path for write in writers for path in write(Path(folder), seed, sentences)]
+    vectors = Path(folder) / VECTORS
     write_word_vectors(vectors, (sentence for corpus in _CORPORA.values() for sentence in corpus(seed)))
     return [*paths, vectors]

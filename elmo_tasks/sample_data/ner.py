@@ -10,12 +10,12 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from elmo_tasks.files import atomic_write
+from elmo_tasks.sample_data.files import SPLITS, write_lines
 from elmo_tasks.sample_data.grammar import AnnotatedSentence, Grammar, write_sentence
 from elmo_tasks.sample_data.names import make_names
 from elmo_tasks.tag_schemes import tags_of_spans
 
-_SPLITS = ("train", "dev", "test")
+FILES = ("eng.train", "eng.testa", "eng.testb")
 _NAMES_OF_SPLIT = (400, 100, 100)
 _CORPUS_SENTENCES = 4000
 
@@ -88,15 +88,11 @@ _GRAMMAR: Grammar = {
 
 
 def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
-    """Writes `folder/ner/train.txt`, `dev.txt` and `test.txt`, each atomically."""
-    paths = []
-    for split, names, count in zip(_SPLITS, _names_of_splits(seed), sentences, strict=True):
-        path = folder / "ner" / f"{split}.txt"
-        with atomic_write(path) as stream:
-            for line in _lines(names, count, random.Random(f"{seed} {split}")):
-                stream.write(f"{line}\n".encode())
-        paths.append(path)
-    return paths
+    """Writes `eng.train`, `eng.testa` and `eng.testb` into `folder/ner_conll2003`, each atomically."""
+    return [
+        write_lines(folder / "ner_conll2003" / file, _lines(names, count, random.Random(f"{seed} {split}")))
+        for file, split, names, count in zip(FILES, SPLITS, _names_of_splits(seed), sentences, strict=True)
+    ]
 
 
 def corpus(seed: int) -> Iterator[list[str]]:

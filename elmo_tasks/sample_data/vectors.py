@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_tasks.files import atomic_write
+from elmo_tasks.sample_data.files import write_lines
 
 _BORDER = ""  # what stands beside the first and the last word
 _STEPS = 1024  # information is rounded to so many steps of a nat: sums of such numbers are the same in any order
@@ -42,9 +42,13 @@ def write_word_vectors(path: Path, corpus: Iterable[Sequence[str]], dimension: i
     generator = random.Random(0)
     signs = [[generator.choice((-1.0, 1.0)) for _ in range(dimension)] for _ in range(information.shape[1])]
     vectors = information @ np.array(signs) * _SCALE  # (N, D)
-    with atomic_write(path) as stream:
-        for word, vector in zip(words, vectors, strict=True):
-            stream.write(f"{word} {' '.join(f'{number:.4f}' for number in vector)}\n".encode())
+    write_lines(
+        path,
+        (
+            f"{word} {' '.join(f'{number:.4f}' for number in vector)}"
+            for word, vector in zip(words, vectors, strict=True)
+        ),
+    )
 
 
 def _neighbour_counts(sentences: Sequence[Sequence[str]], words: Sequence[str]) -> NDArray[np.float64]:

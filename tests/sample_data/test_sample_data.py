@@ -14,24 +14,25 @@ import pytest
 from elmo_tasks.data_readers import Conll2003Config
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.modules.word_vectors import WordVectorFile
-from elmo_tasks.sample_data import SAMPLE_TASKS, write_sample_data
+from elmo_tasks.sample_data import SAMPLE_TASKS, VECTORS, ner, write_sample_data
 from elmo_tasks.sample_data.grammar import write_sentence
 from elmo_tasks.sample_data.names import make_names
 from elmo_tasks.tag_schemes import Span, detect_scheme, find_fault, spans_of_tags
 
 SPLITS = ("train", "dev", "test")
+FILES = dict(zip(SPLITS, ner.FILES, strict=True))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sample")
     paths = write_sample_data(folder, "ner")
-    assert paths == [*(folder / "ner" / f"{split}.txt" for split in SPLITS), folder / "vectors.txt"]
+    assert paths == [*(folder / "ner_conll2003" / FILES[split] for split in SPLITS), folder / VECTORS]
     return folder
 
 
 def read(folder: Path, split: str) -> list[dict[str, Any]]:
-    return Conll2003Config(input_scheme="IOB1").build().read(folder / "ner" / f"{split}.txt").to_list()
+    return Conll2003Config(input_scheme="IOB1").build().read(folder / "ner_conll2003" / FILES[split]).to_list()
 
 
 def entities(examples: list[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -51,7 +52,7 @@ def test_sizes_and_documents(folder: Path) -> None:
 
 
 def test_the_official_columns(folder: Path) -> None:
-    blocks = (folder / "ner" / "train.txt").read_text().rstrip("\n").split("\n\n")
+    blocks = (folder / "ner_conll2003" / "eng.train").read_text().rstrip("\n").split("\n\n")
     schemes = set()
     for block in blocks:
         if block == "-DOCSTART- -X- O O":
@@ -67,7 +68,7 @@ def test_the_official_columns(folder: Path) -> None:
         # An entity begins with a name or with a word that is made of one, never with a verb.
         assert all(parts_of_speech[span.start] in ("NNP", "JJ") for span in spans_of_tags(tags))
     assert schemes == {"IOB1"}
-    assert "B-MISC" in (folder / "ner" / "train.txt").read_text()
+    assert "B-MISC" in (folder / "ner_conll2003" / "eng.train").read_text()
 
 
 def test_all_types_are_frequent_in_all_files(folder: Path) -> None:
@@ -96,7 +97,7 @@ def test_a_name_alone_does_not_tell_its_type(folder: Path) -> None:
 
 
 def digests(folder: Path) -> list[str]:
-    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*.txt"))]
+    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*.*"))]
 
 
 def test_the_seed_decides_everything(folder: Path, tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_fewer_sentences_are_the_first_ones(folder: Path, tmp_path: Path) -> Non
 
 
 def test_word_vectors_know_the_words_and_put_like_ones_together(folder: Path) -> None:
-    file = WordVectorFile(folder / "vectors.txt")
+    file = WordVectorFile(folder / VECTORS)
     assert file.dimension == 50
     words = [token.lower() for example in read(folder, "test") for token in example["tokens"] if token[0].isalpha()]
     known = np.isfinite(file.rows(words)).all(axis=1)

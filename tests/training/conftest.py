@@ -11,7 +11,7 @@ import pytest
 from accelerate.state import AcceleratorState
 
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
-from elmo_tasks.sample_data import write_sample_data
+from elmo_tasks.sample_data import VECTORS, write_sample_data
 
 
 @pytest.fixture(scope="session")
@@ -28,14 +28,14 @@ def settings(sample_folder: Path) -> dict[str, Any]:
     """The experiment's config as plain values, every random thing in use."""
     return {
         "dataset_reader": {"type": "conll2003"},
-        "train_data_path": str(sample_folder / "ner" / "train.txt"),
-        "validation_data_path": str(sample_folder / "ner" / "dev.txt"),
-        "test_data_path": str(sample_folder / "ner" / "test.txt"),
+        "train_data_path": str(sample_folder / "ner_conll2003" / "eng.train"),
+        "validation_data_path": str(sample_folder / "ner_conll2003" / "eng.testa"),
+        "test_data_path": str(sample_folder / "ner_conll2003" / "eng.testb"),
         "vocabulary": {"lowercase_words": True},
         "model": {
             "type": "crf_tagger",
             "embedder": {
-                "words": {"size": 50, "vectors": str(sample_folder / "vectors.txt"), "unknown_probability": 0.1},
+                "words": {"size": 50, "vectors": str(sample_folder / VECTORS), "unknown_probability": 0.1},
                 "characters": {"embedding_size": 4, "filters": 6},
                 "elmo": {
                     "options": str(sample_folder / "bilm" / "options.json"),

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from elmo_tasks import experiment
-from elmo_tasks.errors import ConfigError, RunError
-from elmo_tasks.experiment import ExperimentConfig, load_run, mean_and_deviation
+from elmo_tasks.errors import ConfigError, DataError, RunError
+from elmo_tasks.experiment import load_run, mean_and_deviation
 from elmo_tasks.predictors import build_predictor
 
 QUICK = ("trainer.num_epochs=2",)
@@ -59,7 +59,7 @@ def test_evaluate_gives_the_metrics_of_training(trained: Path, sample_folder: Pa
     predictions = tmp_path / "predictions.jsonl"
     for limit in (None, 30):  # other batches change nothing
         found = experiment.evaluate(
-            trained, str(sample_folder / "ner" / "test.txt"), predictions=predictions, batch_tokens=limit
+            trained, str(sample_folder / "ner_conll2003" / "eng.testb"), predictions=predictions, batch_tokens=limit
         )
         assert found == pytest.approx(expected, abs=1e-4)
     records = [json.loads(line) for line in predictions.read_text().splitlines()]
@@ -138,7 +138,7 @@ def test_mean_and_deviation_of_what_all_runs_have() -> None:
 def test_faults_are_found_before_any_data_is_read(
     config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experiment, "_read", lambda *arguments: pytest.fail("data was read"))
+    monkeypatch.setattr(experiment.Data, "read", lambda *arguments: pytest.fail("data was read"))
     faults = ("trainer.patiense=3", "model.dropout=2", "trainer.optimizer.type=adan", "data_loader.batch_size=eight")
     with pytest.raises(ConfigError) as caught:
         experiment.train(config_file, tmp_path / "run", overrides=(*faults, "random_seed=-1"))
@@ -148,13 +148,16 @@ def test_faults_are_found_before_any_data_is_read(
     assert not (tmp_path / "run").exists()
 
 
-def test_the_baseline_is_the_config_without_elmo() -> None:
-    from elmo_tasks.config import load_config, to_json
-
-    with_elmo = to_json(load_config("configs/ner_conll03.jsonnet", ExperimentConfig))
-    baseline = to_json(load_config("configs/baselines/ner_conll03.jsonnet", ExperimentConfig))
-    assert with_elmo["model"]["embedder"].pop("elmo") is not None
-    assert baseline["model"]["embedder"].pop("elmo") is None
-    assert with_elmo["trainer"].pop("regularizers")
-    assert baseline["trainer"].pop("regularizers") == []
-    assert with_elmo == baseline
+def test_what_is_evaluated_has_a_reader_of_its_own_where_the_config_says_so(
+    config_file: Path, sample_folder: Path, tmp_path: Path
+) -> None:
+    overrides = ["dataset_reader.input_scheme=IOB1", "trainer.num_epochs=1"]
+    other = 'validation_dataset_reader={"type": "conll2003", "input_scheme": "IOB2"}'
+    with pytest.raises(DataError, match=r"eng\.testa"):  # the files are in IOB1
+        experiment.train(config_file, tmp_path / "wrong", overrides=[*overrides, other])
+    same = other.replace("IOB2", "IOB1")
+    trained = experiment.train(config_file, tmp_path / "run", overrides=[*overrides, same])
+    test_file = str(sample_folder / "ner_conll2003" / "eng.testb")
+    assert experiment.evaluate(tmp_path / "run", test_file) == pytest.approx(trained["test"])
+    with pytest.raises(DataError, match=r"eng\.testb"):
+        experiment.evaluate(tmp_path / "run", test_file, overrides=[other])
