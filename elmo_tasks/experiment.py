@@ -26,6 +26,7 @@ from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.errors import RunError
 from elmo_tasks.files import atomic_write, write_json
 from elmo_tasks.models.model import ModelConfig, TaskModel
+from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
 from elmo_tasks.runs import RunFolder, include_bilm, open_run, read_tensors, write_archive, write_tensors
 from elmo_tasks.training.batching import DataLoaderConfig
 from elmo_tasks.training.evaluation import evaluate as evaluate_model
@@ -263,6 +264,22 @@ def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
     if wrong := sorted({*missing, *unexpected}):
         raise RunError(f"{folder.path}: the weights do not fit the config; at fault are {', '.join(wrong)}")
     return Run(config, reader, vocabulary, model.eval())
+
+
+def load_predictor(
+    path: str | Path,
+    *,
+    overrides: Sequence[str] = (),
+    batch_tokens: int = DEFAULT_BATCH_TOKENS,
+    predicates: Predictor | None = None,
+) -> Predictor:
+    """The predictor of a trained run, on the device that the run's config chooses.
+
+    Arguments and errors are those of `load_run` and `build_predictor`.
+    """
+    run = load_run(path, overrides=overrides)
+    model = run.model.to(run.config.trainer.accelerator().device)
+    return build_predictor(model, run.vocabulary, run.reader, batch_tokens=batch_tokens, predicates=predicates)
 
 
 def _bilm_overrides(folder: RunFolder, given: Sequence[str]) -> list[str]:

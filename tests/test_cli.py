@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -227,18 +226,13 @@ class EchoPredictor:
 
 
 @pytest.fixture
-def build(monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    trainer = SimpleNamespace(accelerator=lambda: SimpleNamespace(device=torch.device("cpu")))
-    run = SimpleNamespace(
-        config=SimpleNamespace(trainer=trainer), model=torch.nn.Linear(1, 1), vocabulary="vocabulary", reader="reader"
-    )
-    monkeypatch.setattr(elmo_tasks.experiment, "load_run", Recorder(run))
-    build = Recorder(EchoPredictor())
-    monkeypatch.setattr(elmo_tasks.predictors, "build_predictor", build)
-    return build
+def load(monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    load = Recorder(EchoPredictor())
+    monkeypatch.setattr(elmo_tasks.experiment, "load_predictor", load)
+    return load
 
 
-def test_predict_prints_json_lines(tmp_path: Path, build: Recorder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_predict_prints_json_lines(tmp_path: Path, load: Recorder, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "in.txt"
     source.write_text("one\nzwölf\n", encoding="utf-8")
     assert cli.main(["predict", "run", str(source), "--batch-tokens", "99"]) == 0
@@ -246,16 +240,20 @@ def test_predict_prints_json_lines(tmp_path: Path, build: Recorder, capsys: pyte
     output = capsys.readouterr().out
     assert "zwölf" in output
     assert [json.loads(line) for line in output.splitlines()] == expected
-    assert build.positional[1:] == ("vocabulary", "reader")
-    assert build.named == {"batch_tokens": 99}
+    assert load.positional == ("run",)
+    assert load.named == {"overrides": [], "batch_tokens": 99, "predicates": None}
 
     target = tmp_path / "out.jsonl"
     assert cli.main(["predict", "run", str(source), "--output", str(target)]) == 0
     assert target.read_text(encoding="utf-8") == output
     assert capsys.readouterr().out == ""
 
+    assert cli.main(["predict", "run", str(source), "--predicates", "tagger", "--set", "a=b"]) == 0
+    assert load.named["overrides"] == ["a=b"]
+    assert isinstance(load.named["predicates"], EchoPredictor)
 
-@pytest.mark.usefixtures("build")
+
+@pytest.mark.usefixtures("load")
 def test_a_failed_prediction_leaves_no_output_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "in.txt"
     source.write_text("fine\nbad\n")

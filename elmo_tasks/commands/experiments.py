@@ -107,22 +107,22 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         help="text: a paragraph a line; jsonl: a JSON object a line; auto: tell them by the first line (default: auto)",
     )
     parser.add_argument("--output", metavar="FILE", help="write the results here instead of to standard output")
+    parser.add_argument(
+        "--predicates", metavar="RUN", help="run of a tagger that finds the predicates whose semantic roles are wanted"
+    )
 
 
 def _predict(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
-    from elmo_tasks.experiment import load_run
-    from elmo_tasks.predictors import build_predictor
+    from elmo_tasks.experiment import load_predictor
+    from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
     from elmo_tasks.predictors.inputs import read_inputs, source_name
-    from elmo_tasks.predictors.predictor import DEFAULT_BATCH_TOKENS
 
     include_packages(arguments.include_package)
-    run = load_run(arguments.run_path, overrides=run_overrides(arguments))
-    predictor = build_predictor(
-        run.model.to(run.config.trainer.accelerator().device),
-        run.vocabulary,
-        run.reader,
-        batch_tokens=arguments.batch_tokens or DEFAULT_BATCH_TOKENS,
+    batch_tokens = arguments.batch_tokens or DEFAULT_BATCH_TOKENS
+    predicates = load_predictor(arguments.predicates, batch_tokens=batch_tokens) if arguments.predicates else None
+    predictor = load_predictor(
+        arguments.run_path, overrides=run_overrides(arguments), batch_tokens=batch_tokens, predicates=predicates
     )
     inputs = read_inputs(arguments.input, arguments.format)
     with binary_output(arguments.output) as stream:

@@ -5,6 +5,8 @@ Importing this package registers every reader's `"type"`.
 
 from elmo_tasks.data_readers.conll2003 import Conll2003Config, Conll2003Reader
 from elmo_tasks.data_readers.conllu import ConlluConfig, ConlluReader
+from elmo_tasks.data_readers.coref import CoreferenceConll2012Config, CoreferenceConll2012Reader
+from elmo_tasks.data_readers.predicates import PredicatesConfig, PredicatesReader
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.snli import SnliConfig, SnliReader
 from elmo_tasks.data_readers.squad import SquadConfig, SquadReader
@@ -16,8 +18,12 @@ __all__ = [
     "Conll2003Reader",
     "ConlluConfig",
     "ConlluReader",
+    "CoreferenceConll2012Config",
+    "CoreferenceConll2012Reader",
     "DatasetReader",
     "DatasetReaderConfig",
+    "PredicatesConfig",
+    "PredicatesReader",
     "SnliConfig",
     "SnliReader",
     "SquadConfig",

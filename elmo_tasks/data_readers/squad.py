@@ -16,13 +16,15 @@ import bisect
 import dataclasses
 import json
 import logging
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import datasets
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from elmo_tasks.batch import Batch, Tokens
@@ -63,6 +65,10 @@ class SquadConfig(DatasetReaderConfig):
     """Files in the format of SQuAD v1.1, or hub data sets with its columns."""
 
     type: Literal["squad"] = "squad"
+    share: Annotated[
+        float,
+        Field(gt=0, le=1, description="of the passages, with their questions, evenly spread over what is read"),
+    ] = 1.0
 
     def build(self) -> SquadReader:
         return SquadReader(self)
@@ -85,6 +91,8 @@ class SquadReader(DatasetReader):
     such answers are counted and reported in the log. They are 1 % in the development data, half of them a part of a
     hyphenated word, which is one token here as it is for the biLM. The place of an answer is the one that the file
     names, even if its text occurs elsewhere in the passage too.
+
+    With a `share` below 1 the other passages and their questions are left out, unseen.
 
     Raises (from `read`):
         DataError: no JSON, or not of the layout above; an answer that is not in the passage at the place given; an id
@@ -109,10 +117,12 @@ class SquadReader(DatasetReader):
     config: SquadConfig
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        builder = _ExampleBuilder()
+        builder, share = _ExampleBuilder(), _Share(self.config.share)
         try:
             for article in _Node(_parse(path), "").items("data"):
                 for paragraph in article.items("paragraphs"):
+                    if not share.takes_next():
+                        continue
                     passage = _Passage.of(paragraph.get("context", str), paragraph.place)
                     for node in paragraph.items("qas"):
                         answers = [_Answer.of(answer) for answer in node.items("answers")]
@@ -128,15 +138,16 @@ class SquadReader(DatasetReader):
                 f"{source}: no column {', '.join(map(repr, sorted(missing)))} among {', '.join(rows.column_names)}; "
                 "wanted the columns of SQuAD v1.1"
             )
-        builder = _ExampleBuilder()
-        passage = None
+        builder, share = _ExampleBuilder(), _Share(self.config.share)
+        passage = None  # of the row before; the questions about a passage follow one another
         try:
             for number, row in enumerate(rows):
                 node = _Node(row, f"row {number}")
                 context = node.get("context", str)
-                if passage is None or passage.text != context:  # the questions about a passage follow one another
-                    passage = _Passage.of(context, node.place)
-                yield builder.build(_Question.of_hub_row(node), passage)
+                if passage is None or passage.text != context:
+                    passage, is_read = _Passage.of(context, node.place), share.takes_next()
+                if is_read:
+                    yield builder.build(_Question.of_hub_row(node), passage)
         except _FormatError as error:
             raise ElmoTasksError(f"{source}: {error}") from None
         builder.report(source)
@@ -306,6 +317,19 @@ class _Question(NamedTuple):
             for number, (text, start) in enumerate(zip(texts, starts, strict=True))
         ]
         return cls(node.get("id", str), node.get("question", str), answers, node.place)
+
+
+class _Share:
+    """Takes a share of what comes one by one: the first, and others evenly spread, every tenth for 0.1."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._seen = 0
+
+    def takes_next(self) -> bool:
+        before = math.ceil(self._seen * self._share)
+        self._seen += 1
+        return math.ceil(self._seen * self._share) > before
 
 
 class _ExampleBuilder:

@@ -146,7 +146,14 @@ class SrlReader(DatasetReader):
         return SrlBatch(examples=examples, tokens=tokens, predicates=predicates, tags=tags)
 
 
-class SrlConll2012Config(DatasetReaderConfig):
+class SrlReaderConfig(DatasetReaderConfig):
+    """The readers of semantic roles among those of data sets."""
+
+    def build(self) -> SrlReader:
+        raise NotImplementedError(f"{type(self).__name__} does not say how to build its reader")
+
+
+class SrlConll2012Config(SrlReaderConfig):
     """Semantic roles from the columns of CoNLL-2012: OntoNotes, and PropBank releases in the same form."""
 
     type: Literal["srl_conll2012"] = "srl_conll2012"
@@ -179,7 +186,7 @@ class SrlConll2012Reader(SrlReader):
                 yield _sentence(sentence.words, places, sentence.lemmas, spans, name)
 
 
-class SrlConll2005Config(DatasetReaderConfig):
+class SrlConll2005Config(SrlReaderConfig):
     """Semantic roles from the props of CoNLL-2005, in one file with the words, or beside them as distributed."""
 
     type: Literal["srl_conll2005"] = "srl_conll2005"

@@ -1,4 +1,4 @@
-"""A linear-chain conditional random field whose tag sequences can be constrained.
+"""A linear-chain conditional random field whose tag sequences can be constrained, and decoding without one.
 
 # B batch, T tokens, K tags
 """
@@ -9,7 +9,7 @@ import dataclasses
 
 import torch
 import torchcrf
-from torch import Tensor
+from torch import Tensor, nn
 
 from elmo_tasks.modules.forward_backward import FORBIDDEN, ChainScores, log_partition, posteriors
 
@@ -101,15 +101,7 @@ class ConditionalRandomField(torchcrf.CRF):
         Raises:
             ValueError: shapes do not fit, the mask is not contiguous, or no sequence of a sentence's length is allowed.
         """
-        scores = self._chain_scores(emissions.detach(), mask)
-        tags, best = _viterbi(scores)
-        if (best < FORBIDDEN / 2).any():
-            sentence = int(torch.nonzero(best < FORBIDDEN / 2)[0])
-            raise ValueError(
-                f"the constraints allow no sequence of {int(scores.lengths[sentence])} tags "
-                f"(the length of sentence {sentence} of the batch)"
-            )
-        return tags.t(), best
+        return _best_tags(self._chain_scores(emissions.detach(), mask))
 
     def marginals(self, emissions: Tensor, mask: Tensor) -> Tensor:
         """The probability of each tag at each token given the whole sentence, (B, T, K), 0 in the padding.
@@ -139,25 +131,87 @@ class ConditionalRandomField(torchcrf.CRF):
         return [row[:length] for row, length in zip(tags.tolist(), mask.sum(1).tolist(), strict=True)]
 
     def _chain_scores(self, emissions: Tensor, mask: Tensor) -> ChainScores:
-        if emissions.dim() != 3 or emissions.shape[2] != self.num_tags or emissions.shape[:2] != mask.shape:
-            raise ValueError(
-                f"emissions: shape {tuple(emissions.shape)} with a mask of {tuple(mask.shape)}; "
-                f"wanted (B, T, {self.num_tags}) and (B, T)"
-            )
-        lengths = mask.sum(1)  # (B,)
-        is_contiguous = mask == (torch.arange(mask.shape[1], device=mask.device) < lengths.unsqueeze(1))
-        if not bool(is_contiguous.all() & (lengths > 0).all()):
-            raise ValueError(
-                "the mask has a gap or an empty sentence; a sentence's tokens, at least one, must come first"
-            )
-        dtype = torch.float32 if emissions.device.type == "mps" else torch.float64
-        return ChainScores(
-            emissions=emissions.transpose(0, 1).to(dtype).contiguous(),
-            start=self.start_transitions.to(dtype).masked_fill(~self.start_allowed, FORBIDDEN),
-            transitions=self.transitions.to(dtype).masked_fill(~self.transitions_allowed, FORBIDDEN),
-            end=self.end_transitions.to(dtype).masked_fill(~self.end_allowed, FORBIDDEN),
-            lengths=lengths,
+        constraints = TransitionConstraints(self.start_allowed, self.transitions_allowed, self.end_allowed)
+        transitions = self.start_transitions, self.transitions, self.end_transitions
+        return _chain_scores(emissions, mask, transitions, constraints)
+
+
+class ConstrainedDecoder(nn.Module):
+    """Finds the best of the allowed tag sequences where tags are scored one by one, and nothing of pairs is learned.
+
+    Source: He et al. (2017), "Deep Semantic Role Labeling: What Works and What's Next", section 2.2. Constraints that
+    reach no further than neighbouring tags need no search: Viterbi with transition scores of zero and minus infinity
+    finds the best sequence.
+
+    Arguments:
+        constraints: what is allowed, of K tags.
+    """
+
+    start_allowed: Tensor
+    transitions_allowed: Tensor
+    end_allowed: Tensor
+
+    def __init__(self, constraints: TransitionConstraints) -> None:
+        super().__init__()
+        self.register_buffer("start_allowed", constraints.start, persistent=False)
+        self.register_buffer("transitions_allowed", constraints.between, persistent=False)
+        self.register_buffer("end_allowed", constraints.end, persistent=False)
+
+    def best_tags(self, emissions: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The allowed tag sequence of each sentence with the highest sum of scores; as in `ConditionalRandomField`.
+
+        Arguments:
+            emissions: (B, T, K), for example log probabilities.
+            mask: (B, T) bool.
+
+        Returns:
+            the tags, (B, T) int64, 0 in the padding, and their score, (B,).
+
+        Raises:
+            ValueError: shapes do not fit, the mask is not contiguous, or no sequence of a sentence's length is allowed.
+        """
+        constraints = TransitionConstraints(self.start_allowed, self.transitions_allowed, self.end_allowed)
+        zeros = emissions.new_zeros(len(constraints.start))
+        return _best_tags(
+            _chain_scores(emissions.detach(), mask, (zeros, zeros.expand(len(zeros), -1), zeros), constraints)
         )
+
+
+def _chain_scores(
+    emissions: Tensor, mask: Tensor, transitions: tuple[Tensor, Tensor, Tensor], constraints: TransitionConstraints
+) -> ChainScores:
+    """The checked scores; `transitions` are the scores of the first tags, of pairs and of the last tags."""
+    num_tags = len(constraints.start)
+    if emissions.dim() != 3 or emissions.shape[2] != num_tags or emissions.shape[:2] != mask.shape:
+        raise ValueError(
+            f"emissions: shape {tuple(emissions.shape)} with a mask of {tuple(mask.shape)}; "
+            f"wanted (B, T, {num_tags}) and (B, T)"
+        )
+    lengths = mask.sum(1)  # (B,)
+    is_contiguous = mask == (torch.arange(mask.shape[1], device=mask.device) < lengths.unsqueeze(1))
+    if not bool(is_contiguous.all() & (lengths > 0).all()):
+        raise ValueError("the mask has a gap or an empty sentence; a sentence's tokens, at least one, must come first")
+    dtype = torch.float32 if emissions.device.type == "mps" else torch.float64
+    start, between, end = transitions
+    return ChainScores(
+        emissions=emissions.transpose(0, 1).to(dtype).contiguous(),
+        start=start.to(dtype).masked_fill(~constraints.start, FORBIDDEN),
+        transitions=between.to(dtype).masked_fill(~constraints.between, FORBIDDEN),
+        end=end.to(dtype).masked_fill(~constraints.end, FORBIDDEN),
+        lengths=lengths,
+    )
+
+
+def _best_tags(scores: ChainScores) -> tuple[Tensor, Tensor]:
+    """The best sequences (B, T) and their scores (B,); ValueError where no sequence is allowed."""
+    tags, best = _viterbi(scores)
+    if (best < FORBIDDEN / 2).any():
+        sentence = int(torch.nonzero(best < FORBIDDEN / 2)[0])
+        raise ValueError(
+            f"the constraints allow no sequence of {int(scores.lengths[sentence])} tags "
+            f"(the length of sentence {sentence} of the batch)"
+        )
+    return tags.t(), best
 
 
 def _score(scores: ChainScores, tags: Tensor) -> Tensor:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 import torch
@@ -14,6 +14,8 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from elmo_tasks.config import Part
+from elmo_tasks.modules.bidirectional import BidirectionalLayer
+from elmo_tasks.modules.bigru import BiGru
 from elmo_tasks.modules.bilstm import BiLstm
 from elmo_tasks.modules.dropout import VariationalDropout
 
@@ -44,10 +46,9 @@ class EncoderConfig(Part):
         raise NotImplementedError
 
 
-class StackedBiLstmConfig(EncoderConfig):
-    """Bidirectional LSTMs, one on top of the other, each of its own size."""
+class _StackedConfig(EncoderConfig):
+    """Bidirectional layers, one on top of the other, each of its own size."""
 
-    type: Literal["stacked_bilstm"] = "stacked_bilstm"
     hidden_sizes: Annotated[
         tuple[PositiveInt, ...],
         Field(min_length=1, description="units of one direction of each layer, the lowest layer first"),
@@ -56,11 +57,46 @@ class StackedBiLstmConfig(EncoderConfig):
         float, Field(ge=0, lt=1, description="variational dropout on the input of each layer, the lowest included")
     ] = 0.0
 
+
+class StackedBiLstmConfig(_StackedConfig):
+    """Bidirectional LSTMs, one on top of the other, each of its own size."""
+
+    type: Literal["stacked_bilstm"] = "stacked_bilstm"
+
     def build(self, input_size: int) -> StackedBiLstm:
         return StackedBiLstm(input_size, self.hidden_sizes, self.dropout)
 
 
-class StackedBiLstm(Encoder):
+class StackedBiGruConfig(_StackedConfig):
+    """Bidirectional GRUs, one on top of the other, each of its own size."""
+
+    type: Literal["stacked_bigru"] = "stacked_bigru"
+
+    def build(self, input_size: int) -> StackedBiGru:
+        return StackedBiGru(input_size, self.hidden_sizes, self.dropout)
+
+
+class _StackedEncoder(Encoder):
+    """Bidirectional layers, one on top of the other; the output is that of the highest.
+
+    Arguments:
+        layers: from the lowest to the highest, each with the inputs that the one below it puts out.
+        dropout: probability of variational dropout on the input of each layer.
+    """
+
+    def __init__(self, layers: Sequence[BidirectionalLayer], dropout: float) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.dropout = VariationalDropout(dropout)
+        self.output_size = 2 * layers[-1].hidden_size
+
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        for layer in self.layers:
+            inputs = layer(self.dropout(inputs), mask)  # (B, T, 2 * units)
+        return inputs
+
+
+class StackedBiLstm(_StackedEncoder):
     """Bidirectional LSTMs, one on top of the other; the output is that of the highest.
 
     In the paper's named entity recognizer (section 4; after Peters et al. 2017, "Semi-supervised sequence tagging with
@@ -73,19 +109,33 @@ class StackedBiLstm(Encoder):
     """
 
     def __init__(self, input_size: int, hidden_sizes: Sequence[int], dropout: float = 0.0) -> None:
-        super().__init__()
-        sizes = [input_size, *(2 * size for size in hidden_sizes)]
-        layers = [BiLstm(size, hidden_size) for size, hidden_size in zip(sizes[:-1], hidden_sizes, strict=True)]
+        layers = [BiLstm(*sizes) for sizes in _layer_sizes(input_size, hidden_sizes)]
         for layer in layers:
             initialize_lstm(layer)
-        self.layers = nn.ModuleList(layers)
-        self.dropout = VariationalDropout(dropout)
-        self.output_size = sizes[-1]
+        super().__init__(layers, dropout)
 
-    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        for layer in self.layers:
-            inputs = layer(self.dropout(inputs), mask)  # (B, T, 2 * units)
-        return inputs
+
+class StackedBiGru(_StackedEncoder):
+    """Bidirectional GRUs, one on top of the other; the output is that of the highest.
+
+    In the paper's reader for SQuAD (after Clark and Gardner 2017) single layers of 90 units.
+
+    Arguments:
+        input_size: D.
+        hidden_sizes: units of one direction of each layer; H is twice the last.
+        dropout: probability of variational dropout on the input of each layer.
+    """
+
+    def __init__(self, input_size: int, hidden_sizes: Sequence[int], dropout: float = 0.0) -> None:
+        layers = [BiGru(*sizes) for sizes in _layer_sizes(input_size, hidden_sizes)]
+        for layer in layers:
+            _initialize_gates(layer, 3)
+        super().__init__(layers, dropout)
+
+
+def _layer_sizes(input_size: int, hidden_sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The input size and the units of each layer."""
+    return zip([input_size, *(2 * size for size in hidden_sizes[:-1])], hidden_sizes, strict=True)
 
 
 @torch.no_grad()
@@ -95,15 +145,20 @@ def initialize_lstm(lstm: nn.LSTM) -> None:
     Only the forget gates begin with a bias of one, so that a cell remembers until it has learned to forget (Jozefowicz
     et al. 2015).
     """
+    _initialize_gates(lstm, 4)
     for name, parameter in lstm.named_parameters():
-        gates = parameter.chunk(4)  # input, forget, cell, output
-        if name.startswith("weight_hh"):
-            for gate in gates:
-                nn.init.orthogonal_(gate)
-        elif name.startswith("weight_ih"):
-            for gate in gates:
-                nn.init.xavier_uniform_(gate)
-        else:
+        if name.startswith("bias_ih"):  # the two biases of a gate add up
+            parameter.chunk(4)[1].fill_(1.0)  # input, forget, cell, output
+
+
+@torch.no_grad()
+def _initialize_gates(layer: nn.RNNBase, num_gates: int) -> None:
+    for name, parameter in layer.named_parameters():
+        if name.startswith("bias"):
             parameter.zero_()
-            if name.startswith("bias_ih"):  # the two biases of a gate add up
-                gates[1].fill_(1.0)
+            continue
+        for gate in parameter.chunk(num_gates):
+            if name.startswith("weight_hh"):
+                nn.init.orthogonal_(gate)
+            else:
+                nn.init.xavier_uniform_(gate)

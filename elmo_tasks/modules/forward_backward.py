@@ -20,6 +20,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from elmo_tasks.modules.reversal import reversal
+
 # The score of what is forbidden: far below every real score, yet finite, so that no infinity meets another.
 FORBIDDEN = -1e30
 
@@ -72,11 +74,11 @@ def log_partition_in_log_space(scores: ChainScores) -> Tensor:
 
 
 def _posteriors_in_log_space(scores: ChainScores) -> Tensor:
-    reversal = _reversal(scores.lengths, len(scores.emissions))
-    reversed_emissions = _reorder(scores.emissions, reversal)
+    order = reversal(scores.lengths, len(scores.emissions))
+    reversed_emissions = _reorder(scores.emissions, order)
     before = _recursion_in_log_space(scores.start, scores.transitions, scores.emissions)  # (T, B, K)
     after = _recursion_in_log_space(scores.end, scores.transitions.t(), reversed_emissions)  # (T, B, K), from the end
-    joint = before + _reorder(after, reversal) - scores.emissions  # both count the token's own emission
+    joint = before + _reorder(after, order) - scores.emissions  # both count the token's own emission
     return joint.softmax(dim=2).masked_fill(~scores.is_real.unsqueeze(2), 0)
 
 
@@ -136,14 +138,14 @@ def _chain_sums(scores: ChainScores) -> _ChainSums:
     borders, border_peaks = _scaled(torch.stack([scores.start, scores.end]), dim=1)  # (2, K), (2, 1)
     steps, step_peak = _scaled(scores.transitions, dim=(0, 1))  # (K, K), (1, 1)
 
-    reversal = _reversal(scores.lengths, len(emissions))  # (T, B, 1)
-    both_emissions = torch.stack([emissions, _reorder(emissions, reversal)], dim=1)  # (T, 2, B, K)
+    order = reversal(scores.lengths, len(emissions))  # (T, B)
+    both_emissions = torch.stack([emissions, _reorder(emissions, order)], dim=1)  # (T, 2, B, K)
     both_steps = torch.stack([steps, steps.t()])  # (2, K, K)
     values, scales = _recursion(borders.unsqueeze(1), both_steps, both_emissions)  # (T, 2, B, K), (T, 2, B, 1)
     values.masked_fill_(padding.unsqueeze(1), 0)
 
     before = values[:, 0]  # (T, B, K): up to each token and its emission
-    after = _reorder(values[:, 1], reversal)  # (T, B, K): from each token's emission on
+    after = _reorder(values[:, 1], order)  # (T, B, K): from each token's emission on
     beyond = torch.empty_like(after)  # (T, B, K): from each token on, without its emission
     torch.matmul(after[1:], steps.t(), out=beyond[:-1])
     beyond[_last_tokens(scores.lengths)] = borders[1]
@@ -210,11 +212,5 @@ def _at_last_token(values: Tensor, lengths: Tensor) -> Tensor:
     return values[_last_tokens(lengths)]
 
 
-def _reversal(lengths: Tensor, steps: int) -> Tensor:
-    """(T, B, 1): the index in time that reads each sentence from its end and leaves padding in its place."""
-    time = torch.arange(steps, device=lengths.device).unsqueeze(1)
-    return torch.where(time < lengths, lengths - 1 - time, time).unsqueeze(2)
-
-
 def _reorder(values: Tensor, order: Tensor) -> Tensor:
-    return values.gather(0, order.expand_as(values))
+    return values.gather(0, order.unsqueeze(2).expand_as(values))

@@ -73,6 +73,21 @@ def located_sentence(text: str, sentence: list[Token]) -> dict[str, Any]:
     }
 
 
+def located_span(example: Mapping[str, Any], start: int, end: int) -> dict[str, Any]:
+    """A span of an example's tokens: its first and its last token, its text, and where it is in a raw text, if any.
+
+    Arguments:
+        example: as `located_sentence` makes it, or with `tokens` alone.
+        start, end: its first and its last token.
+    """
+    if "offsets" not in example:
+        return {"start": start, "end": end, "text": " ".join(example["tokens"][start : end + 1])}
+    first, last = example["offsets"][start][0], example["offsets"][end][1]
+    shift = example["start_char"]
+    text = example["text"][first - shift : last - shift]
+    return {"start": start, "end": end, "start_char": first, "end_char": last, "text": text}
+
+
 def _value(fields: Mapping[str, Any], key: str) -> Any:
     if key not in fields:
         raise ElmoTasksError(f"the keys are {sorted(fields)}; wanted {key!r} among them")

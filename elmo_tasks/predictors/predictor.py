@@ -95,12 +95,20 @@ class Predictor(ABC):
         yield from self._predict_window(window)
 
     def _predict_window(self, window: Sequence[tuple[Fields, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
-        predictions: dict[int, Fields] = {}
-        for rows in self._batches([self.reader.length(example) for _, example in window]):
-            predictions.update(zip(rows, self._predict_batch([window[row][1] for row in rows]), strict=True))
-        for row, (fields, example) in enumerate(window):
+        predictions = self.predictions([example for _, example in window])
+        for (fields, example), prediction in zip(window, predictions, strict=True):
             carried = {key: value for key, value in fields.items() if key not in self.read_keys}
-            yield carried | self.result(example, predictions[row])
+            yield carried | self.result(example, prediction)
+
+    def predictions(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """What the model says of each example, in their order; it reads them in batches of like lengths.
+
+        A head that reads something else than the examples, such as several parts of each, does so here.
+        """
+        predictions: dict[int, dict[str, Any]] = {}
+        for rows in self._batches([self.reader.length(example) for example in examples]):
+            predictions.update(zip(rows, self._predict_batch([examples[row] for row in rows]), strict=True))
+        return [predictions[row] for row in range(len(examples))]
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
         """The rows of each batch, the longest examples first."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from elmo_tasks.models.crf_tagger import CrfTagger
-from elmo_tasks.predictors.fields import located_sentence, one_of, string_field, tokens_field
+from elmo_tasks.predictors.fields import located_sentence, located_span, one_of, string_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.tag_schemes import Span, spans_of_tags
 from elmo_tasks.tokenization import tokenize
@@ -52,11 +52,5 @@ class TaggerPredictor(Predictor):
 
 def _span_result(example: Fields, span: Span, probabilities: list[float]) -> dict[str, Any]:
     label, start, end = span
-    result = {"label": label, "start": start, "end": end}
-    if "offsets" in example:
-        first, last = example["offsets"][start][0], example["offsets"][end][1]
-        shift = example["start_char"]
-        result |= {"start_char": first, "end_char": last, "text": example["text"][first - shift : last - shift]}
-    else:
-        result["text"] = " ".join(example["tokens"][start : end + 1])
-    return result | {"probability": min(probabilities[start : end + 1])}
+    probability = min(probabilities[start : end + 1])
+    return {"label": label, **located_span(example, start, end), "probability": probability}

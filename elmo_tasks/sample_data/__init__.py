@@ -6,20 +6,16 @@ One module per task: it says which files there are and how large, and shares the
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.sample_data import ner
+from elmo_tasks.sample_data import coref, ner, pos, snli, squad, srl, sst5
 from elmo_tasks.sample_data.vectors import write_word_vectors
 
-Writer = Callable[[Path, int, tuple[int, int, int]], list[Path]]
-Corpus = Callable[[int], Iterator[list[str]]]
+# Each has `write(folder, seed, sentences)`, which gives the paths, and `corpus(seed)`, sentences without labels.
+_TASKS = {"ner": ner, "sst5": sst5, "snli": snli, "squad": squad, "srl": srl, "coref": coref, "pos": pos}
 
-_WRITERS: dict[str, Writer] = {"ner": ner.write}
-_CORPORA: dict[str, Corpus] = {"ner": ner.corpus}
-
-SAMPLE_TASKS = tuple(_WRITERS)
+SAMPLE_TASKS = tuple(_TASKS)
 ALL_TASKS = "all"
 
 # Named like the vectors that they stand in for.
@@ -55,8 +51,8 @@ def write_sample_data(
         raise ElmoTasksError(f"no sample data for the task {task!r}; there is: {', '.join(known)}.{hint}")
     if min(sentences) < 1:
         raise ElmoTasksError(f"every file needs a sentence; got {sentences} for training, development and test")
-    writers = _WRITERS.values() if task == ALL_TASKS else [_WRITERS[task]]
-    paths = [path for write in writers for path in write(Path(folder), seed, sentences)]
+    chosen = _TASKS.values() if task == ALL_TASKS else [_TASKS[task]]
+    paths = [path for each in chosen for path in each.write(Path(folder), seed, sentences)]
     vectors = Path(folder) / VECTORS
-    write_word_vectors(vectors, (sentence for corpus in _CORPORA.values() for sentence in corpus(seed)))
+    write_word_vectors(vectors, (sentence for each in _TASKS.values() for sentence in each.corpus(seed)))
     return [*paths, vectors]

@@ -46,7 +46,7 @@ def write_sentence(
     """
     sentence = AnnotatedSentence()
     chunk = entity = ("", 0)  # label and start of what is open
-    for item in _expand(grammar, symbol, names, generator):
+    for item in expand(grammar, symbol, names, generator):
         if item[0] == "[":
             chunk = (item[1:], len(sentence.tokens))
         elif item[0] == "{":
@@ -63,12 +63,12 @@ def write_sentence(
     return sentence
 
 
-def _expand(
+def expand(
     grammar: Grammar, symbol: str, names: Mapping[str, Sequence[str]], generator: random.Random
 ) -> Iterator[str]:
     """The items of a symbol's expansion in which no symbol is left."""
     for item in generator.choice(grammar[symbol]).split():
         if item.startswith("<") and item.endswith(">") and not item.startswith("<@"):
-            yield from _expand(grammar, item[1:-1], names, generator)
+            yield from expand(grammar, item[1:-1], names, generator)
         else:
             yield _SYMBOL.sub(lambda match: generator.choice(names[match[1][1:]]), item)

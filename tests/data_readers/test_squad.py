@@ -6,11 +6,12 @@ import copy
 import json
 import logging
 import lzma
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import datasets
+import pydantic
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -287,6 +288,41 @@ def write_hub(folder: Path, rows: list[dict[str, Any]]) -> str:
 @pytest.fixture
 def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hub_cache")
+
+
+def many_passages() -> dict[str, Any]:
+    """Thirty passages in ten articles; passage n has n % 3 + 1 questions."""
+    articles: list[dict[str, Any]] = [{"title": "", "paragraphs": []} for _ in range(10)]
+    for number in range(30):
+        text = f"Passage {number} is here."
+        questions = [
+            {"id": f"{number}-{row}", "question": "Where?", "answers": [answer(text, "here")]}
+            for row in range(number % 3 + 1)
+        ]
+        articles[number // 3]["paragraphs"].append({"context": text, "qas": questions})
+    return {"data": articles}
+
+
+@pytest.mark.parametrize(
+    ("share", "passages"), [(1.0, range(30)), (0.5, range(0, 30, 2)), (0.1, range(0, 30, 10)), (0.001, [0])]
+)
+def test_a_share_of_the_passages_with_all_their_questions(
+    tmp_path: Path, share: float, passages: Sequence[int]
+) -> None:
+    data = SquadConfig(share=share).build().read(write(tmp_path, many_passages()))
+    assert data["id"][:] == [f"{number}-{row}" for number in passages for row in range(number % 3 + 1)]
+
+
+@pytest.mark.parametrize("share", [0.0, 1.1])
+def test_a_share_is_part_of_the_whole(share: float) -> None:
+    with pytest.raises(pydantic.ValidationError):
+        SquadConfig(share=share)
+
+
+@pytest.mark.usefixtures("hub_cache")
+def test_a_share_of_a_hub_data_set(tmp_path: Path) -> None:
+    data = SquadConfig(share=0.5).build().read(write_hub(tmp_path / "hub", hub_rows()))
+    assert data["id"][:] == ["q1", "q2", "q3"]
 
 
 @pytest.mark.usefixtures("hub_cache")

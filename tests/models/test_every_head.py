@@ -15,6 +15,7 @@ from torch import nn
 
 from elmo_tasks.batch import Batch
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.squad import SquadConfig
 from elmo_tasks.models import ModelConfig, TaskModel
 from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
 
@@ -23,7 +24,8 @@ from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
 class Head:
     """One head with data to learn.
 
-    `examples` are four of different lengths and labels; `gold` are the keys that they share with predictions.
+    `examples` are four of different lengths and labels; `gold` are the keys that they share with predictions, `labels`
+    those of what else the reader takes its labels from.
     """
 
     reader: Mapping[str, Any]
@@ -31,6 +33,7 @@ class Head:
     examples: Sequence[dict[str, Any]]
     gold: tuple[str, ...]
     best_metric: str
+    labels: tuple[str, ...] = ()
     learning_rate: float = 0.02
     embedder: Mapping[str, Any] = dataclasses.field(
         default_factory=lambda: {
@@ -70,7 +73,187 @@ def crf_tagger(scheme: str) -> Head:
     )
 
 
-HEADS = {"crf_tagger, BIOUL": crf_tagger("BIOUL"), "crf_tagger, IOB2": crf_tagger("IOB2")}
+def bcn(activation: str) -> Head:
+    return Head(
+        reader={"type": "sst"},
+        model={
+            "type": "bcn",
+            "embedding_dropout": 0.1,
+            "pre_encoder": {"hidden_sizes": (10,), "dropout": 0.1},
+            "encoder": {"type": "stacked_bilstm", "hidden_sizes": (8,), "dropout": 0.1},
+            "integrator": {"type": "stacked_bilstm", "hidden_sizes": (6,)},
+            "integrator_dropout": 0.1,
+            "output": {"hidden_sizes": (12, 8), "activation": activation, "dropout": 0.1},
+        },
+        examples=[
+            {"tokens": ["The", "tarn", "was", "hardly", "cold", "."], "label": "positive"},
+            {"tokens": ["Cold"], "label": "negative"},
+            {"tokens": ["A", "mill"], "label": "neutral"},
+            {"tokens": ["Orla", "never", "liked", "it"], "label": "very negative"},
+        ],
+        gold=("label",),
+        best_metric="accuracy",
+        learning_rate=0.01,
+    )
+
+
+def esim() -> Head:
+    def pair(premise: str, hypothesis: str, label: str) -> dict[str, Any]:
+        return {"premise": premise.split(), "hypothesis": hypothesis.split(), "label": label}
+
+    return Head(
+        reader={"type": "snli"},
+        model={
+            "type": "esim",
+            "encoder": {"type": "stacked_bilstm", "hidden_sizes": (8,), "dropout": 0.1},
+            "alignment_dropout": 0.1,
+            "projection": {"hidden_sizes": (10,)},
+            "composition": {"type": "stacked_bilstm", "hidden_sizes": (6,), "dropout": 0.1},
+            "dropout": 0.1,
+            "output": {"hidden_sizes": (8,), "activation": "tanh", "dropout": 0.1},
+        },
+        examples=[
+            pair("A miller sleeps beside the tarn .", "Nobody is awake", "neutral"),
+            pair("Two children run .", "They run", "entailment"),
+            pair("Rain", "It is dry .", "contradiction"),
+            pair("The old mill burns", "Smoke", "entailment"),
+        ],
+        gold=("label",),
+        best_metric="accuracy",
+        learning_rate=0.01,
+    )
+
+
+def asked() -> list[dict[str, Any]]:
+    """Questions whose answers have the key of `Head.gold` and, for the reader, of `Head.labels`."""
+    reader = SquadConfig().build()
+    texts = [
+        ("Who left Brusk?", "Tavo Melin left Brusk on a Friday.", "Tavo Melin"),
+        ("When?", "It closed in 1820.", "1820"),
+        ("What did Orla buy there?", "Orla sold a mill, then bought two boats in the north of Kerrin.", "two boats"),
+        ("Where is Kerrin?", "Kerrin, a town, is near Brusk.", "near Brusk"),
+    ]
+    examples = []
+    for question, passage, answer in texts:
+        example = reader.unanswered(question, passage)
+        start = passage.index(answer)
+        span = [example["token_starts"].index(start), example["token_ends"].index(start + len(answer))]
+        examples.append({**example, "answers": [answer], "answer_spans": [span], "answer": answer})
+    return examples
+
+
+def bidaf_self_attention() -> Head:
+    encoder = {"type": "stacked_bigru", "hidden_sizes": (6,), "dropout": 0.1}
+    return Head(
+        reader={"type": "squad"},
+        model={
+            "type": "bidaf_self_attention",
+            "encoder": encoder,
+            "self_attention_encoder": encoder,
+            "start_encoder": encoder,
+            "end_encoder": encoder,
+            "matched_size": 10,
+            "dropout": 0.1,
+        },
+        examples=asked(),
+        gold=("answer",),
+        labels=("answers", "answer_spans"),
+        best_metric="f1",
+    )
+
+
+def bidaf() -> Head:
+    encoder = {"type": "stacked_bilstm", "hidden_sizes": (6,)}
+    return Head(
+        reader={"type": "squad"},
+        model={
+            "type": "bidaf",
+            "encoder": encoder,
+            "modeling_encoder": {"type": "stacked_bilstm", "hidden_sizes": (8, 6), "dropout": 0.1},
+            "end_encoder": encoder,
+            "dropout": 0.1,
+        },
+        examples=asked(),
+        gold=("answer",),
+        labels=("answers", "answer_spans"),
+        best_metric="f1",
+    )
+
+
+def semantic_roles(encoder: Mapping[str, Any]) -> Head:
+    sentences = [
+        (["Orla", "gave", "Tavo", "the", "key"], 1, ["B-ARG0", "B-V", "B-ARG2", "B-ARG1", "I-ARG1"]),
+        (["Quiet"], 0, ["B-V"]),
+        (["The", "key", "that", "Orla", "gave", "fits"], 4, ["B-ARG1", "I-ARG1", "B-R-ARG1", "B-ARG0", "B-V", "O"]),
+        (["The", "key", "fits"], 2, ["B-ARG1", "I-ARG1", "B-V"]),
+    ]
+    return Head(
+        reader={"type": "srl_conll2012"},
+        model={"type": "srl", "encoder": encoder, "predicate_size": 6, "dropout": 0.1},
+        examples=[{"tokens": tokens, "predicate": place, "tags": tags} for tokens, place, tags in sentences],
+        gold=("tags",),
+        best_metric="f1",
+    )
+
+
+def coref() -> Head:
+    def document(genre: str | None, text: str, clusters: list[list[list[int]]], speakers: str = "") -> dict[str, Any]:
+        """Sentences are separated by a slash; `speakers` has a letter for each sentence."""
+        sentences = [sentence.split() for sentence in text.split(" / ")]
+        each = speakers or "-" * len(sentences)
+        return {
+            "genre": genre,
+            "sentences": sentences,
+            "speakers": [[speaker] * len(sentence) for speaker, sentence in zip(each, sentences, strict=True)],
+            "clusters": clusters,
+        }
+
+    return Head(
+        reader={"type": "coref_conll2012"},
+        model={
+            "type": "coref",
+            "encoder": {"type": "stacked_bilstm", "hidden_sizes": (16,)},
+            "lexical_dropout": 0.1,
+            "dropout": 0.1,
+            "hidden_sizes": (20, 20),
+            "feature_size": 6,
+            "max_span_width": 3,
+            "spans_per_word": 4.0,
+            "max_antecedents": 60,
+            "max_training_sentences": 50,
+            "unknown_genre_probability": 0.1,
+        },
+        examples=[
+            document(
+                "talk",
+                "I met the old miller of Brusk / You did / He greeted me",
+                [[[0, 0], [7, 7], [11, 11]], [[2, 4], [9, 9]]],
+                speakers="aba",
+            ),
+            document("story", "Tavo left Orla", []),
+            document("story", "Orla saw her mill and Tavo saw it", [[[0, 0], [2, 2]], [[2, 3], [7, 7]]]),
+            document(None, "Rain / Tavo and his sons slept", [[[1, 1], [3, 3]]]),
+        ],
+        gold=("clusters",),
+        best_metric="conll_f1",
+        learning_rate=0.03,
+    )
+
+
+HEADS = {
+    "crf_tagger, BIOUL": crf_tagger("BIOUL"),
+    "crf_tagger, IOB2": crf_tagger("IOB2"),
+    "bcn, relu": bcn("relu"),
+    "bcn, maxout": bcn("maxout"),
+    "esim": esim(),
+    "bidaf_self_attention": bidaf_self_attention(),
+    "bidaf": bidaf(),
+    "srl, alternating LSTM": semantic_roles(
+        {"type": "alternating_lstm", "hidden_size": 12, "num_layers": 3, "dropout": 0.1}
+    ),
+    "srl, biLSTM": semantic_roles({"type": "stacked_bilstm", "hidden_sizes": (8,), "dropout": 0.1}),
+    "coref": coref(),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,14 +291,24 @@ def built(request: pytest.FixtureRequest, bilm_files: dict[str, str]) -> Built:
     return Built(head, config, reader, vocabulary, config.build(vocabulary, config.embedder.build(vocabulary)))
 
 
+def alike(value: Any, other: Any) -> bool:
+    """Whether two values of JSON are equal, numbers to 1e-5."""
+    if isinstance(value, float):
+        return value == pytest.approx(other, abs=1e-5)
+    if isinstance(value, list):
+        return len(value) == len(other) and all(map(alike, value, other))
+    if isinstance(value, dict):
+        return value.keys() == other.keys() and all(alike(value[key], other[key]) for key in value)
+    return value == other
+
+
 def unlike(predictions: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]]) -> list[str]:
-    """Where two lists of predictions differ; numbers are alike to 1e-5."""
+    """Where two lists of predictions differ."""
     differences = []
     for number, (prediction, other) in enumerate(zip(predictions, others, strict=True)):
         assert prediction.keys() == other.keys()
         for key, value in prediction.items():
-            is_float = isinstance(value, float) or (isinstance(value, list) and isinstance(value[0], float))
-            if (pytest.approx(other[key], abs=1e-5) if is_float else other[key]) != value:
+            if not alike(value, other[key]):
                 differences.append(f"example {number}: {key}: {value} and {other[key]}")
     return differences
 
@@ -180,7 +373,8 @@ def test_saved_and_loaded_predicts_the_same(built: Built, tmp_path: Path) -> Non
 
 def test_predicts_for_examples_without_gold_labels(built: Built) -> None:
     unlabelled = [
-        {key: value for key, value in example.items() if key not in built.head.gold} for example in built.head.examples
+        {key: value for key, value in example.items() if key not in (*built.head.gold, *built.head.labels)}
+        for example in built.head.examples
     ]
     predictions = built.predict(unlabelled)
     assert unlike(predictions, built.predict()) == []

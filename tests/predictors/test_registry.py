@@ -3,8 +3,10 @@ from __future__ import annotations
 import pytest
 from torch import nn
 
+import elmo_tasks.models
 import elmo_tasks.predictors
-from elmo_tasks.models import CrfTagger
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.models import BiattentiveClassifier, CrfTagger, SemanticRoleLabeler, TaskModel
 from elmo_tasks.predictors import Predictor, TaggerPredictor, build_predictor, register_predictor
 
 
@@ -34,3 +36,22 @@ def test_the_nearest_base_s_predictor_is_taken(predictor: TaggerPredictor, monke
     assert type(build()) is TaggerPredictor
     register_predictor(OwnTagger, OwnPredictor)
     assert type(build()) is OwnPredictor
+
+
+def test_predicates_are_for_semantic_roles_and_found_by_a_tagger(predictor: TaggerPredictor) -> None:
+    labeller = SemanticRoleLabeler.__new__(SemanticRoleLabeler)
+    nn.Module.__init__(labeller)
+    classifier = BiattentiveClassifier.__new__(BiattentiveClassifier)
+    nn.Module.__init__(classifier)
+    parts = (predictor.vocabulary, predictor.reader)
+    with pytest.raises(ElmoTasksError, match="the run's model is a BiattentiveClassifier"):
+        build_predictor(classifier, *parts, predicates=predictor)
+    other = build_predictor(classifier, *parts)
+    with pytest.raises(ElmoTasksError, match="the model of their run is a BiattentiveClassifier"):
+        build_predictor(labeller, *parts, predicates=other)
+
+
+def test_every_head_has_a_predictor() -> None:
+    own = {value for value in vars(elmo_tasks.models).values() if isinstance(value, type)}
+    heads = {value for value in own if issubclass(value, TaskModel) and value is not TaskModel}
+    assert heads == set(elmo_tasks.predictors._PREDICTORS)

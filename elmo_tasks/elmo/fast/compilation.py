@@ -23,6 +23,6 @@ def compiled(module: nn.Module) -> Callable[..., Any]:
             warnings.simplefilter("ignore")
             scripted: Callable[..., Any] = torch.jit.script(module)
     except (RuntimeError, OSError, AttributeError, TypeError) as error:
-        logger.info("the biLM's steps run in Python, since torch does not compile them here (%s)", error)
+        logger.info("recurrent steps run in Python, since torch does not compile them here (%s)", error)
         return module
     return scripted

@@ -1,3 +1,5 @@
+"""Bidirectional layers: what torch's own make of packed sentences, padding, gradients."""
+
 from __future__ import annotations
 
 import pytest
@@ -5,7 +7,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from elmo_tasks.modules.bidirectional import BidirectionalLayer
+from elmo_tasks.modules.bigru import BiGru
 from elmo_tasks.modules.bilstm import BiLstm
+
+Layer = type[BiLstm] | type[BiGru]
 
 
 @pytest.fixture(autouse=True)
@@ -17,11 +23,20 @@ def mask_of(lengths: list[int], num_tokens: int | None = None) -> Tensor:
     return torch.arange(num_tokens or max(lengths)) < torch.tensor(lengths).unsqueeze(1)
 
 
-def reference(lstm: nn.LSTM, inputs: Tensor, mask: Tensor) -> Tensor:
+@pytest.fixture(params=[BiLstm, BiGru])
+def layer_class(request: pytest.FixtureRequest) -> Layer:
+    return request.param
+
+
+def reference(layer: BidirectionalLayer, inputs: Tensor, mask: Tensor) -> Tensor:
     """What torch's own layer makes of the packed sentences."""
     packed = pack_padded_sequence(inputs, mask.sum(1), batch_first=True, enforce_sorted=False)
-    outputs, _ = nn.LSTM.forward(lstm, packed)
+    outputs, _ = torchs(type(layer)).forward(layer, packed)
     return pad_packed_sequence(outputs, batch_first=True, total_length=mask.shape[1])[0]
+
+
+def torchs(layer_class: Layer) -> type[nn.LSTM] | type[nn.GRU]:
+    return nn.LSTM if layer_class is BiLstm else nn.GRU
 
 
 def gradients(outputs: Tensor, weights: Tensor, *inputs: Tensor) -> list[Tensor]:
@@ -38,94 +53,94 @@ LENGTHS = pytest.mark.parametrize(
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 1e-12)])
 @pytest.mark.parametrize("training", [True, False])
 def test_equals_torch_on_packed_sentences(
-    lengths: list[int], num_tokens: int, dtype: torch.dtype, tolerance: float, training: bool
+    layer_class: Layer, lengths: list[int], num_tokens: int, dtype: torch.dtype, tolerance: float, training: bool
 ) -> None:
-    lstm = BiLstm(7, 12).to(dtype).train(training)
+    layer = layer_class(7, 12).to(dtype).train(training)
     mask = mask_of(lengths, num_tokens)
     inputs = torch.randn(*mask.shape, 7, dtype=dtype, requires_grad=True)
     weights = torch.randn(*mask.shape, 24, dtype=dtype)
-    outputs, wanted = lstm(inputs, mask), reference(lstm, inputs, mask)
+    outputs, wanted = layer(inputs, mask), reference(layer, inputs, mask)
     torch.testing.assert_close(outputs, wanted, atol=tolerance, rtol=0)
-    parameters = [inputs, *lstm.parameters()]
+    parameters = [inputs, *layer.parameters()]
     for ours, theirs in zip(
         gradients(outputs, weights, *parameters), gradients(wanted, weights, *parameters), strict=True
     ):
         torch.testing.assert_close(ours, theirs, atol=10 * tolerance, rtol=10 * tolerance)
 
 
-def test_gradient_is_the_derivative() -> None:
-    lstm = BiLstm(3, 2).double()
+def test_gradient_is_the_derivative(layer_class: Layer) -> None:
+    layer = layer_class(3, 2).double()
     mask = mask_of([2, 4, 1])
-    names, parameters = zip(*lstm.named_parameters(), strict=True)
+    names, parameters = zip(*layer.named_parameters(), strict=True)
 
     def outputs(inputs: Tensor, *values: Tensor) -> Tensor:
-        return torch.func.functional_call(lstm, dict(zip(names, values, strict=True)), (inputs, mask))
+        return torch.func.functional_call(layer, dict(zip(names, values, strict=True)), (inputs, mask))
 
     inputs = torch.randn(3, 4, 3, dtype=torch.float64, requires_grad=True)
     copies = [parameter.detach().clone().requires_grad_() for parameter in parameters]
     assert torch.autograd.gradcheck(outputs, (inputs, *copies))
 
 
-def test_state_is_that_of_torchs_layer() -> None:
-    lstm = BiLstm(3, 5)
-    other = nn.LSTM(3, 5, batch_first=True, bidirectional=True)
-    other.load_state_dict(lstm.state_dict())
+def test_state_is_that_of_torchs_layer(layer_class: Layer) -> None:
+    layer = layer_class(3, 5)
+    other = torchs(layer_class)(3, 5, batch_first=True, bidirectional=True)
+    other.load_state_dict(layer.state_dict())
     inputs = torch.randn(2, 4, 3)
     whole = torch.ones(2, 4, dtype=torch.bool)
-    torch.testing.assert_close(lstm(inputs, whole), other(inputs)[0], atol=1e-6, rtol=0)
+    torch.testing.assert_close(layer(inputs, whole), other(inputs)[0], atol=1e-6, rtol=0)
 
 
-def test_padding_changes_neither_outputs_nor_gradients() -> None:
-    lstm = BiLstm(4, 6)
+def test_padding_changes_neither_outputs_nor_gradients(layer_class: Layer) -> None:
+    layer = layer_class(4, 6)
     mask = mask_of([3, 5, 1], 8)
     inputs = torch.randn(3, 8, 4)
     results = []
     for value in (0.0, 1e6):
         filled = inputs.masked_fill(~mask.unsqueeze(2), value).requires_grad_()
-        outputs = lstm(filled, mask)
-        results.append([outputs, *gradients(outputs, torch.ones_like(outputs), filled, *lstm.parameters())])
+        outputs = layer(filled, mask)
+        results.append([outputs, *gradients(outputs, torch.ones_like(outputs), filled, *layer.parameters())])
     for first, second in zip(*results, strict=True):
         assert torch.equal(first, second)
     assert (results[0][0][~mask] == 0).all()
     assert (results[0][1][~mask] == 0).all()  # the gradient of the padding
 
 
-def test_repeats_itself_to_the_bit() -> None:
-    lstm = BiLstm(40, 32)
+def test_repeats_itself_to_the_bit(layer_class: Layer) -> None:
+    layer = layer_class(40, 32)
     mask = mask_of([12, 7, 20, 1] * 8)
     inputs = torch.randn(*mask.shape, 40, requires_grad=True)
 
     def run() -> list[Tensor]:
-        outputs = lstm(inputs, mask)
-        return [outputs, *gradients(outputs, torch.ones_like(outputs), inputs, *lstm.parameters())]
+        outputs = layer(inputs, mask)
+        return [outputs, *gradients(outputs, torch.ones_like(outputs), inputs, *layer.parameters())]
 
     first = run()
     for _ in range(3):
         assert all(torch.equal(one, other) for one, other in zip(first, run(), strict=True))
 
 
-def test_gradients_of_batches_add_up() -> None:
-    lstm = BiLstm(4, 6)
+def test_gradients_of_batches_add_up(layer_class: Layer) -> None:
+    layer = layer_class(4, 6)
     mask = mask_of([3, 5, 1, 4])
     inputs = torch.randn(4, 5, 4)
     weights = torch.randn(4, 5, 12)
-    whole = gradients(lstm(inputs, mask), weights, *lstm.parameters())
+    whole = gradients(layer(inputs, mask), weights, *layer.parameters())
     for rows in (slice(0, 2), slice(2, 4)):
-        (lstm(inputs[rows], mask[rows]) * weights[rows]).sum().backward()
-    for parameter, wanted in zip(lstm.parameters(), whole, strict=True):
+        (layer(inputs[rows], mask[rows]) * weights[rows]).sum().backward()
+    for parameter, wanted in zip(layer.parameters(), whole, strict=True):
         torch.testing.assert_close(parameter.grad, wanted, atol=1e-5, rtol=1e-5)
 
 
-def test_trains_in_bfloat16() -> None:
-    lstm = BiLstm(32, 16)
+def test_trains_in_bfloat16(layer_class: Layer) -> None:
+    layer = layer_class(32, 16)
     mask = mask_of([3, 9, 1, 5])
     inputs = torch.randn(*mask.shape, 32, requires_grad=True)
     weights = torch.randn(*mask.shape, 32)
-    wanted = lstm(inputs, mask)
+    wanted = layer(inputs, mask)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        outputs = lstm(inputs, mask)
+        outputs = layer(inputs, mask)
     torch.testing.assert_close(outputs.float(), wanted, atol=0.03, rtol=0)
-    parameters = [inputs, *lstm.parameters()]
+    parameters = [inputs, *layer.parameters()]
     for ours, theirs in zip(
         gradients(outputs, weights, *parameters), gradients(wanted, weights, *parameters), strict=True
     ):
@@ -134,17 +149,17 @@ def test_trains_in_bfloat16() -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
-def test_a_gpu_gives_what_the_cpu_gives() -> None:
-    lstm = BiLstm(7, 12)
+def test_a_gpu_gives_what_the_cpu_gives(layer_class: Layer) -> None:
+    layer = layer_class(7, 12)
     mask = mask_of([3, 9, 1, 5, 9])
     inputs = torch.randn(*mask.shape, 7)
-    wanted = lstm(inputs, mask)
-    torch.testing.assert_close(lstm.cuda()(inputs.cuda(), mask.cuda()).cpu(), wanted, atol=1e-5, rtol=0)
+    wanted = layer(inputs, mask)
+    torch.testing.assert_close(layer.cuda()(inputs.cuda(), mask.cuda()).cpu(), wanted, atol=1e-5, rtol=0)
 
 
-def test_packed_sentences_give_the_same() -> None:
+def test_packed_sentences_give_the_same(layer_class: Layer) -> None:
     """The way of devices other than the CPU, which the CPU can go as well."""
-    lstm = BiLstm(7, 12)
+    layer = layer_class(7, 12)
     mask = mask_of([3, 9, 1, 5, 9], 11)
     inputs = torch.randn(*mask.shape, 7)
-    torch.testing.assert_close(lstm._packed(inputs, mask), lstm(inputs, mask), atol=1e-6, rtol=0)
+    torch.testing.assert_close(layer._packed(inputs, mask), layer(inputs, mask), atol=1e-6, rtol=0)

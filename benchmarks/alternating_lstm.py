@@ -1,0 +1,142 @@
+"""What a training step of the alternating highway LSTM costs, against torch's LSTM and against a plain loop.
+
+    python -m benchmarks.alternating_lstm [--layers 8] [--units 300] [--threads 1] [--device cuda] [--json FILE]
+
+All three read the same batch of sentences without padding, forward and back, in as many layers of as many units. Torch's
+LSTM has one direction and no highway: of what the alternating LSTM multiplies it has 8 parts of 11 above the lowest
+layer, where an input is as large as a state (4 of 6 in the products of inputs, 4 of 5 in those of states). The plain
+loop computes what the alternating LSTM does, a few lines of torch a step, with autograd. The kinds take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks import common
+from benchmarks.common import Clock, Measurement
+from elmo_tasks.modules.alternating_lstm import AlternatingLstm, HighwayLstm
+
+TORCH = "nn.LSTM"
+KINDS = (TORCH, "alternating LSTM", "plain loop")
+
+
+class PlainLstm(AlternatingLstm):
+    """The same numbers as those of `AlternatingLstm` from its equations, left to autograd."""
+
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        values = inputs.transpose(0, 1)  # (T, B, D)
+        for number, layer in enumerate(self.layers):
+            assert isinstance(layer, HighwayLstm)
+            values = _plain_layer(layer, values if number % 2 == 0 else values.flip(0))
+            values = values if number % 2 == 0 else values.flip(0)
+        return values.transpose(0, 1)
+
+
+def _plain_layer(layer: HighwayLstm, inputs: Tensor) -> Tensor:
+    """(T, B, D) -> (T, B, H)."""
+    size = layer.recurrent_weight.shape[1]
+    projected = nn.functional.linear(inputs, layer.input_weight)  # (T, B, 6H)
+    hidden = cell = projected.new_zeros(inputs.shape[1], size)
+    outputs = []
+    for starts, carried in zip(*(part.unbind() for part in projected.split([5 * size, size], dim=2)), strict=True):
+        sums = starts + nn.functional.linear(hidden, layer.recurrent_weight, layer.bias)
+        enter, candidate, forget, leave, carry = sums.chunk(5, dim=1)
+        cell = forget.sigmoid() * cell + enter.sigmoid() * candidate.tanh()
+        carry = carry.sigmoid()
+        hidden = carry * leave.sigmoid() * cell.tanh() + (1 - carry) * carried
+        outputs.append(hidden)
+    return torch.stack(outputs)
+
+
+def make_steps(arguments: argparse.Namespace, precision: str) -> dict[str, Callable[[], None]]:
+    """A training step of each kind, without an optimizer."""
+    torch.manual_seed(1)
+    device = torch.device(arguments.device)
+    shape = arguments.sentences, arguments.tokens, arguments.input_size
+    inputs = torch.randn(shape, device=device, requires_grad=True)  # (B, T, D)
+    mask = torch.ones(shape[:2], dtype=torch.bool, device=device)  # (B, T)
+    sizes = arguments.input_size, arguments.units, arguments.layers
+    theirs = nn.LSTM(*sizes, batch_first=True).to(device)
+    ours, plain = AlternatingLstm(*sizes).to(device), PlainLstm(*sizes).to(device)
+
+    def step(run: Callable[[], Tensor]) -> Callable[[], None]:
+        def forward_and_back() -> None:
+            use_bfloat16 = precision == "bfloat16"
+            with torch.autocast(device.type, torch.bfloat16) if use_bfloat16 else contextlib.nullcontext():
+                outputs = run()
+            outputs.float().square().mean().backward()
+            if device.type == "cuda":
+                torch.cuda.synchronize()
+
+        return forward_and_back
+
+    runs = (lambda: theirs(inputs)[0], lambda: ours(inputs, mask), lambda: plain(inputs, mask))
+    return dict(zip(KINDS, map(step, runs), strict=True))
+
+
+def compare(steps: dict[str, Callable[[], None]], repeats: int) -> dict[str, dict[str, Any]]:
+    """Milliseconds of each kind: the median of undisturbed repeats (of all, if none was), after two that do not count."""
+    found: dict[str, list[Measurement]] = {kind: [] for kind in steps}
+    for _ in range(repeats + 2):
+        for kind, step in steps.items():
+            clock = Clock()
+            step()
+            found[kind].append(clock.stop())
+    results: dict[str, dict[str, Any]] = {}
+    for kind, measurements in found.items():
+        counted = measurements[2:]
+        quiet = [each.seconds for each in counted if each.quiet]
+        seconds = statistics.median(quiet or [each.seconds for each in counted])
+        results[kind] = {"milliseconds": 1000 * seconds, "quiet_repeats": len(quiet)}
+    for result in results.values():
+        result["ratio"] = result["milliseconds"] / results[TORCH]["milliseconds"]
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--layers", type=int, default=8)
+    parser.add_argument("--units", type=int, default=300)
+    parser.add_argument("--input-size", type=int, default=200)
+    parser.add_argument("--sentences", type=int, default=80)
+    parser.add_argument("--tokens", type=int, default=25)
+    parser.add_argument("--precision", choices=("float32", "bfloat16"), nargs="+", default=["float32", "bfloat16"])
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    results = {
+        precision: compare(make_steps(arguments, precision), arguments.repeats) for precision in arguments.precision
+    }
+    rows = [
+        [
+            kind,
+            precision,
+            f"{result['milliseconds']:.0f}",
+            f"{result['ratio']:.2f}",
+            f"{result['quiet_repeats']}/{arguments.repeats}",
+        ]
+        for precision, by_kind in results.items()
+        for kind, result in by_kind.items()
+    ]
+    print(
+        common.markdown_table(
+            [f"{arguments.layers} x {arguments.units}", "precision", "ms", "time over nn.LSTM", "quiet"], rows
+        )
+    )
+    settings = {key: value for key, value in vars(arguments).items() if key != "json"}
+    common.write_json(arguments.json, {"machine": common.machine(), "settings": settings, "results": results})
+
+
+if __name__ == "__main__":
+    main()

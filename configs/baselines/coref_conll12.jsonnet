@@ -1,0 +1,2 @@
+// The resolver of ../coref_conll12.jsonnet without ELMo.
+(import '../coref_conll12.jsonnet') { elmo:: null }

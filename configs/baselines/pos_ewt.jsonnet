@@ -1,0 +1,2 @@
+// The tagger of ../pos_ewt.jsonnet without ELMo.
+(import '../pos_ewt.jsonnet') { elmo:: null }

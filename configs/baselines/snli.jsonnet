@@ -1,0 +1,2 @@
+// ESIM of ../snli.jsonnet without ELMo.
+(import '../snli.jsonnet') { elmo:: null }

@@ -1,0 +1,2 @@
+// The reader of ../squad_bidaf.jsonnet without ELMo.
+(import '../squad_bidaf.jsonnet') { elmo:: null }

@@ -1,0 +1,2 @@
+// The labeller of ../srl_ewt.jsonnet without ELMo.
+(import '../srl_ewt.jsonnet') { elmo:: null }

@@ -1,0 +1,61 @@
+"""Predicates as tags: what a tagger learns from files of semantic roles, to find the predicates whose roles are asked.
+
+Source: He et al. (2017), "Deep Semantic Role Labeling: What Works and What's Next", section 2.3, where a network of its
+own decides for each token whether it is a predicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from elmo_tasks.data_readers.reader import DatasetReaderConfig
+from elmo_tasks.data_readers.srl import VERB, SrlReader, SrlReaderConfig
+from elmo_tasks.data_readers.tagging import TaggingReader
+from elmo_tasks.tag_schemes import Span, tags_of_spans
+
+
+class PredicatesConfig(DatasetReaderConfig):
+    """The predicates of files of semantic roles, as tags in IOB2."""
+
+    type: Literal["predicates"] = "predicates"
+    source: SrlReaderConfig = Field(description="reads the files of semantic roles")
+
+    def build(self) -> PredicatesReader:
+        return PredicatesReader(self)
+
+
+class PredicatesReader(TaggingReader):
+    """Makes the examples of a `TaggingReader`, one for each sentence, also those without a predicate.
+
+    A predicate is a span `V` of one token, the place that its roles are asked for: the particle of "give up" is none of
+    it. So spans are scored as predicates, and each counts once. Sentences without a document are all in the first one.
+
+    Raises (from `read`):
+        DataError: as the reader of semantic roles.
+    """
+
+    version: ClassVar[int] = SrlReader.version  # nothing but their sentences is read
+
+    config: PredicatesConfig
+
+    def __init__(self, config: PredicatesConfig) -> None:
+        super().__init__(config)
+        self._source = config.source.build()
+
+    def files(self, path: Path) -> Sequence[Path]:
+        return self._source.files(path)
+
+    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+        document, number, name = 0, 0, None
+        for index, (tokens, propositions, of_sentence) in enumerate(self._source.sentences(path)):
+            if index > 0 and of_sentence != name:
+                document, number = document + 1, 0
+            name = of_sentence
+            places = {proposition.predicate for proposition in propositions}
+            tags = tags_of_spans([Span(VERB, place, place) for place in places], len(tokens), "IOB2")
+            yield {"tokens": tokens, "tags": tags, "document": document, "sentence": number}
+            number += 1

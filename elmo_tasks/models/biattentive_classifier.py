@@ -1,0 +1,128 @@
+"""The biattentive classification network: a text aligned with itself, pooled, and given a label.
+
+# B batch, T tokens of the longest text, D features of a token, P features of the pooled text, K labels
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from elmo_tasks.batch import TensorRecord
+from elmo_tasks.data_readers.sst import ClassificationBatch
+from elmo_tasks.dropout import Dropout
+from elmo_tasks.metrics import Accuracy, Metric
+from elmo_tasks.models.classification import DropoutProbability, known_labels, label_loss, label_predictions
+from elmo_tasks.models.model import ModelConfig, TaskModel
+from elmo_tasks.modules.attention import align
+from elmo_tasks.modules.embedder import Embedder
+from elmo_tasks.modules.encoders import EncoderConfig
+from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
+from elmo_tasks.modules.pooling import AttentivePooling, max_pool, mean_pool, min_pool
+from elmo_tasks.vocabulary import Vocabulary
+
+
+class BiattentiveClassifierConfig(ModelConfig):
+    """The biattentive classification network (BCN) for the label of a text."""
+
+    type: Literal["bcn"] = "bcn"
+    embedding_dropout: DropoutProbability = Field(0.0, description="on the tokens' vectors")
+    pre_encoder: FeedForwardConfig = Field(description="layers that each token's vector goes through by itself")
+    encoder: EncoderConfig = Field(description="of the tokens that are then aligned")
+    integrator: EncoderConfig = Field(description="of the tokens beside what they are aligned with")
+    integrator_dropout: DropoutProbability = Field(0.0, description="on the integrator's output")
+    output: FeedForwardConfig = Field(description="layers between the pooled text and the labels' scores")
+
+    def build(self, vocabulary: Vocabulary, embedder: Embedder) -> BiattentiveClassifier:
+        """Makes the network for the vocabulary's labels.
+
+        Raises:
+            ElmoTasksError: the training data has no label for a text as a whole.
+        """
+        return BiattentiveClassifier(embedder, self, known_labels(vocabulary))
+
+
+@dataclasses.dataclass(frozen=True)
+class BiattentiveClassifierOutput(TensorRecord):
+    """The scores of a batch's labels, and what the pooling attended to."""
+
+    logits: Tensor  # (B, K)
+    attention: Tensor  # (B, T), the weights of the attentive pooling, zero in the padding
+    mask: Tensor  # (B, T) bool
+
+
+class BiattentiveClassifier(TaskModel[ClassificationBatch, BiattentiveClassifierOutput]):
+    """The biattentive classification network.
+
+    Source: McCann et al. (2017), "Learned in Translation: Contextualized Word Vectors", section 5, for tasks with one
+    text: the two sequences that it aligns are the same. As in Peters et al. 2018, plain feed-forward layers stand in
+    place of the maxout network at the end; `activation: 'maxout'` gives that back, without batch normalization. A
+    second mix of ELMo is concatenated to the output of the second biLSTM, the integrator, after its dropout.
+
+    Arguments:
+        embedder: what the tokens are read with.
+        config: of the layers.
+        labels: the K labels by their ids.
+    """
+
+    def __init__(self, embedder: Embedder, config: BiattentiveClassifierConfig, labels: tuple[str, ...]) -> None:
+        super().__init__(embedder)
+        self.labels = labels
+        self.embedding_dropout = Dropout(config.embedding_dropout)
+        self.pre_encoder = config.pre_encoder.build(embedder.output_size)
+        self.encoder = config.encoder.build(self.pre_encoder.output_size)
+        self.integrator = config.integrator.build(3 * self.encoder.output_size)
+        self.integrator_dropout = Dropout(config.integrator_dropout)
+        integrated_size = self.integrator.output_size + embedder.elmo_size
+        self.attentive_pooling = AttentivePooling(integrated_size)
+        self.output = config.output.build(4 * integrated_size)
+        self.scores = make_linear(self.output.output_size, len(labels))
+
+    def forward(self, batch: ClassificationBatch) -> BiattentiveClassifierOutput:
+        mask = batch.tokens.mask
+        embedded = self.embedder(batch.tokens)
+        integrated = self._integrate(embedded.inputs, mask)  # (B, T, D)
+        if embedded.outputs is not None:  # with a dropout of its own
+            integrated = torch.cat([integrated, embedded.outputs], dim=2)
+        pooled, attention = self._pool(integrated, mask)  # (B, P), (B, T)
+        return BiattentiveClassifierOutput(
+            logits=self.scores(self.output(pooled)), attention=attention.float(), mask=mask
+        )
+
+    def _integrate(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        """The tokens' vectors (B, T, D), each knowing the text around it and what in the text it is aligned with."""
+        encoded = self.encoder(self.pre_encoder(self.embedding_dropout(inputs)), mask)
+        aligned = align(encoded, encoded, mask, mask).first
+        joined = torch.cat([encoded, encoded - aligned, encoded * aligned], dim=2)
+        return self.integrator_dropout(self.integrator(joined, mask))
+
+    def _pool(self, integrated: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The pooled texts, (B, P), and the weights of the attentive pooling, (B, T)."""
+        attended, attention = self.attentive_pooling(integrated, mask)
+        others = [pool(integrated, mask) for pool in (max_pool, mean_pool, min_pool)]
+        return torch.cat([*others, attended], dim=1), attention
+
+    def loss(self, output: BiattentiveClassifierOutput, batch: ClassificationBatch) -> Tensor:
+        """The cross entropy of the labels, the mean over the texts."""
+        return label_loss(output.logits, batch.labels)
+
+    def decode(
+        self, output: BiattentiveClassifierOutput, batch: ClassificationBatch, *, probabilities: bool = True
+    ) -> list[dict[str, Any]]:
+        """The most probable label of each text: `{"label": ..., "probabilities": {...}, "attention": [...]}`.
+
+        `attention` has a weight for each token, together 1: its share in the attentive part of the pooled text.
+        """
+        predictions = label_predictions(output.logits, self.labels, probabilities=probabilities)
+        if probabilities:
+            lengths = output.mask.sum(1).tolist()
+            for prediction, weights, length in zip(predictions, output.attention.tolist(), lengths, strict=True):
+                prediction["attention"] = weights[:length]
+        return predictions
+
+    def build_metric(self) -> Metric:
+        return Accuracy()

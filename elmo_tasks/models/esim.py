@@ -1,0 +1,150 @@
+"""ESIM: does a premise entail a hypothesis? Both are encoded, aligned with each other, compared and pooled.
+
+# B batch, T tokens of the longest text, T1 of the longest premise, T2 of the longest hypothesis
+# D features of a token, K labels
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from elmo_tasks.batch import TensorRecord, Tokens
+from elmo_tasks.data_readers.snli import PairBatch
+from elmo_tasks.dropout import Dropout
+from elmo_tasks.metrics import Accuracy, Metric
+from elmo_tasks.models.classification import DropoutProbability, known_labels, label_loss, label_predictions
+from elmo_tasks.models.model import ModelConfig, TaskModel
+from elmo_tasks.modules.attention import align
+from elmo_tasks.modules.embedder import Embedder
+from elmo_tasks.modules.encoders import EncoderConfig
+from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
+from elmo_tasks.modules.pooling import max_pool, mean_pool
+from elmo_tasks.vocabulary import Vocabulary
+
+
+class EsimConfig(ModelConfig):
+    """The enhanced sequential inference model (ESIM) for the label of a premise and a hypothesis."""
+
+    type: Literal["esim"] = "esim"
+    encoder: EncoderConfig = Field(description="of the premise and of the hypothesis, each by itself")
+    alignment_dropout: DropoutProbability = Field(
+        0.0, description="on each token's vector beside that which it is aligned with"
+    )
+    projection: FeedForwardConfig = Field(description="layers that bring these vectors to the size for the composition")
+    composition: EncoderConfig = Field(description="of the premise and of the hypothesis after their alignment")
+    dropout: DropoutProbability = Field(0.0, description="on the pooled pair, before the output layers")
+    output: FeedForwardConfig = Field(description="layers between the pooled pair and the labels' scores")
+
+    def build(self, vocabulary: Vocabulary, embedder: Embedder) -> Esim:
+        """Makes the model for the vocabulary's labels.
+
+        Raises:
+            ElmoTasksError: the training data has no label for a pair as a whole.
+        """
+        return Esim(embedder, self, known_labels(vocabulary))
+
+
+@dataclasses.dataclass(frozen=True)
+class EsimOutput(TensorRecord):
+    """The scores of a batch's labels, and what the tokens of a pair attend to in each other."""
+
+    logits: Tensor  # (B, K)
+    premise_attention: Tensor  # (B, T1, T2), each row of a token a distribution over the hypothesis
+    hypothesis_attention: Tensor  # (B, T2, T1), each row of a token a distribution over the premise
+    premise_mask: Tensor  # (B, T1) bool
+    hypothesis_mask: Tensor  # (B, T2) bool
+
+
+class Esim(TaskModel[PairBatch, EsimOutput]):
+    """The enhanced sequential inference model.
+
+    Source: Chen et al. (2017), "Enhanced LSTM for Natural Language Inference", section 3, without the variant that
+    reads parses. As in Peters et al. 2018, a second mix of ELMo is concatenated to the output of the lowest biLSTM, the
+    encoder, and so takes part in the alignment.
+
+    Arguments:
+        embedder: what the tokens are read with.
+        config: of the layers.
+        labels: the K labels by their ids.
+    """
+
+    def __init__(self, embedder: Embedder, config: EsimConfig, labels: tuple[str, ...]) -> None:
+        super().__init__(embedder)
+        self.labels = labels
+        self.encoder = config.encoder.build(embedder.output_size)
+        self.alignment_dropout = Dropout(config.alignment_dropout)
+        self.projection = config.projection.build(4 * (self.encoder.output_size + embedder.elmo_size))
+        self.composition = config.composition.build(self.projection.output_size)
+        self.dropout = Dropout(config.dropout)
+        self.output = config.output.build(4 * self.composition.output_size)
+        self.scores = make_linear(self.output.output_size, len(labels))
+
+    def forward(self, batch: PairBatch) -> EsimOutput:
+        premise_mask, hypothesis_mask = batch.premise.mask, batch.hypothesis.mask
+        premise = self._encode(batch.premise)  # (B, T1, D)
+        hypothesis = self._encode(batch.hypothesis)  # (B, T2, D)
+        alignment = align(premise, hypothesis, premise_mask, hypothesis_mask)
+        pooled = torch.cat(
+            [
+                self._compose(premise, alignment.first, premise_mask),
+                self._compose(hypothesis, alignment.second, hypothesis_mask),
+            ],
+            dim=1,
+        )
+        return EsimOutput(
+            logits=self.scores(self.output(self.dropout(pooled))),
+            premise_attention=alignment.first_weights.float(),
+            hypothesis_attention=alignment.second_weights.float(),
+            premise_mask=premise_mask,
+            hypothesis_mask=hypothesis_mask,
+        )
+
+    def _encode(self, tokens: Tokens) -> Tensor:
+        """(B, T, D): the tokens of one side, each knowing the text around it."""
+        embedded = self.embedder(tokens)
+        encoded = self.encoder(embedded.inputs, tokens.mask)
+        if embedded.outputs is None:
+            return encoded
+        return torch.cat([encoded, embedded.outputs], dim=2)  # the mix has a dropout of its own
+
+    def _compose(self, encoded: Tensor, aligned: Tensor, mask: Tensor) -> Tensor:
+        """One side's mean and maximum, side by side, after each token was compared with what it is aligned with.
+
+        Arguments:
+            encoded: (B, T, D).
+            aligned: (B, T, D), the other side as each token sees it.
+            mask: (B, T) bool.
+        """
+        compared = torch.cat([encoded, aligned, encoded - aligned, encoded * aligned], dim=2)  # (B, T, 4D)
+        composed = self.composition(self.projection(self.alignment_dropout(compared)), mask)
+        return torch.cat([mean_pool(composed, mask), max_pool(composed, mask)], dim=1)
+
+    def loss(self, output: EsimOutput, batch: PairBatch) -> Tensor:
+        """The cross entropy of the labels, the mean over the pairs."""
+        return label_loss(output.logits, batch.labels)
+
+    def decode(self, output: EsimOutput, batch: PairBatch, *, probabilities: bool = True) -> list[dict[str, Any]]:
+        """The most probable label of each pair: `{"label": ..., "probabilities": {...}}` and the alignment.
+
+        `premise_attention` has a row for each token of the premise: how its attention is spread over the tokens of the
+        hypothesis, together 1. `hypothesis_attention` is the same from the other side.
+        """
+        predictions = label_predictions(output.logits, self.labels, probabilities=probabilities)
+        if probabilities:
+            sizes = zip(output.premise_mask.sum(1).tolist(), output.hypothesis_mask.sum(1).tolist(), strict=True)
+            for row, (premise_length, hypothesis_length) in enumerate(sizes):
+                premise = output.premise_attention[row, :premise_length, :hypothesis_length]
+                hypothesis = output.hypothesis_attention[row, :hypothesis_length, :premise_length]
+                predictions[row] |= {
+                    "premise_attention": premise.tolist(),
+                    "hypothesis_attention": hypothesis.tolist(),
+                }
+        return predictions
+
+    def build_metric(self) -> Metric:
+        return Accuracy()

@@ -1,0 +1,284 @@
+"""LSTM layers in alternating directions with highway connections, fast to train on the CPU too.
+
+torch's own LSTMs have no highway connections, and autograd through a plain loop would keep a dozen tensors for every
+token and start as many small operations. Here a layer has one product for the inputs of all time steps; a step has one
+more and a handful of passes over the gates; going back, the slopes of all gates come first, for all steps at once, so
+that a step has one product and five passes; and the gradients of the weights are two products for all steps. Steps are
+compiled, where torch does that without a compiler of C++.
+
+# B batch, T time steps (tokens), D features of the input, H units; gates in the order: enter, candidate, forget, leave,
+# carry (the highway's)
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import torch
+from pydantic import Field, PositiveInt
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from elmo_tasks.dropout import dropout_factors
+from elmo_tasks.elmo.fast.compilation import compiled
+from elmo_tasks.modules.encoders import Encoder, EncoderConfig
+from elmo_tasks.modules.reversal import reversal
+
+_GATES = 5
+
+
+class AlternatingLstmConfig(EncoderConfig):
+    """LSTM layers with highway connections, the first reading forward, the second backward, and so on."""
+
+    type: Literal["alternating_lstm"] = "alternating_lstm"
+    hidden_size: Annotated[PositiveInt, Field(description="units of each layer")] = 300
+    num_layers: Annotated[PositiveInt, Field(description="layers, the directions of both kinds counted")] = 8
+    dropout: Annotated[
+        float,
+        Field(
+            ge=0, lt=1, description="variational dropout on the state and output of each layer, the highest included"
+        ),
+    ] = 0.0
+
+    def build(self, input_size: int) -> AlternatingLstm:
+        return AlternatingLstm(input_size, self.hidden_size, self.num_layers, self.dropout)
+
+
+class AlternatingLstm(Encoder):
+    """A stack of `HighwayLstm` layers; the first reads each sentence from its beginning, the second from its end.
+
+    Source: He et al. (2017), "Deep Semantic Role Labeling: What Works and What's Next", section 2.1; the alternating
+    directions after Zhou and Xu (2015).
+
+    Arguments:
+        input_size: D.
+        hidden_size: H, also the size of the output.
+        num_layers: how many layers.
+        dropout: probability of variational dropout on the state and output of each layer.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        sizes = [input_size, *(hidden_size for _ in range(num_layers))]
+        self.layers = nn.ModuleList(HighwayLstm(size, hidden_size, dropout) for size in sizes[:-1])
+        self.output_size = hidden_size
+
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        num_sentences, num_tokens = mask.shape
+        places = reversal(mask.sum(1), num_tokens)  # (T, B)
+        order = (places * num_sentences + torch.arange(num_sentences, device=places.device)).flatten()  # (T * B,)
+        values = inputs.transpose(0, 1)  # (T, B, D)
+        for number, layer in enumerate(self.layers):
+            if number > 0:  # every layer reads what the one before has read the other way round
+                values = _reorder(values, order)
+            values = layer(values)  # (T, B, H)
+        if len(self.layers) % 2 == 0:
+            values = _reorder(values, order)
+        return values.transpose(0, 1).masked_fill(~mask.unsqueeze(2), 0)  # (B, T, H)
+
+
+class HighwayLstm(nn.Module):
+    """One LSTM layer with a highway connection, from the first time step to the last.
+
+    With the gates i, f, o and r, the candidate g, and x and h read at the time t (He et al. 2017, section 2.1, after
+    Zhang et al. 2016, "Highway Long Short-Term Memory RNNs for Distant Speech Recognition"):
+
+        i, f, o, r = sigmoid(W x_t + U h_(t-1) + b),  g = tanh(W x_t + U h_(t-1) + b)
+        c_t = f c_(t-1) + i g
+        h_t = z (r o tanh(c_t) + (1 - r) W_h x_t)
+
+    z is the variational dropout of Gal and Ghahramani (2016): 0 or 1 / (1 - p) for each unit, drawn once a sentence, so
+    that it acts on what the layer puts out and on its own state alike. Weights start orthogonal gate by gate, biases at
+    zero, but for those of f at one, as in the source.
+
+    Under autocast the products are of autocast's type, and so is the output. States are in single precision at least.
+
+    Arguments:
+        input_size: D.
+        hidden_size: H.
+        dropout: p.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.dropout = dropout
+        self.input_weight = nn.Parameter(torch.empty((_GATES + 1) * hidden_size, input_size))  # W, then W_h
+        self.recurrent_weight = nn.Parameter(torch.empty(_GATES * hidden_size, hidden_size))  # U
+        self.bias = nn.Parameter(torch.zeros(_GATES * hidden_size))
+        with torch.no_grad():
+            for block in (*self.input_weight.split(hidden_size), *self.recurrent_weight.split(hidden_size)):
+                nn.init.orthogonal_(block)
+            self.bias.chunk(_GATES)[2].fill_(1.0)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """(T, B, D) -> (T, B, H); what comes later does not change what came before."""
+        device = inputs.device.type
+        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else inputs.dtype
+        state_dtype = torch.promote_types(dtype, torch.float32)
+        hidden_size = self.recurrent_weight.shape[1]
+        # Every tanh(x) is had as 2 sigmoid(2x) - 1, which is faster. The factors of 2 lie in the weights, where they
+        # round nothing: candidates and cells are twice, highway and output before the dropout half of what they mean.
+        scales = self.bias.new_tensor([1.0, 2.0, 1.0, 1.0, 1.0, 0.5]).repeat_interleave(hidden_size)  # (6H,)
+        gate_scales = scales[: len(self.bias)]
+        size = inputs.shape[1], hidden_size
+        factors = inputs.new_full(size, 2.0, dtype=state_dtype)  # (B, H)
+        if self.training and self.dropout > 0:
+            factors *= dropout_factors(size, self.dropout, factors)
+        with torch.autocast(device, enabled=False):
+            outputs: Tensor = _Layer.apply(
+                inputs.to(dtype),
+                (self.input_weight * scales.unsqueeze(1)).to(dtype),
+                (self.recurrent_weight * gate_scales.unsqueeze(1)).to(dtype),
+                functional.pad(self.bias * gate_scales, (0, hidden_size)).to(dtype),
+                factors,
+            )
+        return outputs
+
+
+class _Layer(torch.autograd.Function):
+    """A layer with the scaled weights of `HighwayLstm`; factors (B, H) are twice those of the dropout."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, inputs: Tensor, input_weight: Tensor, recurrent_weight: Tensor, bias: Tensor, factors: Tensor
+    ) -> Tensor:
+        steps, rows, _ = inputs.shape
+        size = recurrent_weight.shape[1]
+        projected = functional.linear(inputs, input_weight, bias)  # (T, B, 6H)
+        starts, carried = projected.split([_GATES * size, size], dim=2)
+        carried = carried.to(factors.dtype)
+        gates = factors.new_empty(steps, rows, _GATES * size)
+        cells = factors.new_zeros(steps + 1, rows, size)  # twice the cells, before the first step and after each
+        curves = factors.new_empty(steps, rows, size)  # sigmoid(2c) - 1/2: half of tanh(c)
+        outputs = inputs.new_zeros(steps + 1, rows, size)
+        _forward_steps()(starts, carried, recurrent_weight.t(), factors, gates, cells, curves, outputs)
+        ctx.save_for_backward(inputs, input_weight, recurrent_weight, factors, carried, gates, cells, curves, outputs)
+        return outputs[1:].detach()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradients: Tensor) -> tuple[Tensor | None, ...]:
+        inputs, input_weight, recurrent_weight, factors, carried, gates, cells, curves, outputs = ctx.saved_tensors
+        steps, rows, size = gradients.shape
+        states = gradients * factors  # (T, B, H), gradients of the halved outputs, but for what comes from later steps
+        slopes, cell_slopes = _slopes(gates, cells, curves, carried)
+        forget, carry = gates[:, :, 2 * size : 3 * size], gates[:, :, 4 * size :]
+        projected = inputs.new_empty(steps, rows, _GATES + 1, size)  # gradients of the inputs' part of the gates
+        _backward_steps()(states, slopes, cell_slopes, forget, recurrent_weight, factors, projected)
+        projected[:, :, _GATES] = states.addcmul_(states, carry, value=-1)
+        flat = projected.view(steps * rows, -1)  # (T * B, 6H)
+        recurrent = flat[rows:, : _GATES * size].t() @ outputs[1:-1].flatten(0, 1)  # the first step begins at zero
+        return (
+            (flat @ input_weight).view(inputs.shape),
+            flat.t() @ inputs.flatten(0, 1),
+            recurrent,
+            flat.sum(dim=0),
+            None,
+        )
+
+
+def _slopes(gates: Tensor, cells: Tensor, curves: Tensor, carried: Tensor) -> tuple[Tensor, Tensor]:
+    """What the gradients of cells and states are multiplied with, for all steps at once.
+
+    Returns:
+        (T, B, 5, H), from the cells to the sums of the first three gates, from the states to those of the other two;
+        (T, B, H), from the states to the cells.
+    """
+    slopes = torch.addcmul(gates, gates, gates, value=-1)  # those of the sigmoids, (T, B, 5H)
+    enter, candidate, _, leave, carry = gates.chunk(_GATES, dim=2)
+    by_gate = slopes.chunk(_GATES, dim=2)
+    by_gate[0].mul_((candidate - 0.5).mul_(4.0))
+    by_gate[1].mul_(enter).mul_(4.0)
+    by_gate[2].mul_(cells[:-1])
+    by_gate[3].mul_(curves).mul_(carry)
+    by_gate[4].mul_(torch.addcmul(-carried, curves, leave))
+    # Of s = sigmoid(2c) - 1/2 the derivative by 2c is (1/2 + s) (1/2 - s).
+    cell_slopes = (0.25 - curves.square()).mul_(leave).mul_(carry)
+    return slopes.unflatten(2, (_GATES, -1)), cell_slopes
+
+
+class _ForwardSteps(nn.Module):
+    """The steps of a layer, each of which needs the one before."""
+
+    def forward(
+        self,
+        starts: Tensor,
+        carried: Tensor,
+        recurrent_weight: Tensor,
+        factors: Tensor,
+        gates: Tensor,
+        cells: Tensor,
+        curves: Tensor,
+        outputs: Tensor,
+    ) -> None:
+        """Fills (T, B, 5H) gates, (T + 1, B, H) cells, (T, B, H) curves and (T + 1, B, H) outputs, of the two with
+        T + 1 steps all but the first.
+
+        Arguments:
+            starts: (T, B, 5H), the inputs' part of the gates.
+            carried: (T, B, H), what the highway brings.
+            recurrent_weight: (H, 5H).
+            factors: (B, H).
+        """
+        for step in range(len(gates)):
+            gate, cell = gates[step], cells[step + 1]
+            gate.copy_(torch.addmm(starts[step], outputs[step], recurrent_weight)).sigmoid_()
+            enter, candidate, forget, leave, carry = gate.chunk(5, dim=1)  # each (B, H)
+            torch.mul(cells[step], forget, out=cell)
+            cell.addcmul_(enter, candidate - 0.5, value=4.0)
+            curve = torch.sigmoid(cell, out=curves[step]).sub_(0.5)
+            outputs[step + 1].copy_(torch.lerp(carried[step], curve * leave, carry).mul_(factors))
+
+
+class _BackwardSteps(nn.Module):
+    """The steps from a layer's end to its beginning."""
+
+    def forward(
+        self,
+        states: Tensor,
+        slopes: Tensor,
+        cell_slopes: Tensor,
+        forget: Tensor,
+        recurrent_weight: Tensor,
+        factors: Tensor,
+        projected: Tensor,
+    ) -> None:
+        """Fills `projected` with the gradients of the gates' sums, and adds to `states` what comes from later steps.
+
+        Arguments:
+            states: (T, B, H), gradients.
+            slopes: (T, B, 5, H), see `_slopes`.
+            cell_slopes: (T, B, H), see `_slopes`.
+            forget: (T, B, H), the gates of this name.
+            recurrent_weight: (5H, H).
+            factors: (B, H).
+            projected: (T, B, 6, H), of which the last, the highway's, is left as it is.
+        """
+        cells = torch.zeros_like(factors)  # the gradients of those after the step
+        state = torch.zeros_like(factors)
+        for back in range(len(states)):
+            step = len(states) - 1 - back
+            state = states[step].addcmul_(state, factors)
+            cells = torch.addcmul(cells, state, cell_slopes[step])
+            gates, slope = projected[step, :, :5], slopes[step]  # (B, 5, H)
+            gates[:, :3].copy_(slope[:, :3] * cells.unsqueeze(1))
+            gates[:, 3:].copy_(slope[:, 3:] * state.unsqueeze(1))
+            cells = cells * forget[step]
+            state = (gates.flatten(1) @ recurrent_weight).to(factors.dtype)
+
+
+@functools.cache
+def _forward_steps() -> Callable[..., None]:
+    return compiled(_ForwardSteps())
+
+
+@functools.cache
+def _backward_steps() -> Callable[..., None]:
+    return compiled(_BackwardSteps())
+
+
+def _reorder(values: Tensor, order: Tensor) -> Tensor:
+    return values.flatten(0, 1).index_select(0, order).view(values.shape)

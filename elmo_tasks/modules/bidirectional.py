@@ -1,0 +1,45 @@
+"""Bidirectional recurrent layers over padded sentences, fast to train on the CPU too.
+
+# B batch, T tokens, D features of the input, H units of one direction
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+
+class BidirectionalLayer(nn.RNNBase):
+    """What one bidirectional layer has in common, whatever its cell: torch's layer on packed sentences, in parameters
+    and results. To be inherited from before torch's layer.
+
+    On the CPU torch runs packed sentences step by step, each step with operations and gradients of its own. There a
+    layer runs over padded sentences, as fast as its cell allows; its backward direction reads sentences that begin with
+    their last token: the padding comes after all tokens in both directions and does not reach them. Other devices have
+    the packed sentences.
+    """
+
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        """Runs the layer.
+
+        Arguments:
+            inputs: (B, T, D), finite; what stands in the padding does not matter.
+            mask: (B, T) bool, True at the tokens, which come before the padding; no sentence is empty.
+
+        Returns:
+            (B, T, 2H), the forward direction first; zero in the padding.
+        """
+        return self._padded(inputs, mask) if inputs.device.type == "cpu" else self._packed(inputs, mask)
+
+    def _packed(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        lengths = mask.sum(1).cpu()  # packing wants them there
+        packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+        outputs, _ = super().forward(packed)
+        padded, _ = pad_packed_sequence(outputs, batch_first=True, total_length=mask.shape[1])
+        return padded
+
+    @abstractmethod
+    def _padded(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        """What `forward` says, on the CPU."""

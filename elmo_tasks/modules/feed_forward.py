@@ -1,0 +1,90 @@
+"""Feed-forward layers: linear, activation, dropout, one layer on top of the other.
+
+# ... any leading axes, D features of the input, H features of the output
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field, PositiveInt
+from torch import Tensor, nn
+
+from elmo_tasks.config import Config
+from elmo_tasks.dropout import Dropout
+
+Activation = Literal["relu", "tanh", "maxout"]
+
+
+class FeedForwardConfig(Config):
+    """Feed-forward layers, each of its own size."""
+
+    hidden_sizes: Annotated[
+        tuple[PositiveInt, ...],
+        Field(min_length=1, description="features of each layer's output, the first layer's first"),
+    ]
+    activation: Annotated[
+        Activation, Field(description="of each layer; maxout is the largest of `pieces` linear functions")
+    ] = "relu"
+    dropout: Annotated[float, Field(ge=0, lt=1, description="on the output of each layer")] = 0.0
+    pieces: Annotated[int, Field(ge=2, description="linear functions to an output of maxout; others have one")] = 4
+
+    def build(self, input_size: int) -> FeedForward:
+        """Makes the layers for inputs of `input_size` features."""
+        return FeedForward(input_size, self.hidden_sizes, self.activation, self.dropout, self.pieces)
+
+
+class FeedForward(nn.Module):
+    """Linear layers with an activation and dropout behind each.
+
+    Maxout is that of Goodfellow et al. (2013), "Maxout Networks", without batch normalization, which would make what is
+    computed for an example in training depend on its batch.
+
+    Arguments:
+        input_size: D.
+        hidden_sizes: features of each layer's output; H is the last.
+        activation: of each layer.
+        dropout: probability of dropout, on each layer's output.
+        pieces: of maxout, linear functions to an output.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_sizes: tuple[int, ...],
+        activation: Activation = "relu",
+        dropout: float = 0.0,
+        pieces: int = 4,
+    ) -> None:
+        super().__init__()
+        self.activation = activation
+        self.pieces = pieces if activation == "maxout" else 1
+        sizes = (input_size, *hidden_sizes)
+        self.layers = nn.ModuleList(
+            make_linear(size, next_size * self.pieces) for size, next_size in itertools.pairwise(sizes)
+        )
+        self.dropout = Dropout(dropout)
+        self.output_size = sizes[-1]
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """(..., D) -> (..., H)."""
+        for layer in self.layers:
+            inputs = self.dropout(self._activate(layer(inputs)))
+        return inputs
+
+    def _activate(self, values: Tensor) -> Tensor:
+        if self.activation == "relu":
+            return torch.relu(values)
+        if self.activation == "tanh":
+            return torch.tanh(values)
+        return values.unflatten(-1, (-1, self.pieces)).amax(-1)
+
+
+def make_linear(input_size: int, output_size: int) -> nn.Linear:
+    """A linear layer with fresh weights: drawn after Glorot, biases zero."""
+    layer = nn.Linear(input_size, output_size)
+    nn.init.xavier_uniform_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer

@@ -1,0 +1,146 @@
+"""Predicates and their semantic roles in raw or tokenized text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from elmo_tasks.data_readers.reader import DatasetReader
+from elmo_tasks.data_readers.srl import VERB
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler
+from elmo_tasks.predictors.fields import located_sentence, located_span, one_of, string_field, tokens_field
+from elmo_tasks.predictors.predictor import DEFAULT_BATCH_TOKENS, Fields, Predictor
+from elmo_tasks.predictors.results import rounded
+from elmo_tasks.predictors.tagger import TaggerPredictor
+from elmo_tasks.tag_schemes import label_of_tag, spans_of_tags
+from elmo_tasks.tokenization import tokenize
+from elmo_tasks.vocabulary import Vocabulary
+
+
+class SemanticRolesPredictor(Predictor):
+    """Finds predicates, and who did what to whom.
+
+    An input is `{"text": "..."}`, raw text that is split into sentences and tokens, or `{"tokens": ["...", ...]}`, one
+    sentence that is tokenized already, with `"predicates": [place, ...]` beside the tokens where the predicates are
+    known; elsewhere a tagger finds them. There is one result for each sentence:
+
+    - `tokens`;
+    - `frames`, one for each predicate, none where there is no predicate; each with `predicate`, the predicate's place
+      among the tokens, its `predicate_text`, the `tags` of all tokens in IOB2, `roles` and `description`, the sentence
+      with its roles in brackets: `[ARG0 Orla] [V gave] [ARG2 Tavo] [ARG1 the key]`;
+    - `roles` of a frame, each with `role`, `start` and `end` (tokens, the end inclusive), `text` and `probability`,
+      that of its least certain tag. The predicate's own span, `V`, is none. `C-ARG1` is a further piece of an `ARG1`;
+    - for raw text also `text`, the sentence as written, and where things are in the input's text, in characters, ends
+      exclusive: `start_char` and `end_char` of the sentence and of each role, `offsets` of the tokens.
+
+    Arguments:
+        predicates: a tagger trained with the reader `predicates`; without one, inputs must say where predicates are.
+
+    Raises (from `predict`):
+        DataError: an input has neither text nor tokens, or both, or no token at all; predicates that are no places of
+            its tokens; or none, where there is no tagger.
+    """
+
+    model: SemanticRoleLabeler
+    read_keys = frozenset({"text", "tokens", "predicates"})
+
+    def __init__(
+        self,
+        model: SemanticRoleLabeler,
+        vocabulary: Vocabulary,
+        reader: DatasetReader,
+        *,
+        batch_tokens: int = DEFAULT_BATCH_TOKENS,
+        predicates: TaggerPredictor | None = None,
+    ) -> None:
+        super().__init__(model, vocabulary, reader, batch_tokens=batch_tokens)
+        if predicates is not None and not any(label_of_tag(tag) == VERB for tag in predicates.model.labels):
+            raise ElmoTasksError(
+                f"the tagger for predicates knows no tag B-{VERB}, only {', '.join(predicates.model.labels[:5])}, ...; "
+                "wanted one that was trained with the reader 'predicates'"
+            )
+        self.predicates = predicates
+
+    def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
+        is_raw = one_of(fields, "text", "tokens") == "text"
+        if "predicates" in fields:
+            if is_raw:
+                raise ElmoTasksError("'predicates' are places of tokens; wanted 'tokens' beside them, not 'text'")
+            tokens = tokens_field(fields, "tokens")
+            yield {"tokens": tokens, "predicates": _checked_places(fields["predicates"], len(tokens))}
+            return
+        if self.predicates is None:
+            raise ElmoTasksError(
+                "no 'predicates', and no tagger that finds them; give 'tokens' with 'predicates', the places of the "
+                "predicates among the tokens from 0, or name a run of the reader 'predicates' (--predicates RUN)"
+            )
+        if is_raw:
+            text = string_field(fields, "text")
+            yield from (located_sentence(text, sentence) for sentence in tokenize(text))
+        else:
+            yield {"tokens": tokens_field(fields, "tokens")}
+
+    def predictions(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Of each sentence, `{"frames": [...]}` with `predicate`, `tags` and `probabilities`; the model reads a
+        sentence once for each of its predicates."""
+        places = self._places(examples)
+        rows = [
+            {"tokens": example["tokens"], "predicate": place}
+            for example, of_example in zip(examples, places, strict=True)
+            for place in of_example
+        ]
+        frames = iter(super().predictions(rows))
+        return [{"frames": [{"predicate": place, **next(frames)} for place in of_example]} for of_example in places]
+
+    def _places(self, examples: Sequence[dict[str, Any]]) -> list[list[int]]:
+        """The places of each sentence's predicates: given, or found."""
+        places: list[list[int]] = [example.get("predicates", []) for example in examples]
+        unknown = [row for row, example in enumerate(examples) if "predicates" not in example]
+        if unknown and self.predicates is not None:
+            found = self.predicates.predictions([examples[row] for row in unknown])
+            for row, prediction in zip(unknown, found, strict=True):
+                spans = spans_of_tags(prediction["tags"])
+                places[row] = [span.start for span in spans if span.label == VERB]
+        return places
+
+    def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
+        sentence = {key: value for key, value in example.items() if key != "predicates"}
+        return {**sentence, "frames": [_frame(example, frame) for frame in prediction["frames"]]}
+
+
+def _checked_places(places: Any, num_tokens: int) -> list[int]:
+    if not isinstance(places, list):
+        raise ElmoTasksError(f"'predicates' is {places!r}; wanted a list of places of tokens, from 0")
+    for place in places:
+        if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < num_tokens:
+            raise ElmoTasksError(f"'predicates' has {place!r}; wanted places of tokens, from 0 to {num_tokens - 1}")
+    if len(set(places)) < len(places):
+        raise ElmoTasksError(f"'predicates' is {places!r}; wanted each place once")
+    return places
+
+
+def _frame(example: Fields, frame: Mapping[str, Any]) -> dict[str, Any]:
+    place, tags, probabilities = frame["predicate"], frame["tags"], rounded(frame["probabilities"])
+    roles = [
+        {"role": label, **located_span(example, start, end), "probability": min(probabilities[start : end + 1])}
+        for label, start, end in spans_of_tags(tags)
+        if label != VERB
+    ]
+    return {
+        "predicate": place,
+        "predicate_text": example["tokens"][place],
+        "tags": tags,
+        "roles": roles,
+        "description": _description(example["tokens"], tags),
+    }
+
+
+def _description(tokens: Sequence[str], tags: Sequence[str]) -> str:
+    """The sentence with its spans in brackets, each behind its label."""
+    parts: list[str] = []
+    end = 0  # of what is told so far, exclusive
+    for label, first, last in spans_of_tags(tags):
+        parts += [*tokens[end:first], f"[{label} {' '.join(tokens[first : last + 1])}]"]
+        end = last + 1
+    return " ".join([*parts, *tokens[end:]])

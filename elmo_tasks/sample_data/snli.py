@@ -1,0 +1,141 @@
+"""Sample data for natural language inference, in SNLI's jsonl.
+
+A premise tells some of four things of a person; a hypothesis tells one of them, in the same words or in general ones.
+It follows if the premise tells the same, is contradicted if the premise tells another, and is open if the premise says
+nothing of it. The hypotheses are drawn alike for all three labels, so that one alone tells nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from elmo_tasks.sample_data.files import write_lines
+
+_LABELS = ("entailment", "neutral", "contradiction")
+_NO_LABEL = "-"
+_WITHOUT_LABEL = 0.02  # the share of pairs of which no majority of annotators says the same, as in the official files
+_CORPUS_PAIRS = 2000
+
+# The official names, and that of the part of the training data that configs/cpu trains on.
+_FILES = (("snli_1.0_train.jsonl", "snli_1.0_train_subset.jsonl"), ("snli_1.0_dev.jsonl",), ("snli_1.0_test.jsonl",))
+
+_PERSONS = ("a man", "a woman", "a boy", "a girl", "somebody")
+
+# What can be told of a person: in general words, and in particular ones, any of which the general ones follow from.
+_TOPICS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "clothes": {
+        "dressed in red": ("in a red coat", "in a red scarf"),
+        "dressed in blue": ("in a blue coat", "in a blue scarf"),
+    },
+    "activity": {
+        "making music": ("playing the fiddle", "beating a drum"),
+        "preparing food": ("peeling potatoes", "kneading dough"),
+        "repairing something": ("mending a fence", "patching a roof"),
+    },
+    "place": {
+        "in the mountains": ("below a glacier", "near a summit"),
+        "in a town": ("behind the station", "beside the town hall"),
+        "on the coast": ("under a lighthouse", "near the tidal flats"),
+    },
+    "time": {
+        "there in the morning": ("at dawn", "before breakfast"),
+        "there at night": ("at midnight", "under the stars"),
+    },
+}
+
+
+class Fact(NamedTuple):
+    """One thing that is told of a person."""
+
+    topic: str
+    general: str
+    particular: str
+
+
+class Pair(NamedTuple):
+    """Premise and hypothesis in tokens, and what the premise makes of the hypothesis."""
+
+    premise: list[str]
+    hypothesis: list[str]
+    label: str
+
+
+def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
+    """Writes the files of `folder/snli`, each atomically; pairs without a label are not counted."""
+    paths = []
+    for names, count in zip(_FILES, sentences, strict=True):
+        lines = list(_lines(count, random.Random(f"{seed} {names[0]}"), names[0]))
+        paths += [write_lines(folder / "snli" / name, lines) for name in names]
+    return paths
+
+
+def corpus(seed: int) -> Iterator[list[str]]:
+    """Premises and hypotheses without labels: what word vectors are made from."""
+    generator = random.Random(f"{seed} snli corpus")
+    for _ in range(_CORPUS_PAIRS):
+        pair = _pair(generator)
+        yield pair.premise
+        yield pair.hypothesis
+
+
+def _lines(count: int, generator: random.Random, name: str) -> Iterator[str]:
+    """The lines of a file of so many pairs with labels, and some without."""
+    number = 0
+    while count:
+        pair = _pair(generator)
+        annotators = [pair.label] * 5
+        if generator.random() < _WITHOUT_LABEL:
+            annotators = [*_LABELS[:2], *_LABELS[:2], _LABELS[2]]
+            pair = pair._replace(label=_NO_LABEL)
+        else:
+            count -= 1
+        yield json.dumps(
+            {
+                "annotator_labels": annotators,
+                "gold_label": pair.label,
+                "pairID": f"{name}#{number}",
+                "sentence1": _raw(pair.premise),
+                "sentence2": _raw(pair.hypothesis),
+            }
+        )
+        number += 1
+
+
+def _raw(tokens: list[str]) -> str:
+    """Tokens as raw text: the period stands by its word."""
+    return f"{' '.join(tokens[:-1])}{tokens[-1]}"
+
+
+def _pair(generator: random.Random) -> Pair:
+    told, untold = _facts(generator)
+    label = generator.choice(_LABELS)
+    fact = generator.choice(untold if label == "neutral" else told)
+    if label == "contradiction":
+        others = [general for general in _TOPICS[fact.topic] if general != fact.general]
+        fact = _fact(fact.topic, generator.choice(others), generator)
+    wording = fact.general if generator.random() < 0.5 else fact.particular
+    return Pair(_premise(told, generator.choice(_PERSONS)), ["This", "person", "is", *wording.split(), "."], label)
+
+
+def _facts(generator: random.Random) -> tuple[list[Fact], list[Fact]]:
+    """A fact on each topic, those that the premise tells and those that it does not: at least one of either."""
+    facts = [_fact(topic, generator.choice(tuple(_TOPICS[topic])), generator) for topic in _TOPICS]
+    told = set(generator.sample(range(len(facts)), generator.randint(1, len(facts) - 1)))
+    return [facts[row] for row in sorted(told)], [fact for row, fact in enumerate(facts) if row not in told]
+
+
+def _fact(topic: str, general: str, generator: random.Random) -> Fact:
+    return Fact(topic, general, generator.choice(_TOPICS[topic][general]))
+
+
+def _premise(told: list[Fact], person: str) -> list[str]:
+    """The facts as one sentence."""
+    words = {"person": person, **{fact.topic: fact.particular for fact in told}}
+    words["verb"] = "is" if "activity" in words else "is seen"
+    order = ("person", "clothes", "verb", "activity", "place", "time")
+    text = " ".join(words[part] for part in order if part in words)
+    return [*(text[0].upper() + text[1:]).split(), "."]

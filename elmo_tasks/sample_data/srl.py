@@ -1,0 +1,195 @@
+"""Sample data for semantic roles and for finding predicates, in the columns of CoNLL-2012.
+
+What fills a place tells no role by itself. Who is named before the verb does it in "Tavo rang the bell", and it happens
+to what stands there in "the bell rang" and "the bell was rung"; `by` brings who did it behind a passive, and a place
+elsewhere; `in` and `to` bring times, places and receivers. Nor is a word a predicate by itself: they watch boats, and
+lose a watch. The names of the development and test files are not among those of the training file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from elmo_tasks.sample_data.files import write_lines
+from elmo_tasks.sample_data.grammar import Grammar, expand
+from elmo_tasks.sample_data.names import make_names
+from elmo_tasks.tag_schemes import Span
+
+_NAMES_OF_SPLIT = (200, 50, 50)
+_CORPUS_SENTENCES = 4000
+_SENTENCES_OF_DOCUMENT = 10
+_SPLITS = ("train", "dev", "test")
+_CONLL_2012_SPLITS = {"train": "train", "dev": "development", "test": "test"}
+
+# Frames lie between braces, and their roles between brackets, (ARG0 and so on; a role belongs to the innermost frame.
+# Of a verb, (V=open.01, lemma and sense stand behind its label.
+_GRAMMAR: Grammar = {
+    "opening": ("<event> ./.",),  # a predicate at least
+    "sentence": (
+        "<event> ./.",
+        "<event> ./.",
+        "<event> ./.",
+        "{ (ARG0 <person> ) (V=say.01 said/VBD ) (ARG1 <event> ) } ./.",
+        "{ (ARG1 <event> ) ,/, (ARG0 <person> ) (V=say.01 said/VBD ) } ./.",
+        "{ (ARG1 the/DT <thing> ) ,/, (ARG0 <person> ) (V=say.01 said/VBD ) ,/, (C-ARG1 is/VBZ <quality> ) } ./.",
+        "{ (ARG1 <some_thing> ) (V=please.01 pleases/VBZ ) (ARG0 <person> ) } ./.",
+        "A/DT <quality> <thing> <beside> ./.",
+        "No/DT <thing> <beside> ,/, no/DT <thing> <in_place> ./.",
+    ),
+    "event": (
+        "{ <doer> <does> (ARG1 <some_thing> ) <when> }",
+        "{ <doer> <does> (ARG1 <some_thing> ) (ARGM-LOC <beside> ) }",
+        "{ (ARG1 the/DT <thing> ) <does> <when> }",
+        "{ (ARG1 the/DT <thing> ) <does> (ARGM-LOC <beside> ) }",
+        "{ (ARG1 the/DT <thing> ) was/VBD <done> (ARG0 by/IN <person> ) <when> }",
+        "{ (ARG1 the/DT <thing> ) was/VBD <done> (ARGM-LOC by/IN the/DT <site> ) }",
+        "{ <doer> <gives> (ARG2 <person> ) (ARG1 <some_thing> ) <when> }",
+        "{ <doer> <gives> (ARG1 <some_thing> ) (ARG2 to/IN <person> ) }",
+        "{ <doer> <goes> (ARG4 to/IN <place> ) <when> }",
+        "{ <doer> <goes> (ARGM-LOC <beside> ) }",
+        "{ (ARG0 they/PRP ) (V=watch.01 watch/VBP ) (ARG1 <some_thing> ) (ARGM-TMP <month> ) }",
+        "{ (ARG0 they/PRP ) (ARGM-MOD can/MD ) (ARGM-NEG not/RB ) (V=turn.01 turn/VB ) (ARG1 <some_thing> ) }",
+        "{ (ARG0 you/PRP ) (ARGM-MOD must/MD ) (V=ring.01 ring/VB ) (ARG1 <some_thing> ) }",
+    ),
+    "doer": ("(ARG0 <person> )", "(ARG0 <person> )", "(ARG0 the/DT <thing> )"),
+    "some_thing": (
+        "the/DT <thing>",
+        "the/DT <thing> of/IN <person>",
+        "a/DT <quality> <thing>",
+        "{ (ARG1 the/DT <thing> ) (R-ARG1 that/WDT ) (ARG0 <person> ) <does> }",
+        "{ (ARG1 the/DT <thing> ) (R-ARG1 that/WDT ) <does> }",
+        "{ (ARG0 the/DT <thing> ) (R-ARG0 that/WDT ) <does> (ARG1 the/DT <thing> ) }",
+    ),
+    "when": ("(ARGM-TMP <month> )", "(ARGM-TMP on/IN <day> )", "(ARGM-LOC <in_place> )"),
+    "month": ("in/IN <@month>/NNP",),
+    "in_place": ("in/IN <place>",),
+    "beside": ("by/IN the/DT <site>", "by/IN <place>"),
+    "does": (
+        "(V=open.01 opened/VBD )",
+        "(V=close.01 closed/VBD )",
+        "(V=ring.01 rang/VBD )",
+        "(V=turn.01 turned/VBD )",
+        "(V=break.01 broke/VBD )",
+    ),
+    "done": (
+        "(V=open.01 opened/VBN )",
+        "(V=close.01 closed/VBN )",
+        "(V=ring.01 rung/VBN )",
+        "(V=turn.01 turned/VBN )",
+        "(V=break.01 broken/VBN )",
+    ),
+    "gives": ("(V=give.01 gave/VBD )", "(V=sell.01 sold/VBD )", "(V=show.01 showed/VBD )"),
+    "goes": ("(V=walk.01 walked/VBD )", "(V=run.02 ran/VBD )", "(V=turn.01 turned/VBD )"),
+    "person": ("<@name>/NNP", "<@name>/NNP", "<@name>/NNP <@name>/NNP"),
+    "place": ("<@name>/NNP", "<@name>/NNP", "<@name>/NNP Bay/NNP"),
+    "thing": ("door/NN", "bell/NN", "wheel/NN", "window/NN", "lamp/NN", "watch/NN", "ring/NN", "turn/NN"),
+    "quality": ("new/JJ", "broken/JJ", "closed/JJ", "small/JJ", "heavy/JJ"),
+    "site": ("river/NN", "mill/NN", "walk/NN", "bridge/NN"),
+    "day": ("Monday/NNP", "Tuesday/NNP", "Friday/NNP", "Sunday/NNP"),
+}
+_MONTHS = ("March", "April", "June", "July", "August", "October")
+
+
+@dataclasses.dataclass
+class Frame:
+    """A predicate, its sense, and its roles, ends inclusive; the predicate's own span among them."""
+
+    roles: list[Span] = dataclasses.field(default_factory=list)
+    place: int = 0
+    lemma: str = ""
+    sense: str = ""
+
+
+@dataclasses.dataclass
+class Sentence:
+    """Tokens with a part of speech each, and the frames of their predicates in the predicates' order."""
+
+    tokens: list[str] = dataclasses.field(default_factory=list)
+    parts_of_speech: list[str] = dataclasses.field(default_factory=list)
+    frames: list[Frame] = dataclasses.field(default_factory=list)
+
+
+def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
+    """Writes `ewt.train.gold_conll.xz` and so on into `folder/srl_ewt`, and the same below `folder/conll-2012`."""
+    paths = []
+    for split, names, count in zip(_SPLITS, _names_of_splits(seed), sentences, strict=True):
+        lines = list(_lines(names, count, random.Random(f"{seed} srl {split}")))
+        ending = ".xz" if split == "train" else ""
+        paths.append(write_lines(folder / "srl_ewt" / f"ewt.{split}.gold_conll{ending}", lines))
+        below = Path("conll-2012/v4/data", _CONLL_2012_SPLITS[split], "data/english/annotations/nw/roles/00")
+        paths.append(write_lines(folder / below / "roles_0000.v4_gold_conll", lines))
+    return paths
+
+
+def corpus(seed: int) -> Iterator[list[str]]:
+    """Sentences without labels, about the names of all three files: what word vectors are made from."""
+    names = [name for names in _names_of_splits(seed) for name in names]
+    generator = random.Random(f"{seed} srl corpus")
+    for _ in range(_CORPUS_SENTENCES):
+        yield _sentence("sentence", names, generator).tokens
+
+
+def _names_of_splits(seed: int) -> list[list[str]]:
+    names = iter(make_names(random.Random(f"{seed} srl names"), sum(_NAMES_OF_SPLIT)))
+    return [[next(names) for _ in range(count)] for count in _NAMES_OF_SPLIT]
+
+
+def _sentence(symbol: str, names: Sequence[str], generator: random.Random) -> Sentence:
+    sentence = Sentence()
+    open_frames: list[Frame] = []
+    open_roles: list[tuple[str, int]] = []
+    for item in expand(_GRAMMAR, symbol, {"name": names, "month": _MONTHS}, generator):
+        if item == "{":
+            open_frames.append(Frame())
+        elif item == "}":
+            sentence.frames.append(open_frames.pop())
+        elif item[0] == "(":
+            role, _, sense = item[1:].partition("=")
+            open_roles.append((role, len(sentence.tokens)))
+            if sense:
+                frame = open_frames[-1]
+                frame.place = len(sentence.tokens)
+                frame.lemma, _, frame.sense = sense.partition(".")
+        elif item == ")":
+            open_frames[-1].roles.append(Span(*open_roles.pop(), len(sentence.tokens) - 1))
+        else:
+            token, _, part_of_speech = item.rpartition("/")
+            sentence.tokens.append(token)
+            sentence.parts_of_speech.append(part_of_speech)
+    sentence.tokens[0] = sentence.tokens[0][:1].upper() + sentence.tokens[0][1:]
+    sentence.frames.sort(key=lambda frame: frame.place)
+    return sentence
+
+
+def _lines(names: Sequence[str], count: int, generator: random.Random) -> Iterator[str]:
+    """The lines of a file of so many sentences, in documents of at most ten."""
+    for first in range(0, count, _SENTENCES_OF_DOCUMENT):
+        document = f"nw/roles/00/roles_{first // _SENTENCES_OF_DOCUMENT:04}"
+        yield f"#begin document ({document}); part 000"
+        for number in range(first, min(count, first + _SENTENCES_OF_DOCUMENT)):
+            symbol = "opening" if number == first else "sentence"
+            yield from _rows(_sentence(symbol, names, generator), document)
+            yield ""
+        yield "#end document"
+
+
+def _rows(sentence: Sentence, document: str) -> Iterator[str]:
+    columns = [_column(frame.roles, len(sentence.tokens)) for frame in sentence.frames]
+    frames = {frame.place: frame for frame in sentence.frames}
+    parse = _column([Span("TOP", 0, len(sentence.tokens) - 1)], len(sentence.tokens))
+    for place, (token, part_of_speech) in enumerate(zip(sentence.tokens, sentence.parts_of_speech, strict=True)):
+        frame = frames.get(place)
+        lemma = [frame.lemma, frame.sense] if frame else ["-", "-"]
+        roles = [column[place] for column in columns]
+        fields = [document, "0", str(place), token, part_of_speech, parse[place], *lemma, "-", "-", "*", *roles, "-"]
+        yield "   ".join(fields)
+
+
+def _column(spans: Sequence[Span], length: int) -> list[str]:
+    """Brackets around spans, a cell for each token."""
+    begins = {start: f"({label}" for label, start, _ in spans}
+    ends = {span.end for span in spans}
+    return [f"{begins.get(place, '')}*{')' if place in ends else ''}" for place in range(length)]

@@ -1,0 +1,136 @@
+"""Sample data for sentiment in five classes, in the bracketed trees of the Stanford Sentiment Treebank.
+
+No word is good or bad by itself: cold is good of lemonade and bad of a welcome, and of either it is the other way round
+where it is denied. Of two clauses one decides, the one behind `but`, or the one that `although` does not begin. So only
+a whole clause has a sentiment, and only the order of clauses tells that of a sentence. The names of the development and
+test files are not among those of the training file.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from elmo_tasks.sample_data.files import SPLITS, write_lines
+from elmo_tasks.sample_data.names import make_names
+
+_NAMES_OF_SPLIT = (200, 50, 50)
+_CORPUS_SENTENCES = 4000
+
+NEUTRAL = 2
+
+# Of each thing what is good to say, and what is bad.
+_QUALITIES = {
+    "lemonade": (("cold", "cheap", "sharp"), ("thin",)),
+    "welcome": (("loud", "long"), ("cold", "sharp")),
+    "waltz": (("slow", "long"), ("loud", "quick")),
+    "service": (("cheap", "quick"), ("slow", "unpredictable")),
+    "laughter": (("loud", "long"), ("thin",)),
+    "plot": (("unpredictable", "quick"), ("thin", "slow")),
+    "wit": (("sharp", "quick"), ("thin", "cheap")),
+    "queue": (("thin", "quick"), ("long", "slow")),
+    "pastry": (("thin", "cheap"), ("cold",)),
+}
+_STRENGTHENING = ("very", "remarkably", "altogether")
+_DENYING = ("not", "never", "hardly")
+_FACTS = ("came from", "was delivered to", "was described by", "belonged to")
+
+
+class Phrase(NamedTuple):
+    """A part of a sentence."""
+
+    sentiment: int  # from 0, very bad, to 4, very good
+    tree: str  # with brackets and the Treebank's escapes
+    tokens: tuple[str, ...]  # without
+
+
+def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
+    """Writes `folder/sst5/train.txt`, `dev.txt` and `test.txt`, each atomically."""
+    paths = []
+    for split, names, count in zip(SPLITS, _names_of_splits(seed), sentences, strict=True):
+        generator = random.Random(f"{seed} sst5 {split}")
+        trees = (_sentence(names, generator).tree for _ in range(count))
+        paths.append(write_lines(folder / "sst5" / f"{split}.txt", trees))
+    return paths
+
+
+def corpus(seed: int) -> Iterator[list[str]]:
+    """Sentences without labels, about the names of all three files: what word vectors are made from."""
+    names = [name for of_split in _names_of_splits(seed) for name in of_split]
+    generator = random.Random(f"{seed} sst5 corpus")
+    for _ in range(_CORPUS_SENTENCES):
+        yield list(_sentence(names, generator).tokens)
+
+
+def _names_of_splits(seed: int) -> list[list[str]]:
+    names = iter(make_names(random.Random(f"{seed} sst5 names"), sum(_NAMES_OF_SPLIT)))
+    return [[next(names) for _ in range(count)] for count in _NAMES_OF_SPLIT]
+
+
+def _sentence(names: Sequence[str], generator: random.Random) -> Phrase:
+    """A sentence of one clause or of two, of which one decides."""
+    first, second = _clause(names, generator), _clause(names, generator)
+    comma = _word(",")
+    form = generator.choice(("one", "one", "but", "although first", "although second"))
+    if form == "one":
+        sentence = first
+    elif form == "but":
+        contrast = _join(second.sentiment, _word("but"), second)
+        sentence = _join(second.sentiment, _join(first.sentiment, first, comma), contrast)
+    elif form == "although first":
+        concession = _join(first.sentiment, _word("although"), first)
+        sentence = _join(second.sentiment, _join(first.sentiment, concession, comma), second)
+    else:
+        concession = _join(second.sentiment, _word("although"), second)
+        sentence = _join(first.sentiment, _join(first.sentiment, first, comma), concession)
+    if generator.random() < 0.2:
+        source = _join(NEUTRAL, _word("says"), _word(generator.choice(names)))
+        aside = _join(NEUTRAL, _word("(", "-LRB-"), _join(NEUTRAL, source, _word(")", "-RRB-")))
+        sentence = _join(sentence.sentiment, sentence, aside)
+    return _capitalized(_join(sentence.sentiment, sentence, _word(".")))
+
+
+def _clause(names: Sequence[str], generator: random.Random) -> Phrase:
+    """A clause about a thing: an opinion, or a fact that is neither good nor bad."""
+    thing = generator.choice(tuple(_QUALITIES))
+    subject = _join(NEUTRAL, _word("the"), _word(thing))
+    if generator.random() < 0.4:
+        subject = _join(NEUTRAL, subject, _join(NEUTRAL, _word("of"), _word(generator.choice(names))))
+    if generator.random() < 0.2:
+        return _join(NEUTRAL, subject, _join(NEUTRAL, *_fact(names, generator)))
+    is_good = generator.random() < 0.5
+    quality = _word(generator.choice(_QUALITIES[thing][0 if is_good else 1]))
+    sentiment = NEUTRAL + (1 if is_good else -1)
+    strength = generator.choice(("plain", "strong", "denied"))
+    if strength == "strong":
+        sentiment = 4 if is_good else 0
+        quality = _join(NEUTRAL, _word(generator.choice(_STRENGTHENING)), quality)
+    elif strength == "denied":
+        sentiment = 4 - sentiment
+        quality = _join(NEUTRAL, _word(generator.choice(_DENYING)), quality)
+    return _join(sentiment, subject, _join(NEUTRAL, _word("was"), quality))
+
+
+def _fact(names: Sequence[str], generator: random.Random) -> tuple[Phrase, Phrase]:
+    words = [_word(word) for word in generator.choice(_FACTS).split()]
+    verb = words[0]
+    for word in words[1:]:
+        verb = _join(NEUTRAL, verb, word)
+    return verb, _word(generator.choice(names))
+
+
+def _word(token: str, written: str | None = None) -> Phrase:
+    """A token, `written` as the Treebank escapes it; no word has a sentiment by itself."""
+    return Phrase(NEUTRAL, f"({NEUTRAL} {written or token})", (token,))
+
+
+def _join(sentiment: int, left: Phrase, right: Phrase) -> Phrase:
+    return Phrase(sentiment, f"({sentiment} {left.tree} {right.tree})", left.tokens + right.tokens)
+
+
+def _capitalized(phrase: Phrase) -> Phrase:
+    """The phrase as the beginning of a sentence."""
+    first, *rest = phrase.tokens
+    return Phrase(phrase.sentiment, phrase.tree.replace(first, first.capitalize(), 1), (first.capitalize(), *rest))

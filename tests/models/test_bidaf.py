@@ -1,0 +1,175 @@
+"""The readers for SQuAD: their equations, spelled out for one example at a time, and what they say of answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pydantic
+import pytest
+import torch
+from torch import Tensor
+
+from elmo_tasks.data_readers.squad import SquadBatch, SquadConfig
+from elmo_tasks.metrics import SquadScores
+from elmo_tasks.models.bidaf import Bidaf, BidafSelfAttention
+from elmo_tasks.models.model import ModelConfig
+from elmo_tasks.models.reading import ReadingModel, ReadingOutput
+from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
+
+GRU = {"type": "stacked_bigru", "hidden_sizes": (4,)}
+LSTM = {"type": "stacked_bilstm", "hidden_sizes": (4,)}
+SELF_ATTENTION = {
+    "type": "bidaf_self_attention",
+    "encoder": GRU,
+    "matched_size": 6,
+    "self_attention_encoder": GRU,
+    "start_encoder": GRU,
+    "end_encoder": GRU,
+}
+PLAIN = {"type": "bidaf", "encoder": LSTM, "modeling_encoder": LSTM, "end_encoder": LSTM}
+READER = SquadConfig().build()
+QUESTIONS = ("Who left?", "Where is the old mill of Brusk?", "Why?")
+PASSAGES = (
+    "Orla left Brusk.",
+    "The tarn lies high, and so does the mill by the lake that Tavo built near the town of Kerrin.",
+    "Rain",
+)
+
+
+def make(settings: dict[str, Any], **more: Any) -> tuple[ReadingModel, Vocabulary]:
+    torch.manual_seed(8)
+    embedder: dict[str, Any] = {"words": {"size": 5}}
+    config = ModelConfig.model_validate({**settings, "embedder": embedder, **more})
+    vocabulary = VocabularyConfig().build(READER, examples(), [])
+    model = config.build(vocabulary, config.embedder.build(vocabulary))
+    assert isinstance(model, ReadingModel)
+    return model.eval(), vocabulary
+
+
+def examples() -> list[dict[str, Any]]:
+    return [READER.unanswered(question, passage) for question, passage in zip(QUESTIONS, PASSAGES, strict=True)]
+
+
+def trilinear(scores: Any, first: Tensor, second: Tensor) -> Tensor:
+    """(T1, D), (T2, D) -> (T1, T2), with [x; y; x * y] as it is written."""
+    pairs = first.unsqueeze(1).expand(-1, len(second), -1), second.unsqueeze(0).expand(len(first), -1, -1)
+    return torch.cat([*pairs, pairs[0] * pairs[1]], dim=2) @ torch.cat([scores.first, scores.second, scores.product])
+
+
+def joined(model: Any, passage: Tensor, question: Tensor) -> Tensor:
+    scores = trilinear(model.attention.scores, passage, question)
+    attended = scores.softmax(1) @ question
+    summary = scores.max(1).values.softmax(0) @ passage
+    return torch.cat([passage, attended, passage * attended, passage * summary], dim=1)
+
+
+def encode(encoder: Any, inputs: Tensor) -> Tensor:
+    """(T, D) -> (T, H)"""
+    return encoder(inputs.unsqueeze(0), torch.ones(1, len(inputs), dtype=torch.bool))[0]
+
+
+def read_texts(model: Any, batch: SquadBatch) -> tuple[Tensor, Tensor]:
+    texts = []
+    for tokens in (batch.passage, batch.question):
+        inputs = model.embedder(tokens).inputs[0]
+        for highway in model.text_encoder.highways:
+            carry = torch.sigmoid(inputs @ highway.carry.weight.t() + highway.carry.bias)
+            transformed = (inputs @ highway.transform.weight.t() + highway.transform.bias).relu()
+            inputs = carry * transformed + (1 - carry) * inputs
+        texts.append(encode(model.text_encoder.encoder, inputs))
+    return texts[0], texts[1]
+
+
+def self_attention_reader(model: Any, batch: SquadBatch) -> tuple[Tensor, Tensor]:
+    matched = (joined(model, *read_texts(model, batch)) @ model.matching.weight.t() + model.matching.bias).relu()
+    block = model.self_attention
+    encoded = encode(block.encoder, matched)
+    scores = trilinear(block.attention.scores, encoded, encoded)
+    scores.fill_diagonal_(-torch.inf)
+    scores = torch.cat([scores, block.attention.nothing.expand(len(scores), 1)], dim=1)
+    attended = scores.softmax(1)[:, :-1] @ encoded
+    seen = torch.cat([encoded, attended, encoded * attended], dim=1)
+    matched = matched + (seen @ block.projection.weight.t() + block.projection.bias).relu()
+    of_start = encode(model.span_scores.start_encoder, matched)
+    of_end = encode(model.span_scores.end_encoder, torch.cat([matched, of_start], dim=1))
+    return of_start @ model.span_scores.start.weight[0], of_end @ model.span_scores.end.weight[0]
+
+
+def plain_reader(model: Any, batch: SquadBatch) -> tuple[Tensor, Tensor]:
+    both = joined(model, *read_texts(model, batch))
+    modeled = encode(model.modeling_encoder, both)
+    start = torch.cat([both, modeled], dim=1) @ model.start.weight[0]
+    likely = (start.softmax(0) @ modeled).expand_as(modeled)
+    of_end = encode(model.end_encoder, torch.cat([both, modeled, likely, modeled * likely], dim=1))
+    return start, torch.cat([both, of_end], dim=1) @ model.end.weight[0]
+
+
+@pytest.mark.parametrize(("settings", "reader"), [(SELF_ATTENTION, self_attention_reader), (PLAIN, plain_reader)])
+@torch.no_grad()
+def test_scores_are_those_of_the_paper(settings: dict[str, Any], reader: Any) -> None:
+    model, vocabulary = make(settings)
+    output = model(READER.collate(examples(), vocabulary))
+    for row, example in enumerate(examples()):
+        start, end = reader(model, READER.collate([example], vocabulary))
+        torch.testing.assert_close(output.start_logits[row, : len(start)], start, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(output.end_logits[row, : len(end)], end, atol=1e-5, rtol=1e-5)
+    assert output.mask.sum(1).tolist() == [len(example["token_starts"]) for example in examples()]
+
+
+def test_loss_is_the_mean_of_both_negative_log_likelihoods() -> None:
+    model, vocabulary = make(PLAIN)
+    spans = [[[0, 0]], [[3, 5]], [[0, 0]]]
+    batch = READER.collate(
+        [example | {"answer_spans": s} for example, s in zip(examples(), spans, strict=True)], vocabulary
+    )
+    output = model(batch)
+    wanted = 0.0
+    for row, [(first, last)] in enumerate(spans):
+        length = int(output.mask[row].sum())
+        wanted -= output.start_logits[row, :length].log_softmax(0)[first].item() / 3
+        wanted -= output.end_logits[row, :length].log_softmax(0)[last].item() / 3
+    assert model.loss(output, batch).item() == pytest.approx(wanted, rel=1e-5)
+
+
+def test_answers_are_pieces_of_the_passage() -> None:
+    model, vocabulary = make(SELF_ATTENTION, max_answer_length=3, window=12)
+    batch = READER.collate(examples(), vocabulary)
+    torch.manual_seed(0)
+    mask = batch.passage.mask
+    output = ReadingOutput(torch.randn(mask.shape), torch.randn(mask.shape), mask)
+    for row, (prediction, example) in enumerate(zip(model.decode(output, batch), examples(), strict=True)):
+        assert prediction.items() >= {k: v for k, v in prediction["best"][0].items() if k != "probability"}.items()
+        probabilities = [answer["probability"] for answer in prediction["best"]]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert sum(probabilities) <= 1.00001
+        for answer in prediction["best"]:
+            assert example["passage"][answer["start_char"] : answer["end_char"]] == answer["answer"]
+            assert example["token_starts"][answer["start"]] == answer["start_char"]
+            assert example["token_ends"][answer["end"]] == answer["end_char"]
+            assert 0 <= answer["end"] - answer["start"] < 3
+        scores = output.start_logits[row].unsqueeze(1) + output.end_logits[row]
+        length = len(example["token_starts"])
+        allowed = {(i, j): scores[i, j].item() for i in range(length) for j in range(i, min(length, i + 3))}
+        assert (prediction["start"], prediction["end"]) == max(allowed, key=lambda span: allowed[span])
+        assert len(prediction["best"]) == min(5, len(allowed))
+
+
+def test_metric() -> None:
+    assert isinstance(make(PLAIN)[0].build_metric(), SquadScores)
+
+
+def test_types() -> None:
+    assert isinstance(make(PLAIN)[0], Bidaf)
+    assert isinstance(make(SELF_ATTENTION)[0], BidafSelfAttention)
+
+
+def test_a_window_holds_answers_and_their_context() -> None:
+    with pytest.raises(pydantic.ValidationError, match="window 40; wanted at least 68, 4 x max_answer_length"):
+        make(PLAIN, window=40)
+
+
+def test_highway_layers_begin_by_letting_inputs_pass() -> None:
+    model, _ = make(PLAIN)
+    inputs = torch.rand(1, 3, 5)
+    passed = model.text_encoder.highways(inputs)  # type: ignore[operator, union-attr]
+    assert torch.nn.functional.cosine_similarity(passed, inputs, dim=2).min() > 0.8

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_tasks.data_readers.srl import SrlBatch, SrlConll2012Config
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.metrics.srl import SrlF1
+from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler, SemanticRoleLabelerConfig
+from elmo_tasks.modules import alternating_lstm  # noqa: F401 - its encoder is named below
+from elmo_tasks.tag_schemes import find_fault
+from elmo_tasks.vocabulary import SPECIAL, Vocabulary
+
+LABELS = ("O", "B-V", "I-V", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1")
+WORDS = ("tarn", "vale", "moro", "orla")
+
+
+def make_labeler(labels: tuple[str, ...] = LABELS, **settings: Any) -> tuple[SemanticRoleLabeler, Vocabulary]:
+    torch.manual_seed(4)
+    config = SemanticRoleLabelerConfig.model_validate(
+        {
+            "embedder": {"words": {"size": 6}},
+            "encoder": {"type": "alternating_lstm", "hidden_size": 8, "num_layers": 2},
+            "predicate_size": 5,
+            **settings,
+        }
+    )
+    words = (*SPECIAL, *WORDS)
+    vocabulary = Vocabulary(words=words, num_trained_words=len(words), characters=SPECIAL, labels={"tags": labels})
+    return config.build(vocabulary, config.embedder.build(vocabulary)).eval(), vocabulary
+
+
+def make_batch(vocabulary: Vocabulary, *lengths: int, predicate: int = 0) -> SrlBatch:
+    texts = [[WORDS[(row + token) % 4] for token in range(length)] for row, length in enumerate(lengths)]
+    examples = [{"tokens": text, "predicate": min(predicate, len(text) - 1)} for text in texts]
+    return SrlConll2012Config().build().collate(examples, vocabulary)
+
+
+def test_predicts_valid_sequences_alone() -> None:
+    labeler, vocabulary = make_labeler()
+    batch = make_batch(vocabulary, *range(1, 30))
+    output = labeler(batch)
+    for scale in (1.0, 30.0):
+        noisy = dataclasses.replace(output, logits=scale * torch.randn_like(output.logits))
+        for prediction, example in zip(labeler.decode(noisy, batch), batch.examples, strict=True):
+            assert find_fault(prediction["tags"], "IOB2") is None
+            assert len(prediction["tags"]) == len(prediction["probabilities"]) == len(example["tokens"])
+
+
+def test_a_valid_sequence_of_the_best_tags_is_the_prediction() -> None:
+    labeler, vocabulary = make_labeler()
+    batch = make_batch(vocabulary, 4, 2)
+    wanted = [["B-ARG0", "I-ARG0", "B-V", "O"], ["B-V", "B-ARG1"]]
+    logits = torch.zeros(2, 4, len(LABELS))
+    for row, tags in enumerate(wanted):
+        for token, tag in enumerate(tags):
+            logits[row, token, LABELS.index(tag)] = 2.0
+    output = dataclasses.replace(labeler(batch), logits=logits)
+    predictions = labeler.decode(output, batch)
+    assert [prediction["tags"] for prediction in predictions] == wanted
+    probability = logits[0, 0].softmax(0).max().item()
+    assert predictions[0]["probabilities"] == pytest.approx([probability] * 4)
+
+
+def test_the_predicate_makes_the_difference() -> None:
+    labeler, vocabulary = make_labeler()
+    first, last = (labeler(make_batch(vocabulary, 5, predicate=place)).logits for place in (0, 4))
+    assert not torch.allclose(first, last, atol=1e-3)
+
+
+def test_the_flag_is_at_the_predicate_alone() -> None:
+    labeler, vocabulary = make_labeler()
+    seen: list[torch.Tensor] = []
+    labeler.encoder.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    labeler(make_batch(vocabulary, 4, 2, predicate=1))
+    flags = seen[0][:, :, 6:]  # (B, T, P), behind the words
+    for row in range(2):
+        for token in range(4):
+            assert torch.equal(flags[row, token], labeler.predicate.weight[int(token == 1)])
+
+
+def test_loss_is_the_summed_cross_entropy_of_a_sentence() -> None:
+    labeler, vocabulary = make_labeler()
+    batch = make_batch(vocabulary, 3, 1)
+    output = labeler(batch)
+    gold = [[3, 4, 1], [1]]
+    tags = torch.tensor([[3, 4, 1], [1, 0, 0]])
+    likelihoods = output.logits.detach().log_softmax(2)
+    expected = -sum(likelihoods[row, token, tag] for row, each in enumerate(gold) for token, tag in enumerate(each)) / 2
+    assert labeler.loss(output, dataclasses.replace(batch, tags=tags)).item() == pytest.approx(float(expected))
+    with pytest.raises(ValueError, match="no gold tags"):
+        labeler.loss(output, batch)
+
+
+def test_dropout_of_the_input_is_for_training() -> None:
+    labeler, vocabulary = make_labeler(dropout=0.5)
+    batch = make_batch(vocabulary, 4)
+    assert torch.equal(labeler(batch).logits, labeler(batch).logits)
+    labeler.train()
+    assert not torch.equal(labeler(batch).logits, labeler(batch).logits)
+
+
+def test_metric() -> None:
+    assert isinstance(make_labeler()[0].build_metric(), SrlF1)
+
+
+def test_refuses_tags_that_are_no_roles() -> None:
+    with pytest.raises(ElmoTasksError, match=r"the tag 'NOUN' is none of IOB2; the model 'srl' wants"):
+        make_labeler(("NOUN", "VERB"))
+
+
+def test_the_constraints_are_no_part_of_the_weights() -> None:
+    assert not [name for name in make_labeler()[0].state_dict() if name.startswith("decoder")]

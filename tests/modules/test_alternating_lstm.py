@@ -1,0 +1,206 @@
+"""The layers against the equations of the paper, step by step, in values and gradients; padding and directions."""
+
+from __future__ import annotations
+
+import pydantic
+import pytest
+import torch
+from torch import Tensor
+
+from elmo_tasks.elmo.fast.compilation import compiled
+from elmo_tasks.modules import alternating_lstm
+from elmo_tasks.modules.alternating_lstm import AlternatingLstm, AlternatingLstmConfig, HighwayLstm
+from elmo_tasks.modules.encoders import EncoderConfig
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(3)
+
+
+@pytest.fixture(params=["compiled", "in Python"])
+def _steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the steps compiled, and as they are where torch cannot compile them."""
+    compiler = compiled if request.param == "compiled" else (lambda module: module)
+    for name, steps in (("_forward_steps", "_ForwardSteps"), ("_backward_steps", "_BackwardSteps")):
+        made = compiler(getattr(alternating_lstm, steps)())
+        monkeypatch.setattr(alternating_lstm, name, lambda made=made: made)
+
+
+def mask_of(lengths: list[int]) -> Tensor:
+    return torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
+
+
+def plain_layer(layer: HighwayLstm, sentence: Tensor, dropout: Tensor | None = None) -> Tensor:
+    """The equations of He et al. (2017) for one sentence, (T, D) -> (T, H)."""
+    size = layer.recurrent_weight.shape[1]
+    weight, highway = layer.input_weight.split([5 * size, size])
+    hidden = cell = sentence.new_zeros(size)
+    outputs = []
+    for word in sentence:
+        sums = weight @ word + layer.recurrent_weight @ hidden + layer.bias
+        enter, candidate, forget, leave, carry = sums.chunk(5)
+        cell = forget.sigmoid() * cell + enter.sigmoid() * candidate.tanh()
+        hidden = carry.sigmoid() * leave.sigmoid() * cell.tanh() + (1 - carry.sigmoid()) * (highway @ word)
+        hidden = hidden if dropout is None else dropout * hidden
+        outputs.append(hidden)
+    return torch.stack(outputs)
+
+
+def plain_stack(encoder: AlternatingLstm, sentence: Tensor) -> Tensor:
+    for number, layer in enumerate(encoder.layers):
+        values = plain_layer(layer, sentence if number % 2 == 0 else sentence.flip(0))  # type: ignore[arg-type]
+        sentence = values if number % 2 == 0 else values.flip(0)
+    return sentence
+
+
+@pytest.mark.usefixtures("_steps")
+@pytest.mark.parametrize("steps", [1, 2, 7])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
+def test_a_layer_is_the_paper_s_in_values_and_gradients(steps: int, dtype: torch.dtype, tolerance: float) -> None:
+    layer = HighwayLstm(5, 4).to(dtype)
+    torch.nn.init.normal_(layer.bias)
+    inputs = torch.randn(steps, 3, 5, dtype=dtype, requires_grad=True)
+    weights = torch.randn(steps, 3, 4, dtype=dtype)
+    outputs = layer(inputs)
+    wanted = torch.stack([plain_layer(layer, sentence) for sentence in inputs.unbind(1)], dim=1)
+    torch.testing.assert_close(outputs, wanted, atol=tolerance, rtol=0)
+    variables = [inputs, *layer.parameters()]
+    for ours, theirs in zip(
+        torch.autograd.grad((outputs * weights).sum(), variables),
+        torch.autograd.grad((wanted * weights).sum(), variables),
+        strict=True,
+    ):
+        torch.testing.assert_close(ours, theirs, atol=10 * tolerance, rtol=10 * tolerance)
+
+
+@pytest.mark.usefixtures("_steps")
+def test_gradient_is_the_derivative() -> None:
+    encoder = AlternatingLstm(3, 2, 2).double()
+    mask = mask_of([2, 4, 1])
+    names, parameters = zip(*encoder.named_parameters(), strict=True)
+
+    def run(inputs: Tensor, *values: Tensor) -> Tensor:
+        return torch.func.functional_call(encoder, dict(zip(names, values, strict=True)), (inputs, mask))
+
+    inputs = torch.randn(3, 4, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(run, (inputs, *parameters))
+
+
+@pytest.mark.parametrize("num_layers", [1, 2, 3, 4])
+def test_directions_alternate(num_layers: int) -> None:
+    encoder = AlternatingLstm(5, 4, num_layers).double()
+    lengths = [3, 6, 1, 5]
+    inputs = torch.randn(4, 6, 5, dtype=torch.float64)
+    outputs = encoder(inputs, mask_of(lengths))
+    for row, length in enumerate(lengths):
+        torch.testing.assert_close(outputs[row, :length], plain_stack(encoder, inputs[row, :length]))
+        assert not outputs[row, length:].any()
+
+
+def test_padding_and_other_sentences_do_not_matter() -> None:
+    encoder = AlternatingLstm(5, 4, 3)
+    inputs = torch.randn(2, 6, 5, requires_grad=True)
+    mask = mask_of([6, 3])
+    outputs = encoder(inputs, mask)
+    alone = encoder(inputs[1:, :3], mask[1:, :3])
+    torch.testing.assert_close(outputs[1, :3], alone[0])
+    changed = inputs.detach().clone()
+    changed[1, 3:] = 1e4
+    torch.testing.assert_close(encoder(changed, mask), outputs)
+    (gradient,) = torch.autograd.grad(outputs.square().sum(), inputs)
+    assert gradient[1, :3].all()
+    assert not gradient[1, 3:].any()
+
+
+def test_every_token_sees_all_of_its_sentence_from_two_layers_on() -> None:
+    inputs = torch.randn(1, 5, 3, requires_grad=True)
+    for num_layers, seen in ((1, [True, True, True, False, False]), (2, [True] * 5)):
+        outputs = AlternatingLstm(3, 4, num_layers)(inputs, torch.ones(1, 5, dtype=torch.bool))
+        (gradient,) = torch.autograd.grad(outputs[0, 2].sum(), inputs)
+        assert gradient[0].any(1).tolist() == seen
+
+
+def test_dropout_is_one_mask_a_sentence_on_state_and_output() -> None:
+    layer = HighwayLstm(5, 40, dropout=0.4).double()
+    inputs = torch.randn(9, 3, 5, dtype=torch.float64)
+    outputs = layer(inputs)
+    kept = outputs != 0  # (T, B, H)
+    assert torch.equal(kept, kept[:1].expand_as(kept))
+    assert not torch.equal(kept[0, 0], kept[0, 1])
+    assert 0.4 < kept[0].double().mean() < 0.8
+    for row in range(3):
+        factors = kept[0, row] / 0.6
+        torch.testing.assert_close(outputs[:, row], plain_layer(layer, inputs[:, row], factors))
+    layer.eval()
+    torch.testing.assert_close(layer(inputs)[:, 0], plain_layer(layer, inputs[:, 0]))
+
+
+def test_gradient_with_dropout_is_the_derivative() -> None:
+    layer = HighwayLstm(3, 4, dropout=0.5).double()
+    inputs = torch.randn(4, 2, 3, dtype=torch.float64, requires_grad=True)
+
+    def run(inputs: Tensor) -> Tensor:
+        torch.manual_seed(8)
+        return layer(inputs)
+
+    assert torch.autograd.gradcheck(run, (inputs,))
+
+
+def test_fresh_weights_are_orthogonal_and_cells_remember() -> None:
+    layer = HighwayLstm(12, 8)
+    for block in layer.input_weight.split(8):
+        torch.testing.assert_close(block @ block.t(), torch.eye(8))
+    for block in layer.recurrent_weight.split(8):
+        torch.testing.assert_close(block @ block.t(), torch.eye(8))
+    assert layer.bias.view(5, 8).tolist() == [[0.0] * 8, [0.0] * 8, [1.0] * 8, [0.0] * 8, [0.0] * 8]
+    assert [layer.input_weight.shape[0], layer.recurrent_weight.shape[0]] == [48, 40]
+
+
+@pytest.mark.usefixtures("_steps")
+def test_half_precision_is_close_and_gives_gradients_in_full() -> None:
+    encoder = AlternatingLstm(5, 8, 3)
+    inputs, mask = torch.randn(4, 6, 5), mask_of([6, 2, 5, 1])
+    wanted = encoder(inputs, mask)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        outputs = encoder(inputs, mask)
+    assert outputs.dtype == torch.bfloat16
+    torch.testing.assert_close(outputs.float(), wanted, atol=0.03, rtol=0.05)
+    weights = torch.randn_like(wanted)
+    theirs = torch.autograd.grad((wanted * weights).sum(), list(encoder.parameters()))
+    for ours, exact in zip(
+        torch.autograd.grad((outputs.float() * weights).sum(), list(encoder.parameters())), theirs, strict=True
+    ):
+        assert ours.dtype == torch.float32
+        assert (ours - exact).norm() < 0.05 * exact.norm()
+
+
+def test_works_in_inference_mode() -> None:
+    encoder = AlternatingLstm(3, 4, 2).eval()
+    inputs, mask = torch.randn(2, 4, 3), mask_of([4, 2])
+    wanted = encoder(inputs, mask)
+    with torch.inference_mode():
+        torch.testing.assert_close(encoder(inputs, mask), wanted)
+
+
+def test_the_first_run_of_compiled_steps_gives_the_bits_of_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, steps in (("_forward_steps", "_ForwardSteps"), ("_backward_steps", "_BackwardSteps")):
+        fresh = compiled(getattr(alternating_lstm, steps)())
+        monkeypatch.setattr(alternating_lstm, name, lambda fresh=fresh: fresh)
+    encoder, mask = AlternatingLstm(9, 24, 2), mask_of([6, 3])
+    inputs = torch.randn(2, 6, 9)
+    results = []
+    for _ in range(4):
+        outputs = encoder(inputs, mask)
+        results.append([outputs, *torch.autograd.grad(outputs.square().sum(), list(encoder.parameters()))])
+    for result in results[1:]:
+        assert all(torch.equal(one, first) for one, first in zip(result, results[0], strict=True))
+
+
+def test_config() -> None:
+    config = EncoderConfig.model_validate({"type": "alternating_lstm", "hidden_size": 6, "num_layers": 3})
+    assert isinstance(config, AlternatingLstmConfig)
+    encoder = config.build(5)
+    assert (encoder.output_size, len(encoder.layers), encoder.layers[0].input_weight.shape) == (6, 3, (36, 5))
+    with pytest.raises(pydantic.ValidationError):
+        AlternatingLstmConfig(num_layers=0)

@@ -1,0 +1,78 @@
+"""The classifier's predictor, with an untrained network: what goes in, what comes out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_tasks.data_readers.sst import SstConfig
+from elmo_tasks.errors import DataError
+from elmo_tasks.models.biattentive_classifier import BiattentiveClassifierConfig
+from elmo_tasks.predictors.classifier import ClassifierPredictor
+from elmo_tasks.vocabulary import VocabularyConfig
+
+EXAMPLES = [{"tokens": ["Orla", "left"], "label": "good"}, {"tokens": ["Rain"], "label": "bad"}]
+
+
+@pytest.fixture(scope="module")
+def predictor() -> ClassifierPredictor:
+    torch.manual_seed(2)
+    config = BiattentiveClassifierConfig.model_validate(
+        {
+            "embedder": {"characters": {"embedding_size": 4, "filters": 6}},
+            **{key: {"hidden_sizes": (5,)} for key in ("pre_encoder", "output")},
+            **{key: {"type": "stacked_bilstm", "hidden_sizes": (4,)} for key in ("encoder", "integrator")},
+        }
+    )
+    reader = SstConfig().build()
+    vocabulary = VocabularyConfig().build(reader, EXAMPLES, [])
+    model = config.build(vocabulary, config.embedder.build(vocabulary))
+    return ClassifierPredictor(model, vocabulary, reader, batch_tokens=12)
+
+
+def test_a_text_of_two_sentences_has_one_result(predictor: ClassifierPredictor) -> None:
+    text = " It rained.\nOrla left!"
+    (result,) = predictor.predict([{"text": text, "id": 7}])
+    assert list(result) == ["id", "text", "tokens", "offsets", "label", "probabilities", "attention"]
+    assert (result["id"], result["text"]) == (7, text)
+    assert result["tokens"] == ["It", "rained", ".", "Orla", "left", "!"]
+    assert [text[start:end] for start, end in result["offsets"]] == result["tokens"]
+    assert list(result["probabilities"]) == ["bad", "good"]
+    assert result["label"] == max(result["probabilities"], key=result["probabilities"].get)
+    assert len(result["attention"]) == 6
+    assert sum(result["attention"]) == pytest.approx(1, abs=1e-5)
+    assert result["attention"] == [round(weight, 6) for weight in result["attention"]]
+    assert json.loads(json.dumps(result)) == result
+
+
+def test_tokens(predictor: ClassifierPredictor) -> None:
+    tokens = ["It", "rained", ".", "Orla", "left", "!"]
+    (result,) = predictor.predict([{"tokens": tokens}])
+    assert list(result) == ["tokens", "label", "probabilities", "attention"]
+    (same,) = predictor.predict([{"text": "It rained. Orla left!"}])
+    assert {key: same[key] for key in result} == result
+
+
+def test_results_come_in_the_order_of_the_inputs(predictor: ClassifierPredictor) -> None:
+    inputs = [{"tokens": ["Orla"] * length, "id": number} for number, length in enumerate((3, 1, 20, 5, 2))]
+    results = list(predictor.predict(inputs))
+    assert [(result["id"], len(result["attention"])) for result in results] == [(0, 3), (1, 1), (2, 20), (3, 5), (4, 2)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({}, r"the keys are \[\]; wanted either 'text' or 'tokens'"),
+        ({"text": "a", "tokens": ["a"]}, "wanted either 'text' or 'tokens'"),
+        ({"text": " \n"}, r"'text' is ' \\n'; wanted a string that is not blank"),
+        ({"text": 3}, "'text' is 3; wanted a string"),
+        ({"tokens": []}, r"'tokens' is \[\]; wanted a list of at least one string"),
+        ({"tokens": ["a", ""]}, "'tokens' has '' at position 1"),
+    ],
+)
+def test_unusable_inputs_are_named(predictor: ClassifierPredictor, fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(DataError, match=rf"^some\.jsonl:2: .*{problem}"):
+        list(predictor.predict([{"text": "a"}, fields], source="some.jsonl"))

@@ -1,0 +1,87 @@
+"""The predictor for inference, with an untrained model: what goes in, what comes out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from elmo_tasks.data_readers.snli import SnliConfig
+from elmo_tasks.errors import DataError
+from elmo_tasks.models.esim import EsimConfig
+from elmo_tasks.predictors.inference import InferencePredictor
+from elmo_tasks.vocabulary import VocabularyConfig
+
+LABELS = ("contradiction", "entailment", "neutral")
+EXAMPLES = [{"premise": ["Orla", "left"], "hypothesis": ["Rain"], "label": label} for label in LABELS]
+
+
+@pytest.fixture(scope="module")
+def predictor() -> InferencePredictor:
+    torch.manual_seed(2)
+    config = EsimConfig.model_validate(
+        {
+            "embedder": {"characters": {"embedding_size": 4, "filters": 6}},
+            **{key: {"hidden_sizes": (5,)} for key in ("projection", "output")},
+            **{key: {"type": "stacked_bilstm", "hidden_sizes": (4,)} for key in ("encoder", "composition")},
+        }
+    )
+    reader = SnliConfig().build()
+    vocabulary = VocabularyConfig().build(reader, EXAMPLES, [])
+    model = config.build(vocabulary, config.embedder.build(vocabulary))
+    return InferencePredictor(model, vocabulary, reader, batch_tokens=12)
+
+
+def test_raw_texts(predictor: InferencePredictor) -> None:
+    fields = {"premise": "It rained. Orla didn't leave.", "hypothesis": "Orla stayed.", "id": 7}
+    (result,) = predictor.predict([fields])
+    outcome = ["label", "probabilities", "premise_attention", "hypothesis_attention"]
+    assert list(result) == [*fields, "premise_tokens", "hypothesis_tokens", *outcome]
+    assert {key: result[key] for key in fields} == fields
+    assert result["premise_tokens"] == ["It", "rained", ".", "Orla", "did", "n't", "leave", "."]
+    assert result["hypothesis_tokens"] == ["Orla", "stayed", "."]
+    assert tuple(result["probabilities"]) == LABELS
+    assert result["label"] == max(result["probabilities"], key=result["probabilities"].get)
+    for key, shape in (("premise_attention", (8, 3)), ("hypothesis_attention", (3, 8))):
+        assert np.shape(result[key]) == shape
+        np.testing.assert_allclose(np.sum(result[key], axis=1), 1, atol=1e-5)
+    assert json.loads(json.dumps(result)) == result
+
+
+def test_every_form_of_input_means_the_same(predictor: InferencePredictor) -> None:
+    forms: list[dict[str, Any]] = [
+        {"premise": "Orla left.", "hypothesis": "It rained."},
+        {"sentence1": "Orla left.", "sentence2": "It rained."},
+        {"premise_tokens": ["Orla", "left", "."], "hypothesis_tokens": ["It", "rained", "."]},
+        {"premise": "Orla left.", "hypothesis_tokens": ["It", "rained", "."]},
+    ]
+    results = list(predictor.predict(forms))
+    for fields, result in zip(forms, results, strict=True):
+        assert result == {**results[2], **fields}
+
+
+def test_results_come_in_the_order_of_the_inputs(predictor: InferencePredictor) -> None:
+    lengths = [(3, 1), (20, 5), (1, 2), (4, 4), (1, 30)]
+    inputs = [{"premise_tokens": ["Orla"] * one, "hypothesis_tokens": ["left"] * other} for one, other in lengths]
+    results = list(predictor.predict(inputs))
+    assert [np.shape(result["premise_attention"]) for result in results] == lengths
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"premise": "a"}, r"the keys are \['premise'\]; wanted either 'hypothesis' or 'sentence2' or 'hypothesis_t"),
+        ({"hypothesis": "a"}, "wanted either 'premise' or 'sentence1' or 'premise_tokens'"),
+        ({"premise": "a", "sentence1": "a", "hypothesis": "b"}, "wanted either 'premise'"),
+        ({"premise": "a", "hypothesis": " "}, "'hypothesis' is ' '; wanted a string that is not blank"),
+        ({"premise": None, "hypothesis": "a"}, "'premise' is None; wanted a string"),
+        ({"premise": "a", "hypothesis_tokens": []}, r"'hypothesis_tokens' is \[\]; wanted a list of at least one"),
+        ({"premise_tokens": ["a", 1], "hypothesis": "a"}, "'premise_tokens' has 1 at position 1; wanted strings"),
+    ],
+)
+def test_unusable_inputs_are_named(predictor: InferencePredictor, fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(DataError, match=rf"^some\.jsonl:2: .*{problem}"):
+        list(predictor.predict([{"premise": "a", "hypothesis": "b"}, fields], source="some.jsonl"))

@@ -1,0 +1,144 @@
+"""The predictor of answers, with a model that needs no training: what goes in, what comes out, and windows."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from elmo_tasks.data_readers.squad import SquadBatch, SquadConfig
+from elmo_tasks.errors import DataError
+from elmo_tasks.models.reading import ReadingModel, ReadingOutput
+from elmo_tasks.predictors.reading import ReadingPredictor
+from elmo_tasks.vocabulary import VocabularyConfig
+
+WINDOW = 12
+
+
+class CapitalReader(ReadingModel):
+    """Starts and ends at tokens in capitals, the longer the better; asked "Middle", at those far from both ends.
+
+    Remembers the shapes of the batches and the texts that it read.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(nn.Linear(1, 1), max_answer_length=3, window=WINDOW)
+        self.shapes: list[tuple[int, ...]] = []
+        self.read: list[list[str]] = []
+
+    def forward(self, batch: SquadBatch) -> ReadingOutput:
+        mask = batch.passage.mask
+        self.shapes.append(tuple(mask.shape))
+        self.read += batch.passage.texts
+        logits = torch.full(mask.shape, 1e6)  # in the padding, where nothing counts
+        for row, (tokens, question) in enumerate(zip(batch.passage.texts, batch.question.texts, strict=True)):
+            logits[row, : len(tokens)] = self.score(tokens, question)
+        return ReadingOutput(start_logits=logits, end_logits=logits, mask=mask)
+
+    def score(self, tokens: list[str], question: list[str]) -> Tensor:
+        if question[0] == "Middle":
+            return torch.tensor([float(min(place, len(tokens) - 1 - place)) for place in range(len(tokens))])
+        return torch.tensor([float(len(token)) if token.isupper() else 0.0 for token in tokens])
+
+
+@pytest.fixture
+def predictor() -> ReadingPredictor:
+    reader = SquadConfig().build()
+    vocabulary = VocabularyConfig().build(reader, [reader.unanswered("Who left?", "Orla left.")], [])
+    return ReadingPredictor(CapitalReader(), vocabulary, reader, batch_tokens=30)
+
+
+def model(predictor: ReadingPredictor) -> CapitalReader:
+    assert isinstance(predictor.model, CapitalReader)
+    return predictor.model
+
+
+def test_an_answer_and_its_place(predictor: ReadingPredictor) -> None:
+    passage = "They saw that  ORLA\nOF BRUSK left, at last."
+    (result,) = predictor.predict([{"passage": passage, "question": "Who left?", "id": 7}])
+    assert list(result) == [
+        "id", "question", "answer", "start_char", "end_char", "start", "end", "probability", "best"
+    ]  # fmt: skip
+    assert result["id"] == 7
+    assert result["question"] == "Who left?"
+    assert result["answer"] == "BRUSK" == passage[result["start_char"] : result["end_char"]]
+    assert (result["start"], result["end"]) == (5, 5)
+    assert [answer["answer"] for answer in result["best"]][:2] == ["BRUSK", "ORLA\nOF BRUSK"]
+    assert len(result["best"]) == 5
+    assert result["best"][0] == {key: result[key] for key in result["best"][0]}
+    assert json.loads(json.dumps(result)) == result
+
+
+def test_a_context_is_a_passage(predictor: ReadingPredictor) -> None:
+    one, other = predictor.predict([{key: "ORLA left", "question": "Who?"} for key in ("passage", "context")])
+    assert one == other
+
+
+def test_a_passage_of_one_token(predictor: ReadingPredictor) -> None:
+    (result,) = predictor.predict([{"passage": "Rain", "question": "What?"}])
+    assert result["best"] == [
+        {"answer": "Rain", "start_char": 0, "end_char": 4, "start": 0, "end": 0, "probability": 1.0}
+    ]
+
+
+def long_passage(length: int, seed: int) -> str:
+    generator = random.Random(seed)
+    return " ".join("A" * generator.randint(1, 9) if generator.random() < 0.2 else "so" for _ in range(length))
+
+
+@pytest.mark.parametrize("length", [WINDOW, WINDOW + 1, 17, 18, 19, 24, 100, 1001])
+def test_windows_find_what_the_whole_passage_would(predictor: ReadingPredictor, length: int) -> None:
+    """The model's scores do not depend on context, so that windows must change nothing."""
+    inputs = [{"passage": long_passage(size, length), "question": "Who?"} for size in (length, 5)]
+    found = list(predictor.predict(inputs))
+    assert max(shape[1] for shape in model(predictor).shapes) <= WINDOW
+    assert all(batch == 1 or batch * longest <= 30 for batch, longest in model(predictor).shapes)
+    model(predictor).window = 10_000
+    assert found == list(predictor.predict(inputs))
+    assert max(shape[1] for shape in model(predictor).shapes) == length
+
+
+def test_every_token_has_context_on_both_sides(predictor: ReadingPredictor) -> None:
+    passage = " ".join(f"t{number}" for number in range(50))
+    (example,) = predictor.examples({"passage": passage, "question": "Middle"})
+    captured: list[ReadingOutput] = []
+    decode = predictor.model.decode
+    predictor.model.decode = lambda output, batch, **settings: (  # type: ignore[method-assign]
+        captured.append(output) or decode(output, batch, **settings)  # type: ignore[func-returns-value]
+    )
+    predictor.predictions([example])
+    depths = captured[0].start_logits[0]  # of each token in the window that scores it
+    assert depths[WINDOW // 4 : -WINDOW // 4].min() >= WINDOW // 4
+    assert depths[:3].tolist() == depths.flip(0)[:3].tolist() == [0, 1, 2]
+    assert {token for tokens in model(predictor).read for token in tokens} == set(passage.split())
+
+
+def test_passages_of_all_lengths_share_batches(predictor: ReadingPredictor) -> None:
+    sizes = [3, 40, 8, 13, 14, 200, 2, 14] * 5
+    inputs = [
+        {"passage": long_passage(size, number), "question": "Who?", "id": number} for number, size in enumerate(sizes)
+    ]
+    together = list(predictor.predict(inputs))
+    assert [result["id"] for result in together] == list(range(len(sizes)))
+    assert together == [result for fields in inputs for result in predictor.predict([fields])]
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({}, r"the keys are \[\]; wanted either 'passage' or 'context'"),
+        ({"passage": "a"}, r"the keys are \['passage'\]; wanted 'question'"),
+        ({"question": "a"}, "wanted either 'passage' or 'context'"),
+        ({"passage": "a", "context": "a", "question": "a"}, "wanted either"),
+        ({"passage": " ", "question": "a"}, "'passage' is ' '; wanted a string that is not blank"),
+        ({"passage": "a", "question": ["a"]}, r"'question' is \['a'\]; wanted a string"),
+        ({"context": 3, "question": "a"}, "'context' is 3; wanted a string"),
+    ],
+)
+def test_unusable_inputs_are_named(predictor: ReadingPredictor, fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(DataError, match=rf"^some\.jsonl:2: .*{problem}"):
+        list(predictor.predict([{"passage": "a", "question": "a"}, fields], source="some.jsonl"))

@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from elmo_tasks.batch import Batch, TensorRecord
+from elmo_tasks.data_readers.conll2003 import Conll2003Config
+from elmo_tasks.data_readers.srl import SrlConll2012Config
+from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.metrics import Metric
+from elmo_tasks.models.model import TaskModel
+from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
+from elmo_tasks.predictors.tagger import TaggerPredictor
+from elmo_tasks.tag_schemes import Span, tags_of_spans
+from elmo_tasks.vocabulary import SPECIAL, Vocabulary
+
+VOCABULARY = Vocabulary(words=SPECIAL, num_trained_words=len(SPECIAL), characters=SPECIAL, labels={"tags": ("O",)})
+
+
+@dataclasses.dataclass(frozen=True)
+class NoOutput(TensorRecord):
+    pass
+
+
+class StubModel(TaskModel[Batch, NoOutput]):
+    """Needs no training; remembers how many examples its batches had, and how many tokens the longest of each."""
+
+    def __init__(self, labels: tuple[str, ...]) -> None:
+        super().__init__(nn.Linear(1, 1))
+        self.labels = labels
+        self.shapes: list[tuple[int, int]] = []
+
+    def forward(self, batch: Batch) -> NoOutput:
+        assert torch.is_inference_mode_enabled()
+        self.shapes.append((len(batch), max(len(example["tokens"]) for example in batch.examples)))
+        return NoOutput()
+
+    def loss(self, output: NoOutput, batch: Batch) -> Tensor:
+        raise NotImplementedError
+
+    def build_metric(self) -> Metric:
+        raise NotImplementedError
+
+    def spans(self, example: dict[str, Any]) -> list[Span]:
+        raise NotImplementedError
+
+    def decode(self, output: NoOutput, batch: Batch, *, probabilities: bool = True) -> list[dict[str, Any]]:
+        return [
+            {
+                "tags": tags_of_spans(self.spans(example), len(example["tokens"]), "IOB2"),
+                "probabilities": [1 / (1 + len(token)) for token in example["tokens"]],
+            }
+            for example in batch.examples
+        ]
+
+
+class PastTagger(StubModel):
+    """Takes words in -ed for predicates."""
+
+    tag_scheme = "IOB2"
+
+    def spans(self, example: dict[str, Any]) -> list[Span]:
+        return [Span("V", place, place) for place, token in enumerate(example["tokens"]) if token.endswith("ed")]
+
+
+class Neighbours(StubModel):
+    """What stands before the predicate has done it to the next two words."""
+
+    def spans(self, example: dict[str, Any]) -> list[Span]:
+        place, last = example["predicate"], len(example["tokens"]) - 1
+        spans = [Span("V", place, place)]
+        if place > 0:
+            spans.append(Span("ARG0", place - 1, place - 1))
+        if place < last:
+            spans.append(Span("ARG1", place + 1, min(place + 2, last)))
+        return spans
+
+
+def make_tagger(labels: tuple[str, ...] = ("O", "B-V")) -> TaggerPredictor:
+    return TaggerPredictor(PastTagger(labels), VOCABULARY, Conll2003Config().build(), batch_tokens=12)
+
+
+def make_predictor(tagger: TaggerPredictor | None) -> SemanticRolesPredictor:
+    model: Any = Neighbours(("O", "B-V", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1"))
+    return SemanticRolesPredictor(model, VOCABULARY, SrlConll2012Config().build(), batch_tokens=12, predicates=tagger)
+
+
+@pytest.fixture
+def predictor() -> SemanticRolesPredictor:
+    return make_predictor(make_tagger())
+
+
+def test_raw_text(predictor: SemanticRolesPredictor) -> None:
+    text = " Ann asked  Bo Lee.\nQuiet now."
+    first, second = predictor.predict([{"text": text, "id": 7}])
+    assert first == {
+        "id": 7,
+        "text": "Ann asked  Bo Lee.",
+        "start_char": 1,
+        "end_char": 19,
+        "tokens": ["Ann", "asked", "Bo", "Lee", "."],
+        "offsets": [[1, 4], [5, 10], [12, 14], [15, 18], [18, 19]],
+        "frames": [
+            {
+                "predicate": 1,
+                "predicate_text": "asked",
+                "tags": ["B-ARG0", "B-V", "B-ARG1", "I-ARG1", "O"],
+                "roles": [
+                    {
+                        "role": "ARG0",
+                        "start": 0,
+                        "end": 0,
+                        "start_char": 1,
+                        "end_char": 4,
+                        "text": "Ann",
+                        "probability": 0.25,
+                    },
+                    {
+                        "role": "ARG1",
+                        "start": 2,
+                        "end": 3,
+                        "start_char": 12,
+                        "end_char": 18,
+                        "text": "Bo Lee",
+                        "probability": 0.25,
+                    },
+                ],
+                "description": "[ARG0 Ann] [V asked] [ARG1 Bo Lee] .",
+            }
+        ],
+    }
+    assert (second["text"], second["frames"], second["id"]) == ("Quiet now.", [], 7)
+    assert json.loads(json.dumps(first)) == first
+
+
+def test_several_predicates_of_tokens(predictor: SemanticRolesPredictor) -> None:
+    (result,) = predictor.predict([{"tokens": ["Bo", "hoped", "Ann", "agreed"], "source": {"page": 3}}])
+    assert list(result) == ["source", "tokens", "frames"]
+    assert [frame["predicate_text"] for frame in result["frames"]] == ["hoped", "agreed"]
+    assert [frame["description"] for frame in result["frames"]] == [
+        "[ARG0 Bo] [V hoped] [ARG1 Ann agreed]",
+        "Bo hoped [ARG0 Ann] [V agreed]",
+    ]
+    assert result["frames"][0]["roles"][1] == {
+        "role": "ARG1",
+        "start": 2,
+        "end": 3,
+        "text": "Ann agreed",
+        "probability": 0.142857,
+    }
+
+
+def test_given_predicates_are_taken_as_they_are(predictor: SemanticRolesPredictor) -> None:
+    inputs = [{"tokens": ["Bo", "agreed", "twice"], "predicates": places} for places in ([2, 0], [])]
+    for each in (predictor, make_predictor(None)):
+        some, none = each.predict(inputs)
+        assert [frame["predicate"] for frame in some["frames"]] == [2, 0]
+        assert "predicates" not in some
+        assert none == {"tokens": ["Bo", "agreed", "twice"], "frames": []}
+
+
+def test_given_and_found_predicates_mixed(predictor: SemanticRolesPredictor) -> None:
+    inputs = [{"tokens": ["Bo", "agreed"]}, {"tokens": ["Bo", "agreed"], "predicates": [0]}, {"tokens": ["Ann"]}]
+    places = [[frame["predicate"] for frame in result["frames"]] for result in predictor.predict(inputs)]
+    assert places == [[1], [0], []]
+
+
+def test_no_text_has_no_results(predictor: SemanticRolesPredictor) -> None:
+    assert list(predictor.predict([{"text": " \n"}, {"text": ""}])) == []
+
+
+def test_results_are_in_order_and_batches_bounded(predictor: SemanticRolesPredictor) -> None:
+    inputs = [{"tokens": ["Bo", *["nodded"] * (number % 5)], "id": number} for number in range(200)]
+    results = list(predictor.predict(inputs))
+    assert [result["id"] for result in results] == list(range(200))
+    assert [len(result["frames"]) for result in results] == [number % 5 for number in range(200)]
+    assert predictor.predicates is not None
+    for model in (predictor.model, predictor.predicates.model):
+        shapes: list[tuple[int, int]] = model.shapes  # type: ignore[assignment]
+        assert all(size * longest <= 12 or size == 1 for size, longest in shapes)
+        assert any(size > 1 for size, _ in shapes)
+
+
+def test_endless_inputs_are_streamed(predictor: SemanticRolesPredictor) -> None:
+    read = 0
+
+    def endless() -> Iterator[dict[str, Any]]:
+        nonlocal read
+        for read in itertools.count(1):
+            yield {"text": f"Bo asked Ann {read} times."}
+
+    results = list(itertools.islice(predictor.predict(endless()), 100))
+    assert results[-1]["text"] == "Bo asked Ann 100 times."
+    assert read < 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({}, r"the keys are \[\]; wanted either 'text' or 'tokens'"),
+        ({"text": "a", "tokens": ["a"]}, "wanted either"),
+        ({"text": 3}, "'text' is 3; wanted a string"),
+        ({"tokens": []}, r"'tokens' is \[\]; wanted a list of at least one string"),
+        ({"text": "a b", "predicates": [1]}, "'predicates' are places of tokens; wanted 'tokens' beside them"),
+        ({"tokens": ["a"], "predicates": 0}, "'predicates' is 0; wanted a list of places"),
+        ({"tokens": ["a", "b"], "predicates": [2]}, "'predicates' has 2; wanted places of tokens, from 0 to 1"),
+        ({"tokens": ["a", "b"], "predicates": [-1]}, "'predicates' has -1; wanted"),
+        ({"tokens": ["a", "b"], "predicates": [True]}, "'predicates' has True; wanted"),
+        ({"tokens": ["a", "b"], "predicates": ["a"]}, "'predicates' has 'a'; wanted"),
+        ({"tokens": ["a", "b"], "predicates": [1, 1]}, r"'predicates' is \[1, 1\]; wanted each place once"),
+    ],
+)
+def test_unusable_inputs_are_named(predictor: SemanticRolesPredictor, fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(DataError, match=rf"^some\.jsonl:2: .*{problem}"):
+        list(predictor.predict([{"text": "a"}, fields], source="some.jsonl"))
+
+
+def test_without_a_tagger_predicates_must_be_given() -> None:
+    predictor = make_predictor(None)
+    for fields in ({"text": "Bo agreed."}, {"tokens": ["Bo", "agreed"]}):
+        with pytest.raises(DataError, match=r"inputs:1: no 'predicates', and no tagger .*--predicates RUN"):
+            list(predictor.predict([fields]))
+
+
+def test_refuses_a_tagger_of_something_else() -> None:
+    with pytest.raises(ElmoTasksError, match=r"knows no tag B-V, only O, B-PER, \.\.\.; wanted one that was trained"):
+        make_predictor(make_tagger(("O", "B-PER")))

@@ -1,0 +1,87 @@
+"""Every config that is shipped trains, evaluates and predicts, on sample data that it finds by itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_tasks import experiment
+from elmo_tasks.config import load_config, to_json
+from elmo_tasks.experiment import ExperimentConfig, load_run
+from elmo_tasks.predictors import build_predictor
+from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
+
+CONFIGS = Path(__file__).parent.parent / "configs"
+TASKS = sorted(
+    str(path.relative_to(CONFIGS))
+    for path in CONFIGS.rglob("*.jsonnet")
+    if path.parent.name != "bilm" and path.stem != "quickstart"
+)
+BASELINES = [name for name in TASKS if "baselines" in Path(name).parts]
+
+# Texts for the predictors, by the type of the model.
+TEXT = "Mira Dolvane joined Karvel as coach. She closed a mill."
+INPUTS: dict[str, Mapping[str, Any]] = {
+    "crf_tagger": {"text": TEXT},
+    "bcn": {"text": TEXT},
+    "esim": {"premise": TEXT, "hypothesis": "Nobody joined Karvel."},
+    "bidaf": {"passage": TEXT, "question": "Who closed a mill?"},
+    "bidaf_self_attention": {"passage": TEXT, "question": "Who closed a mill?"},
+    "srl": {"tokens": TEXT.split(), "predicates": [2, 7]},
+    "coref": {"text": TEXT},
+}
+
+
+@pytest.fixture(scope="module")
+def sample_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sample")
+    write_sample_data(folder, ALL_TASKS, sentences=(24, 8, 8))
+    return folder
+
+
+@pytest.fixture
+def variables(sample_folder: Path) -> Iterator[dict[str, str]]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield {"ELMO_TASKS_DATA": str(sample_folder)}
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
+def test_trains_evaluates_and_predicts(name: str, variables: dict[str, str], tmp_path: Path) -> None:
+    config = load_config(CONFIGS / name, ExperimentConfig, (), variables)
+    overrides = ["trainer.num_epochs=1", "data_loader.batch_size=8"]
+    metrics = experiment.train(CONFIGS / name, tmp_path / "run", overrides=overrides, variables=variables)
+    assert (tmp_path / "run" / "bilm.json").is_file() == (config.elmo() is not None)
+    held_out, expected = config.validation_data_path, metrics["best"]["validation"]
+    if config.test_data_path:
+        held_out, expected = config.test_data_path, metrics["test"]
+    assert experiment.evaluate(tmp_path / "run", held_out) == pytest.approx(expected, abs=1e-3)
+    run = load_run(tmp_path / "run")
+    predictor = build_predictor(run.model, run.vocabulary, run.reader)
+    results = list(predictor.predict([INPUTS[to_json(config)["model"]["type"]]]))
+    assert results
+    assert json.loads(json.dumps(results)) == results
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_baseline_is_its_config_without_elmo(name: str, variables: dict[str, str]) -> None:
+    parts = [part for part in Path(name).parts if part != "baselines"]
+    with_elmo = to_json(load_config(CONFIGS.joinpath(*parts), ExperimentConfig, (), variables))
+    baseline = to_json(load_config(CONFIGS / name, ExperimentConfig, (), variables))
+    assert with_elmo["model"]["embedder"].pop("elmo") is not None
+    assert baseline["model"]["embedder"].pop("elmo") is None
+    mix_penalties = [one for one in with_elmo["trainer"]["regularizers"] if "mix" in one["parameters"]]
+    assert with_elmo["trainer"].pop("regularizers") == baseline["trainer"].pop("regularizers") + mix_penalties
+    assert with_elmo == baseline
+
+
+def test_every_task_has_a_baseline() -> None:
+    with_elmo = {name for name in TASKS if name not in BASELINES}
+    assert {str(Path(name).parent.parent / Path(name).name) for name in BASELINES} == with_elmo
