@@ -6,6 +6,8 @@ Everything else that is raised is a defect of this project and keeps its traceba
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -29,6 +31,22 @@ class DataError(ElmoTasksError):
     def __init__(self, path: str | Path, problem: str, line: int | None = None) -> None:
         place = f"{path}:{line}" if line is not None else str(path)
         super().__init__(f"{place}: {problem}")
+
+
+class UnknownLabelError(ElmoTasksError):
+    """A label that a vocabulary does not have.
+
+    Arguments:
+        namespace: the kind of label.
+        label: what came.
+        known: the labels of that kind, of which the nearest is suggested.
+    """
+
+    def __init__(self, namespace: str, label: str, known: Sequence[str]) -> None:
+        self.namespace, self.label = namespace, label
+        near = difflib.get_close_matches(label, known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        super().__init__(f"the label {label!r} is not among the {namespace} of the run: {', '.join(known)}.{hint}")
 
 
 class WeightsError(ElmoTasksError):

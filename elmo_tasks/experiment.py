@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import datasets
-from accelerate import Accelerator
+from accelerate import Accelerator, PartialState
 from pydantic import Field
 from torch import Tensor
 
@@ -23,7 +23,7 @@ from elmo_tasks.config import Config, load_config, to_json
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
-from elmo_tasks.errors import RunError
+from elmo_tasks.errors import DataError, RunError, UnknownLabelError
 from elmo_tasks.files import atomic_write, write_json
 from elmo_tasks.models.model import ModelConfig, TaskModel
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
@@ -278,7 +278,7 @@ def load_predictor(
     Arguments and errors are those of `load_run` and `build_predictor`.
     """
     run = load_run(path, overrides=overrides)
-    model = run.model.to(run.config.trainer.accelerator().device)
+    model = run.model.to(PartialState(cpu=run.config.trainer.device == "cpu").device)
     return build_predictor(model, run.vocabulary, run.reader, batch_tokens=batch_tokens, predicates=predicates)
 
 
@@ -325,6 +325,9 @@ def evaluate(
         data: file or hub data set, as the run's reader takes them.
         predictions: where to write each example with its prediction, a JSON object a line, in the data's order.
         batch_tokens: most tokens in a batch; by default the run's own limits.
+
+    Raises:
+        DataError: an example has a label that the run does not know.
     """
     run = load_run(path, overrides=overrides)
     accelerator = run.config.trainer.accelerator()
@@ -334,19 +337,31 @@ def evaluate(
     run.model.to(accelerator.device)
     examples = run.reader.read(data)
     loader = loader_config.build(examples, run.reader, run.vocabulary)
-    if predictions is None:
-        return evaluate_model(run.model, loader, accelerator)
     records: list[dict[str, Any]] = []
 
     def keep(example: dict[str, Any], prediction: dict[str, Any]) -> None:
         records.append({"example": example, "prediction": prediction})
 
-    metrics = evaluate_model(run.model, loader, accelerator, keep)
+    try:
+        metrics = evaluate_model(run.model, loader, accelerator, keep if predictions else None)
+    except UnknownLabelError as error:
+        raise DataError(data, f"example {_first_with(error, run.reader, examples)}: {error}") from None
+    if predictions is None:
+        return metrics
     order = [row for batch in loader.plan(0) for row in batch]
     with atomic_write(predictions) as stream:
         for _, record in sorted(zip(order, records, strict=True), key=lambda pair: pair[0]):
             stream.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
     return metrics
+
+
+def _first_with(error: UnknownLabelError, reader: DatasetReader, examples: datasets.Dataset) -> int:
+    """The number, from 1, of the first example with the label."""
+    return next(
+        number
+        for number, example in enumerate(examples, start=1)
+        if error.label in reader.labels(example).get(error.namespace, ())
+    )
 
 
 def archive(path: str | Path, target: str | Path, *, self_contained: bool = True) -> None:

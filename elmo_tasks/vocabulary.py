@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import difflib
 import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +20,7 @@ from pydantic import Field
 
 from elmo_tasks.batch import Tokens
 from elmo_tasks.config import Config
-from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.errors import ElmoTasksError, RunError, UnknownLabelError
 from elmo_tasks.files import write_json
 
 PADDING, UNKNOWN = 0, 1
@@ -43,8 +42,9 @@ class VocabularyReader(Protocol):
 class VocabularyConfig(Config):
     """How the vocabulary is made from the data.
 
-    Only the training data makes characters, labels and trained words known. A word beyond them can still have a row if
-    the file of pretrained vectors knows it, since such a vector needs no training.
+    Only the training data makes characters and trained words known. A word beyond them can still have a row if the file
+    of pretrained vectors knows it, since such a vector needs no training. Labels are those of all the data, so that
+    rare ones that training never shows can be scored (as errors).
     """
 
     lowercase_words: Annotated[
@@ -73,7 +73,7 @@ class VocabularyConfig(Config):
         Arguments:
             reader: says what an example's tokens and labels are.
             train: the training data.
-            other: development and test data: their words get rows if they are in `pretrained`, their labels none.
+            other: development and test data: their words get rows if they are in `pretrained`.
             pretrained: every word of the vectors' file, in its order.
         """
         words, characters, labels = _count(reader, train, self.lowercase_words)
@@ -83,6 +83,8 @@ class VocabularyConfig(Config):
             for example in dataset:
                 for tokens in reader.tokens(example):
                     needed.update(token.lower() if self.lowercase_words else token for token in tokens)
+                for namespace, found in reader.labels(example).items():
+                    labels.setdefault(namespace, set()).update(found)
         return Vocabulary(
             words=(*SPECIAL, *trained, *self._fixed_words(pretrained, set(trained), needed)),
             num_trained_words=len(SPECIAL) + len(trained),
@@ -142,7 +144,8 @@ class Vocabulary:
         """The id of a label.
 
         Raises:
-            ElmoTasksError: the training data did not have this label.
+            UnknownLabelError: none of the data that the vocabulary was made from had this label.
+            ElmoTasksError: there is no such namespace.
         """
         try:
             return self._label_ids[namespace][label]
@@ -150,10 +153,7 @@ class Vocabulary:
             pass
         if namespace not in self.labels:
             raise ElmoTasksError(f"no labels {namespace!r}; the vocabulary has: {', '.join(self.labels) or 'none'}")
-        near = difflib.get_close_matches(label, self.labels[namespace], n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        known = ", ".join(self.labels[namespace])
-        raise ElmoTasksError(f"the label {label!r} is not among the {namespace} of the training data: {known}.{hint}")
+        raise UnknownLabelError(namespace, label, self.labels[namespace])
 
     def to_json(self) -> dict[str, Any]:
         """The vocabulary as a value for JSON."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from elmo_tasks import experiment
 from elmo_tasks.config import load_config, to_json
@@ -44,12 +43,9 @@ def sample_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def variables(sample_folder: Path) -> Iterator[dict[str, str]]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield {"ELMO_TASKS_DATA": str(sample_folder)}
-    torch.set_num_threads(threads)
+@pytest.fixture(scope="module")
+def variables(sample_folder: Path) -> dict[str, str]:
+    return {"ELMO_TASKS_DATA": str(sample_folder)}
 
 
 @pytest.mark.slow

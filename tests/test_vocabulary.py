@@ -56,8 +56,8 @@ def test_rare_words_are_unknown_but_their_characters_are_not() -> None:
     assert "d" in vocab.characters
 
 
-def test_labels_come_from_the_training_data_alone_in_alphabetical_order() -> None:
-    assert build().labels == {"kinds": ("k", "z"), "verdict": ("no", "yes")}
+def test_labels_come_from_all_the_data_in_alphabetical_order() -> None:
+    assert build().labels == {"kinds": ("k", "q", "z"), "verdict": ("no", "perhaps", "yes")}
 
 
 def test_words_with_pretrained_vectors_get_fixed_rows_in_the_order_of_their_file() -> None:
@@ -147,10 +147,10 @@ def test_remembered_words_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_label_ids() -> None:
     vocab = build()
-    assert [vocab.label_id("verdict", label) for label in ("no", "yes")] == [0, 1]
-    with pytest.raises(ElmoTasksError, match=r"'yess' is not among the verdict of .*: no, yes. Did you mean 'yes'\?"):
+    assert [vocab.label_id("verdict", label) for label in ("no", "yes")] == [0, 2]
+    with pytest.raises(ElmoTasksError, match=r"'yess' is not among .*: no, perhaps, yes. Did you mean 'yes'\?"):
         vocab.label_id("verdict", "yess")
-    with pytest.raises(ElmoTasksError, match=r"'qqq' is not among the verdict of the training data: no, yes\.$"):
+    with pytest.raises(ElmoTasksError, match=r"'qqq' is not among the verdict of the run: no, perhaps, yes\.$"):
         vocab.label_id("verdict", "qqq")
     with pytest.raises(ElmoTasksError, match="no labels 'tags'; the vocabulary has: kinds, verdict"):
         vocab.label_id("tags", "O")

@@ -1,8 +1,9 @@
-// The reader of ../squad.jsonnet in a size and on a share of the training data that one core trains in half an hour.
+// The reader of ../squad.jsonnet in a size, on a share of the training data and with a schedule that one processor trains in
+// some twenty minutes.
 local encoder = { type: 'stacked_bigru', hidden_sizes: [50], dropout: 0.2 };
 
 (import '../squad.jsonnet') {
-  // A tenth of the questions, about 2,000 of 18,891 paragraphs; all of the development data.
+  // A little more than a tenth: 1,985 of 18,896 passages with 9,232 of 87,599 questions. The development data is read whole.
   dataset_reader+: { share: 0.105 },
   validation_dataset_reader: { type: 'squad' },
   model+: {
@@ -14,8 +15,9 @@ local encoder = { type: 'stacked_bigru', hidden_sizes: [50], dropout: 0.2 };
     end_encoder: encoder { dropout: 0.0 },
   },
   data_loader: { batch_size: 32 },
+  validation_data_loader: { batch_size: 64 },
   trainer+: {
-    num_epochs: 5,
+    num_epochs: 6,
     optimizer: { type: 'adam', lr: 0.002 },
     learning_rate_scheduler: { type: 'linear_decay' },
     grad_norm: 5.0,

@@ -34,16 +34,16 @@ UNKNOWN_SPEAKER = 0
 
 @dataclasses.dataclass(frozen=True)
 class CoreferenceBatch(Batch):
-    """Documents. Tokens are numbered through all documents of the batch, without padding: that is their place."""
+    """Documents, all in one row of tokens, without padding. The place of a token is that in the row."""
 
-    tokens: Tokens  # the sentences of all documents, in their order
+    tokens: Tokens  # a single row, (1, N), with the sentences of all documents in their order
     speakers: Tensor  # (N,) int64, numbers that are a document's own; 0 where no speaker is known
     genres: Tensor  # (B,) int64, 0 where the genre is not known
     mentions: Tensor | None  # (G, 3) int64: first and last place, cluster from 1; None where they are not known
 
-    def sentence_counts(self) -> list[int]:
-        """How many sentences each document has."""
-        return [len(example["sentences"]) for example in self.examples]
+    def sentence_lengths(self) -> list[list[int]]:
+        """The tokens of each sentence of each document."""
+        return [list(map(len, example["sentences"])) for example in self.examples]
 
 
 class CoreferenceConll2012Config(DatasetReaderConfig):
@@ -68,7 +68,7 @@ class CoreferenceConll2012Reader(DatasetReader):
     document, ends inclusive. A document without any token gives no example; how many there are is logged. For
     prediction, `sentences` are enough.
 
-    A batch has 0 for a genre that the training data did not have, as it has for none at all; the log says so, once for
+    A batch has 0 for a genre that the vocabulary does not have, as it has for none at all; the log says so, once for
     each such genre.
 
     Raises (from `read`):
@@ -115,11 +115,12 @@ class CoreferenceConll2012Reader(DatasetReader):
         return sum(map(len, example["sentences"]))
 
     def collate(self, examples: list[dict[str, Any]], vocab: Vocabulary) -> CoreferenceBatch:
+        row = [token for example in examples for sentence in example["sentences"] for token in sentence]
         speakers = [number for example in examples for number in _speaker_numbers(example)]
         genres = [self._genre_number(example.get("genre"), vocab) for example in examples]
         return CoreferenceBatch(
             examples=examples,
-            tokens=vocab.index_tokens([sentence for example in examples for sentence in example["sentences"]]),
+            tokens=vocab.index_tokens([row]),
             speakers=torch.tensor(speakers, dtype=torch.int64),  # (N,)
             genres=torch.tensor(genres, dtype=torch.int64),  # (B,)
             mentions=self._mentions(examples),
@@ -133,7 +134,7 @@ class CoreferenceConll2012Reader(DatasetReader):
         if genre not in self._reported_genres:
             self._reported_genres.add(genre)
             known = ", ".join(vocab.labels[GENRES]) or "none"
-            logger.warning("no training document is of the genre %r, which counts as unknown; known: %s", genre, known)
+            logger.warning("the genre %r is not among those of the run (%s) and counts as unknown", genre, known)
         return UNKNOWN_GENRE
 
     def _mentions(self, examples: Sequence[Mapping[str, Any]]) -> Tensor | None:

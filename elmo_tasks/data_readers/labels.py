@@ -20,7 +20,7 @@ def label_tensor(examples: Sequence[Mapping[str, Any]], vocab: Vocabulary) -> Te
     """The ids of the examples' `"label"`, (B,) int64; None where they are not all known, as in prediction.
 
     Raises:
-        ElmoTasksError: the training data did not have a label.
+        UnknownLabelError: the vocabulary does not have a label.
     """
     labels = [example.get("label") for example in examples]
     known = [label for label in labels if label is not None]

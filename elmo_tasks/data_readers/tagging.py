@@ -23,7 +23,7 @@ def tag_tensor(examples: Sequence[Mapping[str, Any]], tokens: Tokens, vocab: Voc
     """The ids of the examples' `"tags"`, 0 for padding; None where they are not all known, as in prediction.
 
     Raises:
-        ElmoTasksError: the training data did not have a tag.
+        UnknownLabelError: the vocabulary does not have a tag.
     """
     if any(example.get("tags") is None for example in examples):
         return None

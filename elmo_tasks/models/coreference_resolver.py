@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
@@ -80,12 +81,25 @@ class CoreferenceOutput(TensorRecord):
 
 @dataclasses.dataclass(frozen=True)
 class _Reading:
-    """Which sentences of a batch are read, and where their tokens are. Lists and arrays, not tensors: it is a plan."""
+    """Which sentences of a batch are read, and where their tokens are. Arrays, not tensors: it is a plan."""
 
-    sentences: list[int]  # their numbers in the batch
-    places: np.ndarray  # (N,) int64, the tokens' places in the batch
-    tokens_left: np.ndarray  # (N,) int64, in the sentence from the token on
-    borders: list[int]  # (B + 1,), where each document's tokens begin among the N, and where the last one's end
+    starts: NDArray[np.int64]  # (S,), the places where the sentences begin
+    lengths: NDArray[np.int64]  # (S,), their tokens
+    documents: NDArray[np.int64]  # (S,), their documents
+
+    def places(self) -> NDArray[np.int64]:
+        """(N,), the places of all tokens."""
+        new_starts = np.cumsum(self.lengths) - self.lengths
+        return np.arange(self.lengths.sum()) + np.repeat(self.starts - new_starts, self.lengths)
+
+    def tokens_left(self) -> NDArray[np.int64]:
+        """(N,), how many tokens the sentence has from each token on, itself included."""
+        return np.repeat(np.cumsum(self.lengths), self.lengths) - np.arange(self.lengths.sum())
+
+    def borders(self) -> list[int]:
+        """(B + 1,), where each document's tokens begin among the N, and where the last one's end."""
+        sizes = np.bincount(self.documents, weights=self.lengths).astype(np.int64)
+        return [0, *np.cumsum(sizes).tolist()]
 
 
 class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
@@ -134,13 +148,15 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
 
     def forward(self, batch: CoreferenceBatch) -> CoreferenceOutput:
         reading, device = self._reading(batch), batch.speakers.device
-        tokens = self.encoder(self.embedder, batch.tokens, reading.sentences)
+        tokens = self.encoder(self.embedder, batch.tokens, reading.starts, reading.lengths)
         features = self.spans.features(tokens)
-        mention_scores = self.spans.mention_scores(features, torch.from_numpy(reading.tokens_left).to(device))  # (N, W)
-        numbers, documents = (part.to(device) for part in self._keep(mention_scores, reading.borders))  # (M,), (M,)
+        mention_scores = self.spans.mention_scores(
+            features, torch.from_numpy(reading.tokens_left()).to(device)
+        )  # (N, W)
+        numbers, documents = (part.to(device) for part in self._keep(mention_scores, reading.borders()))  # (M,), (M,)
         first_tokens = numbers // self.spans.max_width  # (M,)
         last_tokens = first_tokens + numbers % self.spans.max_width
-        places = torch.from_numpy(reading.places).to(device)  # (N,)
+        places = torch.from_numpy(reading.places()).to(device)  # (N,)
         starts = places[first_tokens]
         scores = self.antecedents(
             self.spans.vectors(features, first_tokens, last_tokens),
@@ -153,28 +169,18 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
 
     def _reading(self, batch: CoreferenceBatch) -> _Reading:
         """All sentences, or in training a window of each document."""
-        runs = self._runs_of_sentences(batch.sentence_counts())
-        lengths = np.array([len(text) for text in batch.tokens.texts], dtype=np.int64)
-        ends = np.cumsum(lengths)  # of the sentences, as places in the batch
-        sentences = [sentence for run in runs for sentence in run]
-        places = np.concatenate([np.arange(ends[run[0]] - lengths[run[0]], ends[run[-1]]) for run in runs])
-        tokens_left = np.repeat(ends[sentences], lengths[sentences]) - places
-        sizes = (int(lengths[run].sum()) for run in runs)
-        return _Reading(sentences, places, tokens_left, list(itertools.accumulate(sizes, initial=0)))
-
-    def _runs_of_sentences(self, counts: Sequence[int]) -> list[range]:
-        """The numbers, in the batch, of the sentences that are read of each document."""
-        most = self.max_training_sentences if self.training else None
-        read = [count if most is None else min(count, most) for count in counts]
-        skipped = [0] * len(counts)
-        if read != counts:
-            spare = torch.tensor(counts) - torch.tensor(read)
-            skipped = (torch.rand(len(counts)) * (spare + 1)).long().tolist()
-        begins = itertools.accumulate(counts[:-1], initial=0)
-        return [
-            range(begin + skip, begin + skip + number)
-            for begin, skip, number in zip(begins, skipped, read, strict=True)
-        ]
+        documents = batch.sentence_lengths()
+        lengths = np.array(list(itertools.chain(*documents)), dtype=np.int64)  # (S,)
+        starts = np.cumsum(lengths) - lengths
+        counts = np.array(list(map(len, documents)), dtype=np.int64)  # (B,), sentences
+        numbers = np.repeat(np.arange(len(counts)), counts)  # (S,), documents
+        if not self.training or self.max_training_sentences is None:
+            return _Reading(starts, lengths, numbers)
+        spare = np.maximum(counts - self.max_training_sentences, 0)
+        skipped = (torch.rand(len(counts)).numpy() * (spare + 1)).astype(np.int64)  # (B,), in front of the window
+        positions = np.arange(len(lengths)) - np.repeat(np.cumsum(counts) - counts + skipped, counts)  # (S,)
+        chosen = (positions >= 0) & (positions < self.max_training_sentences)
+        return _Reading(starts[chosen], lengths[chosen], numbers[chosen])
 
     def _keep(self, mention_scores: Tensor, borders: Sequence[int]) -> tuple[Tensor, Tensor]:
         """The numbers t * W + w of the spans that are kept, and their documents: (M,) and (M,)."""

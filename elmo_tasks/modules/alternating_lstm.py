@@ -149,11 +149,11 @@ class _Layer(torch.autograd.Function):
         size = recurrent_weight.shape[1]
         projected = functional.linear(inputs, input_weight, bias)  # (T, B, 6H)
         starts, carried = projected.split([_GATES * size, size], dim=2)
-        carried = carried.to(factors.dtype)
-        gates = factors.new_empty(steps, rows, _GATES * size)
+        gates = starts if projected.dtype == factors.dtype else torch.empty_like(starts, dtype=factors.dtype)
         cells = factors.new_zeros(steps + 1, rows, size)  # twice the cells, before the first step and after each
         curves = factors.new_empty(steps, rows, size)  # sigmoid(2c) - 1/2: half of tanh(c)
         outputs = inputs.new_zeros(steps + 1, rows, size)
+        carried = carried.to(factors.dtype)
         _forward_steps()(starts, carried, recurrent_weight.t(), factors, gates, cells, curves, outputs)
         ctx.save_for_backward(inputs, input_weight, recurrent_weight, factors, carried, gates, cells, curves, outputs)
         return outputs[1:].detach()
@@ -164,12 +164,13 @@ class _Layer(torch.autograd.Function):
         inputs, input_weight, recurrent_weight, factors, carried, gates, cells, curves, outputs = ctx.saved_tensors
         steps, rows, size = gradients.shape
         states = gradients * factors  # (T, B, H), gradients of the halved outputs, but for what comes from later steps
-        slopes, cell_slopes = _slopes(gates, cells, curves, carried)
+        sums = factors.new_empty(steps, rows, (_GATES + 1) * size)  # to be the gradients of `projected`
+        slopes = sums[:, :, : _GATES * size]
+        cell_slopes = _fill_slopes(slopes, gates, cells, curves, carried)
         forget, carry = gates[:, :, 2 * size : 3 * size], gates[:, :, 4 * size :]
-        projected = inputs.new_empty(steps, rows, _GATES + 1, size)  # gradients of the inputs' part of the gates
-        _backward_steps()(states, slopes, cell_slopes, forget, recurrent_weight, factors, projected)
-        projected[:, :, _GATES] = states.addcmul_(states, carry, value=-1)
-        flat = projected.view(steps * rows, -1)  # (T * B, 6H)
+        _backward_steps()(states, slopes, cell_slopes, forget, recurrent_weight, factors)
+        sums[:, :, _GATES * size :] = states.addcmul_(states, carry, value=-1)
+        flat = sums.flatten(0, 1).to(inputs.dtype)  # (T * B, 6H)
         recurrent = flat[rows:, : _GATES * size].t() @ outputs[1:-1].flatten(0, 1)  # the first step begins at zero
         return (
             (flat @ input_weight).view(inputs.shape),
@@ -180,24 +181,26 @@ class _Layer(torch.autograd.Function):
         )
 
 
-def _slopes(gates: Tensor, cells: Tensor, curves: Tensor, carried: Tensor) -> tuple[Tensor, Tensor]:
-    """What the gradients of cells and states are multiplied with, for all steps at once.
+def _fill_slopes(slopes: Tensor, gates: Tensor, cells: Tensor, curves: Tensor, carried: Tensor) -> Tensor:
+    """What the gradients of cells and states are multiplied with on their way, for all steps at once.
+
+    Arguments:
+        slopes: (T, B, 5H), to be filled with the slopes from the sums of the first three gates to the cells, and from
+            those of the other two to the states.
 
     Returns:
-        (T, B, 5, H), from the cells to the sums of the first three gates, from the states to those of the other two;
-        (T, B, H), from the states to the cells.
+        (T, B, H), the slopes from the cells to the states.
     """
-    slopes = torch.addcmul(gates, gates, gates, value=-1)  # those of the sigmoids, (T, B, 5H)
+    torch.addcmul(gates, gates, gates, value=-1, out=slopes)  # those of the sigmoids
     enter, candidate, _, leave, carry = gates.chunk(_GATES, dim=2)
     by_gate = slopes.chunk(_GATES, dim=2)
     by_gate[0].mul_((candidate - 0.5).mul_(4.0))
     by_gate[1].mul_(enter).mul_(4.0)
     by_gate[2].mul_(cells[:-1])
     by_gate[3].mul_(curves).mul_(carry)
-    by_gate[4].mul_(torch.addcmul(-carried, curves, leave))
+    by_gate[4].mul_((curves * leave).sub_(carried))
     # Of s = sigmoid(2c) - 1/2 the derivative by 2c is (1/2 + s) (1/2 - s).
-    cell_slopes = (0.25 - curves.square()).mul_(leave).mul_(carry)
-    return slopes.unflatten(2, (_GATES, -1)), cell_slopes
+    return (0.25 - curves.square()).mul_(leave).mul_(carry)
 
 
 class _ForwardSteps(nn.Module):
@@ -214,18 +217,19 @@ class _ForwardSteps(nn.Module):
         curves: Tensor,
         outputs: Tensor,
     ) -> None:
-        """Fills (T, B, 5H) gates, (T + 1, B, H) cells, (T, B, H) curves and (T + 1, B, H) outputs, of the two with
-        T + 1 steps all but the first.
+        """Fills (T, B, 5H) gates, (T + 1, B, H) cells, (T, B, H) curves and (T + 1, B, H) outputs; of those with T + 1
+        steps all but the first.
 
         Arguments:
-            starts: (T, B, 5H), the inputs' part of the gates.
+            starts: (T, B, 5H), the inputs' part of the gates, to which that of the states is added; may be `gates`.
             carried: (T, B, H), what the highway brings.
             recurrent_weight: (H, 5H).
             factors: (B, H).
         """
-        for step in range(len(gates)):
+        for step in range(len(starts)):
             gate, cell = gates[step], cells[step + 1]
-            gate.copy_(torch.addmm(starts[step], outputs[step], recurrent_weight)).sigmoid_()
+            start = starts[step].addmm_(outputs[step], recurrent_weight)
+            torch.sigmoid(start.to(gate.dtype), out=gate)
             enter, candidate, forget, leave, carry = gate.chunk(5, dim=1)  # each (B, H)
             torch.mul(cells[step], forget, out=cell)
             cell.addcmul_(enter, candidate - 0.5, value=4.0)
@@ -244,30 +248,31 @@ class _BackwardSteps(nn.Module):
         forget: Tensor,
         recurrent_weight: Tensor,
         factors: Tensor,
-        projected: Tensor,
     ) -> None:
-        """Fills `projected` with the gradients of the gates' sums, and adds to `states` what comes from later steps.
+        """Makes the gradients of the gates' sums of their slopes, and adds to those of the states what comes from later
+        steps.
 
         Arguments:
             states: (T, B, H), gradients.
-            slopes: (T, B, 5, H), see `_slopes`.
-            cell_slopes: (T, B, H), see `_slopes`.
+            slopes: (T, B, 5H), see `_fill_slopes`.
+            cell_slopes: (T, B, H), from the cells to the states.
             forget: (T, B, H), the gates of this name.
             recurrent_weight: (5H, H).
             factors: (B, H).
-            projected: (T, B, 6, H), of which the last, the highway's, is left as it is.
         """
+        size = states.shape[2]
         cells = torch.zeros_like(factors)  # the gradients of those after the step
         state = torch.zeros_like(factors)
         for back in range(len(states)):
             step = len(states) - 1 - back
             state = states[step].addcmul_(state, factors)
             cells = torch.addcmul(cells, state, cell_slopes[step])
-            gates, slope = projected[step, :, :5], slopes[step]  # (B, 5, H)
-            gates[:, :3].copy_(slope[:, :3] * cells.unsqueeze(1))
-            gates[:, 3:].copy_(slope[:, 3:] * state.unsqueeze(1))
+            slope = slopes[step]
+            by_gate = slope.view(-1, 5, size)
+            by_gate[:, :3].mul_(cells.unsqueeze(1))
+            by_gate[:, 3:].mul_(state.unsqueeze(1))
             cells = cells * forget[step]
-            state = (gates.flatten(1) @ recurrent_weight).to(factors.dtype)
+            state = (slope.to(recurrent_weight.dtype) @ recurrent_weight).to(factors.dtype)
 
 
 @functools.cache

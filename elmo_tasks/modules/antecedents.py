@@ -55,6 +55,7 @@ class AntecedentScorer(nn.Module):
         self.scorer = PartwiseScorer({**spans, **dict.fromkeys(_PAIR_FEATURES, feature_size)}, hidden_sizes, dropout)
         rows = {"speaker": 3, "genre": num_genres, "distance": len(_LEAST_DISTANCES)}
         self.embeddings = nn.ParameterDict({name: make_table(rows[name], feature_size) for name in _PAIR_FEATURES})
+        nn.init.zeros_(self.embeddings["genre"])  # one that training never shows says nothing
         self.dropout = Dropout(dropout)
 
     def forward(

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -35,7 +34,8 @@ class GroupedSentenceEncoder(nn.Module):
     """Embeds and encodes each sentence for itself, in groups of like length.
 
     Sentences of a document differ much in length. In one padded batch most would be padding, and with a very long
-    sentence among many short ones there would be no end to the memory.
+    sentence among many short ones there would be no end to the memory. So the tokens of all sentences come in one row,
+    and are padded group by group.
 
     Arguments:
         encoder: of inputs of the embedder's size D.
@@ -51,19 +51,29 @@ class GroupedSentenceEncoder(nn.Module):
         self.output_dropout = VariationalDropout(output_dropout)
         self.output_size = encoder.output_size + elmo_size
 
-    def forward(self, embedder: Embedder, tokens: Tokens, rows: Sequence[int]) -> TokenVectors:
-        """Vectors of the tokens of the chosen sentences, in the order of `rows`."""
-        lengths = np.array([len(tokens.texts[row]) for row in rows], dtype=np.int64)
-        first_places = np.cumsum(lengths) - lengths
+    def forward(
+        self, embedder: Embedder, tokens: Tokens, starts: NDArray[np.int64], lengths: NDArray[np.int64]
+    ) -> TokenVectors:
+        """Encodes sentences.
+
+        Arguments:
+            tokens: one row with the tokens of all sentences, and maybe of others.
+            starts: (S,) where in the row each sentence begins.
+            lengths: (S,) its tokens, at least 1.
+
+        Returns:
+            the vectors of the sentences' tokens, in the order of the sentences.
+        """
+        new_starts = np.cumsum(lengths) - lengths  # among the tokens of these sentences alone
         inputs, encoded, places = [], [], []
         for group in groups_of_like_length(lengths):
-            part = select_sentences(tokens, [rows[member] for member in group])
-            vectors = self._encode(embedder, part)
-            is_token = np.arange(lengths[group].max()) < lengths[group, None]  # (S, T) of the group
-            flat = torch.from_numpy(np.flatnonzero(is_token)).to(part.words.device)
+            vectors = self._encode(embedder, padded_sentences(tokens, starts[group], lengths[group]))
+            offsets = np.arange(lengths[group].max())  # (T,)
+            is_token = offsets < lengths[group, None]  # (S, T) of the group
+            flat = torch.from_numpy(np.flatnonzero(is_token)).to(vectors.inputs.device)
             inputs.append(vectors.inputs.flatten(0, 1).index_select(0, flat))
             encoded.append(vectors.encoded.flatten(0, 1).index_select(0, flat))
-            places.append((first_places[group, None] + np.arange(is_token.shape[1]))[is_token])
+            places.append((new_starts[group, None] + offsets)[is_token])
         order = torch.from_numpy(np.concatenate(places)).to(inputs[0].device)  # (N,)
         return TokenVectors(inputs=_placed(inputs, order), encoded=_placed(encoded, order))
 
@@ -90,18 +100,20 @@ def groups_of_like_length(lengths: NDArray[np.int64]) -> list[NDArray[np.int64]]
     return [*groups, order[first:]]
 
 
-def select_sentences(tokens: Tokens, rows: Sequence[int]) -> Tokens:
-    """Some of the sentences, padded to the longest of them, with the characters of their own words alone."""
-    texts = [tokens.texts[row] for row in rows]
-    longest = max(map(len, texts))
-    chosen = torch.tensor(rows, device=tokens.words.device)
-    distinct = tokens.distinct[chosen, :longest]  # (S, T)
+def padded_sentences(tokens: Tokens, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> Tokens:
+    """Some of the sentences of a row, padded to the longest of them, with the characters of their own words alone."""
+    device = tokens.words.device
+    offsets = torch.arange(int(lengths.max()), device=device)  # (T,)
+    mask = offsets < torch.from_numpy(lengths).to(device).unsqueeze(1)  # (S, T)
+    places = (torch.from_numpy(starts).to(device).unsqueeze(1) + offsets).masked_fill(~mask, 0)  # (S, T)
+    distinct = tokens.distinct[0, places].masked_fill(~mask, 0)  # (S, T)
     with_padding = torch.cat([distinct.new_zeros(1), distinct.flatten()])  # row 0 of the characters is padding
     used, numbers = torch.unique(with_padding, return_inverse=True)
+    row = tokens.texts[0]
     return Tokens(
-        texts=texts,
-        mask=tokens.mask[chosen, :longest],
-        words=tokens.words[chosen, :longest],
+        texts=[row[start : start + length] for start, length in zip(starts.tolist(), lengths.tolist(), strict=True)],
+        mask=mask,
+        words=tokens.words[0, places].masked_fill(~mask, 0),
         distinct=numbers[1:].view_as(distinct),
         characters=tokens.characters[used],
     )

@@ -28,8 +28,8 @@ class CoreferencePredictor(Predictor):
       known: for each sentence a name, or a name for each of its tokens, `-` where nobody is known to speak;
     - `{"tokens": ["...", ...]}`, a document of one sentence.
 
-    Each can have a `"genre"`, one of those of the training data. Without one the document has the genre that stands
-    for none, as do without speakers all its tokens; what these mean is learned from training documents without them.
+    Each can have a `"genre"`, one of those of the run's data. Without one the genre is unknown, as are without speakers
+    those of all tokens; what to do then is learned from training documents without speakers, or whose genre is hidden.
     There is one result for each document, none for a blank text:
 
     - `sentences`, the tokens; where they were given, the `genre` and the `speakers`, a name for each token;

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from accelerate.state import AcceleratorState
 
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.sample_data import VECTORS, write_sample_data
@@ -65,11 +63,3 @@ def config_file(settings: dict[str, Any], tmp_path: Path) -> Path:
     path = tmp_path / "experiment.json"
     path.write_text(json.dumps(settings), encoding="utf-8")
     return path
-
-
-@pytest.fixture(autouse=True)
-def fresh_accelerator() -> Iterator[None]:
-    """Accelerate keeps device and precision for the whole process; each test chooses its own."""
-    AcceleratorState._reset_state(reset_partial_state=True)
-    yield
-    AcceleratorState._reset_state(reset_partial_state=True)

@@ -161,3 +161,10 @@ def test_what_is_evaluated_has_a_reader_of_its_own_where_the_config_says_so(
     assert experiment.evaluate(tmp_path / "run", test_file) == pytest.approx(trained["test"])
     with pytest.raises(DataError, match=r"eng\.testb"):
         experiment.evaluate(tmp_path / "run", test_file, overrides=[other])
+
+
+def test_a_label_that_the_run_does_not_know_is_located(trained: Path, tmp_path: Path) -> None:
+    path = tmp_path / "other.txt"
+    path.write_text("Ann -X- -X- I-PER\n\nBrusk -X- -X- I-LOC\n- -X- -X- I-ROCK\n")
+    with pytest.raises(DataError, match=r"other\.txt: example 2: the label '.-ROCK' is not among the tags of the run"):
+        experiment.evaluate(trained, str(path))

@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from elmo_tasks.data_readers.coref import CoreferenceBatch, CoreferenceConll2012Config
+from elmo_tasks.metrics.coreference import CoreferenceScores
+from elmo_tasks.models.coreference_resolver import (
+    CoreferenceOutput,
+    CoreferenceResolver,
+    CoreferenceResolverConfig,
+    linked_clusters,
+)
+from elmo_tasks.vocabulary import SPECIAL, Vocabulary
+
+WORDS = ("tarn", "vale", "moro", "orla", "fen")
+VOCABULARY = Vocabulary(
+    words=(*SPECIAL, *WORDS), num_trained_words=7, characters=SPECIAL, labels={"genres": ("story", "talk")}
+)
+READER = CoreferenceConll2012Config().build()
+NONE = float("-inf")
+
+
+def make_resolver(**settings: Any) -> CoreferenceResolver:
+    torch.manual_seed(4)
+    config = CoreferenceResolverConfig.model_validate(
+        {
+            "embedder": {"words": {"size": 4}},
+            "encoder": {"type": "stacked_bilstm", "hidden_sizes": (3,)},
+            "hidden_sizes": (5, 4),
+            "feature_size": 2,
+            "max_span_width": 3,
+            "max_antecedents": 5,
+            **settings,
+        }
+    )
+    return config.build(VOCABULARY, config.embedder.build(VOCABULARY)).eval()
+
+
+def make_document(*lengths: int, clusters: list[list[list[int]]] | None = None, **fields: Any) -> dict[str, Any]:
+    places = itertools.count()
+    sentences = [[WORDS[next(places) % 5] for _ in range(length)] for length in lengths]
+    return {"sentences": sentences, "clusters": [] if clusters is None else clusters, **fields}
+
+
+def collate(*documents: dict[str, Any]) -> CoreferenceBatch:
+    return READER.collate(list(documents), VOCABULARY)
+
+
+def output_of(spans: list[tuple[int, int]], documents: list[int], scores: list[list[float]]) -> CoreferenceOutput:
+    starts, ends = torch.tensor(spans).unbind(1)
+    return CoreferenceOutput(starts, ends, torch.tensor(documents), torch.tensor(scores))
+
+
+def test_keeps_the_best_spans_within_sentences() -> None:
+    batch = collate(make_document(4, 1, 6, 9), make_document(2, 3))
+    output = make_resolver(spans_per_word=0.6)(batch)
+    assert output.documents.tolist() == [0] * 12 + [1] * 3
+    spans = list(zip(output.starts.tolist(), output.ends.tolist(), strict=True))
+    assert spans == sorted(set(spans))
+    ends = list(itertools.accumulate([4, 1, 6, 9, 2, 3]))
+    for start, end in spans:
+        assert start <= end <= start + 2
+        assert not any(start < border <= end for border in ends)
+    assert not any(s < start <= e < end for start, end in spans for s, e in spans)
+    assert output.antecedent_scores.shape == (15, 6)
+
+
+def test_even_one_token_has_a_span() -> None:
+    output = make_resolver(spans_per_word=0.1)(collate(make_document(1)))
+    assert output.starts.tolist() == output.ends.tolist() == [0]
+    assert output.antecedent_scores.tolist() == [[NONE, 0.0]]
+
+
+def test_loss_is_the_negative_log_likelihood_of_all_gold_antecedents() -> None:
+    # Document 0: clusters {1, 3, 4} and {0, 2} of its spans; document 1: one span whose partner was not kept.
+    batch = collate(
+        make_document(6, clusters=[[[1, 1], [3, 4], [5, 5]], [[0, 0], [2, 2]]]),
+        make_document(3, clusters=[[[0, 0], [2, 2]]]),
+    )
+    spans = [(0, 0), (1, 1), (2, 2), (3, 4), (5, 5), (7, 8), (8, 8)]
+    scores = torch.randn(7, 4)
+    scores[:, 3] = 0
+    for span, antecedent in itertools.product(range(7), range(-3, 7)):
+        column = antecedent - span + 3
+        if 0 <= column < 3 and (antecedent < 0 or (span >= 5) != (antecedent >= 5)):
+            scores[span, column] = NONE
+    output = output_of(spans, [0] * 5 + [1] * 2, scores.tolist())
+    gold = [[3], [3], [3 - 2], [3 - 2], [3 - 3, 3 - 1], [3], [3]]  # columns
+    expected = 0.0
+    for row, columns in zip(scores.tolist(), gold, strict=True):
+        weights = [math.exp(score) for score in row]
+        expected -= math.log(sum(weights[column] for column in columns) / sum(weights))
+    assert make_resolver().loss(output, batch).item() == pytest.approx(expected / 2, rel=1e-5)
+
+
+def test_a_mention_of_several_gold_clusters_is_in_the_last() -> None:
+    batch = collate(make_document(3, clusters=[[[0, 0], [1, 1]], [[1, 1], [2, 2]]]))
+    spans = [(0, 0), (1, 1), (2, 2)]
+    sure = [[NONE, NONE, 0.0], [NONE, -30.0, 0.0], [-30.0, 30.0, 0.0]]
+    loss = make_resolver().loss(output_of(spans, [0, 0, 0], sure), batch)
+    assert loss.item() == pytest.approx(0, abs=1e-6)
+
+
+def test_without_gold_clusters_there_is_no_antecedent_to_choose() -> None:
+    output = output_of([(0, 0), (1, 1)], [0, 0], [[NONE, 0.0], [1.0, 0.0]])
+    loss = make_resolver().loss(output, collate(make_document(2)))
+    assert loss.item() == pytest.approx(math.log(1 + math.e), rel=1e-5)
+
+
+def test_decode_joins_the_best_links_of_each_document() -> None:
+    batch = collate(make_document(4, 2), make_document(3))
+    spans = [(0, 0), (1, 2), (2, 2), (4, 5), (5, 5), (6, 6), (7, 8)]
+    scores = [
+        [NONE, NONE, 0],
+        [NONE, -1, 0],
+        [3, 1, 0],  # to span 0
+        [2, -1, 0],  # to span 1
+        [1, -2, 0],  # to span 2, so to 0
+        [NONE, NONE, 0],
+        [NONE, 0.5, 0],  # to span 5
+    ]
+    predictions = make_resolver().decode(output_of(spans, [0] * 5 + [1] * 2, scores), batch)
+    assert [prediction["clusters"] for prediction in predictions] == [
+        [[[0, 0], [2, 2], [5, 5]], [[1, 2], [4, 5]]],
+        [[[0, 0], [1, 2]]],
+    ]
+    assert predictions[0]["mentions"] == [[0, 0], [1, 2], [2, 2], [4, 5], [5, 5]]
+    assert predictions[0]["antecedents"] == [None, None, 0, 1, 2]
+    expected = [1, 1 / (1 + math.exp(-1)), math.exp(3) / (math.exp(3) + math.e + 1)]
+    assert predictions[0]["probabilities"][:3] == pytest.approx(expected)
+    assert predictions[1]["antecedents"] == [None, 0]
+
+
+def test_links_join_as_in_brute_force() -> None:
+    generator = random.Random(3)
+    for _ in range(100):
+        antecedents = [generator.choice([None, *range(span)]) for span in range(12)]
+        sets = [{span} for span in range(12)]
+        for span, antecedent in enumerate(antecedents):
+            if antecedent is not None:
+                joined = next(each for each in sets if span in each) | next(each for each in sets if antecedent in each)
+                sets = [each for each in sets if not each & joined] + [joined]
+        assert linked_clusters(antecedents) == sorted(sorted(each) for each in sets if len(each) > 1)
+
+
+def read_places(resolver: CoreferenceResolver, batch: CoreferenceBatch) -> list[list[int]]:
+    """The places of the tokens that are read of each document."""
+    reading = resolver._reading(batch)
+    places, borders = reading.places().tolist(), reading.borders()
+    return [places[first:end] for first, end in itertools.pairwise(borders)]
+
+
+def test_training_reads_a_random_window_of_a_long_document() -> None:
+    resolver = make_resolver(max_training_sentences=2).train()
+    batch = collate(make_document(2, 1, 3, 1), make_document(4, 1))
+    windows = {(0, 1, 2), (2, 3, 4, 5), (3, 4, 5, 6)}
+    torch.manual_seed(1)
+    found = []
+    for _ in range(30):
+        first, second = read_places(resolver, batch)
+        assert second == [7, 8, 9, 10, 11]
+        found.append(tuple(first))
+    assert set(found) == windows
+    torch.manual_seed(1)
+    assert [tuple(read_places(resolver, batch)[0]) for _ in range(30)] == found
+
+
+def test_prediction_reads_everything() -> None:
+    batch = collate(make_document(2, 1, 3, 1), make_document(4, 1))
+    everything = [[0, 1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11]]
+    assert read_places(make_resolver(max_training_sentences=2), batch) == everything
+    assert read_places(make_resolver(max_training_sentences=None).train(), batch) == everything
+
+
+def test_in_a_window_the_spans_are_those_of_the_document_s_places() -> None:
+    resolver = make_resolver(max_training_sentences=1, spans_per_word=9.0).train()
+    batch = collate(make_document(3, 2, clusters=[[[0, 0], [2, 2]], [[3, 3], [4, 4]]]))
+    sentences = set()
+    for _ in range(20):
+        output = resolver(batch)
+        places = {*output.starts.tolist(), *output.ends.tolist()}
+        sentences.add(frozenset(places))
+        assert resolver.loss(output, batch).isfinite()
+    assert sentences == {frozenset({0, 1, 2}), frozenset({3, 4})}
+
+
+def test_genres_are_hidden_in_training_alone() -> None:
+    batch = collate(*[make_document(2, genre=genre) for genre in ["story", "talk", None] * 40])
+    resolver = make_resolver(unknown_genre_probability=0.5)
+    assert resolver._genres(batch).tolist() == [1, 2, 0] * 40
+    hidden = resolver.train()._genres(batch)
+    changed = hidden != batch.genres
+    assert not hidden[changed].any()
+    assert 20 < changed.sum() < 60
+
+
+def test_speakers_and_genre_matter() -> None:
+    resolver = make_resolver()
+    with torch.no_grad():
+        resolver.antecedents.embeddings["speaker"].mul_(50)
+        resolver.antecedents.embeddings["genre"].normal_(0, 10)
+    variants = [
+        make_document(3, 3, genre=genre, speakers=[["a"] * 3, [other] * 3])
+        for genre, other in [("talk", "a"), ("talk", "b"), ("talk", "-"), ("story", "a")]
+    ]
+    scores = [tuple(resolver(collate(variant)).antecedent_scores.flatten().tolist()) for variant in variants]
+    assert len(set(scores)) == 4
+
+
+class LargestTensor(TorchDispatchMode):
+    """Remembers the largest number of values that any operation gave."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numel = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        results = function(*args, **(kwargs or {}))
+        for result in results if isinstance(results, tuple) else (results,):
+            if isinstance(result, Tensor) and result.untyped_storage().nbytes() > 0:
+                self.numel = max(self.numel, result.untyped_storage().nbytes() // result.element_size())
+        return results
+
+
+def test_memory_grows_no_faster_than_the_document() -> None:
+    resolver = make_resolver()
+    largest = []
+    for sentences in (100, 400):
+        batch = collate(make_document(*[5] * sentences))
+        with torch.no_grad(), LargestTensor() as record:
+            resolver.decode(resolver(batch), batch)
+        largest.append(record.numel)
+    assert largest[1] < 5 * largest[0]
+    assert largest[1] < (5 * 400) ** 2 / 10
+
+
+def test_metric() -> None:
+    assert isinstance(make_resolver().build_metric(), CoreferenceScores)

@@ -1,0 +1,102 @@
+"""Sentences in groups of like length: the same vectors as one by one, in the order of the sentences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from elmo_tasks.batch import Tokens
+from elmo_tasks.modules import sentence_groups
+from elmo_tasks.modules.embedder import Embedder, EmbedderConfig
+from elmo_tasks.modules.encoders import StackedBiLstm
+from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder, groups_of_like_length, padded_sentences
+from elmo_tasks.vocabulary import SPECIAL, Vocabulary
+
+WORDS = ("tarn", "vale", "moro", "orla", "fen", "brusk")
+VOCABULARY = Vocabulary(
+    words=(*SPECIAL, *WORDS), num_trained_words=8, characters=(*SPECIAL, *sorted(set("".join(WORDS)))), labels={}
+)
+LENGTHS = np.array([3, 1, 12, 2, 7, 1], dtype=np.int64)
+STARTS = np.cumsum(LENGTHS) - LENGTHS
+
+
+@pytest.fixture
+def tokens() -> Tokens:
+    return VOCABULARY.index_tokens([[WORDS[place % 6] for place in range(int(LENGTHS.sum()))]])
+
+
+@pytest.fixture
+def embedder() -> Embedder:
+    torch.manual_seed(3)
+    config = {"words": {"size": 4}, "characters": {"embedding_size": 3, "filters": 5, "width": 2}}
+    return EmbedderConfig.model_validate(config).build(VOCABULARY)
+
+
+@pytest.fixture
+def encoder(embedder: Embedder) -> GroupedSentenceEncoder:
+    return GroupedSentenceEncoder(StackedBiLstm(embedder.output_size, (3,)), 0, 0.5, 0.5).eval()
+
+
+def test_groups_are_of_like_length_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sentence_groups, "_GROUP_TOKENS", 40)
+    lengths = np.random.default_rng(2).integers(1, 60, 200)
+    groups = groups_of_like_length(lengths)
+    assert sorted(np.concatenate(groups).tolist()) == list(range(200))
+    for group in groups:
+        assert len(group) == 1 or len(group) * lengths[group].max() <= 40
+        assert lengths[group].min() >= 0.6 * lengths[group].max()
+
+
+def test_padded_sentences_are_what_the_vocabulary_makes_of_them(tokens: Tokens) -> None:
+    rows = np.array([4, 0])
+    found = padded_sentences(tokens, STARTS[rows], LENGTHS[rows])
+    row = tokens.texts[0]
+    assert found.texts == [row[18:25], row[0:3]]
+    expected = VOCABULARY.index_tokens(found.texts)
+    assert torch.equal(found.mask, expected.mask)
+    assert torch.equal(found.words, expected.words)
+    assert not found.characters[0].any()
+    spelled, wanted = found.characters[found.distinct], expected.characters[expected.distinct]
+    assert torch.equal(spelled[..., : wanted.shape[2]], wanted)
+    assert len(found.characters) == 7  # six words and the padding
+
+
+@pytest.mark.parametrize("chosen", [range(6), [2], [1, 2, 4], [5, 0]])
+def test_vectors_are_those_of_each_sentence_alone(
+    tokens: Tokens, embedder: Embedder, encoder: GroupedSentenceEncoder, chosen: list[int]
+) -> None:
+    rows = list(chosen)
+    vectors = encoder(embedder, tokens, STARTS[rows], LENGTHS[rows])
+    inputs, encoded = [], []
+    for row in rows:
+        alone = VOCABULARY.index_tokens([tokens.texts[0][STARTS[row] : STARTS[row] + LENGTHS[row]]])
+        inputs.append(embedder(alone).inputs[0])
+        encoded.append(encoder.encoder(inputs[-1].unsqueeze(0), alone.mask)[0])
+    torch.testing.assert_close(vectors.inputs, torch.cat(inputs))
+    torch.testing.assert_close(vectors.encoded, torch.cat(encoded))
+
+
+def test_a_very_long_sentence_among_short_ones_is_not_padded_to(
+    embedder: Embedder, encoder: GroupedSentenceEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths = np.array([1] * 500 + [500], dtype=np.int64)
+    tokens = VOCABULARY.index_tokens([["fen"] * 1000])
+    sizes = []
+
+    def embed(part: Tokens) -> object:
+        sizes.append(part.words.numel())
+        return Embedder.forward(embedder, part)
+
+    monkeypatch.setattr(embedder, "forward", embed)
+    vectors = encoder(embedder, tokens, np.cumsum(lengths) - lengths, lengths)
+    assert vectors.encoded.shape == (1000, 6)
+    assert sum(sizes) == 1000
+
+
+def test_gradients_reach_all_sentences(tokens: Tokens, embedder: Embedder, encoder: GroupedSentenceEncoder) -> None:
+    vectors = encoder(embedder, tokens, STARTS, LENGTHS)
+    vectors.encoded.sum().backward()
+    assert embedder.words is not None
+    assert embedder.words.trained.grad is not None
+    assert embedder.words.trained.grad[2:].any(dim=1).all()

@@ -1,0 +1,182 @@
+"""The coreference predictor with a model that links equal words."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from elmo_tasks.batch import TensorRecord
+from elmo_tasks.data_readers.coref import CoreferenceBatch, CoreferenceConll2012Config
+from elmo_tasks.errors import DataError
+from elmo_tasks.models.model import TaskModel
+from elmo_tasks.predictors.coreference import CoreferencePredictor, marked_text
+from elmo_tasks.vocabulary import VocabularyConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class NoOutput(TensorRecord):
+    pass
+
+
+class EqualWords(TaskModel[CoreferenceBatch, NoOutput]):
+    """Links each capitalized word to the one of the same form before it; remembers its batches."""
+
+    def __init__(self) -> None:
+        super().__init__(nn.Linear(1, 1))  # type: ignore[arg-type]
+        self.batches: list[CoreferenceBatch] = []
+
+    def forward(self, batch: CoreferenceBatch) -> NoOutput:
+        assert torch.is_inference_mode_enabled()
+        assert batch.mentions is None
+        self.batches.append(batch)
+        return NoOutput()
+
+    def loss(self, output: NoOutput, batch: CoreferenceBatch) -> torch.Tensor:
+        raise NotImplementedError
+
+    def decode(self, output: NoOutput, batch: CoreferenceBatch, *, probabilities: bool = True) -> list[dict[str, Any]]:
+        return [_link([token for sentence in example["sentences"] for token in sentence]) for example in batch.examples]
+
+    def build_metric(self) -> Any:
+        raise NotImplementedError
+
+
+def _link(tokens: list[str]) -> dict[str, Any]:
+    places: dict[str, list[int]] = {}
+    for place, token in enumerate(tokens):
+        if token[0].isupper():
+            places.setdefault(token, []).append(place)
+    clusters = [found for found in places.values() if len(found) > 1]
+    mentions = sorted(place for cluster in clusters for place in cluster)
+    before = {later: mentions.index(place) for found in clusters for place, later in itertools.pairwise(found)}
+    return {
+        "clusters": [[[place, place] for place in cluster] for cluster in clusters],
+        "mentions": [[place, place] for place in mentions],
+        "antecedents": [before.get(place) for place in mentions],
+        "probabilities": [1 / 3] * len(mentions),
+    }
+
+
+@pytest.fixture
+def predictor() -> CoreferencePredictor:
+    reader = CoreferenceConll2012Config().build()
+    examples = [{"sentences": [["Ann", "left"]], "genre": genre} for genre in ("story", "talk")]
+    vocabulary = VocabularyConfig().build(reader, examples, [])
+    return CoreferencePredictor(EqualWords(), vocabulary, reader, batch_tokens=12)
+
+
+def batches(predictor: CoreferencePredictor) -> list[CoreferenceBatch]:
+    return predictor.model.batches  # type: ignore[return-value]
+
+
+def test_raw_text(predictor: CoreferencePredictor) -> None:
+    text = " Ann met Bo.\nThen Bo left Ann!"
+    (result,) = predictor.predict([{"text": text, "id": 7, "genre": "talk"}])
+    assert result == {
+        "id": 7,
+        "genre": "talk",
+        "text": text,
+        "sentences": [["Ann", "met", "Bo", "."], ["Then", "Bo", "left", "Ann", "!"]],
+        "offsets": [[[1, 4], [5, 8], [9, 11], [11, 12]], [[13, 17], [18, 20], [21, 25], [26, 29], [29, 30]]],
+        "clusters": [[[0, 0], [7, 7]], [[2, 2], [5, 5]]],
+        "mentions": [
+            mention(0, 0, "Ann", 1, None),
+            mention(1, 2, "Bo", 9, None),
+            mention(1, 5, "Bo", 18, 1),
+            mention(0, 7, "Ann", 26, 0),
+        ],
+        "description": " [0 Ann] met [1 Bo].\nThen [1 Bo] left [0 Ann]!",
+    }
+    assert json.loads(json.dumps(result)) == result
+    assert batches(predictor)[0].genres.tolist() == [2]
+
+
+def mention(cluster: int, place: int, text: str, start: int, antecedent: int | None) -> dict[str, Any]:
+    return {
+        "cluster": cluster,
+        "start": place,
+        "end": place,
+        "start_char": start,
+        "end_char": start + len(text),
+        "text": text,
+        "antecedent": antecedent,
+        "probability": 0.333333,
+    }
+
+
+def test_sentences_with_speakers(predictor: CoreferencePredictor) -> None:
+    fields = {"sentences": [["Ann", "!"], ["I", "saw", "Ann"]], "speakers": ["b", ["a", "a", "-"]], "page": 3}
+    (result,) = predictor.predict([fields])
+    assert result["page"] == 3
+    assert result["speakers"] == [["b", "b"], ["a", "a", "-"]]
+    assert result["description"] == "[0 Ann] !\nI saw [0 Ann]"
+    assert result["mentions"][1] == {
+        "cluster": 0,
+        "start": 4,
+        "end": 4,
+        "text": "Ann",
+        "antecedent": 0,
+        "probability": 0.333333,
+    }
+    assert batches(predictor)[0].speakers.tolist() == [1, 1, 2, 2, 0]
+    assert batches(predictor)[0].genres.tolist() == [0]
+
+
+def test_tokens_are_a_document_of_one_sentence(predictor: CoreferencePredictor) -> None:
+    (result,) = predictor.predict([{"tokens": ["Bo", "saw", "Bo"], "genre": None}])
+    assert result["sentences"] == [["Bo", "saw", "Bo"]]
+    assert result["description"] == "[0 Bo] saw [0 Bo]"
+    assert "genre" not in result
+
+
+def test_a_document_without_clusters(predictor: CoreferencePredictor) -> None:
+    (result,) = predictor.predict([{"text": "Nothing here."}])
+    assert (result["clusters"], result["mentions"], result["description"]) == ([], [], "Nothing here.")
+
+
+def test_a_blank_text_has_no_result(predictor: CoreferencePredictor) -> None:
+    assert list(predictor.predict([{"text": " \n"}, {"text": ""}])) == []
+
+
+def test_results_come_in_the_order_of_the_inputs(predictor: CoreferencePredictor) -> None:
+    lengths = [3, 1, 20, 5, 2, 2, 11, 4] * 5
+    results = list(predictor.predict({"tokens": ["Bo"] * length} for length in lengths))
+    assert [len(result["sentences"][0]) for result in results] == lengths
+
+
+def test_marked_mentions_can_be_nested_and_touch() -> None:
+    text = "ab cd e"
+    spans = [(0, 7), (0, 2), (0, 5), (3, 5), (5, 6), (6, 7)]
+    marked = marked_text(text, spans, [0, 1, 2, 3, 4, 5])
+    assert marked == "[0 [2 [1 ab] [3 cd]][4  ][5 e]]"
+    assert marked_text("", [], []) == ""
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({}, r"the keys are \[\]; wanted either 'text' or 'sentences' or 'tokens'"),
+        ({"text": "a", "sentences": [["a"]]}, "wanted either"),
+        ({"text": 3}, "'text' is 3; wanted a string"),
+        ({"tokens": []}, r"'tokens' is \[\]; wanted a list of at least one string"),
+        ({"sentences": []}, r"'sentences' is \[\]; wanted a list of at least one sentence"),
+        ({"sentences": "a"}, "'sentences' is 'a'; wanted a list"),
+        ({"sentences": [["a"], []]}, r"'sentences\[1\]' is \[\]; wanted a list of at least one string"),
+        ({"sentences": [["a", ""]]}, r"'sentences\[0\]' has '' at position 1; wanted strings that are not empty"),
+        ({"text": "a", "speakers": ["x"]}, "'speakers' are those of sentences; wanted 'sentences' beside them"),
+        ({"sentences": [["a"]], "speakers": []}, r"'speakers' is \[\]; wanted a list with as many items"),
+        ({"sentences": [["a"]], "speakers": [["x", "y"]]}, r"'speakers\[0\]' is \['x', 'y'\]; wanted a name"),
+        ({"sentences": [["a"]], "speakers": [[1]]}, r"'speakers\[0\]' is \[1\]; wanted a name"),
+        ({"text": "a", "genre": "tlak"}, "'tlak' is not among the genres .*: story, talk. Did you mean 'talk'"),
+        ({"text": "a", "genre": 3}, "'genre' is 3; wanted a string"),
+    ],
+)
+def test_unusable_inputs_are_named(predictor: CoreferencePredictor, fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(DataError, match=rf"^some\.jsonl:2: .*{problem}"):
+        list(predictor.predict([{"text": "a"}, fields], source="some.jsonl"))
