@@ -100,9 +100,9 @@ class Data:
         return config.vocabulary.build(self.reader, self.training, self.held_out, pretrained)
 
     def texts(self) -> list[Sequence[str]]:
-        """Every sequence of tokens that a run embeds."""
+        """Every sequence of tokens that a run embeds, once: a passage may come with each of its questions."""
         examples = (example for data in (self.training, *self.held_out) for example in data)
-        return [tokens for example in examples for tokens in self.reader.tokens(example)]
+        return list(dict.fromkeys(tuple(tokens) for example in examples for tokens in self.reader.tokens(example)))
 
 
 @dataclasses.dataclass(frozen=True)

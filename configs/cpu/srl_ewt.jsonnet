@@ -4,7 +4,7 @@
   data_loader: { batch_size: 64 },
   validation_data_loader: { batch_size: 128 },
   trainer+: {
-    num_epochs: 10,
+    num_epochs: 8,
     patience: null,
     precision: 'bfloat16',
     optimizer: { type: 'adam', lr: 0.002 },

@@ -228,10 +228,8 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         them its `antecedents`, a number in that list, or None, and the `probabilities` of these choices.
         """
         columns = output.antecedent_scores.shape[1] - 1  # K
-        chances, choices = (values.cpu() for values in output.antecedent_scores.softmax(dim=1).max(dim=1))
-        antecedents = [
-            span - columns + choice if choice < columns else None for span, choice in enumerate(choices.tolist())
-        ]
+        chances, choices = (values.tolist() for values in output.antecedent_scores.softmax(dim=1).max(dim=1))
+        antecedents = [span - columns + choice if choice < columns else None for span, choice in enumerate(choices)]
         first_places = list(itertools.accumulate((_num_tokens(example) for example in batch.examples), initial=0))
         documents = output.documents.tolist()
         shifts = [first_places[document] for document in documents]
@@ -246,7 +244,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         for found in clusters:
             prediction = {"clusters": [[spans[span] for span in cluster] for cluster in found]}
             if probabilities:
-                prediction |= _choices(sorted(itertools.chain(*found)), spans, antecedents, chances.tolist())
+                prediction |= _choices(sorted(itertools.chain(*found)), spans, antecedents, chances)
             predictions.append(prediction)
         return predictions
 

@@ -5,7 +5,14 @@ import pytest
 import torch
 from torch import nn
 
-from elmo_tasks.modules.encoders import EncoderConfig, StackedBiLstm, StackedBiLstmConfig, initialize_lstm
+from elmo_tasks.modules.encoders import (
+    EncoderConfig,
+    StackedBiGru,
+    StackedBiGruConfig,
+    StackedBiLstm,
+    StackedBiLstmConfig,
+    initialize_lstm,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -13,9 +20,15 @@ def _seed() -> None:
     torch.manual_seed(3)
 
 
-def test_config_chooses_by_type() -> None:
-    config = EncoderConfig.model_validate({"type": "stacked_bilstm", "hidden_sizes": (6, 4)})
-    assert isinstance(config, StackedBiLstmConfig)
+STACKED = pytest.mark.parametrize("stacked", [StackedBiLstm, StackedBiGru])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("stacked_bilstm", StackedBiLstmConfig), ("stacked_bigru", StackedBiGruConfig)]
+)
+def test_config_chooses_by_type(name: str, kind: type[EncoderConfig]) -> None:
+    config = EncoderConfig.model_validate({"type": name, "hidden_sizes": (6, 4)})
+    assert isinstance(config, kind)
     encoder = config.build(5)
     assert encoder.output_size == 8
     assert encoder(torch.randn(2, 3, 5), torch.ones(2, 3, dtype=torch.bool)).shape == (2, 3, 8)
@@ -27,8 +40,9 @@ def test_config_refuses(settings: dict[str, object]) -> None:
         StackedBiLstmConfig.model_validate(settings)
 
 
-def test_neither_padding_nor_neighbours_change_a_sentence() -> None:
-    encoder = StackedBiLstm(5, (6, 4))
+@STACKED
+def test_neither_padding_nor_neighbours_change_a_sentence(stacked: type[StackedBiLstm] | type[StackedBiGru]) -> None:
+    encoder = stacked(5, (6, 4))
     lengths = [2, 7, 1, 4]
     mask = torch.arange(9) < torch.tensor(lengths).unsqueeze(1)  # wider than the longest sentence
     inputs = torch.randn(4, 9, 5).masked_fill(~mask.unsqueeze(2), 1e9)
@@ -39,16 +53,18 @@ def test_neither_padding_nor_neighbours_change_a_sentence() -> None:
     assert (together[~mask] == 0).all()
 
 
-def test_output_depends_on_both_sides() -> None:
-    encoder = StackedBiLstm(5, (6, 4)).eval()
+@STACKED
+def test_output_depends_on_both_sides(stacked: type[StackedBiLstm] | type[StackedBiGru]) -> None:
+    encoder = stacked(5, (6, 4)).eval()
     inputs = torch.randn(1, 5, 5, requires_grad=True)
     encoder(inputs, torch.ones(1, 5, dtype=torch.bool))[0, 2].sum().backward()
     assert inputs.grad is not None
     assert (inputs.grad[0].abs().sum(1) > 0).all()
 
 
-def test_dropout_is_on_each_layers_input() -> None:
-    encoder = StackedBiLstm(40, (30,), dropout=0.5)
+@STACKED
+def test_dropout_is_on_each_layers_input(stacked: type[StackedBiLstm] | type[StackedBiGru]) -> None:
+    encoder = stacked(40, (30,), dropout=0.5)
     seen: list[torch.Tensor] = []
     encoder.layers[0].register_forward_pre_hook(lambda _, arguments: seen.append(arguments[0][0]))
     encoder(torch.ones(1, 6, 40), torch.ones(1, 6, dtype=torch.bool))
@@ -65,3 +81,13 @@ def test_weights_start_orthogonal_with_a_forget_bias_of_one() -> None:
             torch.testing.assert_close(gate @ gate.t(), torch.eye(5))
         bias = state[f"bias_ih{suffix}"] + state[f"bias_hh{suffix}"]
         assert [gate.unique().tolist() for gate in bias.chunk(4)] == [[0.0], [1.0], [0.0], [0.0]]
+
+
+def test_a_gru_starts_orthogonal_without_biases() -> None:
+    (layer,) = StackedBiGru(3, (5,)).layers
+    for name, parameter in layer.named_parameters():
+        if name.startswith("bias"):
+            assert not parameter.any()
+        elif name.startswith("weight_hh"):
+            for gate in parameter.chunk(3):
+                torch.testing.assert_close(gate @ gate.t(), torch.eye(5))
