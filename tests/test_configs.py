@@ -14,6 +14,7 @@ from elmo_tasks.config import load_config, to_json
 from elmo_tasks.experiment import ExperimentConfig, load_run
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
+from elmo_tasks.training.trainer import Trainer
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 TASKS = sorted(
@@ -22,6 +23,8 @@ TASKS = sorted(
     if path.parent.name != "bilm" and path.stem != "quickstart"
 )
 BASELINES = [name for name in TASKS if "baselines" in Path(name).parts]
+
+RESUMED = [name for name in TASKS if name.startswith("cpu/") and name not in BASELINES] + ["squad_bidaf.jsonnet"]
 
 # Texts for the predictors, by the type of the model.
 TEXT = "Mira Dolvane joined Karvel as coach. She closed a mill."
@@ -64,6 +67,32 @@ def test_trains_evaluates_and_predicts(name: str, variables: dict[str, str], tmp
     results = list(predictor.predict([INPUTS[to_json(config)["model"]["type"]]]))
     assert results
     assert json.loads(json.dumps(results)) == results
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RESUMED)
+def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(
+    name: str, variables: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = Trainer.step
+
+    def failing(self: Trainer, parts: Any) -> float:
+        if self.progress.step == 1:
+            raise KeyboardInterrupt
+        return step(self, parts)
+
+    def train(folder: str, resume: bool = False) -> None:
+        overrides = ["trainer.num_epochs=2", "data_loader.batch_size=8", "trainer.checkpoint_every_steps=1"]
+        experiment.train(CONFIGS / name, tmp_path / folder, overrides=overrides, variables=variables, resume=resume)
+
+    train("whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "step", failing)
+        with pytest.raises(KeyboardInterrupt):
+            train("parts")
+    train("parts", resume=True)
+    parts, whole = ((tmp_path / folder / "model.safetensors").read_bytes() for folder in ("parts", "whole"))
+    assert parts == whole
 
 
 @pytest.mark.parametrize("name", BASELINES)

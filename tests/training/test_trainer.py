@@ -157,7 +157,7 @@ def without_seconds(path: Path) -> list[dict[str, Any]]:
 def test_stopped_between_steps_and_resumed_is_the_same_run(
     config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An exception takes the place of a kill, at a step after the last saved state; see also test_resume.py."""
+    """An exception takes the place of a kill, at a step after the last saved state; see also test_processes.py."""
     overrides = ("trainer.checkpoint_every_steps=4",)
     train(config_file, tmp_path / "whole", overrides=overrides)
     step = Trainer.step

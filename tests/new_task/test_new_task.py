@@ -1,0 +1,68 @@
+"""The task that CONTRIBUTING.md adds, from outside of the package: it is trained, evaluated and predicted with."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from elmo_tasks import cli
+
+HERE = Path(__file__).parent
+GUIDE = HERE.parent.parent / "CONTRIBUTING.md"
+
+TOPICS = {"weather": ("rain", "snow", "wind", "frost"), "kitchen": ("bread", "soup", "salt", "butter")}
+
+
+def write_data(path: Path, count: int) -> None:
+    generator = random.Random(path.name)
+    lines = []
+    for _ in range(count):
+        topic = generator.choice(list(TOPICS))
+        one, other = generator.sample(TOPICS[topic], 2)
+        lines.append(f"{topic}\tThere was {one} and more {other} .")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def test_from_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_data(tmp_path / "train.tsv", 64)
+    write_data(tmp_path / "dev.tsv", 32)
+    monkeypatch.chdir(HERE)
+    monkeypatch.syspath_prepend(str(HERE))
+    monkeypatch.setenv("TOPICS", str(tmp_path))
+    include, run = ("--include-package", "topics"), str(tmp_path / "run")
+    assert cli.main(["train", "topics.jsonnet", "-s", run, *include]) == 0
+    capsys.readouterr()
+    assert cli.main(["evaluate", run, str(tmp_path / "dev.tsv"), "--json", *include]) == 0
+    assert json.loads(capsys.readouterr().out)["accuracy"] > 95
+    texts = tmp_path / "in.txt"
+    texts.write_text("There was soup and more bread.\n", encoding="utf-8")
+    assert cli.main(["predict", run, str(texts), *include]) == 0
+    assert json.loads(capsys.readouterr().out)["topic"] == "kitchen"
+
+
+def test_a_line_without_a_topic_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "train.tsv").write_text("kitchen\tSoup .\nSoup .\n", encoding="utf-8")
+    write_data(tmp_path / "dev.tsv", 2)
+    monkeypatch.chdir(HERE)
+    monkeypatch.syspath_prepend(str(HERE))
+    monkeypatch.setenv("TOPICS", str(tmp_path))
+    arguments = ["train", "topics.jsonnet", "-s", str(tmp_path / "run"), "--include-package", "topics"]
+    assert cli.main(arguments) == 2
+    assert "train.tsv:2: 'Soup .'; wanted a topic, a tab and a sentence" in capsys.readouterr().err
+
+
+def test_the_guide_shows_these_files() -> None:
+    shown = dict(
+        re.findall(r"`tests/new_task/(\S+)`[^`]*```\w+\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    )
+    assert set(shown) == {"topics/reader.py", "topics/model.py", "topics/predictor.py", "topics.jsonnet"}
+    for name, code in shown.items():
+        assert code == (HERE / name).read_text(encoding="utf-8"), name

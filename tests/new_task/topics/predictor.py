@@ -1,0 +1,29 @@
+"""The topic of raw text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from elmo_tasks.predictors import Predictor, register_predictor
+from elmo_tasks.predictors.fields import text_field
+from elmo_tasks.predictors.predictor import Fields
+from elmo_tasks.tokenization import tokenize
+from topics.model import TopicModel
+
+
+class TopicPredictor(Predictor):
+    """An input is `{"text": "..."}`; its result has the text, its `topic` and the `probability` of this."""
+
+    read_keys = frozenset({"text"})
+
+    def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
+        text = text_field(fields, "text")
+        yield {"text": text, "tokens": [token.text for sentence in tokenize(text) for token in sentence]}
+
+    def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
+        topic = prediction["label"]
+        return {"text": example["text"], "topic": topic, "probability": prediction["probabilities"][topic]}
+
+
+register_predictor(TopicModel, TopicPredictor)
