@@ -54,4 +54,5 @@ def test_predicates_are_for_semantic_roles_and_found_by_a_tagger(predictor: Tagg
 def test_every_head_has_a_predictor() -> None:
     own = {value for value in vars(elmo_tasks.models).values() if isinstance(value, type)}
     heads = {value for value in own if issubclass(value, TaskModel) and value is not TaskModel}
-    assert heads == set(elmo_tasks.predictors._PREDICTORS)
+    served = set(elmo_tasks.predictors._PREDICTORS)
+    assert heads == {model for model in served if model.__module__.startswith("elmo_tasks.")}
