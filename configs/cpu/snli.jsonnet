@@ -6,12 +6,12 @@ local data = std.extVar('ELMO_TASKS_DATA');
   train_data_path: data + '/snli/snli_1.0_train_subset.jsonl',
   model+: {
     embedder+: { words+: { trainable: true, unknown_probability: 0.05 } },
-    encoder: { type: 'stacked_bilstm', hidden_sizes: [150], dropout: 0.3 },
-    alignment_dropout: 0.3,
+    encoder: { type: 'stacked_bilstm', hidden_sizes: [150], dropout: 0.2 },
+    alignment_dropout: 0.2,
     projection: { hidden_sizes: [150] },
-    composition: { type: 'stacked_bilstm', hidden_sizes: [150], dropout: 0.3 },
-    dropout: 0.3,
-    output: { hidden_sizes: [150], dropout: 0.3 },
+    composition: { type: 'stacked_bilstm', hidden_sizes: [150], dropout: 0.2 },
+    dropout: 0.2,
+    output: { hidden_sizes: [150], dropout: 0.2 },
   },
   trainer+: {
     num_epochs: 9,
@@ -19,5 +19,7 @@ local data = std.extVar('ELMO_TASKS_DATA');
     optimizer: { type: 'adam', lr: 0.001 },
     learning_rate_scheduler: { type: 'linear_decay' },
     moving_average: { decay: 0.999 },
+    // Without the penalty on the weight matrices: with so few pairs and epochs it costs more than it saves.
+    regularizers: if $.elmo == null then [] else [{ parameters: 'mix.*weights', l2: 0.001 }],
   },
 }

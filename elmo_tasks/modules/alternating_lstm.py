@@ -171,14 +171,24 @@ class _Layer(torch.autograd.Function):
         _backward_steps()(states, slopes, cell_slopes, forget, recurrent_weight, factors)
         sums[:, :, _GATES * size :] = states.addcmul_(states, carry, value=-1)
         flat = sums.flatten(0, 1).to(inputs.dtype)  # (T * B, 6H)
-        recurrent = flat[rows:, : _GATES * size].t() @ outputs[1:-1].flatten(0, 1)  # the first step begins at zero
+        recurrent = flat[rows:, : _GATES * size], outputs[1:-1].flatten(0, 1)  # the first step begins at zero
         return (
-            (flat @ input_weight).view(inputs.shape),
-            flat.t() @ inputs.flatten(0, 1),
-            recurrent,
+            _product(flat, input_weight).view(inputs.shape),
+            _product(flat.t(), inputs.flatten(0, 1)),
+            _product(recurrent[0].t(), recurrent[1]),
             flat.sum(dim=0),
             None,
         )
+
+
+def _product(one: Tensor, other: Tensor) -> Tensor:
+    """The product of two matrices, in single precision as the transposed one of the transposed.
+
+    Where the first matrix is the larger one, libraries for the CPU need half as long again for the other way round.
+    """
+    if one.dtype != torch.float32 or one.device.type != "cpu":
+        return one @ other
+    return (other.t() @ one.t()).t().contiguous()
 
 
 def _fill_slopes(slopes: Tensor, gates: Tensor, cells: Tensor, curves: Tensor, carried: Tensor) -> Tensor:
