@@ -36,7 +36,8 @@ class SpanRepresentation(nn.Module):
     Source: Lee et al. (2017), "End-to-end Neural Coreference Resolution", section 4. The vector of a span is
     g = [x*_start; x*_end; x^; phi]: the encoder's output at its first and last token, its head as the inputs of its
     tokens weighted by attention, and an embedding of its length. Its score as a mention is w · FFNN(g). Departs from it
-    in that dropout on the embeddings of lengths is drawn once for all spans of a batch.
+    in that every length has an embedding of its own, not every bucket of lengths, and that dropout on these embeddings
+    is drawn once for all spans of a batch.
 
     Scores are needed of all spans, vectors of a few. Since the first layer is linear, the scores come from products of
     tokens, W times fewer than spans, and are exactly those of the vectors.
