@@ -3,7 +3,7 @@
 #   make check         format, lint, types and the fast tests: before each commit
 #   make test          all tests; SELECT=slow or another of pytest's marker expressions for some of them
 #   make format        rewrite the code in the project's format
-#   make benchmark     speed and memory on this machine, on sentences of $ELMO_TASKS_DATA, as tables; takes half an hour and wants
+#   make benchmark     speed and memory on this machine, on sentences of $ELMO_TASKS_DATA, as tables; takes an hour or more and wants
 #                      the machine for itself; ALLENNLP=CHECKOUT measures beside AllenNLP's Elmo
 #   make environment   the virtual environment alone
 
@@ -58,3 +58,5 @@ benchmark: $(STAMP)
 	$(BIN)/python -m benchmarks.growth
 	$(BIN)/python -m benchmarks.tagger_step
 	$(BIN)/python -m benchmarks.pretraining_step
+	$(BIN)/python -m benchmarks.alternating_lstm
+	$(BIN)/python -m benchmarks.heads
