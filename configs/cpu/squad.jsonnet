@@ -3,6 +3,7 @@
 local encoder = { type: 'stacked_bigru', hidden_sizes: [50], dropout: 0.2 };
 
 (import '../squad.jsonnet') {
+  elmo+:: { gamma: 0.3, dropout: 0.2 },
   // A little more than a tenth: 1,985 of 18,896 passages with 9,232 of 87,599 questions. The development data is read whole.
   dataset_reader+: { share: 0.105 },
   validation_dataset_reader: { type: 'squad' },

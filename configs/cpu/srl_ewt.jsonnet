@@ -1,10 +1,14 @@
 // The labeller of ../srl_ewt.jsonnet in a size, and with a schedule, that one core trains in about twenty-five minutes.
 (import '../srl_ewt.jsonnet') {
-  model+: { encoder+: { hidden_size: 160, num_layers: 4 } },
-  data_loader: { batch_size: 64 },
+  elmo+:: { gamma: 0.5, dropout: 0.2 },
+  model+: {
+    encoder+: { hidden_size: 200, num_layers: 4 },
+    dropout: 0.2,
+  },
+  data_loader: { batch_size: 32 },
   validation_data_loader: { batch_size: 128 },
   trainer+: {
-    num_epochs: 8,
+    num_epochs: 10,
     patience: null,
     precision: 'bfloat16',
     optimizer: { type: 'adam', lr: 0.002 },
