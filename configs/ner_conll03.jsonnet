@@ -4,7 +4,7 @@ local data = std.extVar('ELMO_TASKS_DATA');
 
 {
   // Null for the baseline without ELMo.
-  elmo:: import 'elmo.libsonnet',
+  elmo:: (import 'elmo.libsonnet') { dropout: 0.3 },
 
   dataset_reader: { type: 'conll2003', tag_scheme: 'BIOUL' },
   train_data_path: data + '/ner_conll2003/eng.train',

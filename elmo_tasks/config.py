@@ -191,10 +191,13 @@ class _SchemaWriter(GenerateJsonSchema):
         return to_json(dft) if isinstance(dft, Config) else to_jsonable_python(dft)
 
 
-def config_schema(kind: type[Config]) -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of a config, with all alternatives of each kind of part that are registered."""
+def config_schema(*kinds: type[Config]) -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of a config of any of these kinds.
+
+    It has all alternatives of each kind of part that are registered.
+    """
     parts = sorted(_subclasses(Part), key=lambda part: (part.__module__, part.__qualname__))
-    classes: dict[type[Config], None] = dict.fromkeys([kind, *parts])
+    classes: dict[type[Config], None] = dict.fromkeys([*kinds, *parts])
     references, schema = models_json_schema([(part, "validation") for part in classes], schema_generator=_SchemaWriter)
     definitions = schema["$defs"]
     for part in parts:
@@ -210,7 +213,8 @@ def config_schema(kind: type[Config]) -> dict[str, Any]:
                 "oneOf": choices,
             }
     definitions = _with_kind_references(definitions)
-    root = _with_kind_references(references[kind, "validation"])
+    roots = [_with_kind_references(references[kind, "validation"]) for kind in kinds]
+    root = roots[0] if len(roots) == 1 else {"anyOf": roots}
     used = _reachable(root, definitions)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import datasets
-from accelerate import Accelerator, PartialState
-from pydantic import Field
+import torch
+from accelerate import Accelerator
+from pydantic import Field, ValidationInfo, field_validator
 from torch import Tensor
 
 # Importing the packages of parts registers their types.
 import elmo_tasks.data_readers
 import elmo_tasks.models
 import elmo_tasks.modules  # noqa: F401
+from elmo_tasks.compatibility import find_misfit
 from elmo_tasks.config import Config, load_config, to_json
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.elmo import ElmoConfig
@@ -58,6 +60,14 @@ class ExperimentConfig(Config):
     trainer: TrainerConfig
     random_seed: Annotated[int, Field(ge=0)] = 13370
     evaluate_on_test: bool = Field(True, description="evaluates the best epoch on `test_data_path`, where there is one")
+
+    @field_validator("model")
+    @classmethod
+    def _fits_the_readers(cls, model: ModelConfig, info: ValidationInfo) -> ModelConfig:
+        for key in ("dataset_reader", "validation_dataset_reader"):
+            if (reader := info.data.get(key)) and (problem := find_misfit(key, reader, model)):
+                raise ValueError(problem)
+        return model
 
     def evaluation_loader(self) -> DataLoaderConfig:
         return (self.validation_data_loader or self.data_loader).for_evaluation()
@@ -173,10 +183,9 @@ def _train_once(
     config: ExperimentConfig, folder: RunFolder, *, resume: bool, force: bool, self_contained: bool
 ) -> dict[str, Any]:
     accelerator = config.trainer.accelerator()
-    if accelerator.is_main_process:
-        _prepare_folder(config, folder, resume=resume, force=force, self_contained=self_contained)
-    accelerator.wait_for_everyone()
-    if resume and folder.metrics.is_file():
+    begins = folder.claim(to_json(config), resume=resume, force=force)
+    accelerator.wait_for_everyone()  # nobody writes before everybody has looked
+    if not begins and folder.metrics.is_file():
         logger.info("%s: finished before; nothing to do", folder.path)
         return json.loads(folder.metrics.read_text(encoding="utf-8"))
 
@@ -185,9 +194,8 @@ def _train_once(
         data = Data.read(config)
     vocabulary = data.vocabulary(config)
     model = build_model(config, vocabulary, pretrained=True)
-    if accelerator.is_main_process:
-        vocabulary.save(folder.vocabulary)
-        write_tensors(folder.frozen, frozen_state(model))
+    if not begins:
+        _take_up(config, folder, vocabulary, model)
 
     share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
     training = config.data_loader.build(data.training, data.reader, vocabulary, seed=config.random_seed, **share)
@@ -197,7 +205,9 @@ def _train_once(
     trainer = Trainer(config.trainer, model, training, held_out[0], folder, accelerator)
     _log_sizes(model, data.training, data.validation)
     model.embedder.prepare(data.texts())
-    if resume and folder.training_state.is_file():
+    if begins and accelerator.is_main_process:
+        _begin(config, folder, vocabulary, model, force=force, self_contained=self_contained)
+    if not begins and folder.training_state.is_file():
         trainer.resume()
     else:
         # Each process drops other units; with one process this is the seed's own sequence.
@@ -211,12 +221,18 @@ def _train_once(
     return metrics
 
 
-def _prepare_folder(
-    config: ExperimentConfig, folder: RunFolder, *, resume: bool, force: bool, self_contained: bool
+def _begin(
+    config: ExperimentConfig,
+    folder: RunFolder,
+    vocabulary: Vocabulary,
+    model: TaskModel,
+    *,
+    force: bool,
+    self_contained: bool,
 ) -> None:
-    described = to_json(config)
-    if not folder.claim(described, resume=resume, force=force):
-        return
+    """Writes what a run's folder holds before the first step, in place of an earlier run with `force`."""
+    if force:
+        folder.clear()
     if elmo := config.elmo():
         files = elmo.files()
         reference = {"options": str(files.options.resolve()), "weights": str(files.weights.resolve())}
@@ -225,7 +241,25 @@ def _prepare_folder(
         write_json(folder.bilm_reference, {**reference, "fingerprint": files.fingerprint()})
         if self_contained:
             include_bilm(folder)
-    folder.begin(described)
+    vocabulary.save(folder.vocabulary)
+    write_tensors(folder.frozen, frozen_state(model))
+    folder.begin(to_json(config))
+
+
+def _take_up(config: ExperimentConfig, folder: RunFolder, vocabulary: Vocabulary, model: TaskModel) -> None:
+    """Makes sure that a run goes on with the words, labels and biLM that it began with, and loads its frozen tensors.
+
+    Raises:
+        RunError: the vocabulary or the biLM is another one.
+    """
+    saved = Vocabulary.load(folder.vocabulary).to_json()
+    if changed := [name for name, value in vocabulary.to_json().items() if value != saved[name]]:
+        raise RunError(
+            f"{folder.path}: cannot resume with other data: its vocabulary differs in {', '.join(changed)}; "
+            "wanted the data that the run began with, or another folder by -s"
+        )
+    _check_bilm(folder, config)
+    model.load_state_dict(read_tensors(folder.frozen), strict=False)
 
 
 def build_model(config: ExperimentConfig, vocabulary: Vocabulary, *, pretrained: bool) -> TaskModel:
@@ -254,15 +288,12 @@ def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
         RunError: there is no run, no finished epoch, or its biLM is not where it was, or has changed.
     """
     folder = open_run(path)
-    config = load_config(folder.config, ExperimentConfig, (*_bilm_overrides(folder, overrides), *overrides))
+    config = load_config(folder.config, ExperimentConfig, (*folder.bilm_overrides(overrides), *overrides))
     reader = config.evaluation_reader().build()
     vocabulary = Vocabulary.load(folder.vocabulary)
     model = build_model(config, vocabulary, pretrained=False)
     _check_bilm(folder, config)
-    saved = {**read_tensors(folder.frozen), **read_tensors(folder.model)}
-    missing, unexpected = model.load_state_dict(saved, strict=False)
-    if wrong := sorted({*missing, *unexpected}):
-        raise RunError(f"{folder.path}: the weights do not fit the config; at fault are {', '.join(wrong)}")
+    folder.load_tensors(model)
     return Run(config, reader, vocabulary, model.eval())
 
 
@@ -278,23 +309,9 @@ def load_predictor(
     Arguments and errors are those of `load_run` and `build_predictor`.
     """
     run = load_run(path, overrides=overrides)
-    model = run.model.to(PartialState(cpu=run.config.trainer.device == "cpu").device)
+    on_gpu = run.config.trainer.device == "auto" and torch.cuda.is_available()
+    model = run.model.to("cuda" if on_gpu else "cpu")
     return build_predictor(model, run.vocabulary, run.reader, batch_tokens=batch_tokens, predicates=predicates)
-
-
-def _bilm_overrides(folder: RunFolder, given: Sequence[str]) -> list[str]:
-    """Where the run's biLM lies: in the run, or at the place that the run remembers."""
-    elmo = "model.embedder.elmo"
-    if not folder.bilm_reference.is_file() or any(override.startswith(elmo) for override in given):
-        return []
-    files = folder.bilm_files()
-    for path in (files.options, files.weights):
-        if not path.is_file():
-            raise RunError(
-                f"{folder.path}: the run's biLM is no longer at {path}; say where with --set {elmo}.bilm=DIR"
-            )
-    values = {"bilm": None, "options": str(files.options), "weights": str(files.weights)}
-    return [f"{elmo}.{key}={json.dumps(value)}" for key, value in values.items()]
 
 
 def _check_bilm(folder: RunFolder, config: ExperimentConfig) -> None:
@@ -324,7 +341,7 @@ def evaluate(
     Arguments:
         data: file or hub data set, as the run's reader takes them.
         predictions: where to write each example with its prediction, a JSON object a line, in the data's order.
-        batch_tokens: most tokens in a batch; by default the run's own limits.
+        batch_tokens: most tokens in a batch, see `DataLoaderConfig`; by default the run's own limits.
 
     Raises:
         DataError: an example has a label that the run does not know.
@@ -335,8 +352,10 @@ def evaluate(
     if batch_tokens:
         loader_config = DataLoaderConfig(batch_tokens=batch_tokens, shuffle=False)
     run.model.to(accelerator.device)
-    examples = run.reader.read(data)
-    loader = loader_config.build(examples, run.reader, run.vocabulary)
+    with accelerator.main_process_first():
+        examples = run.reader.read(data)
+    share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
+    loader = loader_config.build(examples, run.reader, run.vocabulary, **share)
     records: list[dict[str, Any]] = []
 
     def keep(example: dict[str, Any], prediction: dict[str, Any]) -> None:
@@ -346,12 +365,10 @@ def evaluate(
         metrics = evaluate_model(run.model, loader, accelerator, keep if predictions else None)
     except UnknownLabelError as error:
         raise DataError(data, f"example {_first_with(error, run.reader, examples)}: {error}") from None
-    if predictions is None:
-        return metrics
-    order = [row for batch in loader.plan(0) for row in batch]
-    with atomic_write(predictions) as stream:
-        for _, record in sorted(zip(order, records, strict=True), key=lambda pair: pair[0]):
-            stream.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
+    if predictions and accelerator.is_main_process:
+        with atomic_write(predictions) as stream:
+            for _, record in sorted(zip(loader.rows(), records, strict=True), key=lambda pair: pair[0]):
+                stream.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
     return metrics
 
 
@@ -366,10 +383,7 @@ def _first_with(error: UnknownLabelError, reader: DatasetReader, examples: datas
 
 def archive(path: str | Path, target: str | Path, *, self_contained: bool = True) -> None:
     """Packs a run into one `.tar.gz`, by default with the biLM's files."""
-    folder = open_run(path)
-    if self_contained:
-        include_bilm(folder)
-    write_archive(folder, target)
+    write_archive(open_run(path), target, with_bilm=self_contained)
 
 
 def _log_sizes(model: TaskModel, training: datasets.Dataset, validation: datasets.Dataset) -> None:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import lzma
 import os
+import re
 import shutil
 import tempfile
 import zipfile
@@ -23,6 +24,11 @@ _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, "
 
 # What reading a damaged compressed file can raise.
 DAMAGE_ERRORS = (EOFError, OSError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
+
+# An escape in a string of JSON: both halves of a character, one half alone, or any other.
+_JSON_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
+)
 
 
 @contextlib.contextmanager
@@ -90,6 +96,36 @@ def decode_lines(stream: Iterable[bytes], name: str | Path) -> Iterator[tuple[in
         raise DataError(name, problem, number) from None
     except DAMAGE_ERRORS as error:
         raise DataError(name, f"the compressed file is damaged or cut short ({error})", number + 1) from None
+
+
+def parse_json(text: str, source: str | Path, wanted: str, line: int | None = None) -> Any:
+    """The value of a JSON text.
+
+    Arguments:
+        source: what messages call the place where the text comes from.
+        wanted: how messages name what the text should be.
+        line: the number of the line that the text is; None for a whole file, whose lines are counted.
+
+    Raises:
+        DataError: the text is no JSON, or none that Python reads: a whole number of thousands of digits, too deep
+            nesting; or it escapes half of a character, which no UTF-8 output could hold.
+    """
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(source, f"{error.msg} at column {error.colno}; wanted {wanted}", line or error.lineno) from None
+    except ValueError:
+        raise DataError(source, f"a whole number with more digits than are read; wanted {wanted}", line) from None
+    except RecursionError:
+        raise DataError(source, f"lists or objects nested deeper than is read; wanted {wanted}", line) from None
+    for escape in _JSON_ESCAPE.finditer(text):
+        if escape["half"]:
+            column = escape.start() - text.rfind("\n", 0, escape.start())
+            problem = (
+                f"\\{escape['half']} at column {column} is half a character without its other half; wanted whole ones"
+            )
+            raise DataError(source, problem, line or text.count("\n", 0, escape.start()) + 1)
+    return value
 
 
 def content_hash(path: str | Path) -> str:

@@ -18,18 +18,19 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import json
+import pickle
 import platform
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import safetensors.torch
 import torch
 from safetensors import SafetensorError
-from torch import Tensor
+from torch import Tensor, nn
 
 from elmo_tasks import __version__
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
@@ -52,11 +53,12 @@ class Folder:
         return self.config.is_file()
 
     def claim(self, config: Mapping[str, Any], *, resume: bool, force: bool) -> bool:
-        """Makes sure that a run with this config can be written here, and removes an earlier one with `force`.
+        """Makes sure that a run with this config can be written here; nothing is changed yet.
 
         Arguments:
             config: the resolved config, as JSON has it.
             resume: whether to go on with a run that is there.
+            force: whether `clear` may remove a run that is there.
 
         Returns:
             whether a run begins, so that `begin` is still to be called.
@@ -64,19 +66,22 @@ class Folder:
         Raises:
             RunError: the folder holds a run, and neither `resume` nor `force` is given, or the run has another config.
         """
-        if force:
-            self.clear()
-        elif self.is_started() and not resume:
-            raise RunError(f"{self.path}: holds a run; --resume goes on with it, --force removes it first")
-        if not self.is_started():
+        if force or not self.is_started():
             return True
         earlier = json.loads(self.config.read_text(encoding="utf-8"))
-        if changed := sorted(_differences(earlier, config)):
+        changed = sorted(_differences(earlier, config))
+        if resume and changed:
             raise RunError(f"{self.path}: cannot resume with another config; these keys differ: {', '.join(changed)}")
+        if changed:
+            raise RunError(
+                f"{self.path}: holds a run of another config; -s names another folder, --force removes that run first"
+            )
+        if not resume:
+            raise RunError(f"{self.path}: holds a run; --resume goes on with it, --force removes it first")
         return False
 
     def begin(self, config: Mapping[str, Any]) -> None:
-        """Writes the config, and the versions of what makes the run."""
+        """Writes the versions of what makes the run and, last, the config, which makes the folder that of a run."""
         packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
         write_json(self.versions, {"elmo-tasks": __version__, "python": platform.python_version(), **packages})
         write_json(self.config, config)
@@ -113,6 +118,50 @@ class RunFolder(Folder):
         if reference.get("bilm") == DEFAULT_BILM:
             return BiLMFiles.in_folder(DEFAULT_BILM)
         return BiLMFiles(Path(reference["options"]), Path(reference["weights"]))
+
+    def bilm_overrides(self, given: Sequence[str]) -> list[str]:
+        """Overrides that say where the run's biLM lies: in the run, or at the place that the run remembers.
+
+        Arguments:
+            given: overrides that come after them; where they name a place, the other form of naming one is taken back.
+
+        Raises:
+            RunError: the biLM is no longer where the run says.
+        """
+        elmo = "model.embedder.elmo"
+        keys = {override.partition("=")[0] for override in given}
+        if not self.bilm_reference.is_file() or keys & {"model", "model.embedder", elmo}:
+            return []
+        if f"{elmo}.bilm" in keys:
+            return [f"{elmo}.options=null", f"{elmo}.weights=null"]
+        if keys & {f"{elmo}.options", f"{elmo}.weights"}:
+            return [f"{elmo}.bilm=null"]
+        files = self.bilm_files()
+        for path in (files.options, files.weights):
+            if not path.is_file():
+                raise RunError(
+                    f"{self.path}: the run's biLM is no longer at {path}; say where with --set {elmo}.bilm=DIR"
+                )
+        values = {"bilm": None, "options": str(files.options), "weights": str(files.weights)}
+        return [f"{elmo}.{key}={json.dumps(value)}" for key, value in values.items()]
+
+    def load_tensors(self, model: nn.Module) -> None:
+        """Gives a model the tensors of the best epoch, frozen ones included.
+
+        Raises:
+            RunError: there is no finished epoch, or the tensors are not the model's; the first of them are named.
+        """
+        saved, wanted = {**read_tensors(self.frozen), **read_tensors(self.model)}, model.state_dict()
+        found, fitting = ({name: str(tuple(tensor.shape)) for name, tensor in each.items()} for each in (saved, wanted))
+        misfits = [
+            f"{name} is {found.get(name, 'not there')} (wanted {fitting.get(name, 'none')})"
+            for name in sorted(found.keys() | fitting.keys())
+            if found.get(name) != fitting.get(name)
+        ]
+        if misfits:
+            more = f", and {len(misfits) - 3} more" if len(misfits) > 3 else ""
+            raise RunError(f"{self.path}: the weights do not fit the config: {', '.join(misfits[:3])}{more}")
+        model.load_state_dict(saved)
 
 
 def _differences(one: Any, other: Any, key: str = "") -> Iterator[str]:
@@ -158,7 +207,7 @@ def read_state(path: Path) -> dict[str, Any]:
     """
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, EOFError, ValueError) as error:
+    except (RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
         raise RunError(f"{path}: damaged, or not a training state ({error})") from None
 
 
@@ -201,19 +250,28 @@ def include_bilm(folder: RunFolder) -> None:
         copies.rename(folder.bilm)
 
 
-def write_archive(folder: RunFolder, archive: str | Path) -> None:
+def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) -> None:
     """Packs a run into one `.tar.gz`, without what only training needs, atomically.
 
+    Arguments:
+        with_bilm: packs the biLM's files too, where the run has one.
+
     Raises:
-        RunError: the folder holds no trained model.
+        RunError: the folder holds no trained model, or the biLM is no longer where the run says.
     """
     if not folder.model.is_file():
         raise RunError(f"{folder.path}: no {folder.model.name}; wanted the folder of a run that has finished an epoch")
-    left_out = {folder.training_state.name, folder.tensorboard.name}
-    with atomic_path(archive) as temporary, tarfile.open(temporary, "w:gz") as tar:
-        for path in sorted(folder.path.iterdir()):
-            if path.name not in left_out and not path.name.startswith("."):
-                tar.add(path, arcname=path.name)
+    own = (folder.config, folder.versions, folder.vocabulary, folder.frozen, folder.model, folder.bilm_reference)
+    packed = {path.name: path for path in (*own, folder.epochs, folder.metrics) if path.is_file()}
+    if with_bilm and folder.bilm_reference.is_file():
+        files = folder.bilm_files()
+        packed |= {"bilm/options.json": files.options, "bilm/weights.hdf5": files.weights}
+    # A file that is a link is packed as what it leads to.
+    with atomic_path(archive) as temporary, tarfile.open(temporary, "w:gz", dereference=True) as tar:
+        for name, path in packed.items():
+            if not path.is_file():
+                raise RunError(f"{folder.path}: the run's biLM is no longer at {path}")
+            tar.add(path, arcname=name)
 
 
 def open_run(path: str | Path) -> RunFolder:

@@ -11,6 +11,7 @@ All functions are safe to call from several threads, and take time proportional 
 from __future__ import annotations
 
 import dataclasses
+import importlib.metadata
 import itertools
 import re
 from collections import Counter
@@ -19,6 +20,10 @@ from collections.abc import Iterator
 from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
 
 from elmo_tasks.word_tokenizer import WordTokenizer
+
+# Names the tokenizer in the keys of caches; its number is to be raised whenever a change here or in `word_tokenizer`
+# gives other tokens.
+VERSION = f"1, nltk {importlib.metadata.version('nltk')}"
 
 # Words that end with a period within a sentence, without that period; none that is a common word too, since it would
 # join sentences that end with it. Single letters are known to Punkt as initials.

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import torch
 
@@ -148,6 +149,14 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     assert process.returncode == 141
 
 
+DEFAULT_FOLDERS = {
+    "own.json": "runs/own",
+    "elsewhere/own.v2.jsonnet": "runs/own.v2",
+    "configs/sst5.jsonnet": "runs/sst5",
+    "/configs/home/configs/cpu/baselines/sst5.jsonnet": "runs/cpu/baselines/sst5",
+}
+
+
 def test_train_passes_on_what_was_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -165,6 +174,10 @@ def test_train_passes_on_what_was_asked_for(
     }
     output = capsys.readouterr().out
     assert all(word in output for word in ("epoch 3", "test", "91.23", "90.00", "PER", "95.00"))
+    for config, folder in DEFAULT_FOLDERS.items():
+        assert cli.main(["train", config]) == 0
+        assert train.positional == (config, Path(folder))
+    capsys.readouterr()
 
     train.result = {
         "seeds": [1, 2],
@@ -253,6 +266,21 @@ def test_predict_prints_json_lines(tmp_path: Path, load: Recorder, capsys: pytes
     assert isinstance(load.named["predicates"], EchoPredictor)
 
 
+def test_the_device_is_that_of_the_tagger_of_predicates_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[tuple[str, list[str]]] = []
+
+    def load(path: str, *, overrides: list[str], **_: Any) -> EchoPredictor:
+        loaded.append((path, overrides))
+        return EchoPredictor()
+
+    monkeypatch.setattr(elmo_tasks.experiment, "load_predictor", load)
+    source = tmp_path / "in.txt"
+    source.write_text("one\n")
+    arguments = ["--predicates", "tagger", "--device", "cpu", "--set", "a=b"]
+    assert cli.main(["predict", "run", str(source), *arguments]) == 0
+    assert loaded == [("tagger", ["trainer.device=cpu"]), ("run", ["trainer.device=cpu", "a=b"])]
+
+
 @pytest.mark.usefixtures("load")
 def test_a_failed_prediction_leaves_no_output_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "in.txt"
@@ -269,7 +297,23 @@ def test_config_needs_a_file(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_config_s_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["config", "--schema"]) == 0
-    assert "train_data_path" in json.dumps(json.loads(capsys.readouterr().out))
+    validator = jsonschema.Draft202012Validator(json.loads(capsys.readouterr().out))
+    assert validator.is_valid({"corpus": {"paths": ["text.txt"]}})
+    assert not validator.is_valid({"corpus": {"paths": []}})
+    assert not validator.is_valid({"train_data_path": "train.txt"})  # of the rest there is nothing
+
+
+def test_config_tells_a_pretraining_by_its_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.json").write_text('{"corpus": {"paths": ["text.txt"]}}')
+    assert cli.main(["config", "own.json", "--set", "dropout=0.2"]) == 0
+    output = capsys.readouterr().out
+    assert all(line in output for line in ('paths: ["text.txt"]', "dropout: 0.2,", "unroll_steps: 20,  // default"))
+    Path("own.json").write_text('{"corpus": {"path": ["text.txt"]}}')
+    assert cli.main(["config", "own.json"]) == 2
+    assert "Did you mean 'paths'?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [["config"], ["train", "--dry-run"]])

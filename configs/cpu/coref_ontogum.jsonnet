@@ -1,6 +1,5 @@
 // The resolver of ../coref_ontogum.jsonnet in a size, and with a schedule, that one core trains in some 12 minutes.
 (import '../coref_ontogum.jsonnet') {
-  elmo+:: { gamma: 0.2 },
   model+: {
     embedder+: { characters+: { filters: 50 } },
     encoder: { type: 'stacked_bilstm', hidden_sizes: [100] },

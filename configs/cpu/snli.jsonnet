@@ -3,7 +3,6 @@
 local data = std.extVar('ELMO_TASKS_DATA');
 
 (import '../snli.jsonnet') {
-  // Tokens are aligned by dot products, which vectors with a gamma of 1 would decide from the start.
   elmo+:: { gamma: 0.1, dropout: 0.3 },
   train_data_path: data + '/snli/snli_1.0_train_subset.jsonl',
   model+: {

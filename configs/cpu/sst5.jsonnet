@@ -1,5 +1,6 @@
 // The network of ../sst5.jsonnet in a size, and with a schedule, that a processor trains in some ten minutes.
 (import '../sst5.jsonnet') {
+  elmo+:: { dropout: 0.3 },
   model+: {
     embedder+: { words+: { trainable: true, unknown_probability: 0.05 } },
     embedding_dropout: 0.3,

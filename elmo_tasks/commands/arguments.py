@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 
 def add_include_package(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +43,8 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         "--batch-tokens",
         type=positive,
         metavar="N",
-        help="most tokens in a batch (default: as the run or command has it)",
+        help="most tokens in a batch: its examples times the longest one's length, as the run's reader counts it; of a "
+        "pair, both texts (default: as the run or command has it)",
     )
     parser.add_argument(
         "--device",
@@ -55,9 +57,20 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     add_include_package(parser)
 
 
+def device_overrides(arguments: argparse.Namespace) -> list[str]:
+    return [f"trainer.device={arguments.device}"] if arguments.device else []
+
+
 def run_overrides(arguments: argparse.Namespace) -> list[str]:
-    device = [f"trainer.device={arguments.device}"] if arguments.device else []
-    return [*device, *arguments.set]
+    return [*device_overrides(arguments), *arguments.set]
+
+
+def default_run_folder(config: str) -> Path:
+    """`runs/` and the config's path below a folder `configs`, or its name alone, without the ending."""
+    path = Path(config).with_suffix("")
+    folders = path.parts[:-1]
+    below = folders[::-1].index("configs") if "configs" in folders else 0
+    return Path("runs", *folders[len(folders) - below :], path.name)
 
 
 def positive(text: str) -> int:

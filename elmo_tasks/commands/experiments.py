@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from elmo_tasks.commands.arguments import (
     add_config_arguments,
     add_run_arguments,
     add_run_path,
     add_training_arguments,
+    default_run_folder,
+    device_overrides,
     integers,
     run_overrides,
 )
@@ -18,11 +20,17 @@ from elmo_tasks.commands.command import Command
 from elmo_tasks.console import binary_output, is_main_process, print_metrics, print_training_metrics
 from elmo_tasks.errors import ElmoTasksError
 
+if TYPE_CHECKING:
+    from elmo_tasks.config import Config
+
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", metavar="CONFIG", help="Jsonnet or JSON file that describes the experiment")
     parser.add_argument(
-        "-s", "--run-folder", metavar="DIR", help="where the run is written (default: runs/<name of the config>)"
+        "-s",
+        "--run-folder",
+        metavar="DIR",
+        help="where the run is written (default: runs/<path of the config below configs, or its name>)",
     )
     add_config_arguments(parser)
     parser.add_argument(
@@ -34,16 +42,16 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 
 def _train(arguments: argparse.Namespace) -> None:
-    if arguments.dry_run:
-        _print_config(arguments)
-        return
     from elmo_tasks.config import include_packages
-    from elmo_tasks.experiment import train
+    from elmo_tasks.experiment import ExperimentConfig, train
 
     include_packages(arguments.include_package)
+    if arguments.dry_run:
+        _print_config(arguments, ExperimentConfig)
+        return
     metrics = train(
         arguments.config,
-        arguments.run_folder or Path("runs") / Path(arguments.config).stem,
+        arguments.run_folder or default_run_folder(arguments.config),
         overrides=arguments.set,
         variables=dict(arguments.ext_var),
         seeds=arguments.seeds,
@@ -55,13 +63,10 @@ def _train(arguments: argparse.Namespace) -> None:
         print_training_metrics(metrics)
 
 
-def _print_config(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.config import describe, include_packages, load_config
-    from elmo_tasks.experiment import ExperimentConfig
+def _print_config(arguments: argparse.Namespace, kind: type[Config]) -> None:
+    from elmo_tasks.config import describe, load_config
 
-    include_packages(arguments.include_package)
-    config = load_config(arguments.config, ExperimentConfig, arguments.set, dict(arguments.ext_var))
-    print(describe(config), end="")
+    print(describe(load_config(arguments.config, kind, arguments.set, dict(arguments.ext_var))), end="")
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
@@ -104,7 +109,8 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=("auto", "text", "jsonl"),
         default="auto",
-        help="text: a paragraph a line; jsonl: a JSON object a line; auto: tell them by the first line (default: auto)",
+        help="text: a paragraph a line; jsonl: a JSON object a line; auto: tell them by the first line that is not "
+        "blank (default: auto)",
     )
     parser.add_argument("--output", metavar="FILE", help="write the results here instead of to standard output")
     parser.add_argument(
@@ -120,7 +126,11 @@ def _predict(arguments: argparse.Namespace) -> None:
 
     include_packages(arguments.include_package)
     batch_tokens = arguments.batch_tokens or DEFAULT_BATCH_TOKENS
-    predicates = load_predictor(arguments.predicates, batch_tokens=batch_tokens) if arguments.predicates else None
+    predicates = None
+    if arguments.predicates:
+        predicates = load_predictor(
+            arguments.predicates, overrides=device_overrides(arguments), batch_tokens=batch_tokens
+        )
     predictor = load_predictor(
         arguments.run_path, overrides=run_overrides(arguments), batch_tokens=batch_tokens, predicates=predicates
     )
@@ -137,16 +147,19 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
 
 
 def _config(arguments: argparse.Namespace) -> None:
-    if not arguments.schema:
-        if arguments.config is None:
-            raise ElmoTasksError("no config given; wanted a Jsonnet or JSON file, or --schema")
-        _print_config(arguments)
-        return
+    if arguments.config is None and not arguments.schema:
+        raise ElmoTasksError("no config given; wanted a Jsonnet or JSON file, or --schema")
     from elmo_tasks.config import config_schema, include_packages
+    from elmo_tasks.config_values import evaluate
     from elmo_tasks.experiment import ExperimentConfig
+    from elmo_tasks.pretraining.config import PretrainingConfig
 
     include_packages(arguments.include_package)
-    print(json.dumps(config_schema(ExperimentConfig), indent=2, ensure_ascii=False))
+    if arguments.schema:
+        print(json.dumps(config_schema(ExperimentConfig, PretrainingConfig), indent=2, ensure_ascii=False))
+        return
+    of_pretraining = "corpus" in evaluate(arguments.config, dict(arguments.ext_var))
+    _print_config(arguments, PretrainingConfig if of_pretraining else ExperimentConfig)
 
 
 def _add_archive(parser: argparse.ArgumentParser) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 
-from elmo_tasks.commands.arguments import add_config_arguments, add_training_arguments
+from elmo_tasks.commands.arguments import add_config_arguments, add_training_arguments, default_run_folder
 from elmo_tasks.commands.command import Command
 from elmo_tasks.console import is_main_process, print_table
 
@@ -14,7 +13,10 @@ from elmo_tasks.console import is_main_process, print_table
 def _add_pretrain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", metavar="CONFIG", help="Jsonnet or JSON file that describes biLM, text and training")
     parser.add_argument(
-        "-s", "--run-folder", metavar="DIR", help="where the biLM is written (default: runs/<name of the config>)"
+        "-s",
+        "--run-folder",
+        metavar="DIR",
+        help="where the biLM is written (default: runs/<path of the config below configs, or its name>)",
     )
     parser.add_argument(
         "--from",
@@ -41,7 +43,7 @@ def _pretrain(arguments: argparse.Namespace) -> None:
     include_packages(arguments.include_package)
     results = pretrain(
         arguments.config,
-        arguments.run_folder or Path("runs") / Path(arguments.config).stem,
+        arguments.run_folder or default_run_folder(arguments.config),
         overrides=arguments.set,
         variables=dict(arguments.ext_var),
         start_from=arguments.start_from,

@@ -6,7 +6,7 @@ have the columns word, part of speech, chunk and entity, tags in IOB1, and a lin
 
 from __future__ import annotations
 
-import re
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
@@ -15,6 +15,7 @@ import datasets
 import pydantic
 from pydantic import Field
 
+from elmo_tasks.data_readers.columns import split_columns
 from elmo_tasks.data_readers.reader import DatasetReaderConfig
 from elmo_tasks.data_readers.tagging import TAGS, TaggingReader
 from elmo_tasks.errors import DataError, ElmoTasksError
@@ -29,8 +30,9 @@ from elmo_tasks.tag_schemes import (
     tags_of_label,
 )
 
+logger = logging.getLogger(__name__)
+
 DOCUMENT_BORDER = "-DOCSTART-"
-_SEPARATOR = re.compile(r"[ \t]+")  # not every whitespace: a token may hold a no-break space
 
 
 class Conll2003Config(DatasetReaderConfig):
@@ -66,24 +68,30 @@ class Conll2003Reader(TaggingReader):
 
     Tags are in the scheme `tag_scheme`. Documents are numbered from 0 in the file, sentences from 0 in their
     document; a file without document borders is one document. A label that is seen in one tag makes all of its tags
-    known to the vocabulary, so that every valid sequence can be predicted.
+    known to the vocabulary, so that every valid sequence can be predicted. Rows of a hub data set that have no token
+    are left out; how many is logged.
 
     Raises (from `read`):
         DataError: a line with too few columns or with another number of columns than the first; a tag that the scheme
             does not know or does not allow in its place; bytes that are not UTF-8. File and line are named.
-        ElmoTasksError: a hub data set without the columns, or with a wrong tag; the row is named.
+        ElmoTasksError: a hub data set without the columns, or with a row that lacks tokens or tags, has not as many of
+            each, a token that is no string or a wrong tag; the row is named.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     config: Conll2003Config
+
+    @property
+    def tag_scheme(self) -> TagScheme:
+        return self.config.tag_scheme
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         sentences = _Sentences(self.config)
         for tokens, tags, first_line in _read_columns(path, self.config.columns):
             try:
                 yield from sentences.add(tokens, tags)
-            except _TagError as error:
+            except _TokenError as error:
                 raise DataError(path, error.problem, first_line + error.position) from None
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
@@ -95,14 +103,19 @@ class Conll2003Reader(TaggingReader):
             )
         names = _class_names(rows.features[tags_column], f"{source}: column {tags_column!r}")
         sentences = _Sentences(self.config)
+        empty = 0
         for number, row in enumerate(rows):
-            tags = [tag if names is None else names[tag] for tag in row[tags_column]]
-            if len(tags) != len(row[tokens_column]):
-                raise ElmoTasksError(f"{source}: row {number}: {len(tags)} tags for {len(row[tokens_column])} tokens")
+            place = f"{source}: row {number}"
             try:
-                yield from sentences.add(row[tokens_column], tags)
-            except _TagError as error:
-                raise ElmoTasksError(f"{source}: row {number}, token {error.position}: {error.problem}") from None
+                tokens, tags = _hub_sentence(row, self.config.hub_columns, names, place)
+                if tokens:
+                    yield from sentences.add(tokens, tags)
+                else:
+                    empty += 1
+            except _TokenError as error:
+                raise ElmoTasksError(f"{place}, token {error.position}: {error.problem}") from None
+        if empty:
+            logger.info("%s: %d row(s) without tokens left out", source, empty)
 
     def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
         tags = {"O"}
@@ -112,8 +125,8 @@ class Conll2003Reader(TaggingReader):
         return {TAGS: tags}
 
 
-class _TagError(Exception):
-    """A tag that is wrong at a position of its sentence."""
+class _TokenError(Exception):
+    """A token or a tag that is wrong at a position of its sentence."""
 
     def __init__(self, position: int, problem: str) -> None:
         super().__init__(problem)
@@ -150,11 +163,11 @@ class _Sentences:
         if self._input_scheme is None:
             for position, tag in enumerate(tags):
                 if not any(is_tag(tag, scheme) for scheme in get_args(TagScheme)):
-                    raise _TagError(position, f"{tag!r} is no tag; wanted O or a tag such as B-LOC")
+                    raise _TokenError(position, f"{tag!r} is no tag; wanted O or a tag such as B-LOC")
             self._input_scheme = detect_scheme(tags)
         fault = find_fault(tags, self._input_scheme) if self._input_scheme else None
         if fault is not None:
-            raise _TagError(fault[0], fault[1] + self._told)
+            raise _TokenError(fault[0], fault[1] + self._told)
         return convert_tags(tags, self._output_scheme)
 
 
@@ -166,7 +179,7 @@ def _read_columns(path: Path, columns: tuple[int, int]) -> Iterator[tuple[list[s
     tags: list[str] = []
     number = 0
     for number, line in read_lines(path):
-        fields = _SEPARATOR.split(line.strip(" \t")) if line.strip() else []
+        fields = split_columns(line) if line.strip() else []
         is_border = fields[:1] == [DOCUMENT_BORDER]
         if (not fields or is_border) and words:
             yield words, tags, number - len(words)
@@ -182,6 +195,26 @@ def _read_columns(path: Path, columns: tuple[int, int]) -> Iterator[tuple[list[s
             tags.append(fields[columns[1]])
     if words:
         yield words, tags, number + 1 - len(words)
+
+
+def _hub_sentence(
+    row: Mapping[str, Any], columns: tuple[str, str], names: Sequence[str] | None, place: str
+) -> tuple[list[str], list[str]]:
+    """The tokens of a hub data set's row and their tags, by their names where the row has class ids."""
+    for column in columns:
+        if not isinstance(row[column], list):
+            raise ElmoTasksError(f"{place}: {column!r} is {row[column]!r}; wanted a list")
+    tokens, tags = (row[column] for column in columns)
+    if len(tags) != len(tokens):
+        raise ElmoTasksError(f"{place}: {len(tags)} tags for {len(tokens)} tokens")
+    for position, (token, tag) in enumerate(zip(tokens, tags, strict=True)):
+        if not isinstance(token, str):
+            raise _TokenError(position, f"the token is {token!r}; wanted a string")
+        if names is None and not isinstance(tag, str):
+            raise _TokenError(position, f"the tag is {tag!r}; wanted a string")
+        if names is not None and (not isinstance(tag, int) or not 0 <= tag < len(names)):
+            raise _TokenError(position, f"the tag is {tag!r}; wanted a class id from 0 to {len(names) - 1}")
+    return tokens, tags if names is None else [names[tag] for tag in tags]
 
 
 def _class_names(feature: Any, place: str) -> list[str] | None:

@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from elmo_tasks.data_readers.columns import split_columns
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import plain_name, read_lines
 from elmo_tasks.tag_schemes import Span
@@ -31,7 +32,6 @@ from elmo_tasks.tag_schemes import Span
 logger = logging.getLogger(__name__)
 
 _FIXED_COLUMNS = 12  # all but those of the roles
-_SEPARATOR = re.compile(r"[ \t]+")  # not every whitespace: a token may hold a no-break space
 _BEGIN = "#begin document"
 _END = "#end document"
 _HEADER = re.compile(r"#begin document \((?P<name>.*)\)(?:; part (?P<part>\d+))?;?\s*")
@@ -176,8 +176,8 @@ def _read_file(path: Path) -> Iterator[Conll2012Document]:
     sentences: list[Conll2012Sentence] = []
     rows: list[list[str]] = []
     for number, line in read_lines(path):
-        fields = [] if line.startswith((_BEGIN, _END)) else _SEPARATOR.split(line.strip(" \t"))
-        if fields and fields[0]:
+        fields = [] if line.startswith((_BEGIN, _END)) else split_columns(line)
+        if fields:
             if header is None:
                 raise DataError(
                     path, f"a token outside of a document; wanted '{_BEGIN} (NAME); part NNN' first", number

@@ -52,6 +52,10 @@ class ConlluReader(TaggingReader):
 
     config: ConlluConfig
 
+    @property
+    def tag_scheme(self) -> None:
+        return None
+
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         document = number = 0
         for sentence in _read_sentences(path, self.config.tag_column):

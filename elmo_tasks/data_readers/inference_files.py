@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import datasets
 
-from elmo_tasks.files import read_lines
+from elmo_tasks.files import parse_json, read_lines
 
 Record = Mapping[str, Any]  # column name -> value
 
@@ -39,15 +38,15 @@ def read_records(path: Path) -> Iterator[tuple[int, Record]]:
     Blank lines after the first are passed over. Quotes have no meaning in the tab-separated form.
 
     Raises:
-        RecordError: a line is no JSON object, or does not have the columns of the header row.
-        DataError: the file is missing or damaged, or not UTF-8.
+        RecordError: a line holds another JSON value than an object, or does not have the columns of the header row.
+        DataError: the file is missing or damaged, or not UTF-8; a line is no JSON that can be read.
     """
     lines = read_lines(path)
     _, first = next(lines, (1, ""))
     rest = ((number, line) for number, line in lines if line.strip())
     if first.lstrip().startswith("{"):
         for number, line in itertools.chain([(1, first)], rest):
-            yield number, _parse_json(number, line)
+            yield number, _parse_json(path, number, line)
     else:
         names = first.split("\t")
         if repeated := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
@@ -56,11 +55,8 @@ def read_records(path: Path) -> Iterator[tuple[int, Record]]:
             yield number, _split_row(number, line, names)
 
 
-def _parse_json(number: int, line: str) -> Record:
-    try:
-        value = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise RecordError(number, f"{error.msg} at column {error.colno}; wanted a JSON object a line") from None
+def _parse_json(path: Path, number: int, line: str) -> Record:
+    value = parse_json(line, path, "a JSON object a line", number)
     if not isinstance(value, dict):
         raise RecordError(number, f"a JSON {type(value).__name__}; wanted an object")
     return value

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from elmo_tasks.data_readers.reader import DatasetReaderConfig
-from elmo_tasks.data_readers.srl import VERB, SrlReader, SrlReaderConfig
+from elmo_tasks.data_readers.srl import SrlReaderConfig
 from elmo_tasks.data_readers.tagging import TaggingReader
-from elmo_tasks.tag_schemes import Span, tags_of_spans
+from elmo_tasks.metrics.srl import VERB
+from elmo_tasks.tag_schemes import Span, TagScheme, tags_of_spans
 
 
 class PredicatesConfig(DatasetReaderConfig):
@@ -38,13 +39,18 @@ class PredicatesReader(TaggingReader):
         DataError: as the reader of semantic roles.
     """
 
-    version: ClassVar[int] = SrlReader.version  # nothing but their sentences is read
-
     config: PredicatesConfig
 
     def __init__(self, config: PredicatesConfig) -> None:
         super().__init__(config)
         self._source = config.source.build()
+
+    @property
+    def tag_scheme(self) -> TagScheme:
+        return "IOB2"
+
+    def cache_key(self) -> list[Any]:
+        return [*super().cache_key(), *self._source.cache_key()]
 
     def files(self, path: Path) -> Sequence[Path]:
         return self._source.files(path)
@@ -56,6 +62,6 @@ class PredicatesReader(TaggingReader):
                 document, number = document + 1, 0
             name = of_sentence
             places = {proposition.predicate for proposition in propositions}
-            tags = tags_of_spans([Span(VERB, place, place) for place in places], len(tokens), "IOB2")
+            tags = tags_of_spans([Span(VERB, place, place) for place in places], len(tokens), self.tag_scheme)
             yield {"tokens": tokens, "tags": tags, "document": document, "sentence": number}
             number += 1

@@ -70,9 +70,9 @@ class DatasetReader(abc.ABC):
     def read(self, source: str | Path) -> datasets.Dataset:
         """The whole data set, memory-mapped.
 
-        What was read is kept in `<cache folder>/datasets` under a key made of the content of the source, the reader's
-        settings and its version. Writes are atomic: several processes can read the same source at once. A damaged cache
-        file is made anew.
+        What was read is kept in `<cache folder>/datasets` under a key made of the content of the source and of
+        `cache_key`. Writes are atomic: several processes can read the same source at once. A damaged cache file is made
+        anew.
 
         Arguments:
             source: a file, compressed or not, for some readers a folder, or `hub:NAME[#CONFIG][:SPLIT]`.
@@ -88,13 +88,20 @@ class DatasetReader(abc.ABC):
         else:
             content = [content_hash(file) for file in self.files(Path(source))]
             examples = self.examples(Path(source))
-        key = json.dumps([type(self).__name__, self.version, to_json(self.config), *content])
+        key = json.dumps([*self.cache_key(), *content])
         path = cache_folder() / "datasets" / f"{hashlib.sha256(key.encode()).hexdigest()}.arrow"
         if _is_intact(path):
             logger.debug("%s: read from %s", source, path)
         else:
             self._write(source, examples, path)
         return datasets.Dataset.from_file(str(path))
+
+    def cache_key(self) -> list[Any]:
+        """What the examples depend on beside the source: the reader, its version, its settings.
+
+        A reader whose examples depend on more, such as a tokenizer's version, adds that.
+        """
+        return [type(self).__module__, type(self).__name__, self.version, to_json(self.config)]
 
     def _write(self, source: str | Path, examples: Iterator[dict[str, Any]], path: Path) -> None:
         """Streams the examples into a cache file and records the file's checksum beside it."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
-import json
 import logging
 import math
 from collections import Counter
@@ -27,11 +26,11 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from elmo_tasks import tokenization
 from elmo_tasks.batch import Batch, Tokens
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files import read_lines
-from elmo_tasks.tokenization import Token, tokenize
+from elmo_tasks.files import parse_json, read_lines
 from elmo_tasks.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
@@ -152,6 +151,9 @@ class SquadReader(DatasetReader):
             raise ElmoTasksError(f"{source}: {error}") from None
         builder.report(source)
 
+    def cache_key(self) -> list[Any]:
+        return [*super().cache_key(), tokenization.VERSION]
+
     def unanswered(self, question: str, passage: str) -> dict[str, Any]:
         """An example without id and answers, for prediction.
 
@@ -230,8 +232,6 @@ class _Node(NamedTuple):
         value = self.value[key]
         if type(value) is not kind:  # True is an int too
             raise _FormatError(self._place_of(key), f"{_json_name(value)}; wanted {_JSON_NAMES[kind]}")
-        if isinstance(value, str):
-            _refuse_lone_surrogates(value, self._place_of(key))
         return value
 
     def items(self, key: str) -> Iterator[_Node]:
@@ -247,22 +247,9 @@ def _json_name(value: Any) -> str:
     return _JSON_NAMES.get(type(value), type(value).__name__)
 
 
-def _refuse_lone_surrogates(text: str, place: str) -> None:
-    """JSON can escape halves of characters, which no UTF-8 output could hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        half = f"\\u{ord(text[error.start]):04x}"
-        raise _FormatError(place, f"{half} is half a character without its other half; wanted whole ones") from None
-
-
 def _parse(path: Path) -> Any:
     """The JSON of a file, compressed or not."""
-    text = "\n".join(line for _, line in read_lines(path))
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DataError(path, f"{error.msg} at column {error.colno}; wanted JSON", error.lineno) from None
+    return parse_json("\n".join(line for _, line in read_lines(path)), path, "JSON")
 
 
 class _Passage(NamedTuple):
@@ -388,9 +375,9 @@ class _ExampleBuilder:
             )
 
 
-def _tokens(text: str) -> list[Token]:
+def _tokens(text: str) -> list[tokenization.Token]:
     """The tokens of all sentences of a text."""
-    return [token for sentence in tokenize(text) for token in sentence]
+    return [token for sentence in tokenization.tokenize(text) for token in sentence]
 
 
 def _question_tokens(text: str, place: str) -> list[str]:

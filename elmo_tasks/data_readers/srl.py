@@ -14,7 +14,6 @@ import abc
 import dataclasses
 import itertools
 import logging
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
@@ -26,6 +25,7 @@ from pydantic import Field
 from torch import Tensor
 
 from elmo_tasks.batch import Batch, Tokens
+from elmo_tasks.data_readers.columns import split_columns
 from elmo_tasks.data_readers.conll2012 import (
     ColumnError,
     Conll2012Sentence,
@@ -37,13 +37,11 @@ from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.tagging import TAGS, tag_tensor
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import plain_name, read_lines
+from elmo_tasks.metrics.srl import VERB
 from elmo_tasks.tag_schemes import Span, label_of_tag, tags_of_label, tags_of_spans
 from elmo_tasks.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
-
-VERB = "V"  # the label of the predicate's own span
-_SEPARATOR = re.compile(r"[ \t]+")  # not every whitespace: a token may hold a no-break space
 
 
 @dataclasses.dataclass(frozen=True)
@@ -295,9 +293,7 @@ def _read_rows(path: Path, least: int) -> Iterator[tuple[int, list[list[str]]]]:
     rows: list[list[str]] = []
     number = 0
     for number, line in read_lines(path):
-        text = line.strip(" \t")
-        if text:
-            fields = _SEPARATOR.split(text)
+        if fields := split_columns(line):
             if len(fields) < least:
                 raise DataError(path, f"{len(fields)} column(s); wanted at least {least}: {line[:80]!r}", number)
             if rows and len(fields) != len(rows[0]):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from elmo_tasks.batch import TaggingBatch, Tokens
 from elmo_tasks.data_readers.reader import DatasetReader
+from elmo_tasks.tag_schemes import TagScheme
 from elmo_tasks.vocabulary import Vocabulary
 
 TAGS = "tags"  # the namespace of the labels
@@ -48,6 +50,11 @@ class TaggingReader(DatasetReader):
             "sentence": datasets.Value("int64"),
         }
     )
+
+    @property
+    @abc.abstractmethod
+    def tag_scheme(self) -> TagScheme | None:
+        """The scheme of the tags; None where they are no spans, such as parts of speech."""
 
     def tokens(self, example: Mapping[str, Any]) -> Iterable[Sequence[str]]:
         return (example["tokens"],)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
@@ -109,10 +110,10 @@ class Elmo(nn.Module):
         """
         if word_inputs is not None:
             outer = word_inputs.shape[:-1]
-            output = self._read_words(word_inputs.reshape(-1, word_inputs.shape[-1]))
+            output = self._read_words(word_inputs.reshape(math.prod(outer), word_inputs.shape[-1]))
         elif inputs is not None:
             outer = inputs.shape[:-2]
-            output = self.bilm(inputs.reshape(-1, *inputs.shape[-2:]))
+            output = self.bilm(inputs.reshape(math.prod(outer), *inputs.shape[-2:]))
         else:
             raise ValueError("inputs and word_inputs are both None; wanted one of them")
         # The mix sees the sentence borders, which count in the layer normalization as they do in AllenNLP.

@@ -99,6 +99,10 @@ class ElmoConfig(Config):
             return bilm if self.stateful else FastBiLM(bilm, self.precision)
 
         def build_source(device: torch.device) -> LayerSource:
+            if self.precision == "int8" and device.type != "cpu" and not self.stateful:
+                raise ConfigError(
+                    f"elmo.precision: got int8, which is for the CPU alone, on {device}; wanted float32 or bfloat16"
+                )
             if self.layer_cache is None or self.stateful:
                 return load(device)
             settings = (files.fingerprint(), self.precision, options.num_layers, options.output_size)

@@ -23,7 +23,10 @@ class Metric(ABC):
 
     @abstractmethod
     def compute(self) -> dict[str, float]:
-        """The scores of all that was added since the last `reset`, in percent, not rounded, by name."""
+        """The scores of all that was added since the last `reset`, in percent, not rounded, by name.
+
+        Names that depend on the data are `name/label`. All others are there, with any value, before something is added.
+        """
 
     @abstractmethod
     def reset(self) -> None:

@@ -10,7 +10,7 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics.metric import Metric, f1_score, percentage
 from elmo_tasks.tag_schemes import is_tag, spans_of_tags
 
-VERB = "V"  # the predicate itself: given, not found, so that it is no part of the overall score
+VERB = "V"  # the label of the predicate's own span: given, not found, so that it is no part of the overall score
 _CONTINUATION = "C-"
 
 

@@ -16,9 +16,9 @@ from elmo_tasks.batch import TensorRecord
 from elmo_tasks.data_readers.sst import ClassificationBatch
 from elmo_tasks.dropout import Dropout
 from elmo_tasks.metrics import Accuracy, Metric
-from elmo_tasks.models.classification import DropoutProbability, known_labels, label_loss, label_predictions
-from elmo_tasks.models.model import ModelConfig, TaskModel
-from elmo_tasks.modules.attention import align
+from elmo_tasks.models.classification import known_labels, label_loss, label_predictions
+from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
+from elmo_tasks.modules.attention import align_with_itself
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
@@ -30,11 +30,11 @@ class BiattentiveClassifierConfig(ModelConfig):
     """The biattentive classification network (BCN) for the label of a text."""
 
     type: Literal["bcn"] = "bcn"
-    embedding_dropout: DropoutProbability = Field(0.0, description="on the tokens' vectors")
+    embedding_dropout: Probability = Field(0.0, description="on the tokens' vectors")
     pre_encoder: FeedForwardConfig = Field(description="layers that each token's vector goes through by itself")
     encoder: EncoderConfig = Field(description="of the tokens that are then aligned")
     integrator: EncoderConfig = Field(description="of the tokens beside what they are aligned with")
-    integrator_dropout: DropoutProbability = Field(0.0, description="on the integrator's output")
+    integrator_dropout: Probability = Field(0.0, description="on the integrator's output")
     output: FeedForwardConfig = Field(description="layers between the pooled text and the labels' scores")
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> BiattentiveClassifier:
@@ -96,7 +96,7 @@ class BiattentiveClassifier(TaskModel[ClassificationBatch, BiattentiveClassifier
     def _integrate(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """The tokens' vectors (B, T, D), each knowing the text around it and what in the text it is aligned with."""
         encoded = self.encoder(self.pre_encoder(self.embedding_dropout(inputs)), mask)
-        aligned = align(encoded, encoded, mask, mask).first
+        aligned = align_with_itself(encoded, mask)
         joined = torch.cat([encoded, encoded - aligned, encoded * aligned], dim=2)
         return self.integrator_dropout(self.integrator(joined, mask))
 

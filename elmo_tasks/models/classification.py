@@ -5,17 +5,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
 from elmo_tasks.data_readers.labels import LABELS
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.vocabulary import Vocabulary
-
-DropoutProbability = Annotated[float, Field(ge=0, lt=1)]
 
 
 def known_labels(vocabulary: Vocabulary) -> tuple[str, ...]:

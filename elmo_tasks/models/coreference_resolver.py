@@ -21,7 +21,7 @@ from elmo_tasks.batch import TensorRecord
 from elmo_tasks.data_readers.coref import GENRES, UNKNOWN_GENRE, CoreferenceBatch
 from elmo_tasks.metrics.coreference import CoreferenceScores
 from elmo_tasks.metrics.metric import Metric
-from elmo_tasks.models.model import ModelConfig, TaskModel
+from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.antecedents import AntecedentScorer, previous
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
@@ -29,8 +29,6 @@ from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder
 from elmo_tasks.modules.span_pruning import best_non_crossing_spans
 from elmo_tasks.modules.span_representation import SpanRepresentation
 from elmo_tasks.vocabulary import Vocabulary
-
-Probability = Annotated[float, Field(ge=0, lt=1)]
 
 
 class CoreferenceResolverConfig(ModelConfig):

@@ -13,9 +13,10 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from elmo_tasks.batch import TaggingBatch, TensorRecord
+from elmo_tasks.data_readers.tagging import TAGS
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Accuracy, Metric, SpanF1
-from elmo_tasks.models.model import ModelConfig, TaskModel
+from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.crf import ConditionalRandomField, TransitionConstraints
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
@@ -23,20 +24,15 @@ from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 from elmo_tasks.tag_schemes import TagScheme, allowed_transitions, is_tag
 from elmo_tasks.vocabulary import Vocabulary
 
-TAGS = "tags"  # the namespace of the labels
-
 
 class CrfTaggerConfig(ModelConfig):
     """A tagger: embedder, encoder and a conditional random field over the tags."""
 
     type: Literal["crf_tagger"] = "crf_tagger"
     encoder: EncoderConfig
-    dropout: Annotated[
-        float,
-        Field(
-            ge=0, lt=1, description="variational dropout on the encoder's output; that on its input is the encoder's"
-        ),
-    ] = 0.0
+    dropout: Probability = Field(
+        0.0, description="variational dropout on the encoder's output; that on its input is the encoder's"
+    )
     tag_scheme: Annotated[
         TagScheme | None,
         Field(

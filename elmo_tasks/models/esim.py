@@ -17,8 +17,8 @@ from elmo_tasks.batch import TensorRecord, Tokens
 from elmo_tasks.data_readers.snli import PairBatch
 from elmo_tasks.dropout import Dropout
 from elmo_tasks.metrics import Accuracy, Metric
-from elmo_tasks.models.classification import DropoutProbability, known_labels, label_loss, label_predictions
-from elmo_tasks.models.model import ModelConfig, TaskModel
+from elmo_tasks.models.classification import known_labels, label_loss, label_predictions
+from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.attention import align
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
@@ -32,12 +32,12 @@ class EsimConfig(ModelConfig):
 
     type: Literal["esim"] = "esim"
     encoder: EncoderConfig = Field(description="of the premise and of the hypothesis, each by itself")
-    alignment_dropout: DropoutProbability = Field(
+    alignment_dropout: Probability = Field(
         0.0, description="on each token's vector beside that which it is aligned with"
     )
     projection: FeedForwardConfig = Field(description="layers that bring these vectors to the size for the composition")
     composition: EncoderConfig = Field(description="of the premise and of the hypothesis after their alignment")
-    dropout: DropoutProbability = Field(0.0, description="on the pooled pair, before the output layers")
+    dropout: Probability = Field(0.0, description="on the pooled pair, before the output layers")
     output: FeedForwardConfig = Field(description="layers between the pooled pair and the labels' scores")
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> Esim:

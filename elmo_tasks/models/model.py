@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
+from pydantic import Field
 from torch import Tensor, nn
 
 from elmo_tasks.batch import Batch, TensorRecord
@@ -15,6 +16,8 @@ from elmo_tasks.vocabulary import Vocabulary
 
 BatchT = TypeVar("BatchT", bound=Batch)
 OutputT = TypeVar("OutputT", bound=TensorRecord)
+
+Probability = Annotated[float, Field(ge=0, lt=1)]  # of dropout, and of what else a head leaves to chance in training
 
 
 class ModelConfig(Part):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, Any
+from typing import Any
 
 import torch
 from pydantic import Field, PositiveInt, model_validator
@@ -17,7 +17,7 @@ from elmo_tasks.batch import TensorRecord, Tokens
 from elmo_tasks.data_readers.squad import SquadBatch, character_span
 from elmo_tasks.elmo.token_encoder import Highway
 from elmo_tasks.metrics import Metric, SquadScores
-from elmo_tasks.models.model import ModelConfig, TaskModel
+from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
@@ -25,8 +25,6 @@ from elmo_tasks.modules.spans import best_spans
 
 _NUM_BEST = 5  # spans that are told of with their probabilities
 _SPANS_IN_WINDOW = 4  # longest spans that a window holds at least, so that each one has its context there
-
-Probability = Annotated[float, Field(ge=0, lt=1)]
 
 
 class ReadingConfig(ModelConfig):

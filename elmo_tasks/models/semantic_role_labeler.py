@@ -19,7 +19,7 @@ from elmo_tasks.data_readers.tagging import TAGS
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Metric
 from elmo_tasks.metrics.srl import SrlF1
-from elmo_tasks.models.model import ModelConfig, TaskModel
+from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.crf import ConstrainedDecoder, TransitionConstraints
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
@@ -38,9 +38,9 @@ class SemanticRoleLabelerConfig(ModelConfig):
     predicate_size: Annotated[
         PositiveInt, Field(description="features of the flag that tells the predicate from the other tokens")
     ] = 100
-    dropout: Annotated[
-        float, Field(ge=0, lt=1, description="variational dropout on the encoder's input, the flag's features included")
-    ] = 0.0
+    dropout: Probability = Field(
+        0.0, description="variational dropout on the encoder's input, the flag's features included"
+    )
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> SemanticRoleLabeler:
         """Makes the head for the vocabulary's tags.

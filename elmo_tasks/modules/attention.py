@@ -1,16 +1,20 @@
 """Attention between two sequences: the softmax over real tokens alone, and the soft alignment that it makes.
 
 # B batch, T1 tokens of the first sequence, T2 of the second, D features
+# T tokens of a text with itself, A of them attend at once
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from elmo_tasks.batch import TensorRecord
+
+_SCORES_AT_ONCE = 1 << 24  # bounds the scores of a text with itself that are in memory without gradients: 64 MB
 
 
 def masked_softmax(scores: Tensor, mask: Tensor, dim: int = -1) -> Tensor:
@@ -30,6 +34,22 @@ def masked_softmax(scores: Tensor, mask: Tensor, dim: int = -1) -> Tensor:
     return probabilities.masked_fill(~mask, 0)
 
 
+def attend_in_parts(attend: Callable[[int, int], Tensor], mask: Tensor) -> Tensor:
+    """What the tokens of a text see of the text itself, computed for some of them at a time.
+
+    Without gradients, memory so grows with T and not with its square.
+
+    Arguments:
+        attend: gives what the tokens from a start to an end, exclusive, see: (B, A, D).
+        mask: (B, T) bool.
+
+    Returns:
+        (B, T, D).
+    """
+    at_once = max(1, _SCORES_AT_ONCE // mask.numel())
+    return torch.cat([attend(start, start + at_once) for start in range(0, mask.shape[1], at_once)], dim=1)
+
+
 @dataclasses.dataclass(frozen=True)
 class SoftAlignment(TensorRecord):
     """What each token of either sequence attends to in the other. Rows of padding are 0 throughout."""
@@ -44,9 +64,8 @@ def align(first: Tensor, second: Tensor, first_mask: Tensor, second_mask: Tensor
     """Soft alignment of two sequences by dot products, in both directions.
 
     Source: ESIM, Chen et al. (2017), "Enhanced LSTM for Natural Language Inference", equations 11 to 13, which are
-    the biattention of McCann et al. (2017), "Learned in Translation: Contextualized Word Vectors", section 5, as well;
-    for a single text that network aligns the text with itself. Dot products are not scaled. What the papers leave to
-    the reader: padding is neither attended to nor does it attend.
+    the biattention of McCann et al. (2017), "Learned in Translation: Contextualized Word Vectors", section 5, as well.
+    Dot products are not scaled. What the papers leave to the reader: padding is neither attended to nor does it attend.
 
     Arguments:
         first: (B, T1, D).
@@ -64,3 +83,23 @@ def align(first: Tensor, second: Tensor, first_mask: Tensor, second_mask: Tensor
         first=first_weights @ second,  # (B, T1, D)
         second=second_weights @ first,  # (B, T2, D)
     )
+
+
+def align_with_itself(text: Tensor, mask: Tensor) -> Tensor:
+    """For each token of a text, the text as the token sees it: `align` of the text with itself, the same both ways.
+
+    Without gradients, memory grows with T and not with its square.
+
+    Arguments:
+        text: (B, T, D).
+        mask: (B, T) bool, True where a token is real.
+
+    Returns:
+        (B, T, D), zero in the padding.
+    """
+
+    def attend(start: int, end: int) -> Tensor:
+        scores = text[:, start:end] @ text.transpose(1, 2)  # (B, A, T)
+        return masked_softmax(scores, mask[:, start:end].unsqueeze(2) & mask.unsqueeze(1)) @ text  # (B, A, D)
+
+    return attend_in_parts(attend, mask)

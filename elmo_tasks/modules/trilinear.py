@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import Tensor, nn
 
-from elmo_tasks.modules.attention import masked_softmax
-
-_SCORES_AT_ONCE = 1 << 24  # bounds the scores of self-attention that are in memory without gradients: 64 MB
+from elmo_tasks.modules.attention import attend_in_parts, masked_softmax
 
 
 class TrilinearScores(nn.Module):
@@ -105,10 +105,7 @@ class SelfAttention(nn.Module):
         Returns:
             (B, T, D); in the padding anything finite.
         """
-        num_tokens = mask.shape[1]
-        at_once = max(1, _SCORES_AT_ONCE // mask.numel())  # tokens that attend
-        parts = [self._attend(passage, mask, start, start + at_once) for start in range(0, num_tokens, at_once)]
-        return torch.cat(parts, dim=1)
+        return attend_in_parts(functools.partial(self._attend, passage, mask), mask)
 
     def _attend(self, passage: Tensor, mask: Tensor, start: int, end: int) -> Tensor:
         """(B, T1, D): what the tokens from `start` to `end`, exclusive, see."""

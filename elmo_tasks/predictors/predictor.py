@@ -28,13 +28,15 @@ class Predictor(ABC):
     """Predicts with a trained model; one subclass for each head.
 
     An input is a dict, such as a line of JSON gives; a head's predictor makes one or more examples of it, and one
-    result of each example. Keys that the predictor does not read (an `id`, say) are carried over to the results.
+    result of each example. Keys that the predictor does not read (an `id`, say) are carried over to the results; one
+    that the result has itself (a gold `label`, say) is carried over as `input_label`.
 
     Arguments:
         model: is set to evaluation; predictions are computed on the device where it lies.
         vocabulary: the one that the model was trained with.
         reader: the one that the model was trained with; makes batches of examples without labels.
-        batch_tokens: most tokens in a batch, padding included. A longer example has a batch of its own.
+        batch_tokens: most tokens in a batch: its examples times the longest one's length, as the reader counts it; of a
+            pair, both texts. A longer example has a batch of its own.
     """
 
     def __init__(
@@ -69,36 +71,58 @@ class Predictor(ABC):
     def read_keys(self) -> frozenset[str]:
         """The keys of an input that are read, and so not carried over."""
 
-    def predict(self, inputs: Iterable[Fields], *, source: str = "inputs") -> Iterator[dict[str, Any]]:
+    def predict(self, inputs: Iterable[Fields | None], *, source: str = "inputs") -> Iterator[dict[str, Any]]:
         """Yields the results in the order of the inputs, while these are still being read.
 
         Arguments:
-            inputs: may be endless; a bounded part of it is in memory at any time.
+            inputs: may be endless; a bounded part of it is in memory at any time. None is passed over, but counted.
             source: what messages call the inputs.
 
         Raises:
-            DataError: an input is not usable; source and the input's number, from 1, are named.
+            DataError: an input is not usable; source and the input's number, from 1, are named. The results of the
+                inputs before it are yielded first.
         """
+        for window in self._windows(inputs, source):
+            predictions = self.predictions([example for _, example in window])
+            for (fields, example), prediction in zip(window, predictions, strict=True):
+                result = self.result(example, prediction)
+                yield self._carried(fields, result) | result
+
+    def _windows(self, inputs: Iterable[Fields | None], source: str) -> Iterator[list[tuple[Fields, dict[str, Any]]]]:
+        """Yields what is predicted together: examples beside their inputs; before an error all that came before it."""
         window: list[tuple[Fields, dict[str, Any]]] = []
         tokens = 0
-        for number, fields in enumerate(inputs, start=1):
-            try:
-                examples = list(self.examples(fields))
-            except ElmoTasksError as error:
-                raise DataError(source, str(error), number) from None
-            for example in examples:
-                window.append((fields, example))
-                tokens += self.reader.length(example)
-                if tokens >= _BATCHES_AHEAD * self.batch_tokens:
-                    yield from self._predict_window(window)
-                    window, tokens = [], 0
-        yield from self._predict_window(window)
+        try:
+            for number, fields in enumerate(inputs, start=1):
+                if fields is None:
+                    continue
+                for example in self._examples(fields, source, number):
+                    window.append((fields, example))
+                    tokens += self.reader.length(example)
+                    if tokens >= _BATCHES_AHEAD * self.batch_tokens:
+                        yield window
+                        window, tokens = [], 0
+        except ElmoTasksError:
+            yield window
+            raise
+        yield window
 
-    def _predict_window(self, window: Sequence[tuple[Fields, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
-        predictions = self.predictions([example for _, example in window])
-        for (fields, example), prediction in zip(window, predictions, strict=True):
-            carried = {key: value for key, value in fields.items() if key not in self.read_keys}
-            yield carried | self.result(example, prediction)
+    def _examples(self, fields: Fields, source: str, number: int) -> list[dict[str, Any]]:
+        try:
+            return list(self.examples(fields))
+        except ElmoTasksError as error:
+            raise DataError(source, str(error), number) from None
+
+    def _carried(self, fields: Fields, result: Fields) -> dict[str, Any]:
+        """What of an input goes with its result, under names that the result does not have."""
+        carried: dict[str, Any] = {}
+        for key, value in fields.items():
+            if key not in self.read_keys:
+                name = key
+                while name in result or (name != key and name in fields):
+                    name = f"input_{name}"
+                carried[name] = value
+        return carried
 
     def predictions(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """What the model says of each example, in their order; it reads them in batches of like lengths.

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from elmo_tasks.data_readers.reader import DatasetReader
-from elmo_tasks.data_readers.srl import VERB
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.metrics.srl import VERB
 from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler
 from elmo_tasks.predictors.fields import located_sentence, located_span, one_of, string_field, tokens_field
 from elmo_tasks.predictors.predictor import DEFAULT_BATCH_TOKENS, Fields, Predictor

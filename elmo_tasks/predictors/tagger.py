@@ -8,10 +8,9 @@ from typing import Any
 from elmo_tasks.models.crf_tagger import CrfTagger
 from elmo_tasks.predictors.fields import located_sentence, located_span, one_of, string_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
+from elmo_tasks.predictors.results import rounded
 from elmo_tasks.tag_schemes import Span, spans_of_tags
 from elmo_tasks.tokenization import tokenize
-
-_DIGITS = 6  # of printed probabilities
 
 
 class TaggerPredictor(Predictor):
@@ -42,7 +41,7 @@ class TaggerPredictor(Predictor):
             yield located_sentence(text, sentence)
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
-        probabilities = [round(probability, _DIGITS) for probability in prediction["probabilities"]]
+        probabilities = rounded(prediction["probabilities"])
         result = {**example, "tags": prediction["tags"], "probabilities": probabilities}
         if self.model.tag_scheme:
             spans = spans_of_tags(prediction["tags"])

@@ -16,7 +16,8 @@ from accelerate import Accelerator
 
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.elmo.bilm import BiLM
-from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.elmo.bilm_files import BiLMFiles, bilm_folder
+from elmo_tasks.errors import RunError
 from elmo_tasks.files import write_json
 from elmo_tasks.pretraining.config import PretrainingConfig
 from elmo_tasks.pretraining.corpus import Corpus
@@ -92,16 +93,19 @@ def pretrain(
 
     Raises:
         ConfigError: the config has problems, all of them named.
-        RunError: the folder holds a training, and neither `resume` nor `force` is given.
+        RunError: the folder holds a training, and neither `resume` nor `force` is given; or it holds the biLM to start
+            from, or was begun with other text.
     """
     config = load_config(config_path, PretrainingConfig, overrides, variables or {})
     run = PretrainingFolder(folder)
     accelerator = config.trainer.accelerator()
     main = accelerator.is_main_process
+    if start_from and bilm_folder(start_from).resolve() == run.path.resolve():
+        raise RunError(f"{run.path}: the biLM of --from lies in this folder; -s names another one for what comes of it")
     described = {**to_json(config), "from": str(start_from) if start_from else None}
-    begins = main and not dry_run and run.claim(described, resume=resume, force=force)
-    accelerator.wait_for_everyone()
-    if resume and run.results.is_file():
+    begins = dry_run or run.claim(described, resume=resume, force=force)
+    accelerator.wait_for_everyone()  # nobody writes before everybody has looked
+    if not begins and run.results.is_file():
         logger.info("%s: finished before; nothing to do", run.path)
         return json.loads(run.results.read_text(encoding="utf-8"))
 
@@ -109,7 +113,10 @@ def pretrain(
         corpus = config.corpus.build()
     seed_everything(config.random_seed)
     model = _build_model(config, corpus, start_from)
-    state = read_state(run.training_state) if resume and run.training_state.is_file() else None
+    text = {"corpus": corpus.folder.name, "vocabulary": model.vocabulary.fingerprint()}
+    if not begins:
+        _check_text(run, text)
+    state = read_state(run.training_state) if not begins and run.training_state.is_file() else None
     pretrainer = _build_pretrainer(config, corpus, model, run, accelerator, state)
     plan = _plan(corpus, pretrainer)
     if main:
@@ -117,7 +124,10 @@ def pretrain(
     if dry_run:
         return None
 
-    if begins:  # the text could be read, and the model fits
+    if begins and main:  # the text could be read, and the model fits
+        if force:
+            run.clear()
+        write_json(run.text, text)
         run.begin(described)
     if state:
         pretrainer.resume(state)
@@ -130,6 +140,21 @@ def pretrain(
         write_json(run.results, results)
     accelerator.wait_for_everyone()
     return results
+
+
+def _check_text(run: PretrainingFolder, text: Mapping[str, str]) -> None:
+    """Makes sure that a training goes on with the text and the words that it began with, where it has a record of them.
+
+    Raises:
+        RunError: the corpus or the vocabulary is another one.
+    """
+    if not run.text.is_file():
+        return
+    earlier = json.loads(run.text.read_text(encoding="utf-8"))
+    if changed := [name for name in text if text[name] != earlier[name]]:
+        raise RunError(
+            f"{run.path}: cannot resume with other text: not the {' and the '.join(changed)} that the run began with"
+        )
 
 
 def _build_pretrainer(

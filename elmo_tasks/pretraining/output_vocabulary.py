@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -33,6 +34,10 @@ class OutputVocabulary:
     def numbers(self, tokens: Iterable[str]) -> list[int]:
         """The tokens' places among the words; that of `<UNK>` for words that are not there."""
         return [self._numbers.get(token, UNKNOWN_NUMBER) for token in tokens]
+
+    def fingerprint(self) -> str:
+        """The SHA-256 of the words in their order, in hexadecimal."""
+        return hashlib.sha256("\n".join(self.words).encode()).hexdigest()
 
     def save(self, path: str | Path) -> None:
         """Writes a word a line, as bilm-tf does, atomically."""

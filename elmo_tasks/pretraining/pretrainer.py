@@ -172,7 +172,7 @@ class Pretrainer:
             keep_lines(self.folder.log, position.records)
         self.model.train()
         with _Curves(self.folder, position.step, main) as curves, progress_bar(visible=main) as bar:
-            if evaluate_first and position.step == 0:
+            if evaluate_first and self.before is None:
                 self.before = self._evaluate(curves, whole=True).as_record()
                 self.save()
             task = bar.add_task("steps", total=self.num_steps, completed=position.step, note="")
@@ -185,9 +185,8 @@ class Pretrainer:
                     self._evaluate(curves)
                 if position.step % self.config.checkpoint_every_steps == 0:
                     self.save()
-            perplexity = self._evaluate(curves, whole=True)
-        self.save()
-        return perplexity
+            self.save()  # before the last line of the log, which resuming from here writes anew
+            return self._evaluate(curves, whole=True)
 
     def step(self, window: Window) -> float:
         """Makes one optimizer step.

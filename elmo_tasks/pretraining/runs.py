@@ -2,6 +2,7 @@
 
 config.json           the resolved config, every default written out
 versions.json         the versions of Python and of the packages that made the run
+text.json             the prepared corpus and the vocabulary, by their hashes
 options.json          the biLM's architecture  )
 weights.hdf5          and weights              ) in the layout of bilm-tf and AllenNLP
 vocabulary.txt        the words that the softmax predicts, one a line, as bilm-tf has them
@@ -21,6 +22,7 @@ from elmo_tasks.runs import Folder
 class PretrainingFolder(Folder):
     """A pretraining's files by name; see the module's text."""
 
+    text = property(lambda self: self.path / "text.json")
     options = property(lambda self: self.path / "options.json")
     weights = property(lambda self: self.path / "weights.hdf5")
     vocabulary = property(lambda self: self.path / VOCABULARY_FILE)

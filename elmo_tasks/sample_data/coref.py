@@ -15,14 +15,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from elmo_tasks.data_readers.coreference_column import write_coreference_column
-from elmo_tasks.sample_data.files import SPLITS, write_lines
+from elmo_tasks.sample_data.files import CONLL_2012_SPLITS, SPLITS, write_lines
 from elmo_tasks.sample_data.grammar import Grammar, expand
 from elmo_tasks.sample_data.names import make_names
 
 _NAMES_OF_SPLIT = (200, 50, 50)
 _CORPUS_DOCUMENTS = 400
 _SENTENCES_TO_A_DOCUMENT = 20  # of what is asked for: documents are longer than sentences, so there are fewer
-_CONLL_2012_SPLITS = {"train": "train", "dev": "development", "test": "test"}
 
 _NO_SPEAKER = "-"
 _PEOPLE = ("A", "B")
@@ -124,7 +123,7 @@ def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path
         ]
         ending = ".xz" if split == "train" else ""
         paths.append(write_lines(folder / "coref_ontogum" / f"ontogum.{split}.v4_gold_conll{ending}", lines))
-        below = Path("conll-2012/v4/data", _CONLL_2012_SPLITS[split], "data/english/annotations/coref")
+        below = Path("conll-2012/v4/data", CONLL_2012_SPLITS[split], "data/english/annotations/coref")
         paths.append(write_lines(folder / below / "coref_0000.v4_gold_conll", lines))
     return paths
 

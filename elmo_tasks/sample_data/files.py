@@ -9,6 +9,7 @@ from pathlib import Path
 from elmo_tasks.files import atomic_write
 
 SPLITS = ("train", "dev", "test")
+CONLL_2012_SPLITS = {"train": "train", "dev": "development", "test": "test"}
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> Path:

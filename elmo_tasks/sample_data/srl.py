@@ -13,7 +13,7 @@ import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from elmo_tasks.sample_data.files import write_lines
+from elmo_tasks.sample_data.files import CONLL_2012_SPLITS, SPLITS, write_lines
 from elmo_tasks.sample_data.grammar import Grammar, expand
 from elmo_tasks.sample_data.names import make_names
 from elmo_tasks.tag_schemes import Span
@@ -21,8 +21,6 @@ from elmo_tasks.tag_schemes import Span
 _NAMES_OF_SPLIT = (200, 50, 50)
 _CORPUS_SENTENCES = 4000
 _SENTENCES_OF_DOCUMENT = 10
-_SPLITS = ("train", "dev", "test")
-_CONLL_2012_SPLITS = {"train": "train", "dev": "development", "test": "test"}
 
 # Frames lie between braces, and their roles between brackets, (ARG0 and so on; a role belongs to the innermost frame.
 # Of a verb, (V=open.01, lemma and sense stand behind its label.
@@ -115,11 +113,11 @@ class Sentence:
 def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
     """Writes `ewt.train.gold_conll.xz` and so on into `folder/srl_ewt`, and the same below `folder/conll-2012`."""
     paths = []
-    for split, names, count in zip(_SPLITS, _names_of_splits(seed), sentences, strict=True):
+    for split, names, count in zip(SPLITS, _names_of_splits(seed), sentences, strict=True):
         lines = list(_lines(names, count, random.Random(f"{seed} srl {split}")))
         ending = ".xz" if split == "train" else ""
         paths.append(write_lines(folder / "srl_ewt" / f"ewt.{split}.gold_conll{ending}", lines))
-        below = Path("conll-2012/v4/data", _CONLL_2012_SPLITS[split], "data/english/annotations/nw/roles/00")
+        below = Path("conll-2012/v4/data", CONLL_2012_SPLITS[split], "data/english/annotations/nw/roles/00")
         paths.append(write_lines(folder / below / "roles_0000.v4_gold_conll", lines))
     return paths
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import sparse
 
 from elmo_tasks.sample_data.files import write_lines
 
@@ -51,20 +51,23 @@ def write_word_vectors(path: Path, corpus: Iterable[Sequence[str]], dimension: i
     )
 
 
-def _neighbour_counts(sentences: Sequence[Sequence[str]], words: Sequence[str]) -> NDArray[np.float64]:
+def _neighbour_counts(sentences: Sequence[Sequence[str]], words: Sequence[str]) -> sparse.csr_array:
     """(N, C): how often a word has each word, or the border, to its left (first half) and right (second half)."""
     ids = {word: row for row, word in enumerate([*words, _BORDER])}
-    counts = np.zeros((len(words), 2 * len(ids)))  # (N, C)
+    rows: list[int] = []
+    columns: list[int] = []
     for sentence in sentences:
-        rows = [ids[_BORDER], *(ids[token] for token in sentence), ids[_BORDER]]
-        np.add.at(counts, (rows[1:-1], rows[:-2]), 1)
-        np.add.at(counts, (rows[1:-1], [row + len(ids) for row in rows[2:]]), 1)
-    return counts
+        places = [ids[_BORDER], *(ids[token] for token in sentence), ids[_BORDER]]
+        rows += 2 * places[1:-1]
+        columns += [*places[:-2], *(place + len(ids) for place in places[2:])]
+    shape = (len(words), 2 * len(ids))
+    return sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape).tocsr()  # adds up what is there repeatedly
 
 
-def _mutual_information(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mutual_information(counts: sparse.csr_array) -> sparse.csr_array:
     """(N, C): the logarithm of how much likelier a word and a context are together than by chance, at least 0."""
-    of_words = counts.sum(axis=1, keepdims=True)  # (N, 1)
-    of_contexts = np.maximum(counts.sum(axis=0, keepdims=True), 1)  # (1, C), 1 where a context never occurs
-    ratio = counts * counts.sum() / (of_words * of_contexts)  # (N, C)
-    return np.round(np.log(np.maximum(ratio, 1)) * _STEPS) / _STEPS
+    together = counts.tocoo()
+    of_words, of_contexts = counts.sum(axis=1), counts.sum(axis=0)  # (N,), (C,)
+    ratio = together.data * counts.sum() / (of_words[together.row] * of_contexts[together.col])
+    information = np.round(np.log(np.maximum(ratio, 1)) * _STEPS) / _STEPS
+    return sparse.csr_array((information, (together.row, together.col)), counts.shape)

@@ -28,7 +28,9 @@ class DataLoaderConfig(Config):
 
     batch_size: Annotated[int, Field(ge=1)] | None = Field(None, description="most examples in a batch")
     batch_tokens: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="most tokens in a batch, padding counted; an example that is longer is a batch of its own"
+        None,
+        description="most tokens in a batch: its examples times the longest one's length, as the reader counts it "
+        "(of a pair, both texts); an example that is longer is a batch of its own",
     )
     shuffle: bool = Field(True, description="new batches, in a new order, each epoch")
     padding_noise: Annotated[float, Field(ge=0, lt=1)] = Field(
@@ -150,6 +152,11 @@ class BatchLoader:
         """Yields this process's part of every batch of epoch 0, each example of the data set in just one process."""
         parts = (batch[self.rank :: self.num_processes] for batch in self.plan(0))
         yield from self._load([tuple(part) for part in parts if part])
+
+    def rows(self) -> list[int]:
+        """The rows that `once` yields in all processes, as they are gathered: those of the first process come first."""
+        plan, ranks = self.plan(0), range(self.num_processes)
+        return [row for rank in ranks for batch in plan for row in batch[rank :: self.num_processes]]
 
     def _load(self, batches: list[tuple[int, ...]]) -> DataLoader[Any]:
         return DataLoader(

@@ -22,7 +22,7 @@ def evaluate(
     """The metrics of a model on a data set with gold labels, among them the mean `loss` of an example.
 
     Arguments:
-        sink: called in the main process with each example and its prediction, in the loader's order of batches.
+        sink: called in the main process with each example and its prediction, in the order of the loader's `rows`.
     """
     training = model.training
     model.eval()

@@ -14,7 +14,7 @@ import dataclasses
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 import torch
@@ -120,6 +120,9 @@ class Trainer:
         validation: batches that choose the best epoch.
         folder: where the run is written.
         accelerator: device, precision and the processes that share the work.
+
+    Raises:
+        ConfigError: the model has no such validation metric, or no parameters that a regular expression should find.
     """
 
     def __init__(
@@ -140,6 +143,9 @@ class Trainer:
         self.progress = Progress()
         self.higher_is_better = config.validation_metric[0] == "+"
         self.metric_name = config.validation_metric[1:]
+        known = {**model.build_metric().compute(), "loss": 0.0}
+        if self.metric_name not in known and self.metric_name.partition("/")[0] not in known:
+            raise _unknown_metric(self.metric_name, known)
 
         model.to(accelerator.device)
         named = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
@@ -160,7 +166,7 @@ class Trainer:
             the best epoch's record, as in `metrics.jsonl`.
 
         Raises:
-            ElmoTasksError: the loss is no longer finite, or the validation metric does not exist.
+            ElmoTasksError: the loss is no longer finite, or the validation data has not the label of the metric.
         """
         main = self.accelerator.is_main_process
         report = Report(self.folder, epochs=self.progress.epoch, step=self.progress.step) if main else None
@@ -242,9 +248,7 @@ class Trainer:
         with self.average.applied() if self.average else contextlib.nullcontext():
             metrics = evaluate(self.model, self.validation, self.accelerator)
             if self.metric_name not in metrics:
-                raise ConfigError(
-                    f"trainer.validation_metric: no metric {self.metric_name!r}; there are {', '.join(sorted(metrics))}"
-                )
+                raise _unknown_metric(self.metric_name, metrics)
             value = metrics[self.metric_name]
             better = progress.is_better(value, self.higher_is_better)
             if better:
@@ -333,6 +337,10 @@ class Trainer:
             for name, parameter in zip(self.names, self.parameters, strict=True):
                 parameter.copy_(best[name])
         return read_record(self.folder.epochs, self.progress.best_epoch)
+
+
+def _unknown_metric(name: str, known: Iterable[str]) -> ConfigError:
+    return ConfigError(f"trainer.validation_metric: no metric {name!r}; there are {', '.join(sorted(known))}")
 
 
 def _regularized(

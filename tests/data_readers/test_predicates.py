@@ -8,7 +8,7 @@ import pytest
 
 from elmo_tasks.data_readers.predicates import PredicatesConfig, PredicatesReader
 from elmo_tasks.data_readers.reader import DatasetReaderConfig
-from elmo_tasks.data_readers.srl import SrlConll2012Config
+from elmo_tasks.data_readers.srl import SrlConll2005Reader, SrlConll2012Config
 from elmo_tasks.errors import DataError
 from elmo_tasks.vocabulary import VocabularyConfig
 
@@ -79,6 +79,13 @@ def test_a_batch_for_the_tagger(tmp_path: Path) -> None:
         EXAMPLES[1]["tags"]
     ]
     assert reader.length(EXAMPLES[1]) == 4
+
+
+def test_another_version_of_the_source_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    readers = [build({"type": kind}) for kind in ("srl_conll2005", "srl_conll2012")]
+    before = [reader.cache_key() for reader in readers]
+    monkeypatch.setattr(SrlConll2005Reader, "version", 99)
+    assert [reader.cache_key() != key for reader, key in zip(readers, before, strict=True)] == [True, False]
 
 
 def test_errors_are_the_source_s(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from typing import Any
 import datasets
 import pytest
 
-from elmo_tasks.data_readers import Conll2003Config, Conll2003Reader
+from elmo_tasks import tokenization
+from elmo_tasks.data_readers import Conll2003Config, Conll2003Reader, SnliConfig, SquadConfig
 from elmo_tasks.data_readers.reader import HubSource
 from elmo_tasks.errors import DataError, ElmoTasksError
 
@@ -87,6 +88,21 @@ def test_other_settings_or_another_version_are_parsed(
     monkeypatch.setattr(Conll2003Reader, "version", Conll2003Reader.version + 1)
     Conll2003Config().build().read(path)
     assert len(parsed) == 3
+
+
+def test_readers_of_one_name_have_caches_of_their_own(cache: Path, path: Path, parsed: list[Path]) -> None:
+    Conll2003Config().build().read(path)
+    of_another_module = type("Conll2003Reader", (Conll2003Reader,), {"__module__": "elsewhere"})
+    of_another_module(Conll2003Config()).read(path)
+    assert len(parsed) == 2
+
+
+def test_readers_that_tokenize_read_anew_with_another_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    readers = [config.build() for config in (SquadConfig(), SnliConfig(), Conll2003Config())]
+    before = [reader.cache_key() for reader in readers]
+    monkeypatch.setattr(tokenization, "VERSION", "another")
+    assert [reader.cache_key() != key for reader, key in zip(readers, before, strict=True)] == [True, True, False]
+    assert "nltk" in before[0][-1]
 
 
 @pytest.mark.parametrize(
@@ -190,6 +206,7 @@ def write_hub(folder: Path, column: str = "ner_tags", **splits: list[tuple[list[
     return f"hub:{folder}"
 
 
+GOOD_ROW = '{"tokens": ["a"], "ner_tags": ["O"]}'
 HUB_ROWS = [(["-DOCSTART-"], ["O"]), (["Oslo", "sleeps"], ["B-LOC", "O"]), (["Mira", "Oak"], ["B-PER", "I-PER"])]
 
 
@@ -203,6 +220,29 @@ def test_hub_data_set_with_class_ids(cache: Path, tmp_path: Path) -> None:
     assert len(Conll2003Config().build().read(f"{source}:test")) == 1
     assert len(Conll2003Config().build().read(f"{source}:train[:2]")) == 1
     assert train.features == Conll2003Reader.features
+
+
+@pytest.mark.parametrize("tag", [-1, -100, 3, None])
+def test_hub_data_set_with_a_class_id_out_of_range(tag: int | None) -> None:
+    labels = datasets.ClassLabel(names=["O", "B-LOC", "I-LOC"])
+    features = {"tokens": datasets.Sequence(datasets.Value("string")), "ner_tags": datasets.Sequence(labels)}
+    data = {"tokens": [["Oslo"], ["Oslo", "sleeps"]], "ner_tags": [[1], [1, tag]]}
+    info = datasets.DatasetInfo(features=datasets.Features(features))
+    rows = datasets.Dataset(datasets.Dataset.from_dict(data).data, info=info)
+    problem = f"hub:some: row 1, token 1: the tag is {tag}; wanted a class id from 0 to 2"
+    with pytest.raises(ElmoTasksError, match=problem):
+        list(Conll2003Config().build().hub_examples(rows, "hub:some"))
+
+
+def test_rows_of_a_hub_data_set_without_tokens_are_left_out(
+    cache: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = write_hub(tmp_path / "hub", train=[([], []), *HUB_ROWS, ([], [])])
+    with caplog.at_level(logging.INFO, logger="elmo_tasks"):
+        assert Conll2003Config().build().read(source)["tokens"][:] == [["Oslo", "sleeps"], ["Mira", "Oak"]]
+    assert [record.message for record in caplog.records if "left out" in record.message] == [
+        f"{source}: 2 row(s) without tokens left out"
+    ]
 
 
 def test_hub_data_set_with_strings_and_one_split(cache: Path, tmp_path: Path) -> None:
@@ -247,6 +287,10 @@ def test_hub_data_set_without_the_columns(cache: Path, tmp_path: Path) -> None:
         ('{"tokens": ["a"], "ner_tags": [3]}', "wanted a list of tags, as strings or as class ids with names"),
         ('{"tokens": ["a", "b"], "ner_tags": ["O"]}', "row 0: 1 tags for 2 tokens"),
         ('{"tokens": ["a", "b"], "ner_tags": ["O", "LOC"]}', "row 0, token 1: 'LOC' is no tag"),
+        (f"{GOOD_ROW}\n{{}}", "row 1: 'tokens' is None; wanted a list"),
+        (f'{GOOD_ROW}\n{{"tokens": ["a"], "ner_tags": null}}', "row 1: 'ner_tags' is None; wanted a list"),
+        (f'{GOOD_ROW}\n{{"tokens": ["a", null], "ner_tags": ["O", "O"]}}', "row 1, token 1: the token is None; wanted"),
+        (f'{GOOD_ROW}\n{{"tokens": ["a"], "ner_tags": [null]}}', "row 1, token 0: the tag is None; wanted a string"),
     ],
 )
 def test_hub_data_set_with_wrong_tags(cache: Path, tmp_path: Path, row: str, problem: str) -> None:

@@ -200,7 +200,20 @@ GOOD = {"gold_label": "neutral", "sentence1": "It rained.", "sentence2": "Rain."
         (json.dumps({**GOOD, "gold_label": 2}), "'gold_label' is 2; wanted a string"),
         (json.dumps({**GOOD, "sentence2": ["Rain"]}), "'sentence2' is ['Rain']; wanted a string"),
         (json.dumps({"gold_label": "neutral", "sentence1": "It."}), "no 'sentence2' among gold_label, sentence1"),
-        (json.dumps({**GOOD, "sentence1": "half \ud83d"}), "'sentence1' holds half a character (a lone surrogate)"),
+        (
+            json.dumps({**GOOD, "gold_label": "\ud83d"}),
+            r"\ud83d at column 17 is half a character without its other half",
+        ),
+        pytest.param(
+            f'{{"number": {"1" * 5000}}}',
+            "a whole number with more digits than are read; wanted a JSON object a line",
+            id="many digits",
+        ),
+        pytest.param(
+            '{"list": ' + "[" * 100_000,
+            "lists or objects nested deeper than is read; wanted a JSON object a line",
+            id="deep nesting",
+        ),
         (
             json.dumps({**GOOD, "sentence1_binary_parse": "( ( It rained ) ."}),
             "the brackets of a binary parse are not balanced: '( ( It rained ) .'",

@@ -37,6 +37,13 @@ def test_more_dimensions(bilm_files: Files) -> None:
     assert torch.equal(vectors.view(4, 3, 12), flat["elmo_representations"][0])
 
 
+@pytest.mark.parametrize("batch", [[[]], [[], []]])
+def test_a_batch_without_a_token(bilm_files: Files, batch: list[list[str]]) -> None:
+    output = Elmo(*bilm_files, num_output_representations=1)(batch_to_ids(batch))
+    assert output["elmo_representations"][0].shape == (len(batch), 0, 12)
+    assert output["mask"].shape == (len(batch), 0)
+
+
 def test_sentence_boundaries_are_kept_if_wanted(bilm: BiLM, sentences: list[list[str]]) -> None:
     arguments = {"options_file": None, "weight_file": None, "num_output_representations": 1, "dropout": 0.0}
     ids = batch_to_ids(sentences)

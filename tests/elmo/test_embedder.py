@@ -49,6 +49,13 @@ def test_fixed_weights_of_some_layers(bilm: BiLM, bilm_files: Files) -> None:
     torch.testing.assert_close(embedder([["one", "two"]])["input"], 0.5 * (0.75 * layers[:, 0] + 0.25 * layers[:, 2]))
 
 
+def test_int8_is_refused_on_a_gpu(bilm_files: Files) -> None:
+    embedder = _config(bilm_files, precision="int8", layer_cache=None).build()
+    embedder.to("meta")  # stands for any device that is no CPU
+    with pytest.raises(ConfigError, match=r"elmo\.precision: got int8, which is for the CPU alone, on meta"):
+        embedder.prepare([["one"]])
+
+
 def test_stateful(bilm_files: Files) -> None:
     embedder = _config(bilm_files, stateful=True, dropout=0.0).build()
     assert not torch.equal(embedder([["one"]])["input"], embedder([["one"]])["input"])

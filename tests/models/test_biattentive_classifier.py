@@ -13,6 +13,8 @@ from elmo_tasks.data_readers.sst import ClassificationBatch, SstConfig
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Accuracy
 from elmo_tasks.models.biattentive_classifier import BiattentiveClassifier, BiattentiveClassifierConfig
+from elmo_tasks.modules import attention
+from elmo_tasks.modules.attention import masked_softmax
 from elmo_tasks.vocabulary import SPECIAL, Vocabulary
 
 LABELS = ("good", "bad", "odd")
@@ -87,6 +89,23 @@ def test_the_papers_equations() -> None:
             pooled = relu(pooled, layer)
         logits = pooled @ model.scores.weight.numpy().T + model.scores.bias.numpy()
         assert output.logits[row].tolist() == pytest.approx(logits, abs=1e-5)
+
+
+@torch.no_grad()
+def test_a_long_text_is_aligned_with_itself_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, vocabulary = make_classifier()
+    batch = make_batch(vocabulary)
+    whole = model(batch).logits
+    shapes: list[torch.Size] = []
+
+    def recorded(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        shapes.append(scores.shape)
+        return masked_softmax(scores, mask)
+
+    monkeypatch.setattr(attention, "_SCORES_AT_ONCE", 1)
+    monkeypatch.setattr(attention, "masked_softmax", recorded)
+    torch.testing.assert_close(model(batch).logits, whole)
+    assert shapes == [(3, 1, 5)] * 5
 
 
 def test_loss_is_the_mean_cross_entropy() -> None:

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_tasks.modules.attention import align, masked_softmax
+from elmo_tasks.modules import attention
+from elmo_tasks.modules.attention import align, align_with_itself, masked_softmax
 
 
 @pytest.fixture(autouse=True)
@@ -139,6 +140,27 @@ def test_a_text_aligned_with_itself_is_the_same_both_ways() -> None:
     found = align(text, text, mask, mask)
     torch.testing.assert_close(found.first, found.second)
     torch.testing.assert_close(found.first_weights, found.second_weights)
+
+
+@pytest.mark.parametrize("at_once", [1, 14, 30, 10_000])
+def test_a_text_is_aligned_with_itself_in_parts(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    text, mask = torch.randn(2, 7, 4, requires_grad=True), mask_of([7, 3])
+    shapes: list[torch.Size] = []
+
+    def recorded(scores: Tensor, mask: Tensor) -> Tensor:
+        shapes.append(scores.shape)
+        return masked_softmax(scores, mask)
+
+    wanted = align(text, text, mask, mask).first
+    monkeypatch.setattr(attention, "masked_softmax", recorded)
+    monkeypatch.setattr(attention, "_SCORES_AT_ONCE", at_once)
+    found = align_with_itself(text, mask)
+    torch.testing.assert_close(found, wanted)
+    assert sum(shape[1] for shape in shapes) == 7
+    assert all(shape.numel() <= max(at_once, 14) for shape in shapes)
+    weights = torch.randn(2, 7, 4)
+    gradients = [torch.autograd.grad((each * weights).sum(), text)[0] for each in (found, wanted)]
+    torch.testing.assert_close(*gradients)
 
 
 def test_an_empty_sequence_is_attended_to_by_nothing() -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_tasks.modules import trilinear
+from elmo_tasks.modules import attention as attention_module
 from elmo_tasks.modules.trilinear import AttentionFlow, SelfAttention, TrilinearScores
 
 
@@ -88,7 +88,7 @@ def test_self_attention_in_parts_is_the_same(monkeypatch: pytest.MonkeyPatch, at
     whole = attention(passages, mask)
     shapes: list[torch.Size] = []
     attention.scores.register_forward_hook(lambda _, __, scores: shapes.append(scores.shape))
-    monkeypatch.setattr(trilinear, "_SCORES_AT_ONCE", at_once)
+    monkeypatch.setattr(attention_module, "_SCORES_AT_ONCE", at_once)
     torch.testing.assert_close(attention(passages, mask), whole)
     assert sum(shape[1] for shape in shapes) == 7
     assert all(shape.numel() <= max(at_once, 14) for shape in shapes)

@@ -16,7 +16,7 @@ from elmo_tasks.predictors.inputs import read_inputs
 def test_a_line_of_text_is_an_input(tmp_path: Path) -> None:
     path = tmp_path / "in.txt"
     path.write_bytes("Ann left.\r\n\nBo, too: é".encode())
-    expected = [{"text": "Ann left."}, {"text": ""}, {"text": "Bo, too: é"}]
+    expected = [{"text": "Ann left."}, None, {"text": "Bo, too: é"}]
     assert list(read_inputs(path)) == list(read_inputs(path, "text")) == expected
 
 
@@ -26,6 +26,13 @@ def test_json_lines_are_told_by_the_first(tmp_path: Path) -> None:
     expected = [{"text": "a", "id": 1}, {"tokens": ["\N{GRINNING FACE}"]}]
     assert list(read_inputs(path)) == list(read_inputs(path, "jsonl")) == expected
     assert next(read_inputs(path, "text")) == {"text": '{"text": "a", "id": 1}'}
+
+
+def test_blank_lines_are_no_inputs_and_do_not_tell_the_format(tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text('\n \t\n{"text": "a"}\n\n{"text": "b"}\n', encoding="utf-8")
+    expected = [None, None, {"text": "a"}, None, {"text": "b"}]
+    assert list(read_inputs(path)) == list(read_inputs(path, "jsonl")) == expected
 
 
 def test_no_lines_no_inputs(tmp_path: Path) -> None:
@@ -51,9 +58,14 @@ def test_faults_of_standard_input_are_named(monkeypatch: pytest.MonkeyPatch) -> 
     [
         ('{"text": "a"', "Expecting ',' delimiter at column 13; wanted a JSON object on each line"),
         ("Ann left.", "Expecting value at column 1; wanted a JSON object"),
-        ("", "a blank line; wanted a JSON object"),
+        pytest.param(
+            "1" * 5000, "a whole number with more digits than are read; wanted a JSON object", id="many digits"
+        ),
+        pytest.param(
+            "[" * 100_000, "lists or objects nested deeper than is read; wanted a JSON object", id="deep nesting"
+        ),
         ("[1]", "a JSON list; wanted a JSON object"),
-        ('{"text": "\\uD83D!"}', r"\\ud83d is half a character"),
+        ('{"text": "\\uD83D!"}', r"\\uD83D at column 11 is half a character"),
     ],
 )
 def test_faulty_json_lines_are_named(tmp_path: Path, line: str, problem: str) -> None:

@@ -112,6 +112,37 @@ def test_unusable_inputs_are_named(predictor: TaggerPredictor, fields: dict[str,
         list(predictor.predict([{"text": "a"}, fields], source="some.jsonl"))
 
 
+def test_what_is_none_is_passed_over_but_counted(predictor: TaggerPredictor) -> None:
+    inputs = [None, {"tokens": ["Bo"]}, None, {"tokens": ["Moe"]}]
+    assert [result["tokens"] for result in predictor.predict(inputs)] == [["Bo"], ["Moe"]]
+    with pytest.raises(DataError, match=r"^some\.txt:5: "):
+        list(predictor.predict([*inputs, {"text": 3}], source="some.txt"))
+
+
+def test_results_before_a_bad_input_are_given(predictor: TaggerPredictor) -> None:
+    def bad_source() -> Iterator[dict[str, Any]]:
+        yield {"tokens": ["Bo"]}
+        yield {"tokens": ["Moe"]}
+        raise DataError("some.txt", "cut short", 3)
+
+    for inputs in ([{"tokens": ["Bo"]}, {"tokens": ["Moe"]}, {"tokens": []}], bad_source()):
+        results = predictor.predict(inputs, source="some.txt")
+        assert [next(results)["tokens"], next(results)["tokens"]] == [["Bo"], ["Moe"]]
+        with pytest.raises(DataError, match=r"^some\.txt:3: "):
+            next(results)
+
+
+def test_keys_that_the_result_has_too_are_kept(predictor: TaggerPredictor) -> None:
+    (result,) = predictor.predict([{"tokens": ["Bo"], "tags": ["O"], "input_tags": 1, "start_char": 7, "input_id": 2}])
+    assert result["tags"] == ["U-NAME"]
+    assert {key: result[key] for key in ("input_input_tags", "start_char", "input_id")} == {
+        "input_input_tags": ["O"],
+        "start_char": 7,
+        "input_id": 2,
+    }
+    assert result["input_tags"] == 1
+
+
 def test_batches_hold_at_least_a_token(predictor: TaggerPredictor) -> None:
     with pytest.raises(ElmoTasksError, match="wanted at least 1"):
         TaggerPredictor(predictor.model, predictor.vocabulary, predictor.reader, batch_tokens=0)

@@ -89,6 +89,68 @@ def test_it_does_not_resume_with_another_config(config_file: Path, tmp_path: Pat
         pretrain(config_file, tmp_path / "run", overrides=["trainer.num_epochs=0.2", "dropout=0.4"], resume=True)
 
 
+def test_it_does_not_resume_with_other_text(config_file: Path, text_file: Path, tmp_path: Path) -> None:
+    run, overrides = tmp_path / "run", ["trainer.num_epochs=0.2"]
+    pretrain(config_file, run, overrides=overrides)
+    (run / "results.json").unlink()
+    original = text_file.read_text()
+    text_file.write_text(original.replace("hill", "hall"))
+    with pytest.raises(RunError, match=r"other text: not the corpus and the vocabulary that the run began with"):
+        pretrain(config_file, run, overrides=overrides, resume=True)
+    (run / "text.json").unlink()  # begun by a version without this record
+    text_file.write_text(original)
+    assert pretrain(config_file, run, overrides=overrides, resume=True)
+
+
+def test_resuming_repeats_no_line_of_the_log(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretrain(config_file, tmp_path / "first", overrides=["trainer.num_epochs=0.2"])
+
+    def tune(resume: bool) -> dict[str, Any] | None:
+        overrides = ["trainer.num_epochs=0.5"]
+        start_from = tmp_path / "first"
+        return pretrain(config_file, tmp_path / "run", overrides=overrides, start_from=start_from, resume=resume)
+
+    def log() -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+
+    with monkeypatch.context() as patched:  # before the first checkpoint but that of the beginning
+        stop_at(3, patched)
+        with pytest.raises(KeyboardInterrupt):
+            tune(resume=False)
+    before = log()
+    assert [record["step"] for record in before] == [0]
+    with monkeypatch.context() as patched:  # after the last evaluation
+        patched.setattr("elmo_tasks.pretraining.experiment._results", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            tune(resume=True)
+    whole = log()
+    assert whole[0] == before[0]
+    results = tune(resume=True)
+    assert log() == whole
+    assert results is not None
+    assert results["before"] == before[0]["held_out"]
+    assert results["held_out"] == whole[-1]["held_out"]
+
+
+def test_force_removes_nothing_before_the_new_training_can_begin(
+    config_file: Path, text_file: Path, tmp_path: Path
+) -> None:
+    run, overrides = tmp_path / "run", ["trainer.num_epochs=0.2"]
+    pretrain(config_file, run, overrides=overrides)
+    before, text = weights(run), text_file.read_text()
+    text_file.unlink()
+    with pytest.raises(ElmoTasksError, match=r"text\.txt"):
+        pretrain(config_file, run, overrides=overrides, force=True)
+    with pytest.raises(RunError, match="the biLM of --from lies in this folder"):
+        pretrain(config_file, run, start_from=tmp_path / "x" / ".." / "run", force=True)
+    assert all(np.array_equal(values, before[name]) for name, values in weights(run).items())
+    text_file.write_text(text.replace("hill", "hall"))
+    pretrain(config_file, run, overrides=overrides, force=True)
+    assert not all(np.array_equal(values, before[name]) for name, values in weights(run).items())
+
+
 def test_fine_tuning_begins_where_the_biLM_stands(config_file: Path, tmp_path: Path) -> None:
     first = pretrain(config_file, tmp_path / "first")
     overrides = ["trainer.num_epochs=0.5", "trainer.optimizer.lr=0.001"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import hashlib
 import random
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.sample_data import SAMPLE_TASKS, VECTORS, ner, write_sample_data
 from elmo_tasks.sample_data.grammar import write_sentence
 from elmo_tasks.sample_data.names import make_names
+from elmo_tasks.sample_data.vectors import write_word_vectors
 from elmo_tasks.tag_schemes import Span, detect_scheme, find_fault, spans_of_tags
 
 SPLITS = ("train", "dev", "test")
@@ -122,6 +124,17 @@ def test_word_vectors_know_the_words_and_put_like_ones_together(folder: Path) ->
     rows = file.rows(["monday", "friday", "harbour"])
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     assert unit[0] @ unit[1] > unit[0] @ unit[2]
+
+
+def test_word_vectors_take_memory_for_what_occurs_alone(tmp_path: Path) -> None:
+    corpus = [[f"w{number}", f"w{number + 1}"] for number in range(2000)]
+    tracemalloc.start()
+    try:
+        write_word_vectors(tmp_path / "vectors.txt", corpus, dimension=2)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2000 * 4000  # bytes: not one for every word with every context
 
 
 def test_errors(tmp_path: Path) -> None:

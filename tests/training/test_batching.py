@@ -88,6 +88,12 @@ def test_evaluation_sees_each_example_in_one_process() -> None:
     assert sorted(seen) == list(range(len(LENGTHS)))
 
 
+def test_rows_are_those_of_the_examples_as_they_are_gathered() -> None:
+    loaders = [loader(rank, 3, batch_size=5, shuffle=False) for rank in range(3)]
+    gathered = [example["sentence"] for one in loaders for batch in one.once() for example in batch.examples]
+    assert loaders[0].rows() == loaders[2].rows() == gathered
+
+
 def test_worker_processes_give_the_same_batches() -> None:
     alone = [batch for ((batch, _),) in loader(batch_size=4).steps(0)]
     helped = [batch for ((batch, _),) in loader(batch_size=4, num_workers=1).steps(0)]

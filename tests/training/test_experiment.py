@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from accelerate import PartialState
 
 from elmo_tasks import experiment
-from elmo_tasks.errors import ConfigError, DataError, RunError
+from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError, RunError, WeightsError
 from elmo_tasks.experiment import load_run, mean_and_deviation
 from elmo_tasks.predictors import build_predictor
+from elmo_tasks.training.trainer import Trainer
 
 QUICK = ("trainer.num_epochs=2",)
 
@@ -119,6 +122,94 @@ def test_a_folder_with_a_run_is_not_overwritten(trained: Path, config_file: Path
     assert experiment.train(config_file, run, overrides=("trainer.num_epochs=1",), force=True) != finished
 
 
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_a_run_does_not_resume_with_another_vocabulary_or_bilm(
+    settings: dict[str, Any], config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = Path(settings["train_data_path"]).read_text(encoding="utf-8")
+    data, bilm = tmp_path / "train.txt", tmp_path / "bilm"
+    data.write_text(original, encoding="utf-8")
+    random_bilm(TINY_OPTIONS, seed=2).save(bilm / "options.json", bilm / "weights.hdf5")
+    overrides = [*QUICK, f"train_data_path={data}", f'model.embedder.elmo={{"bilm": "{bilm}"}}']
+
+    def killed(trainer: Trainer) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_finish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            experiment.train(config_file, tmp_path / "run", overrides=overrides)
+    before = files_of(tmp_path / "run")
+
+    data.write_text(f"{original}\n\nXyzzy NN I-NP O\n", encoding="utf-8")
+    with pytest.raises(RunError, match=r"cannot resume with other data: its vocabulary differs in words"):
+        experiment.train(config_file, tmp_path / "run", overrides=overrides, resume=True)
+    data.write_text(original, encoding="utf-8")
+    random_bilm(TINY_OPTIONS, seed=3).save(bilm / "options.json", bilm / "weights.hdf5")
+    with pytest.raises(RunError, match="not the biLM that the run was trained with"):
+        experiment.train(config_file, tmp_path / "run", overrides=overrides, resume=True)
+    assert files_of(tmp_path / "run") == before
+
+    random_bilm(TINY_OPTIONS, seed=2).save(bilm / "options.json", bilm / "weights.hdf5")
+    experiment.train(config_file, tmp_path / "run", overrides=overrides, resume=True)
+    after = files_of(tmp_path / "run")
+    assert all(after[name] == before[name] for name in ("vocabulary.json", "frozen.safetensors", "bilm.json"))
+
+
+FAILING = {
+    "no data": ["train_data_path=nowhere.txt"],
+    "a bad regular expression": ['trainer.regularizers=[{"parameters": "("}]'],
+    "no such metric": ["trainer.validation_metric=+f2"],
+    # In bfloat16, so that no layers are there from other tests.
+    "a full cache": [
+        "model.embedder.elmo.precision=bfloat16",
+        'model.embedder.elmo.layer_cache={"max_gigabytes": 1e-9}',
+    ],
+}
+
+
+@pytest.mark.parametrize("fault", FAILING.values(), ids=FAILING.keys())
+def test_a_start_that_fails_leaves_no_run_and_removes_none(
+    fault: list[str], trained: Path, config_file: Path, tmp_path: Path
+) -> None:
+    overrides = [*QUICK, *fault]
+    with pytest.raises(ElmoTasksError):
+        experiment.train(config_file, tmp_path / "new", overrides=overrides)
+    assert not (tmp_path / "new").exists()
+    shutil.copytree(trained, tmp_path / "run")
+    with pytest.raises(ElmoTasksError):
+        experiment.train(config_file, tmp_path / "run", overrides=overrides, force=True)
+    assert files_of(tmp_path / "run") == files_of(trained)
+
+
+def test_a_run_knows_its_bilm_whatever_else_is_overridden(trained: Path, tmp_path: Path, sample_folder: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(trained, run)
+    config = json.loads((run / "config.json").read_text())
+    config["model"]["embedder"]["elmo"] |= {"options": "gone.json", "weights": "gone.hdf5"}  # bilm.json says where
+    (run / "config.json").write_text(json.dumps(config))
+    elmo = "model.embedder.elmo"
+    assert load_run(run, overrides=[f"{elmo}.layer_cache=null", f"{elmo}.precision=bfloat16"]).config.elmo()
+    assert load_run(run, overrides=[f"{elmo}.bilm={sample_folder / 'bilm'}"]).config.elmo()
+    with pytest.raises(WeightsError, match=r"gone\.hdf5"):
+        load_run(run, overrides=[f"{elmo}.options={sample_folder / 'bilm' / 'options.json'}"])
+
+
+def test_weights_that_do_not_fit_the_config_are_named_with_their_shapes(trained: Path) -> None:
+    with pytest.raises(
+        RunError, match=r"the weights do not fit the config: .* is \(.*\) \(wanted \(.*\)\), .* and \d+ more"
+    ):
+        load_run(trained, overrides=["model.encoder.hidden_sizes=[8, 7]"])
+
+
+def test_a_predictor_leaves_the_device_of_others_open(trained: Path) -> None:
+    experiment.load_predictor(trained, overrides=["trainer.device=cpu"])
+    assert not PartialState._shared_state
+
+
 def test_seeds_give_mean_and_deviation(config_file: Path, tmp_path: Path) -> None:
     summary = experiment.train(config_file, tmp_path / "runs", overrides=("trainer.num_epochs=1",), seeds=(1, 2))
     losses = [
@@ -146,6 +237,34 @@ def test_faults_are_found_before_any_data_is_read(
     assert len(lines) == 5
     assert "Did you mean 'patience'?" in str(caught.value)
     assert not (tmp_path / "run").exists()
+
+
+MISFITS = [
+    (
+        '{"type": "sst"}',
+        r"gives ClassificationBatch .*; 'crf_tagger' wants TaggingBatch .* Readers that fit: .*'conll2003'",
+    ),
+    ('{"type": "conll2003", "tag_scheme": "IOB2"}', r'in BIOUL: set model\.tag_scheme to "IOB2", or \S+ to "BIOUL"'),
+]
+
+
+@pytest.mark.parametrize("key", ["dataset_reader", "validation_dataset_reader"])
+@pytest.mark.parametrize(("reader", "problem"), MISFITS)
+def test_a_reader_that_does_not_fit_the_model_is_refused_with_the_config(
+    key: str, reader: str, problem: str, config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiment.Data, "read", lambda *arguments: pytest.fail("data was read"))
+    with pytest.raises(ConfigError, match=rf"experiment\.json:\d+: model: {key} .*{problem}"):
+        experiment.train(config_file, tmp_path / "run", overrides=[f"{key}={reader}"])
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("reader", "problem"), MISFITS)
+def test_a_reader_that_does_not_fit_a_run_is_refused(reader: str, problem: str, trained: Path) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        experiment.evaluate(trained, "no-such-file", overrides=[f"dataset_reader={reader}"])
+    with pytest.raises(ConfigError, match=problem):
+        experiment.load_predictor(trained, overrides=[f"validation_dataset_reader={reader}"])
 
 
 def test_what_is_evaluated_has_a_reader_of_its_own_where_the_config_says_so(

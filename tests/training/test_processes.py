@@ -36,6 +36,13 @@ def run(arguments: list[str]) -> None:
     assert finished.returncode == 0, finished.stderr
 
 
+def torchrun() -> list[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", f"--master-port={port}"]
+
+
 def records(folder: Path) -> list[dict[str, Any]]:
     found = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     for record in found:
@@ -77,11 +84,7 @@ def test_killed_and_resumed_is_the_same_run_bit_for_bit(config_file: Path, tmp_p
 def test_two_processes_train_as_one_with_the_same_batches(config_file: Path, tmp_path: Path) -> None:
     arguments = (*NO_DROPOUT, "--set=trainer.optimizer.type=sgd", "--set=data_loader.batch_size=7")
     run(command(config_file, tmp_path / "one", *arguments))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", f"--master-port={port}"]
-    run([*torchrun, *command(config_file, tmp_path / "two", *arguments)[1:]])
+    run([*torchrun(), *command(config_file, tmp_path / "two", *arguments)[1:]])
 
     one, two = records(tmp_path / "one"), records(tmp_path / "two")
     assert len(one) == len(two) == 3
@@ -92,3 +95,19 @@ def test_two_processes_train_as_one_with_the_same_batches(config_file: Path, tmp
     states = [read_state(tmp_path / name / "training.pt")["parameters"] for name in ("one", "two")]
     for parameter, other in zip(*states, strict=True):
         torch.testing.assert_close(other, parameter, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_two_processes_evaluate_as_one(config_file: Path, settings: dict[str, Any], tmp_path: Path) -> None:
+    run(command(config_file, tmp_path / "run", "--set=trainer.num_epochs=1"))
+    for name, start in (("one", [sys.executable]), ("two", torchrun())):
+        evaluate = ["-m", "elmo_tasks", "evaluate", str(tmp_path / "run"), settings["test_data_path"]]
+        files = [f"--predictions={tmp_path / name}.jsonl", f"--output={tmp_path / name}.json"]
+        run([*start, *evaluate, *files])
+    one, two = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("one", "two"))
+    assert two == pytest.approx(one, abs=1e-4)
+    examples = [
+        [json.loads(line)["example"] for line in (tmp_path / f"{name}.jsonl").read_text().splitlines()]
+        for name in ("one", "two")
+    ]
+    assert examples[0] == examples[1]

@@ -8,8 +8,10 @@ import torch
 
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import RunError, WeightsError
+from elmo_tasks.files import write_json
 from elmo_tasks.runs import (
     RunFolder,
+    include_bilm,
     keep_lines,
     open_run,
     read_state,
@@ -40,6 +42,26 @@ def test_damaged_files_are_one_clear_error(tmp_path: Path) -> None:
         read_state(tmp_path / "x.pt")
     with pytest.raises(RunError, match="no such file"):
         read_tensors(tmp_path / "y.safetensors")
+    (tmp_path / "x.pt").write_bytes(b"not a state at all")
+    with pytest.raises(RunError, match=r"x\.pt: damaged"):
+        read_state(tmp_path / "x.pt")
+
+
+def test_a_folder_says_what_can_be_done_with_the_run_it_holds(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    config = {"model": {"dropout": 0.5}}
+    other = {"model": {"dropout": 0.1}}
+    assert folder.claim(config, resume=True, force=False)  # there is nothing to go on with
+    folder.begin(config)
+    assert not folder.claim(config, resume=True, force=False)
+    with pytest.raises(RunError, match="holds a run; --resume goes on with it, --force removes it first"):
+        folder.claim(config, resume=False, force=False)
+    with pytest.raises(RunError, match="holds a run of another config; -s names another folder"):
+        folder.claim(other, resume=False, force=False)
+    with pytest.raises(RunError, match=r"these keys differ: model\.dropout"):
+        folder.claim(other, resume=True, force=False)
+    assert folder.claim(other, resume=False, force=True)
+    assert folder.is_started()  # until the new run begins
 
 
 def test_clear_leaves_other_files_alone(tmp_path: Path) -> None:
@@ -64,13 +86,39 @@ def test_archive_is_opened_like_its_folder(tmp_path: Path) -> None:
     folder.path.mkdir()
     folder.config.write_text("{}")
     folder.training_state.write_text("large")
+    (folder.path / "notes.txt").write_text("mine")
     with pytest.raises(RunError, match=r"no model\.safetensors"):
-        write_archive(folder, tmp_path / "run.tar.gz")
+        write_archive(folder, tmp_path / "run.tar.gz", with_bilm=True)
     write_tensors(folder.model, {"a": torch.ones(2)})
-    write_archive(folder, tmp_path / "run.tar.gz")
+    write_archive(folder, tmp_path / "run.tar.gz", with_bilm=True)
     for _ in range(2):
         opened = open_run(tmp_path / "run.tar.gz")
         assert sorted(path.name for path in opened.path.iterdir()) == ["config.json", "model.safetensors"]
+
+
+@pytest.mark.parametrize("self_contained", [False, True])
+def test_an_archive_has_the_bilm_if_wanted_and_leaves_the_run_as_it_is(tmp_path: Path, self_contained: bool) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    write_tensors(folder.model, {"a": torch.ones(2)})
+    files = [tmp_path / name for name in ("small_options.json", "small_weights.hdf5")]
+    for path in files:
+        path.write_text(path.name)
+    write_json(folder.bilm_reference, {"options": str(files[0]), "weights": str(files[1])})
+    if self_contained:
+        include_bilm(folder)
+    before = sorted(folder.path.rglob("*"))
+    without = {"bilm.json", "model.safetensors"}
+    for with_bilm, names in ((True, {"bilm/options.json", "bilm/weights.hdf5", *without}), (False, without)):
+        write_archive(folder, tmp_path / "run.tar.gz", with_bilm=with_bilm)
+        with tarfile.open(tmp_path / "run.tar.gz") as tar:
+            assert set(tar.getnames()) == names
+    assert sorted(folder.path.rglob("*")) == before
+    if not self_contained:
+        files[1].unlink()
+        with pytest.raises(RunError, match=r"no longer at .*small_weights\.hdf5"):
+            write_archive(folder, tmp_path / "other.tar.gz", with_bilm=True)
+        assert not (tmp_path / "other.tar.gz").exists()
 
 
 @pytest.mark.parametrize("content", [b"not an archive", None])

@@ -123,8 +123,13 @@ def test_loss_that_is_not_finite_ends_the_run(config_file: Path, tmp_path: Path)
 
 
 def test_unknown_metric_names_the_known(config_file: Path, tmp_path: Path) -> None:
-    trainer = make_trainer(config_file, tmp_path / "run", "trainer.validation_metric=+f2", "trainer.num_epochs=1")
-    with pytest.raises(ConfigError, match=r"no metric 'f2'; there are .*f1"):
+    for metric in ("f2", "f2/PER"):  # before the first step
+        with pytest.raises(
+            ConfigError, match=rf"no metric '{metric}'; there are accuracy, f1, loss, precision, recall"
+        ):
+            make_trainer(config_file, tmp_path / "run", f"trainer.validation_metric=+{metric}")
+    trainer = make_trainer(config_file, tmp_path / "run", "trainer.validation_metric=+f1/ROCK", "trainer.num_epochs=1")
+    with pytest.raises(ConfigError, match=r"no metric 'f1/ROCK'; there are .*f1/PER"):  # only the data tells
         trainer.train()
 
 
