@@ -3,7 +3,7 @@
 local data = std.extVar('ELMO_TASKS_DATA');
 
 {
-  // Null for the baseline without ELMo.
+  // Null for the baseline without ELMo. The published dropout is 0.5.
   elmo:: (import 'elmo.libsonnet') { dropout: 0.3 },
 
   dataset_reader: { type: 'conll2003', tag_scheme: 'BIOUL' },
