@@ -25,7 +25,7 @@ from elmo_tasks.config import Config, load_config, to_json
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
-from elmo_tasks.errors import DataError, RunError, UnknownLabelError
+from elmo_tasks.errors import RunError, UnknownLabelError
 from elmo_tasks.files import atomic_write, write_json
 from elmo_tasks.models.model import ModelConfig, TaskModel
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
@@ -344,7 +344,7 @@ def evaluate(
         batch_tokens: most tokens in a batch, see `DataLoaderConfig`; by default the run's own limits.
 
     Raises:
-        DataError: an example has a label that the run does not know.
+        ElmoTasksError: an example has a label that the run does not know; its place is named.
     """
     run = load_run(path, overrides=overrides)
     accelerator = run.config.trainer.accelerator()
@@ -364,21 +364,12 @@ def evaluate(
     try:
         metrics = evaluate_model(run.model, loader, accelerator, keep if predictions else None)
     except UnknownLabelError as error:
-        raise DataError(data, f"example {_first_with(error, run.reader, examples)}: {error}") from None
+        raise run.reader.unknown_label(data, examples, error) from None
     if predictions and accelerator.is_main_process:
         with atomic_write(predictions) as stream:
             for _, record in sorted(zip(loader.rows(), records, strict=True), key=lambda pair: pair[0]):
                 stream.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
     return metrics
-
-
-def _first_with(error: UnknownLabelError, reader: DatasetReader, examples: datasets.Dataset) -> int:
-    """The number, from 1, of the first example with the label."""
-    return next(
-        number
-        for number, example in enumerate(examples, start=1)
-        if error.label in reader.labels(example).get(error.namespace, ())
-    )
 
 
 def archive(path: str | Path, target: str | Path, *, self_contained: bool = True) -> None:

@@ -90,7 +90,8 @@ class Conll2003Reader(TaggingReader):
         sentences = _Sentences(self.config)
         for tokens, tags, first_line in _read_columns(path, self.config.columns):
             try:
-                yield from sentences.add(tokens, tags)
+                for example in sentences.add(tokens, tags):
+                    yield {**example, "line": first_line}
             except _TokenError as error:
                 raise DataError(path, error.problem, first_line + error.position) from None
 
@@ -108,10 +109,9 @@ class Conll2003Reader(TaggingReader):
             place = f"{source}: row {number}"
             try:
                 tokens, tags = _hub_sentence(row, self.config.hub_columns, names, place)
-                if tokens:
-                    yield from sentences.add(tokens, tags)
-                else:
-                    empty += 1
+                for example in sentences.add(tokens, tags) if tokens else ():
+                    yield {**example, "line": number}
+                empty += not tokens
             except _TokenError as error:
                 raise ElmoTasksError(f"{place}, token {error.position}: {error.problem}") from None
         if empty:

@@ -61,7 +61,13 @@ class ConlluReader(TaggingReader):
         for sentence in _read_sentences(path, self.config.tag_column):
             if sentence.begins_document and number > 0:
                 document, number = document + 1, 0
-            yield {"tokens": sentence.forms, "tags": sentence.tags, "document": document, "sentence": number}
+            yield {
+                "tokens": sentence.forms,
+                "tags": sentence.tags,
+                "document": document,
+                "sentence": number,
+                "line": sentence.first_line,
+            }
             number += 1
 
 
@@ -69,6 +75,7 @@ class _Sentence(NamedTuple):
     forms: list[str]
     tags: list[str]
     begins_document: bool
+    first_line: int
 
 
 def _read_sentences(path: Path, tag_column: str) -> Iterator[_Sentence]:
@@ -86,12 +93,12 @@ def _read_sentences(path: Path, tag_column: str) -> Iterator[_Sentence]:
         elif sentence.is_begun:
             if problem := sentence.fault_at_the_end():
                 raise DataError(path, problem, number - 1)
-            yield _Sentence(sentence.forms, sentence.tags, begins_document)
+            yield _Sentence(sentence.forms, sentence.tags, begins_document, number - sentence.num_lines)
             sentence, begins_document = _OpenSentence(), False
     if sentence.is_begun:
         if problem := sentence.fault_at_the_end():
             raise DataError(path, problem, number)
-        yield _Sentence(sentence.forms, sentence.tags, begins_document)
+        yield _Sentence(sentence.forms, sentence.tags, begins_document, number + 1 - sentence.num_lines)
 
 
 class _OpenSentence:
@@ -102,11 +109,15 @@ class _OpenSentence:
         self.tags: list[str] = []
         self._empty = 0  # empty nodes since the last word
         self._range_end = 0  # the last word of the last range
-        self.is_begun = False
+        self.num_lines = 0
+
+    @property
+    def is_begun(self) -> bool:
+        return self.num_lines > 0
 
     def add(self, line: str, tag_column: str) -> str | None:
         """Takes a line in; returns what is wrong with it, if anything is."""
-        self.is_begun = True
+        self.num_lines += 1
         fields = line.split("\t")
         if len(fields) != _COLUMNS:
             return f"{len(fields)} column(s); wanted {_COLUMNS}, separated by tabs: {line[:80]!r}"

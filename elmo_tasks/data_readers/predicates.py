@@ -56,12 +56,20 @@ class PredicatesReader(TaggingReader):
         return self._source.files(path)
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+        files = {file: number for number, file in enumerate(self.files(path))}
         document, number, name = 0, 0, None
-        for index, (tokens, propositions, of_sentence) in enumerate(self._source.sentences(path)):
-            if index > 0 and of_sentence != name:
+        for index, sentence in enumerate(self._source.sentences(path)):
+            if index > 0 and sentence.document != name:
                 document, number = document + 1, 0
-            name = of_sentence
-            places = {proposition.predicate for proposition in propositions}
-            tags = tags_of_spans([Span(VERB, place, place) for place in places], len(tokens), self.tag_scheme)
-            yield {"tokens": tokens, "tags": tags, "document": document, "sentence": number}
+            name = sentence.document
+            places = {proposition.predicate for proposition in sentence.propositions}
+            spans = [Span(VERB, place, place) for place in places]
+            yield {
+                "tokens": sentence.tokens,
+                "tags": tags_of_spans(spans, len(sentence.tokens), self.tag_scheme),
+                "document": document,
+                "sentence": number,
+                "file": files[sentence.path],
+                "line": sentence.first_line,
+            }
             number += 1

@@ -16,13 +16,16 @@ from datasets.arrow_writer import ArrowWriter
 
 from elmo_tasks.batch import Batch
 from elmo_tasks.config import Part, to_json
-from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
 from elmo_tasks.files import atomic_path, cache_folder, content_hash, write_json
 from elmo_tasks.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
 
 HUB_PREFIX = "hub:"
+# Where an example begins, beside what its reader makes of it: its file, as a place in `DatasetReader.files`, and its
+# line there, from 1; in a hub data set its row, from 0. A line that the reader does not tell is None.
+PLACE_FEATURES = datasets.Features({"file": datasets.Value("int32"), "line": datasets.Value("int32")})
 
 
 class DatasetReaderConfig(Part):
@@ -57,7 +60,7 @@ class DatasetReader(abc.ABC):
         config: the reader's settings. They are part of the cache's key.
 
     Class attributes:
-        features: the columns of the data set.
+        features: the columns of the data set, but for those of the place, which every data set has.
         version: to be raised whenever a change of the reader's code gives other examples: no cached file is used then.
     """
 
@@ -101,22 +104,38 @@ class DatasetReader(abc.ABC):
 
         A reader whose examples depend on more, such as a tokenizer's version, adds that.
         """
-        return [type(self).__module__, type(self).__name__, self.version, to_json(self.config)]
+        return [type(self).__module__, type(self).__name__, self.version, to_json(self.config), sorted(PLACE_FEATURES)]
 
     def _write(self, source: str | Path, examples: Iterator[dict[str, Any]], path: Path) -> None:
         """Streams the examples into a cache file and records the file's checksum beside it."""
         logger.info("reading %s", source)
         begin = time.monotonic()
         with atomic_path(path) as temporary:
-            with ArrowWriter(features=self.features, path=str(temporary)) as writer:
+            features = datasets.Features({**self.features, **PLACE_FEATURES})
+            with ArrowWriter(features=features, path=str(temporary)) as writer:
                 for example in examples:
-                    writer.write(example)
+                    writer.write({"file": 0, "line": None, **example})
                 count, _ = writer.finalize()
             if count == 0:
                 raise DataError(source, "holds no example")
             checksum = content_hash(temporary)
         write_json(_checksum_path(path), {"sha256": checksum})
         logger.info("%s: %d examples in %.1f s", source, count, time.monotonic() - begin)
+
+    def unknown_label(self, source: str | Path, examples: datasets.Dataset, error: UnknownLabelError) -> ElmoTasksError:
+        """The error of a data set that has a label which the vocabulary does not have, with the place of the first."""
+        number, example = next(
+            (number, example)
+            for number, example in enumerate(examples, start=1)
+            if error.label in self.labels(example).get(error.namespace, ())
+        )
+        line = example["line"]
+        if line is None:
+            return ElmoTasksError(f"{source}: example {number}: {error}")
+        if str(source).startswith(HUB_PREFIX):
+            return ElmoTasksError(f"{source}: row {line}: {error}")
+        file = self.files(Path(source))[example["file"]]
+        return DataError(file, f"in the example that begins here: {error}", line)
 
     def files(self, path: Path) -> Sequence[Path]:
         """The files that a source stands for, in the order in which they are read: itself, where folders are unknown.
@@ -131,6 +150,9 @@ class DatasetReader(abc.ABC):
     @abc.abstractmethod
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         """Parses a file, or all files of a folder, one example at a time.
+
+        Beside the columns of `features`, an example may have those of `PLACE_FEATURES`: then a label that a run does
+        not know is told with its file and line.
 
         Raises:
             DataError: the file does not follow its format; file and line are named.

@@ -14,7 +14,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast, get_args
 
 import datasets
 from pydantic import Field
@@ -105,10 +105,13 @@ class SnliReader(DatasetReader):
 
     def read(self, source: str | Path) -> datasets.Dataset:
         """As for every reader; `SICK.txt:TRAIN`, `:TRIAL` and `:TEST` are the SemEval sets of one file."""
-        path, _, part = str(source).rpartition(":")
-        if part in get_args(SemEvalSet) and not path.startswith(HUB_PREFIX) and not Path(source).exists():
-            return SnliReader(self.config.model_copy(update={"semeval_set": part})).read(path)
+        path, semeval_set = _split_source(source)
+        if semeval_set is not None:
+            return SnliReader(self.config.model_copy(update={"semeval_set": semeval_set})).read(path)
         return super().read(source)
+
+    def files(self, path: Path) -> Sequence[Path]:
+        return super().files(Path(_split_source(path)[0]))
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         try:
@@ -149,7 +152,7 @@ class SnliReader(DatasetReader):
             elif not (premise and hypothesis):
                 left_out["with an empty sentence"] += 1
             else:
-                yield {"premise": premise, "hypothesis": hypothesis, "label": label}
+                yield {"premise": premise, "hypothesis": hypothesis, "label": label, "line": number}
         for reason, count in left_out.items():
             logger.info("%s: %d pair(s) %s left out", source, count, reason)
 
@@ -227,6 +230,14 @@ class _Columns(NamedTuple):
     premise: str
     hypothesis: str
     label: str
+
+
+def _split_source(source: str | Path) -> tuple[str, SemEvalSet | None]:
+    """The path, and the SemEval set that stands after it."""
+    path, _, part = str(source).rpartition(":")
+    if part in get_args(SemEvalSet) and not path.startswith(HUB_PREFIX) and not Path(source).exists():
+        return path, cast("SemEvalSet", part)
+    return str(source), None
 
 
 def _text(number: int, record: Record, column: str) -> str:

@@ -67,6 +67,8 @@ class SrlSentence(NamedTuple):
     tokens: list[str]
     propositions: list[Proposition]
     document: str | None
+    path: Path  # the file that it stands in
+    first_line: int
 
 
 class SrlReader(DatasetReader):
@@ -103,6 +105,7 @@ class SrlReader(DatasetReader):
         """
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+        files = {file: number for number, file in enumerate(self.files(path))}
         without = 0
         count = 0
         for count, sentence in enumerate(self.sentences(path), start=1):
@@ -115,6 +118,8 @@ class SrlReader(DatasetReader):
                     "tags": tags,
                     "document": sentence.document,
                     "sentence": count - 1,
+                    "file": files[sentence.path],
+                    "line": sentence.first_line,
                 }
         logger.info("%s: %d sentences, %d of them without a predicate", path, count, without)
 
@@ -181,7 +186,8 @@ class SrlConll2012Reader(SrlReader):
             for sentence in document.sentences:
                 spans = _spans(sentence.roles, document.path, sentence.first_line)
                 places = _predicates(sentence, spans, document.path)
-                yield _sentence(sentence.words, places, sentence.lemmas, spans, name)
+                propositions = _propositions(sentence.words, places, sentence.lemmas, spans)
+                yield SrlSentence(list(sentence.words), propositions, name, document.path, sentence.first_line)
 
 
 class SrlConll2005Config(SrlReaderConfig):
@@ -264,18 +270,13 @@ def _predicates(sentence: Conll2012Sentence, spans: Sequence[Sequence[Span]], pa
     return found
 
 
-def _sentence(
-    words: Sequence[str],
-    predicates: Sequence[int],
-    lemmas: Sequence[str],
-    spans: Sequence[Sequence[Span]],
-    document: str | None,
-) -> SrlSentence:
-    propositions = [
+def _propositions(
+    words: Sequence[str], predicates: Sequence[int], lemmas: Sequence[str], spans: Sequence[Sequence[Span]]
+) -> list[Proposition]:
+    return [
         Proposition(place, lemmas[place], tags_of_spans(roles, len(words), "IOB2"))
         for place, roles in zip(predicates, spans, strict=True)
     ]
-    return SrlSentence(list(words), propositions, document)
 
 
 def _sentence_of_props(words: Sequence[str], props: list[list[str]], path: Path, first_line: int) -> SrlSentence:
@@ -285,7 +286,8 @@ def _sentence_of_props(words: Sequence[str], props: list[list[str]], path: Path,
     if len(predicates) != len(columns):
         problem = f"{len(columns)} column(s) of roles for {len(predicates)} predicate(s) in the column of lemmas"
         raise DataError(path, f"{problem}; wanted one for each, after the words and the lemmas", first_line)
-    return _sentence(words, predicates, lemmas, _spans(columns, path, first_line), None)
+    propositions = _propositions(words, predicates, lemmas, _spans(columns, path, first_line))
+    return SrlSentence(list(words), propositions, None, path, first_line)
 
 
 def _read_rows(path: Path, least: int) -> Iterator[tuple[int, list[list[str]]]]:

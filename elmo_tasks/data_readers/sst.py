@@ -105,7 +105,7 @@ class SstReader(DatasetReader):
         names = SENTIMENTS[self.config.granularity]
         seen: set[tuple[str, ...]] = set()
         neutral = repeated = 0
-        for tokens, sentiment in self._phrases(path):
+        for line, tokens, sentiment in self._phrases(path):
             if sentiment not in names:
                 neutral += 1
                 continue
@@ -116,12 +116,12 @@ class SstReader(DatasetReader):
                     repeated += 1
                     continue
                 seen.add(key)
-            yield {"tokens": tokens, "label": label}
+            yield {"tokens": tokens, "label": label, "line": line}
         if neutral or repeated:
             logger.info("%s: left out: %d neutral, %d seen before", path, neutral, repeated)
 
-    def _phrases(self, path: Path) -> Iterator[tuple[list[str], int]]:
-        """Yields the tokens and the sentiment of each phrase that is wanted."""
+    def _phrases(self, path: Path) -> Iterator[tuple[int, list[str], int]]:
+        """Yields the line, the tokens and the sentiment of each phrase that is wanted."""
         for number, line in read_lines(path):
             if not line.strip():
                 continue
@@ -129,11 +129,11 @@ class SstReader(DatasetReader):
                 tokens, (root, *inner) = parse_tree(line)
             except TreeError as error:
                 raise DataError(path, str(error), number) from None
-            yield tokens, root.sentiment
+            yield number, tokens, root.sentiment
             if self.config.subtrees:
                 for phrase in inner:
                     if phrase.length >= self.config.min_length:
-                        yield tokens[phrase.start : phrase.start + phrase.length], phrase.sentiment
+                        yield number, tokens[phrase.start : phrase.start + phrase.length], phrase.sentiment
 
     def tokens(self, example: Mapping[str, Any]) -> Iterable[Sequence[str]]:
         return (example["tokens"],)

@@ -9,6 +9,7 @@ import pydantic
 import pytest
 
 from elmo_tasks.data_readers import Conll2003Config, Conll2003Reader, DatasetReaderConfig
+from elmo_tasks.data_readers.reader import PLACE_FEATURES
 from elmo_tasks.errors import DataError
 from elmo_tasks.tag_schemes import spans_of_tags
 from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
@@ -68,7 +69,8 @@ def test_golden_file(tmp_path: Path, scheme: str) -> None:
     assert dataset["tags"][:] == GOLDEN_TAGS[scheme]
     assert dataset["document"][:] == [0, 0, 1]
     assert dataset["sentence"][:] == [0, 1, 0]
-    assert dataset.features == Conll2003Reader.features
+    assert dataset["line"][:] == [3, 10, 16]
+    assert dataset.features == {**Conll2003Reader.features, **PLACE_FEATURES}
 
 
 @pytest.mark.parametrize("input_scheme", ["auto", "IOB2", "BIOUL"])

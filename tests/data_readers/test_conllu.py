@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks.data_readers.conllu import ConlluConfig, ConlluReader
-from elmo_tasks.data_readers.reader import DatasetReaderConfig
+from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReaderConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.vocabulary import VocabularyConfig
 
@@ -61,7 +61,8 @@ def test_golden_file(tmp_path: Path, tag_column: str, tags: list[list[str]]) -> 
     assert dataset["tags"][:] == tags
     assert dataset["document"][:] == [0, 0, 1]
     assert dataset["sentence"][:] == [0, 1, 0]
-    assert dataset.features == ConlluReader.features
+    assert dataset["line"][:] == [3, 10, 17]
+    assert dataset.features == {**ConlluReader.features, **PLACE_FEATURES}
 
 
 def test_a_document_without_a_comment_before_the_first_one(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks.data_readers.coref import CoreferenceConll2012Config, CoreferenceConll2012Reader
-from elmo_tasks.data_readers.reader import DatasetReaderConfig
+from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReaderConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
 
@@ -71,8 +71,8 @@ def vocabulary(reader: CoreferenceConll2012Reader) -> Vocabulary:
 def test_golden_file(tmp_path: Path, reader: CoreferenceConll2012Reader, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", logger="elmo_tasks"):
         dataset = reader.read(write(tmp_path / "data.conll"))
-    assert dataset.to_list() == EXAMPLES
-    assert dataset.features == CoreferenceConll2012Reader.features
+    assert dataset.to_list() == [{**example, "file": 0, "line": None} for example in EXAMPLES]
+    assert dataset.features == {**CoreferenceConll2012Reader.features, **PLACE_FEATURES}
     assert "1 document(s) without any token are left out" in caplog.text
 
 

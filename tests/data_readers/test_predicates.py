@@ -29,9 +29,16 @@ d 0 1 go    VB  * go   02 - - * (C-V*)    (V*) -
 #end document
 """
 EXAMPLES = [
-    {"tokens": ["Rain"], "tags": ["O"], "document": 0, "sentence": 0},
-    {"tokens": ["Mira", "gave", "up", "diving"], "tags": ["O", "B-V", "O", "B-V"], "document": 0, "sentence": 1},
-    {"tokens": ["Let", "go"], "tags": ["B-V", "B-V"], "document": 1, "sentence": 0},
+    {"tokens": ["Rain"], "tags": ["O"], "document": 0, "sentence": 0, "file": 0, "line": 2},
+    {
+        "tokens": ["Mira", "gave", "up", "diving"],
+        "tags": ["O", "B-V", "O", "B-V"],
+        "document": 0,
+        "sentence": 1,
+        "file": 0,
+        "line": 4,
+    },
+    {"tokens": ["Let", "go"], "tags": ["B-V", "B-V"], "document": 1, "sentence": 0, "file": 0, "line": 11},
 ]
 
 
@@ -56,7 +63,8 @@ def test_folders_are_read_as_the_source_reads_them(tmp_path: Path) -> None:
     write(tmp_path / "data" / "b" / "x.gold_conll", f"#begin document (nw/fen_0002){second}")
     write(tmp_path / "data" / "a" / "x.gold_conll", first)
     reader = build()
-    assert reader.read(tmp_path / "data").to_list() == EXAMPLES
+    moved = {"file": 1, "line": 2}
+    assert reader.read(tmp_path / "data").to_list() == [*EXAMPLES[:2], {**EXAMPLES[2], **moved}]
     write(tmp_path / "data" / "b" / "x.gold_conll", first.replace("Rain", "Snow"))
     assert [example["tokens"][0] for example in reader.read(tmp_path / "data")] == ["Rain", "Mira", "Snow", "Mira"]
 
@@ -64,8 +72,8 @@ def test_folders_are_read_as_the_source_reads_them(tmp_path: Path) -> None:
 def test_props_of_conll_2005(tmp_path: Path) -> None:
     path = write(tmp_path / "props.txt", "Mira - (A0*)\nsank sink (V*)\n\nRain -\n")
     assert build({"type": "srl_conll2005"}).read(path).to_list() == [
-        {"tokens": ["Mira", "sank"], "tags": ["O", "B-V"], "document": 0, "sentence": 0},
-        {"tokens": ["Rain"], "tags": ["O"], "document": 0, "sentence": 1},
+        {"tokens": ["Mira", "sank"], "tags": ["O", "B-V"], "document": 0, "sentence": 0, "file": 0, "line": 1},
+        {"tokens": ["Rain"], "tags": ["O"], "document": 0, "sentence": 1, "file": 0, "line": 4},
     ]
 
 

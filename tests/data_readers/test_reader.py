@@ -17,9 +17,9 @@ import datasets
 import pytest
 
 from elmo_tasks import tokenization
-from elmo_tasks.data_readers import Conll2003Config, Conll2003Reader, SnliConfig, SquadConfig
-from elmo_tasks.data_readers.reader import HubSource
-from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.data_readers import Conll2003Config, Conll2003Reader, SnliConfig, SquadConfig, SrlConll2012Config
+from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReader, HubSource
+from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
 
 TEXT = "Oslo I-LOC\nsleeps O\n\nMira I-PER\nruns O\n"
 TOKENS = [["Oslo", "sleeps"], ["Mira", "runs"]]
@@ -60,7 +60,7 @@ def test_what_was_read_is_not_parsed_again(cache: Path, path: Path, parsed: list
     second = Conll2003Config().build().read(str(path))
     assert parsed == [path]
     assert first.to_list() == second.to_list()
-    assert second.features == Conll2003Reader.features
+    assert second.features == {**Conll2003Reader.features, **PLACE_FEATURES}
     (mapped,) = {Path(file["filename"]) for file in second.cache_files}
     assert mapped.parent == cache / "datasets"
 
@@ -217,9 +217,10 @@ def test_hub_data_set_with_class_ids(cache: Path, tmp_path: Path) -> None:
     assert train["tags"][:] == [["U-LOC", "O"], ["B-PER", "L-PER"]]
     assert train["document"][:] == [0, 0]
     assert train["sentence"][:] == [0, 1]
+    assert train["line"][:] == [1, 2]  # the rows
     assert len(Conll2003Config().build().read(f"{source}:test")) == 1
     assert len(Conll2003Config().build().read(f"{source}:train[:2]")) == 1
-    assert train.features == Conll2003Reader.features
+    assert train.features == {**Conll2003Reader.features, **PLACE_FEATURES}
 
 
 @pytest.mark.parametrize("tag", [-1, -100, 3, None])
@@ -299,3 +300,43 @@ def test_hub_data_set_with_wrong_tags(cache: Path, tmp_path: Path, row: str, pro
     (folder / "train.jsonl").write_text(row + "\n")
     with pytest.raises(ElmoTasksError, match=problem):
         Conll2003Config().build().read(f"hub:{folder}")
+
+
+def unknown_label(reader: DatasetReader, source: str | Path, namespace: str, label: str) -> str:
+    error = UnknownLabelError(namespace, label, ["other"])
+    return str(reader.unknown_label(source, reader.read(source), error))
+
+
+def test_an_unknown_label_is_told_with_file_and_line(cache: Path, path: Path, tmp_path: Path) -> None:
+    problem = "in the example that begins here: the label 'U-PER' is not among the tags of the run: other."
+    assert unknown_label(Conll2003Config().build(), path, "tags", "U-PER") == f"{path}:4: {problem}"
+    for name, role in (("a", "ARG1"), ("b", "ARG7")):
+        lines = ["#begin document (x); part 000", f"x 0 0 Go VB * go 01 - - * ({role}*) -", "", "#end document"]
+        (tmp_path / f"{name}.gold_conll").write_text("\n".join(lines))
+    message = unknown_label(SrlConll2012Config().build(), tmp_path, "tags", "B-ARG7")
+    assert message.startswith(f"{tmp_path / 'b.gold_conll'}:2: in the example that begins here: the label 'B-ARG7'")
+    sick = tmp_path / "SICK.txt"
+    columns = ["sentence_A", "sentence_B", "entailment_judgment", "SemEval_set"]
+    rows = [["A dog .", "A cat .", judgment, part] for judgment, part in (("NEUTRAL", "TRAIN"), ("ENTAILMENT", "TEST"))]
+    sick.write_text("".join("\t".join(row) + "\n" for row in [columns, *rows]))
+    message = unknown_label(SnliConfig().build(), f"{sick}:TEST", "labels", "entailment")
+    assert message.startswith(f"{sick}:3: in the example that begins here: the label 'entailment'")
+
+
+def test_an_unknown_label_of_a_hub_data_set_is_told_with_its_row(cache: Path, tmp_path: Path) -> None:
+    source = write_hub(tmp_path / "hub", train=HUB_ROWS)
+    message = unknown_label(Conll2003Config().build(), source, "tags", "B-PER")
+    assert message.startswith(f"{source}: row 2: the label 'B-PER' is not among the tags of the run")
+
+
+def test_without_lines_an_unknown_label_is_told_with_its_example(
+    cache: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parse = Conll2003Reader.examples
+
+    def examples(self: Conll2003Reader, path: Path) -> Iterator[dict[str, Any]]:
+        return ({**example, "line": None} for example in parse(self, path))
+
+    monkeypatch.setattr(Conll2003Reader, "examples", examples)
+    message = unknown_label(Conll2003Config().build(), path, "tags", "U-PER")
+    assert message.startswith(f"{path}: example 2: the label 'U-PER' is not among the tags of the run")

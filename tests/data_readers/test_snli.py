@@ -11,7 +11,7 @@ import datasets
 import pydantic
 import pytest
 
-from elmo_tasks.data_readers.reader import DatasetReaderConfig
+from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReaderConfig
 from elmo_tasks.data_readers.snli import SnliConfig, SnliReader
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
@@ -77,7 +77,8 @@ def test_raw_and_tokenized_files_give_the_same(
     with caplog.at_level(logging.INFO, logger="elmo_tasks"):
         dataset = SnliConfig().build().read(path)
     assert as_pairs(dataset) == PAIRS
-    assert dataset.features == SnliReader.features
+    assert dataset["line"][:] == [1 + place + (form == "table") for place in (0, 2, 3)]
+    assert dataset.features == {**SnliReader.features, **PLACE_FEATURES}
     assert f"{path}: 1 pair(s) without a gold label left out" in caplog.text
 
 

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_tasks.data_readers import DatasetReaderConfig
+from elmo_tasks.data_readers.reader import PLACE_FEATURES
 from elmo_tasks.data_readers.squad import SquadConfig, SquadReader, character_span, passage_tokens
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
@@ -82,7 +83,7 @@ def span_texts(example: dict[str, Any]) -> list[str]:
 
 def test_golden_file(tmp_path: Path) -> None:
     dataset = SquadConfig().build().read(write(tmp_path, GOLDEN))
-    assert dataset.features == SquadReader.features
+    assert dataset.features == {**SquadReader.features, **PLACE_FEATURES}
     assert dataset["id"][:] == ["q1", "q2", "q3", "q4"]
     assert dataset["question"][1] == "Who bridged it?"
     assert dataset["question_tokens"][1] == ["Who", "bridged", "it", "?"]

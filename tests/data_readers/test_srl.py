@@ -9,7 +9,7 @@ from typing import Any
 import pydantic
 import pytest
 
-from elmo_tasks.data_readers.reader import DatasetReaderConfig
+from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReaderConfig
 from elmo_tasks.data_readers.srl import (
     SrlConll2005Config,
     SrlConll2012Config,
@@ -44,6 +44,8 @@ EXAMPLES_2012 = [
         "tags": ["B-ARG0", "B-V", "I-V", "B-ARG1", "I-ARG1"],
         "document": "nw/fen_0001; part 002",
         "sentence": 1,
+        "file": 0,
+        "line": 4,
     },
     {
         "tokens": ["Mira", "gave", "up", "deep", "diving"],
@@ -52,6 +54,8 @@ EXAMPLES_2012 = [
         "tags": ["O", "O", "O", "B-ARGM-MNR", "B-V"],
         "document": "nw/fen_0001; part 002",
         "sentence": 1,
+        "file": 0,
+        "line": 4,
     },
     {
         "tokens": ["Oaks", "grow"],
@@ -60,6 +64,8 @@ EXAMPLES_2012 = [
         "tags": ["B-C-ARG1", "B-V"],
         "document": "nw/fen_0002; part 000",
         "sentence": 2,
+        "file": 0,
+        "line": 12,
     },
 ]
 
@@ -70,8 +76,8 @@ EXAMPLES_2005: list[dict[str, Any]] = [
     {"tokens": ["Mira", "likes", "diving"], "predicate": 2, "lemma": "dive", "tags": ["B-A0", "O", "B-V"]},
     {"tokens": ["She", "sank"], "predicate": 1, "lemma": "sink", "tags": ["B-A1", "B-V"]},
 ]
-for example, sentence in zip(EXAMPLES_2005, (0, 0, 2), strict=True):
-    example |= {"document": None, "sentence": sentence}
+for example, (sentence, line) in zip(EXAMPLES_2005, ((0, 1), (0, 1), (2, 7)), strict=True):
+    example |= {"document": None, "sentence": sentence, "file": 0, "line": line}
 
 
 def paste(words: str, props: str, between: str = "") -> str:
@@ -98,7 +104,7 @@ def read(reader: SrlReader, path: Path) -> list[dict[str, Any]]:
 def test_conll_2012(tmp_path: Path) -> None:
     dataset = SrlConll2012Config().build().read(write(tmp_path / "data.conll", CONLL_2012))
     assert dataset.to_list() == EXAMPLES_2012
-    assert dataset.features == SrlConll2012Reader.features
+    assert dataset.features == {**SrlConll2012Reader.features, **PLACE_FEATURES}
 
 
 def test_sentences_without_a_predicate_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -173,7 +179,7 @@ def test_conll_2005_as_distributed(tmp_path: Path) -> None:
         "train.03.words",
         "train.03.props",
     ]
-    assert reader.read(tmp_path).to_list() == EXAMPLES_2005
+    assert reader.read(tmp_path).to_list() == [{**example, "file": 1} for example in EXAMPLES_2005]
     assert [sentence.tokens for sentence in reader.sentences(tmp_path)][-1] == ["He"]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pydantic
 import pytest
 
-from elmo_tasks.data_readers.reader import DatasetReaderConfig
+from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReaderConfig
 from elmo_tasks.data_readers.sst import Phrase, SstConfig, SstReader, TreeError, parse_tree
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
@@ -59,7 +59,8 @@ def test_golden_file(tmp_path: Path) -> None:
     dataset = SstConfig().build().read(write(tmp_path, GOLDEN))
     assert dataset["tokens"][:] == [text.split() for _, text in SENTENCES]
     assert dataset["label"][:] == [label for label, _ in SENTENCES]
-    assert dataset.features == SstReader.features
+    assert dataset["line"][:] == [2, 3, 5, 6]
+    assert dataset.features == {**SstReader.features, **PLACE_FEATURES}
 
 
 def test_a_compressed_file(tmp_path: Path) -> None:

@@ -285,5 +285,7 @@ def test_what_is_evaluated_has_a_reader_of_its_own_where_the_config_says_so(
 def test_a_label_that_the_run_does_not_know_is_located(trained: Path, tmp_path: Path) -> None:
     path = tmp_path / "other.txt"
     path.write_text("Ann -X- -X- I-PER\n\nBrusk -X- -X- I-LOC\n- -X- -X- I-ROCK\n")
-    with pytest.raises(DataError, match=r"other\.txt: example 2: the label '.-ROCK' is not among the tags of the run"):
+    with pytest.raises(
+        DataError, match=r"other\.txt:3: in the example that begins here: the label '.-ROCK' is not among"
+    ):
         experiment.evaluate(trained, str(path))

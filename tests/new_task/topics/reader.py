@@ -37,7 +37,7 @@ class TopicsReader(DatasetReader):
             topic, _, sentence = line.partition("\t")
             if not sentence.strip():
                 raise DataError(path, f"{line!r}; wanted a topic, a tab and a sentence", number)
-            yield {"tokens": sentence.split(), "label": topic}
+            yield {"tokens": sentence.split(), "label": topic, "line": number}
 
     def tokens(self, example: Mapping[str, Any]) -> Iterable[Sequence[str]]:
         return (example["tokens"],)
