@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from elmo_tasks.elmo.characters import PADDING_ID, tokens_to_ids
@@ -27,15 +27,16 @@ _FEWEST_WORDS_AT_ONCE, _MOST_WORDS_AT_ONCE = 8, 256
 class WordEncoder:
     """The token encoder, for words of any lengths at once.
 
-    All filters read the same windows, as wide as the widest of them, so that they are one product; words of like
-    length go together, and windows that lie wholly in the padding behind them are read once. Numbers equal
-    `TokenEncoder`'s up to rounding.
+    What a filter finds in a window is a sum over the window's characters, each in its place, and there are few
+    characters: what all filters find in each of them in each place is computed once, and a window is then a sum of as
+    many rows as the widest filter has places, without a product. Words of like length go together, and windows that
+    lie wholly in the padding behind them are read once. Numbers equal `TokenEncoder`'s up to rounding.
 
     Arguments:
         encoder: what to compute.
         max_characters: to what a word is cut, its border characters included.
         options: its sizes.
-        precision: of all products.
+        precision: of all products; of the filters' sums, half precision unless it is float32.
     """
 
     def __init__(self, encoder: TokenEncoder, options: CharacterCnnOptions, precision: Precision) -> None:
@@ -43,7 +44,9 @@ class WordEncoder:
         self._characters = encoder.embedding.weight.detach()  # (characters, E)
         self._width = max(convolution.kernel_size[0] for convolution in encoder.convolutions)
         self._max_characters = options.max_characters_per_token
-        self._filters = _join_filters(encoder.convolutions, self._width, precision)
+        found, self._bias = _filter_characters(encoder, self._width)
+        self._places = len(self._characters) * torch.arange(self._width, device=found.device)  # where each one's begin
+        self._found = found.to(torch.float32 if precision == "float32" else torch.float16)
         self._highways = [_build_highway(highway, precision) for highway in encoder.highways]
         self._projection: Product | None = None
         if encoder.projection is not None:
@@ -68,9 +71,10 @@ class WordEncoder:
             characters = self._characters[ids].transpose(1, 2)  # (U, E, C)
             filters = torch.cat([convolution(characters).amax(dim=-1) for convolution in self._convolutions], dim=-1)
         else:
-            characters = self._characters[ids[:, : longest + self._width]]  # (U, C, E)
-            windows = characters.unfold(1, self._width, 1).transpose(2, 3)  # (U, longest + 1, width, E)
-            filters = self._filters(windows.flatten(2).flatten(0, 1)).view(len(ids), longest + 1, -1).amax(dim=1)
+            windows = ids[:, : longest + self._width].unfold(1, self._width, 1)  # (U, longest + 1, width)
+            windows = windows + self._places  # rows of what is found
+            sums = functional.embedding_bag(windows.flatten(0, 1), self._found, mode="sum")  # (U * (longest + 1), F)
+            filters = sums.unflatten(0, windows.shape[:2]).amax(dim=1) + self._bias
         vectors = self._activation(filters)  # (U, F)
         for carry_and_transform in self._highways:
             carry, transformed = carry_and_transform(vectors).chunk(2, dim=1)
@@ -126,14 +130,22 @@ class WordVectors:
         self._rows.update(zip(words, rows, strict=True))
 
 
-def _join_filters(convolutions: Sequence[nn.Conv1d], width: int, precision: Precision) -> Product:
-    """All filters as one product over windows of the widest, (width * E) -> F; narrow ones are filled up with zeros."""
-    filters = [
-        functional.pad(convolution.weight, (0, width - convolution.kernel_size[0])).transpose(1, 2).flatten(1)
-        for convolution in convolutions
-    ]
-    biases = [convolution.bias for convolution in convolutions if convolution.bias is not None]
-    return build_product(torch.cat(filters), torch.cat(biases), precision)
+def _filter_characters(encoder: TokenEncoder, width: int) -> tuple[Tensor, Tensor]:
+    """What every filter finds in every character at every place of a window `width` characters wide, and the biases.
+
+    Returns:
+        (width * characters, F), all characters in the first place first, zeros where a filter is not so wide; (F,)
+    """
+    characters = encoder.embedding.weight.detach()  # (characters, E)
+    found = [
+        functional.pad(
+            torch.einsum("ce,nek->kcn", characters, convolution.weight.detach()),
+            [0, 0, 0, 0, 0, width - convolution.kernel_size[0]],
+        )
+        for convolution in encoder.convolutions
+    ]  # (width, characters, filters of this width)
+    biases = [convolution.bias.detach() for convolution in encoder.convolutions if convolution.bias is not None]
+    return torch.cat(found, dim=2).flatten(0, 1), torch.cat(biases)
 
 
 def _build_highway(highway: Highway, precision: Precision) -> Product:
