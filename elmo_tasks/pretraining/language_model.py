@@ -24,7 +24,7 @@ from elmo_tasks.errors import WeightsError
 from elmo_tasks.files import atomic_path
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.pretraining.recurrence import run_layer
-from elmo_tasks.pretraining.softmax import Candidates, softmax_loss
+from elmo_tasks.pretraining.softmax import Candidates, softmax_losses
 from elmo_tasks.pretraining.token_encoding import encode_tokens
 from elmo_tasks.pretraining.windows import NO_TARGET, Window
 
@@ -139,13 +139,12 @@ class LanguageModel(nn.Module):
             dtype: of the products' factors, torch.bfloat16 or that of the weights.
         """
         outputs, states = self.top_layer(window, states, dtype)
-        losses = []
-        for output, targets in zip(outputs, window.targets, strict=True):
-            wanted = targets != NO_TARGET
-            dropped = self.dropout(output)[wanted]  # (N, P)
-            softmax = (self.softmax_weight, self.softmax_bias)
-            losses.append(softmax_loss(dropped, targets[wanted], *softmax, candidates, dtype))
-        return WindowLoss(losses[0], losses[1], int((window.targets[0] != NO_TARGET).sum()), states)
+        wanted = [targets != NO_TARGET for targets in window.targets]
+        hidden = [self.dropout(output)[there] for output, there in zip(outputs, wanted, strict=True)]  # (N, P)
+        targets = [targets[there] for targets, there in zip(window.targets, wanted, strict=True)]  # (N,)
+        softmax = self.softmax_weight, self.softmax_bias
+        forward, backward = softmax_losses(hidden, targets, *softmax, candidates, dtype)
+        return WindowLoss(forward, backward, len(targets[0]), states)
 
     def top_layer(
         self, window: Window, states: LayerStates, dtype: torch.dtype

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
@@ -71,36 +72,42 @@ class SampledSoftmax(SoftmaxConfig):
         return Candidates(words, log_expected[words], log_expected)
 
 
-def softmax_loss(
-    hidden: Tensor,
-    targets: Tensor,
+def softmax_losses(
+    hidden: Sequence[Tensor],
+    targets: Sequence[Tensor],
     weight: Tensor,
     bias: Tensor,
     candidates: Candidates | None,
     dtype: torch.dtype,
-) -> Tensor:
-    """The summed negative log-likelihood, in nats, of the targets against candidates.
+) -> list[Tensor]:
+    """The summed negative log-likelihood, in nats, of each direction's targets against the same candidates.
 
     Memory is bounded: scores are computed for some tokens at a time, and their gradient with them.
 
     Arguments:
-        hidden: (N, P) outputs of the topmost layer, of either or both directions.
-        targets: (N,) int64 words of the output vocabulary.
+        hidden: (N, P) outputs of each direction's topmost layer.
+        targets: (N,) int64 words of the output vocabulary, of each direction.
         weight: (V, P).
         bias: (V,).
         candidates: what `SoftmaxConfig.draw` gave; None for all words.
         dtype: of the products' factors, torch.bfloat16 or that of the weights.
     """
-    own = (hidden * functional.embedding(targets, weight)).sum(dim=1) + bias[targets]  # (N,)
-    places = torch.full_like(bias, -1, dtype=torch.int64)  # of each word among the candidates
-    if candidates is None:
-        places = torch.arange(len(bias), device=bias.device)
-    else:
+    all_targets = torch.cat(list(targets))
+    words = all_targets if candidates is None else torch.cat([all_targets, candidates.words])
+    rows = functional.embedding(words, weight)  # at once: the gradient of each such call is as large as the table
+    own = (torch.cat(list(hidden)) * rows[: len(all_targets)]).sum(dim=1) + bias[all_targets]
+    places = all_targets  # among the candidates
+    if candidates is not None:
+        places = torch.full_like(bias, -1, dtype=torch.int64)
         places[candidates.words] = torch.arange(len(candidates.words), device=bias.device)
-        own = own - candidates.log_expected_of_any[targets]
-        weight = functional.embedding(candidates.words, weight)
+        places = places[all_targets]
+        own = own - candidates.log_expected_of_any[all_targets]
+        weight = rows[len(all_targets) :]
         bias = bias[candidates.words] - candidates.log_expected
-    return _LossAgainstCandidates.apply(hidden.to(dtype), own, weight.to(dtype), bias, places[targets])
+    weight = weight.to(dtype)
+    counts = [len(each) for each in targets]
+    parts = zip(hidden, own.split(counts), places.split(counts), strict=True)
+    return [_LossAgainstCandidates.apply(each.to(dtype), scores, weight, bias, where) for each, scores, where in parts]
 
 
 class _LossAgainstCandidates(torch.autograd.Function):
@@ -118,15 +125,18 @@ class _LossAgainstCandidates(torch.autograd.Function):
             scores = functional.linear(hidden[rows], weight).to(own.dtype).add_(bias)  # (n, S)
             drawn = (places[rows] >= 0).nonzero().squeeze(1)
             scores[drawn, places[rows][drawn]] = -torch.inf  # a target is no candidate of its own token
-            log_sum = torch.logaddexp(scores.logsumexp(dim=1), own[rows])  # (n,)
-            total += (log_sum - own[rows]).sum()
+            highest = torch.maximum(scores.amax(dim=1), own[rows])  # (n,)
+            chances = scores.sub_(highest[:, None]).exp_()  # (n, S), each times the row's sum
+            own_chances = (own[rows] - highest).exp_()
+            sums = chances.sum(dim=1) + own_chances
+            total += (highest + sums.log() - own[rows]).sum()
             if wants_gradient:
-                chances = scores.sub_(log_sum[:, None]).exp_()  # (n, S)
+                chances /= sums[:, None]
                 of_bias += chances.sum(dim=0)
                 factors = chances.to(weight.dtype)
                 of_weight += factors.t() @ hidden[rows]
                 of_hidden[rows] = factors @ weight
-                of_own[rows] = (own[rows] - log_sum).exp_() - 1.0
+                of_own[rows] = own_chances / sums - 1.0
         ctx.save_for_backward(of_hidden, of_own, of_weight.to(weight.dtype), of_bias)
         return total
 

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 from elmo_tasks.pretraining import softmax
-from elmo_tasks.pretraining.softmax import Candidates, FullSoftmax, SampledSoftmax, softmax_loss
+from elmo_tasks.pretraining.softmax import Candidates, FullSoftmax, SampledSoftmax, softmax_losses
 
 TOKENS, SIZE, WORDS = 7, 4, 30
 
@@ -31,7 +31,7 @@ def draw_inputs() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tenso
 def test_full_softmax_is_the_cross_entropy() -> None:
     hidden, targets, weight, bias = draw_inputs()
     expected = functional.cross_entropy(hidden @ weight.t() + bias, targets, reduction="sum")
-    loss = softmax_loss(hidden, targets, weight, bias, FullSoftmax().draw(WORDS), torch.float64)
+    [loss] = softmax_losses([hidden], [targets], weight, bias, FullSoftmax().draw(WORDS), torch.float64)
     variables = (hidden, weight, bias)
     torch.testing.assert_close(loss, expected)
     wanted = torch.autograd.grad(3.0 * expected, variables)
@@ -53,7 +53,7 @@ def test_sampled_softmax_is_its_definition() -> None:
         others = scores[words[words != target]]
         losses.append(torch.cat([scores[target][None], others]).logsumexp(dim=0) - scores[target])
     expected = torch.stack(losses).sum()
-    loss = softmax_loss(hidden, targets, weight, bias, candidates, torch.float64)
+    [loss] = softmax_losses([hidden], [targets], weight, bias, candidates, torch.float64)
     variables = (hidden, weight, bias)
     torch.testing.assert_close(loss, expected)
     torch.testing.assert_close(torch.autograd.grad(loss, variables), torch.autograd.grad(expected, variables))
@@ -79,5 +79,6 @@ def test_all_words_are_compared_where_more_would_be_drawn_than_there_are() -> No
 
 def test_a_uniform_model_has_the_loss_of_chance() -> None:
     zeros = torch.zeros(WORDS, SIZE)
-    loss = softmax_loss(torch.randn(TOKENS, SIZE), torch.arange(TOKENS), zeros, zeros[:, 0], None, torch.float32)
+    hidden, targets = torch.randn(TOKENS, SIZE), torch.arange(TOKENS)
+    [loss] = softmax_losses([hidden], [targets], zeros, zeros[:, 0], None, torch.float32)
     assert loss.item() / TOKENS == pytest.approx(math.log(WORDS), abs=1e-5)
