@@ -16,6 +16,7 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files import atomic_path
 
 _SENTENCES = "sentence_to_index"
+_HDF5_VERSIONS = "v108", "v110"  # since HDF5 1.8, of 2008, a group of a million entries need not be held in memory
 
 
 class VectorFile(ABC):
@@ -78,5 +79,5 @@ def create_vector_file(path: str | Path) -> Iterator[VectorFile]:
             with zipfile.ZipFile(temporary, "w") as archive:
                 yield _NumpyArchive(archive)
         else:
-            with h5py.File(temporary, "w") as file:
+            with h5py.File(temporary, "w", libver=_HDF5_VERSIONS) as file:
                 yield _Hdf5File(file)
