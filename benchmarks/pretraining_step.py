@@ -1,6 +1,6 @@
 """Tokens a second of pretraining a biLM, the share of the products' peak that they reach, and where the time goes.
 
-    python -m benchmarks.pretraining_step [--sizes small medium] [--precision bfloat16] [--return-memory] [--json FILE]
+    python -m benchmarks.pretraining_step [--sizes small medium] [--precision bfloat16] [--json FILE]
 
 The text is sentences of $ELMO_TASKS_DATA, read as pretraining reads its own. A step is whole: window, both passes,
 clipping and the optimizer. Its parts are timed by themselves, on the same windows, forward and back.
@@ -23,7 +23,6 @@ from benchmarks.common import Clock, Measurement
 from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLMOptions
 from elmo_tasks.pretraining.corpus import CorpusPart
 from elmo_tasks.pretraining.language_model import LanguageModel
-from elmo_tasks.pretraining.memory import keep_freed_memory, peak_memory
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.pretraining.recurrence import run_layer
 from elmo_tasks.pretraining.softmax import SampledSoftmax, softmax_losses
@@ -125,10 +124,7 @@ def main() -> None:
     parser.add_argument("--precision", choices=("float32", "bfloat16"), nargs="+", default=["float32", "bfloat16"])
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--return-memory", action="store_true", help="give freed memory back, as pretraining does not")
     arguments = parser.parse_args()
-    if not arguments.return_memory:
-        keep_freed_memory()
     torch.set_num_threads(arguments.threads)
     sentences = common.read_sentences(arguments.sentences, 14_000)
     results = []
@@ -161,7 +157,6 @@ def _measure_size(size: str, precision: str, sentences: list[list[str]], repeats
         "ms a step": 1000 * seconds,
         **{f"{name}, ms": 1000 * measure(part, max(3, repeats // 2))[0] for name, part in parts.items()},
         "distinct words": distinct,
-        "peak memory, GB": f"{peak_memory(torch.device('cpu')) / 1e9:.2f}",
         "undisturbed": f"{undisturbed} of {repeats}",
     }
 

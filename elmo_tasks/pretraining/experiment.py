@@ -22,7 +22,6 @@ from elmo_tasks.files import write_json
 from elmo_tasks.pretraining.config import PretrainingConfig
 from elmo_tasks.pretraining.corpus import Corpus
 from elmo_tasks.pretraining.language_model import LanguageModel
-from elmo_tasks.pretraining.memory import keep_freed_memory
 from elmo_tasks.pretraining.output_vocabulary import UNKNOWN_NUMBER, OutputVocabulary, most_frequent
 from elmo_tasks.pretraining.perplexity import Perplexity, evaluate_perplexity, unigram_perplexity
 from elmo_tasks.pretraining.pretrainer import Pretrainer
@@ -101,8 +100,6 @@ def pretrain(
     run = PretrainingFolder(folder)
     accelerator = config.trainer.accelerator()
     main = accelerator.is_main_process
-    if accelerator.device.type == "cpu":
-        keep_freed_memory()
     if start_from and bilm_folder(start_from).resolve() == run.path.resolve():
         raise RunError(f"{run.path}: the biLM of --from lies in this folder; -s names another one for what comes of it")
     described = {**to_json(config), "from": str(start_from) if start_from else None}

@@ -12,6 +12,8 @@ from __future__ import annotations
 import dataclasses
 import logging
 import math
+import resource
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -25,7 +27,6 @@ from torch import Tensor, nn
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.pretraining.config import PretrainerConfig
 from elmo_tasks.pretraining.language_model import LanguageModel, LayerStates
-from elmo_tasks.pretraining.memory import peak_memory
 from elmo_tasks.pretraining.perplexity import Perplexity, evaluate_perplexity
 from elmo_tasks.pretraining.runs import PretrainingFolder
 from elmo_tasks.pretraining.softmax import SoftmaxConfig
@@ -308,3 +309,11 @@ class Pretrainer:
             for forward, backward in own["states"]
         ]
         logger.info("resumed at step %d of %d", self.position.step, self.num_steps)
+
+
+def peak_memory(device: torch.device) -> int:
+    """The most bytes that have been in use: of a GPU's memory by torch, or of the machine's by this process."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kilobytes * (1 if sys.platform == "darwin" else 1024)
