@@ -73,7 +73,7 @@ class WordEncoder:
         else:
             windows = ids[:, : longest + self._width].unfold(1, self._width, 1)  # (U, longest + 1, width)
             windows = windows + self._places  # rows of what is found
-            sums = functional.embedding_bag(windows.flatten(0, 1), self._found, mode="sum")  # (U * (longest + 1), F)
+            sums = _sum_rows(self._found, windows.flatten(0, 1))  # (U * (longest + 1), F)
             filters = sums.unflatten(0, windows.shape[:2]).amax(dim=1) + self._bias
         vectors = self._activation(filters)  # (U, F)
         for carry_and_transform in self._highways:
@@ -146,6 +146,13 @@ def _filter_characters(encoder: TokenEncoder, width: int) -> tuple[Tensor, Tenso
     ]  # (width, characters, filters of this width)
     biases = [convolution.bias.detach() for convolution in encoder.convolutions if convolution.bias is not None]
     return torch.cat(found, dim=2).flatten(0, 1), torch.cat(biases)
+
+
+def _sum_rows(table: Tensor, rows: Tensor) -> Tensor:
+    """Each sum of so many of a table's rows: (R, F), (N, width) -> (N, F)"""
+    if table.device.type == "mps":  # torch has no `embedding_bag` there before 2.10
+        return table[rows].sum(dim=1)
+    return functional.embedding_bag(rows, table, mode="sum")
 
 
 def _build_highway(highway: Highway, precision: Precision) -> Product:
