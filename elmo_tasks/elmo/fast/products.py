@@ -134,31 +134,6 @@ class PackedProduct(OneDnnProduct):
         return torch.ops.mkldnn._linear_pointwise(inputs.to(self._dtype), start, self._weight, None, "add").float()
 
 
-class SingleRowProduct(Product):
-    """Another product, but that a single row meets the matrix as it is.
-
-    A row for itself takes as long as its matrix takes to come from memory: torch's product of a matrix and a vector is
-    as fast as that, where oneDNN's kernels, which are made for many rows, take up to twice as long in float32.
-
-    Arguments:
-        several: for two rows and more.
-        weight: W, (N, K) float32; kept beside what `several` keeps.
-        bias: b, (N,) float32.
-    """
-
-    def __init__(self, several: Product, weight: Tensor, bias: Tensor) -> None:
-        super().__init__()
-        self._several, self._weight, self._bias = several, weight, bias
-
-    def start(self, inputs: Tensor) -> Tensor:
-        return functional.linear(inputs, self._weight, self._bias) if len(inputs) == 1 else self._several.start(inputs)
-
-    def add(self, start: Tensor, inputs: Tensor) -> Tensor:
-        if len(inputs) == 1:
-            return torch.addmm(start, inputs, self._weight.t())
-        return self._several.add(start, inputs)
-
-
 class Int8Product(OneDnnProduct):
     """A product of integers: each row of x and of W is a scale times integers from -127 to 127.
 
@@ -229,14 +204,13 @@ _PLAIN: dict[Precision, Way] = {
 }
 
 
-def build_product(weight: Tensor, bias: Tensor | None, precision: Precision, *, single_rows: bool = False) -> Product:
+def build_product(weight: Tensor, bias: Tensor | None, precision: Precision) -> Product:
     """The fastest product that works here.
 
     Arguments:
         weight: W, (N, K) float32.
         bias: b, (N,) float32, or None for none.
         precision: see `Precision`. int8 is for the CPU alone.
-        single_rows: whether single rows are to be fast too, at the price of another copy of W in float32.
 
     Raises:
         ValueError: int8 is wanted of a matrix on another device than the CPU.
@@ -245,10 +219,8 @@ def build_product(weight: Tensor, bias: Tensor | None, precision: Precision, *, 
     if precision == "int8" and not on_cpu:
         raise ValueError(f"precision int8 is for the CPU alone, and the biLM is on {weight.device}; wanted bfloat16")
     ways = (*(way for way in _WAYS[precision] if on_cpu and _works(way, precision)), _PLAIN[precision])
-    weight = weight.detach()
-    bias = weight.new_zeros(len(weight)) if bias is None else bias.detach()
-    product = ways[0](weight, bias)
-    return SingleRowProduct(product, weight, bias) if single_rows and on_cpu and precision == "float32" else product
+    bias = weight.new_zeros(len(weight)) if bias is None else bias
+    return ways[0](weight.detach(), bias.detach())
 
 
 @functools.cache

@@ -90,9 +90,9 @@ class LstmProducts:
         self.inputs = build_product(lstm.input_weight * by_gate, bias, precision)
         projection: Product | None = None
         if lstm.projection_weight is not None:
-            projection = build_product(lstm.projection_weight * 2.0, None, precision, single_rows=True)
+            projection = build_product(lstm.projection_weight * 2.0, None, precision)
         steps = LstmSteps(
-            build_product(lstm.recurrent_weight * by_gate, None, precision, single_rows=True),
+            build_product(lstm.recurrent_weight * by_gate, None, precision),
             projection,
             None if lstm.cell_clip is None else 2.0 * lstm.cell_clip,
             lstm.projection_clip,
