@@ -89,6 +89,7 @@ class SemanticRoleLabeler(TaskModel[SrlBatch, SemanticRoleLabelerOutput]):
         super().__init__(embedder)
         self.labels = labels
         self.predicate = nn.Embedding(2, predicate_size)
+        nn.init.xavier_uniform_(self.predicate.weight)  # longer vectors would drown those of the words
         self.dropout = VariationalDropout(dropout)
         self.encoder = encoder
         self.projection = nn.Linear(encoder.output_size + embedder.elmo_size, len(labels))
