@@ -1,4 +1,4 @@
-// The labeller of ../srl_ewt.jsonnet in a size, and with a schedule, that one core trains in some forty minutes.
+// The labeller of ../srl_ewt.jsonnet in a size, and with a schedule, that one core trains in some fifty minutes.
 // The published one reads words alone, in 100 features of GloVe; here they have 50, and characters beside them. Rare words
 // keep GloVe's vectors, as words do that the training data lacks.
 (import '../srl_ewt.jsonnet') {
