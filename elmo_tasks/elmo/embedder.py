@@ -178,8 +178,9 @@ class ElmoEmbedder(nn.Module):
         Returns:
             (B, T, D) for each mix, by its name; zero at padding.
         """
-        with torch.no_grad():
-            output = self._source().layers(texts).to(self._device())
+        device = self._device()
+        with torch.no_grad(), torch.autocast(device.type, enabled=False):  # the biLM has a precision of its own
+            output = self._source().layers(texts).to(device)
         return {name: self.dropout(mix(output.layers, output.mask)) for name, mix in self.mixes.items()}
 
     def _device(self) -> torch.device:

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from elmo_tasks.elmo import BiLM, ElmoConfig
+from elmo_tasks.elmo.fast import products
 from elmo_tasks.errors import ConfigError
 
 Files = tuple[Path, Path]
@@ -47,6 +48,24 @@ def test_fixed_weights_of_some_layers(bilm: BiLM, bilm_files: Files) -> None:
     assert not any(parameter.requires_grad for parameter in embedder.parameters())
     layers = bilm.layers([["one", "two"]]).layers
     torch.testing.assert_close(embedder([["one", "two"]])["input"], 0.5 * (0.75 * layers[:, 0] + 0.25 * layers[:, 2]))
+
+
+@pytest.mark.parametrize("stateful", [False, True])
+def test_the_heads_precision_is_not_that_of_the_bilm(
+    bilm_files: Files, sentences: list[list[str]], stateful: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def layers() -> torch.Tensor:
+        embedder = _config(bilm_files, layer_cache=None, stateful=stateful, dropout=0.0).build()
+        found: list[torch.Tensor] = []
+        embedder.mixes["input"].register_forward_pre_hook(lambda _, inputs: found.append(inputs[0]))
+        embedder(sentences)
+        return found[0]
+
+    products._works.cache_clear()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        under_autocast = layers()
+    assert torch.equal(under_autocast, layers())
+    assert not caplog.records
 
 
 def test_int8_is_refused_on_a_gpu(bilm_files: Files) -> None:
