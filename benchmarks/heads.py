@@ -27,10 +27,10 @@ from torch.profiler import ProfilerActivity, profile
 
 from benchmarks import common
 from benchmarks.common import Clock, Measurement
-from elmo_tasks.batch import Batch
 from elmo_tasks.config import load_config
 from elmo_tasks.experiment import Data, ExperimentConfig, build_model
 from elmo_tasks.runs import RunFolder
+from elmo_tasks.text.tokens import Batch
 from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.training.trainer import Trainer
 

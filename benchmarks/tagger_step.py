@@ -28,7 +28,6 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from benchmarks import common
 from benchmarks.common import Clock, Measurement
-from elmo_tasks.batch import Batch
 from elmo_tasks.data_readers.conll2003 import Conll2003Config
 from elmo_tasks.elmo import ElmoEmbedder, ScalarMix
 from elmo_tasks.elmo.bilm import LayerOutput
@@ -37,9 +36,10 @@ from elmo_tasks.modules import Embedder, StackedBiLstm
 from elmo_tasks.modules.character_cnn import CharacterCnn
 from elmo_tasks.modules.word_embedding import WordEmbedding
 from elmo_tasks.runs import RunFolder
+from elmo_tasks.text.tokens import Batch
+from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.trainer import Trainer, TrainerConfig
-from elmo_tasks.vocabulary import Vocabulary
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,-'"
 LABELS = ("O", *(f"{place}-{kind}" for kind in ("PER", "LOC", "ORG", "MISC") for place in "BILU"))

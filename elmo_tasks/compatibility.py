@@ -7,12 +7,12 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from elmo_tasks.batch import Batch
 from elmo_tasks.config import Part
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.tagging import TaggingReader
 from elmo_tasks.models.crf_tagger import CrfTaggerConfig
 from elmo_tasks.models.model import ModelConfig, TaskModel
+from elmo_tasks.text.tokens import Batch
 
 
 def find_misfit(key: str, reader: DatasetReaderConfig, model: ModelConfig) -> str | None:

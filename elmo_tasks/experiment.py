@@ -30,12 +30,12 @@ from elmo_tasks.files import atomic_write, write_json
 from elmo_tasks.models.model import ModelConfig, TaskModel
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
 from elmo_tasks.runs import RunFolder, include_bilm, open_run, read_tensors, write_archive, write_tensors
+from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 from elmo_tasks.training.batching import DataLoaderConfig
 from elmo_tasks.training.evaluation import evaluate as evaluate_model
 from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.training.reporting import flatten
 from elmo_tasks.training.trainer import Trainer, TrainerConfig
-from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
 
 logger = logging.getLogger(__name__)
 

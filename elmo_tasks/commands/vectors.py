@@ -61,7 +61,7 @@ def _embed(arguments: argparse.Namespace) -> None:
     from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
     from elmo_tasks.elmo.embed import embed_file
     from elmo_tasks.elmo.fast import FastBiLM
-    from elmo_tasks.tokenization import tokenize
+    from elmo_tasks.text.tokenization import tokenize
 
     def tokenize_line(line: str) -> list[list[str]]:
         return [[token.text for token in sentence] for sentence in tokenize(line)]
@@ -105,7 +105,7 @@ def _neighbors(arguments: argparse.Namespace) -> None:
     from elmo_tasks.elmo.bilm_files import BiLMFiles
     from elmo_tasks.elmo.fast import FastBiLM
     from elmo_tasks.files import read_lines
-    from elmo_tasks.tokenization import tokenize
+    from elmo_tasks.text.tokenization import tokenize
 
     def sentences(line: str) -> list[list[str]]:
         if arguments.raw:

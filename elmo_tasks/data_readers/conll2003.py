@@ -20,7 +20,7 @@ from elmo_tasks.data_readers.reader import DatasetReaderConfig
 from elmo_tasks.data_readers.tagging import TAGS, TaggingReader
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import read_lines
-from elmo_tasks.tag_schemes import (
+from elmo_tasks.text.tag_schemes import (
     TagScheme,
     convert_tags,
     detect_scheme,

@@ -27,7 +27,7 @@ from typing import NamedTuple
 from elmo_tasks.data_readers.columns import split_columns
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import plain_name, read_lines
-from elmo_tasks.tag_schemes import Span
+from elmo_tasks.text.tag_schemes import Span
 
 logger = logging.getLogger(__name__)
 

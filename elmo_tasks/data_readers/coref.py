@@ -17,12 +17,12 @@ import datasets
 import torch
 from torch import Tensor
 
-from elmo_tasks.batch import Batch, Tokens
 from elmo_tasks.data_readers.conll2012 import Conll2012Document, conll2012_files, read_conll2012
 from elmo_tasks.data_readers.coreference_column import parse_coreference_column
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.tokens import Batch, Tokens
+from elmo_tasks.text.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.vocabulary import Vocabulary
 
 LABELS = "labels"  # the namespace of the labels
 

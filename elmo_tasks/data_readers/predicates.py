@@ -16,7 +16,7 @@ from elmo_tasks.data_readers.reader import DatasetReaderConfig
 from elmo_tasks.data_readers.srl import SrlReaderConfig
 from elmo_tasks.data_readers.tagging import TaggingReader
 from elmo_tasks.metrics.srl import VERB
-from elmo_tasks.tag_schemes import Span, TagScheme, tags_of_spans
+from elmo_tasks.text.tag_schemes import Span, TagScheme, tags_of_spans
 
 
 class PredicatesConfig(DatasetReaderConfig):

@@ -14,11 +14,11 @@ from typing import Any, ClassVar, NamedTuple
 import datasets
 from datasets.arrow_writer import ArrowWriter
 
-from elmo_tasks.batch import Batch
 from elmo_tasks.config import Part, to_json
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
 from elmo_tasks.files import atomic_path, cache_folder, content_hash, write_json
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.tokens import Batch
+from elmo_tasks.text.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
 

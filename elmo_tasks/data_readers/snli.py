@@ -20,14 +20,14 @@ import datasets
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks import tokenization
-from elmo_tasks.batch import Batch, Tokens
 from elmo_tasks.data_readers.inference_files import Record, RecordError, class_names, read_records
 from elmo_tasks.data_readers.labels import LABELS, label_tensor
 from elmo_tasks.data_readers.reader import HUB_PREFIX, DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text import tokenization
+from elmo_tasks.text.tokens import Batch, Tokens
+from elmo_tasks.text.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
 

@@ -26,12 +26,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks import tokenization
-from elmo_tasks.batch import Batch, Tokens
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import parse_json, read_lines
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text import tokenization
+from elmo_tasks.text.tokens import Batch, Tokens
+from elmo_tasks.text.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
 

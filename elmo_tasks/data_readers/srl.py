@@ -24,7 +24,6 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks.batch import Batch, Tokens
 from elmo_tasks.data_readers.columns import split_columns
 from elmo_tasks.data_readers.conll2012 import (
     ColumnError,
@@ -38,8 +37,9 @@ from elmo_tasks.data_readers.tagging import TAGS, tag_tensor
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import plain_name, read_lines
 from elmo_tasks.metrics.srl import VERB
-from elmo_tasks.tag_schemes import Span, label_of_tag, tags_of_label, tags_of_spans
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.tag_schemes import Span, label_of_tag, tags_of_label, tags_of_spans
+from elmo_tasks.text.tokens import Batch, Tokens
+from elmo_tasks.text.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
 

@@ -19,13 +19,13 @@ import datasets
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks.batch import Batch, Tokens
 from elmo_tasks.data_readers.labels import LABELS, label_tensor
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import read_lines
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.tokens import Batch, Tokens
+from elmo_tasks.text.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
 

@@ -13,10 +13,10 @@ import datasets
 import torch
 from torch import Tensor
 
-from elmo_tasks.batch import TaggingBatch, Tokens
 from elmo_tasks.data_readers.reader import DatasetReader
-from elmo_tasks.tag_schemes import TagScheme
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.tag_schemes import TagScheme
+from elmo_tasks.text.tokens import TaggingBatch, Tokens
+from elmo_tasks.text.vocabulary import Vocabulary
 
 TAGS = "tags"  # the namespace of the labels
 

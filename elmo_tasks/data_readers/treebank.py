@@ -16,7 +16,7 @@ _AS_WRITTEN = {
 
 
 def unescape(token: str) -> str:
-    r"""The token as a text has it, and as `elmo_tasks.tokenization` would make it of that text.
+    r"""The token as a text has it, and as `elmo_tasks.text.tokenization` would make it of that text.
 
     Brackets, quotes, and the backslash before a slash or a star are undone: `-LRB-`, ` `` ` and `and\/or` become `(`,
     `"` and `and/or`. Any other token, one already unescaped included, stays as it is.

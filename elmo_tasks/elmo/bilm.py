@@ -14,7 +14,6 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from elmo_tasks.batch import TensorRecord
 from elmo_tasks.elmo import weights as weights_file
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, tokens_to_ids
 from elmo_tasks.elmo.lstm import LstmStack, LstmState
@@ -22,6 +21,7 @@ from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.packing import Packing
 from elmo_tasks.elmo.state import CarriedState
 from elmo_tasks.elmo.token_encoder import TokenEncoder
+from elmo_tasks.text.tokens import TensorRecord
 
 _BEGIN_ROW, _END_ROW = 0, 1  # the sentence borders' rows in every table of token vectors
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics.metric import Metric, f1_score, percentage
-from elmo_tasks.tag_schemes import is_tag, spans_of_tags
+from elmo_tasks.text.tag_schemes import is_tag, spans_of_tags
 
 VERB = "V"  # the label of the predicate's own span: given, not found, so that it is no part of the overall score
 _CONTINUATION = "C-"

@@ -12,7 +12,6 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks.batch import TensorRecord
 from elmo_tasks.data_readers.sst import ClassificationBatch
 from elmo_tasks.dropout import Dropout
 from elmo_tasks.metrics import Accuracy, Metric
@@ -23,7 +22,8 @@ from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
 from elmo_tasks.modules.pooling import AttentivePooling, max_pool, mean_pool, min_pool
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.tokens import TensorRecord
+from elmo_tasks.text.vocabulary import Vocabulary
 
 
 class BiattentiveClassifierConfig(ModelConfig):

@@ -18,7 +18,7 @@ from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 from elmo_tasks.modules.trilinear import AttentionFlow, SelfAttention
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.vocabulary import Vocabulary
 
 
 class BidafSelfAttentionConfig(ReadingConfig):

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from elmo_tasks.data_readers.labels import LABELS
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.vocabulary import Vocabulary
 
 
 def known_labels(vocabulary: Vocabulary) -> tuple[str, ...]:

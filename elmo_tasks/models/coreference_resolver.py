@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from elmo_tasks.batch import TensorRecord
 from elmo_tasks.data_readers.coref import GENRES, UNKNOWN_GENRE, CoreferenceBatch
 from elmo_tasks.metrics.coreference import CoreferenceScores
 from elmo_tasks.metrics.metric import Metric
@@ -28,7 +27,8 @@ from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder
 from elmo_tasks.modules.span_pruning import best_non_crossing_spans
 from elmo_tasks.modules.span_representation import SpanRepresentation
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.tokens import TensorRecord
+from elmo_tasks.text.vocabulary import Vocabulary
 
 
 class CoreferenceResolverConfig(ModelConfig):

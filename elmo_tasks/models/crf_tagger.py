@@ -12,7 +12,6 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from elmo_tasks.batch import TaggingBatch, TensorRecord
 from elmo_tasks.data_readers.tagging import TAGS
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Accuracy, Metric, SpanF1
@@ -21,8 +20,9 @@ from elmo_tasks.modules.crf import ConditionalRandomField, TransitionConstraints
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
-from elmo_tasks.tag_schemes import TagScheme, allowed_transitions, is_tag
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.tag_schemes import TagScheme, allowed_transitions, is_tag
+from elmo_tasks.text.tokens import TaggingBatch, TensorRecord
+from elmo_tasks.text.vocabulary import Vocabulary
 
 
 class CrfTaggerConfig(ModelConfig):

@@ -13,7 +13,6 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks.batch import TensorRecord, Tokens
 from elmo_tasks.data_readers.snli import PairBatch
 from elmo_tasks.dropout import Dropout
 from elmo_tasks.metrics import Accuracy, Metric
@@ -24,7 +23,8 @@ from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
 from elmo_tasks.modules.pooling import max_pool, mean_pool
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.tokens import TensorRecord, Tokens
+from elmo_tasks.text.vocabulary import Vocabulary
 
 
 class EsimConfig(ModelConfig):

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import Field
 from torch import Tensor, nn
 
-from elmo_tasks.batch import Batch, TensorRecord
 from elmo_tasks.config import Part
 from elmo_tasks.metrics import Metric
 from elmo_tasks.modules.embedder import Embedder, EmbedderConfig
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.tokens import Batch, TensorRecord
+from elmo_tasks.text.vocabulary import Vocabulary
 
 BatchT = TypeVar("BatchT", bound=Batch)
 OutputT = TypeVar("OutputT", bound=TensorRecord)

@@ -13,7 +13,6 @@ from pydantic import Field, PositiveInt, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.batch import TensorRecord, Tokens
 from elmo_tasks.data_readers.squad import SquadBatch, character_span
 from elmo_tasks.elmo.token_encoder import Highway
 from elmo_tasks.metrics import Metric, SquadScores
@@ -22,6 +21,7 @@ from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 from elmo_tasks.modules.spans import best_spans
+from elmo_tasks.text.tokens import TensorRecord, Tokens
 
 _NUM_BEST = 5  # spans that are told of with their probabilities
 _SPANS_IN_WINDOW = 4  # longest spans that a window holds at least, so that each one has its context there

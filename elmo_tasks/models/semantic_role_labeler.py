@@ -13,7 +13,6 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.batch import TensorRecord
 from elmo_tasks.data_readers.srl import SrlBatch
 from elmo_tasks.data_readers.tagging import TAGS
 from elmo_tasks.errors import ElmoTasksError
@@ -24,8 +23,9 @@ from elmo_tasks.modules.crf import ConstrainedDecoder, TransitionConstraints
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
-from elmo_tasks.tag_schemes import allowed_transitions, is_tag
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.tag_schemes import allowed_transitions, is_tag
+from elmo_tasks.text.tokens import TensorRecord
+from elmo_tasks.text.vocabulary import Vocabulary
 
 _SCHEME: Literal["IOB2"] = "IOB2"  # that of the readers' tags
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from elmo_tasks.batch import TensorRecord
+from elmo_tasks.text.tokens import TensorRecord
 
 _SCORES_AT_ONCE = 1 << 24  # bounds the scores of a text with itself that are in memory without gradients: 64 MB
 

@@ -15,12 +15,12 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.batch import TensorRecord, Tokens
 from elmo_tasks.config import Config
 from elmo_tasks.elmo import ElmoConfig, ElmoEmbedder, ScalarMix
 from elmo_tasks.modules.character_cnn import CharacterCnn, CharacterCnnConfig
 from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig, open_vectors
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.tokens import TensorRecord, Tokens
+from elmo_tasks.text.vocabulary import Vocabulary
 
 
 class EmbedderConfig(Config):

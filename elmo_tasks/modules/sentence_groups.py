@@ -12,11 +12,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from elmo_tasks.batch import TensorRecord, Tokens
 from elmo_tasks.dropout import Dropout
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder
+from elmo_tasks.text.tokens import TensorRecord, Tokens
 
 _GROUP_TOKENS = 4096  # most tokens of a group, padding included; a longer sentence is a group of its own
 _LEAST_SHARE = 0.6  # of the group's longest sentence that its shortest has

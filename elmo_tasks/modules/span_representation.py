@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.batch import TensorRecord
 from elmo_tasks.dropout import Dropout
 from elmo_tasks.modules.attention import masked_softmax
 from elmo_tasks.modules.partwise import PartwiseScorer
 from elmo_tasks.modules.sentence_groups import TokenVectors
+from elmo_tasks.text.tokens import TensorRecord
 
 _CHUNK_TOKENS = 2048  # whose spans are scored at once
 

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from elmo_tasks.batch import TensorRecord
+from elmo_tasks.text.tokens import TensorRecord
 
 _NONE = float("-inf")
 

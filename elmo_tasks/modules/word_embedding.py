@@ -17,7 +17,7 @@ from torch.nn import functional
 from elmo_tasks.config import Config
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.modules.word_vectors import WordVectorFile
-from elmo_tasks.vocabulary import PADDING, UNKNOWN, Vocabulary
+from elmo_tasks.text.vocabulary import PADDING, UNKNOWN, Vocabulary
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from elmo_tasks.predictors.predictor import DEFAULT_BATCH_TOKENS, Predictor
 from elmo_tasks.predictors.reading import ReadingPredictor
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.vocabulary import Vocabulary
 
 __all__ = [
     "DEFAULT_BATCH_TOKENS",

@@ -8,7 +8,7 @@ from typing import Any
 from elmo_tasks.predictors.fields import one_of, text_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.predictors.results import rounded
-from elmo_tasks.tokenization import tokenize
+from elmo_tasks.text.tokenization import tokenize
 
 
 class ClassifierPredictor(Predictor):

@@ -13,7 +13,7 @@ from elmo_tasks.models.coreference_resolver import CoreferenceResolver
 from elmo_tasks.predictors.fields import one_of, string_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.predictors.results import rounded
-from elmo_tasks.tokenization import tokenize
+from elmo_tasks.text.tokenization import tokenize
 
 CharacterSpan = tuple[int, int]  # end exclusive
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.tokenization import Token
+from elmo_tasks.text.tokenization import Token
 
 
 def string_field(fields: Mapping[str, Any], key: str) -> str:

@@ -14,7 +14,7 @@ import torch
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.models.model import TaskModel
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.vocabulary import Vocabulary
 
 Fields = Mapping[str, Any]
 

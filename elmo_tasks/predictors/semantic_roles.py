@@ -13,9 +13,9 @@ from elmo_tasks.predictors.fields import located_sentence, located_span, one_of,
 from elmo_tasks.predictors.predictor import DEFAULT_BATCH_TOKENS, Fields, Predictor
 from elmo_tasks.predictors.results import rounded
 from elmo_tasks.predictors.tagger import TaggerPredictor
-from elmo_tasks.tag_schemes import label_of_tag, spans_of_tags
-from elmo_tasks.tokenization import tokenize
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.tag_schemes import label_of_tag, spans_of_tags
+from elmo_tasks.text.tokenization import tokenize
+from elmo_tasks.text.vocabulary import Vocabulary
 
 
 class SemanticRolesPredictor(Predictor):

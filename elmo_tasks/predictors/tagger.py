@@ -9,8 +9,8 @@ from elmo_tasks.models.crf_tagger import CrfTagger
 from elmo_tasks.predictors.fields import located_sentence, located_span, one_of, string_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.predictors.results import rounded
-from elmo_tasks.tag_schemes import Span, spans_of_tags
-from elmo_tasks.tokenization import tokenize
+from elmo_tasks.text.tag_schemes import Span, spans_of_tags
+from elmo_tasks.text.tokenization import tokenize
 
 
 class TaggerPredictor(Predictor):

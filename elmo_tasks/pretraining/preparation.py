@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 Document = Iterable[Sequence[str]]
 
-# To be raised whenever the files' layout changes, or the sentences and tokens of `elmo_tasks.tokenization` do.
+# To be raised whenever the files' layout changes, or the sentences and tokens of `elmo_tasks.text.tokenization` do.
 _VERSION = 1
 
 _MEGABYTE = 1_000_000

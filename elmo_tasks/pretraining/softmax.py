@@ -16,8 +16,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from elmo_tasks.batch import TensorRecord
 from elmo_tasks.config import Part
+from elmo_tasks.text.tokens import TensorRecord
 
 _SCORES_AT_ONCE = 1 << 22  # of tokens with candidates: 16 MB, what the caches of a processor may hold
 

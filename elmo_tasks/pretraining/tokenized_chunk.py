@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elmo_tasks.pretraining.corpora import Chunk
-from elmo_tasks.tokenization import tokenize_to_strings
+from elmo_tasks.text.tokenization import tokenize_to_strings
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

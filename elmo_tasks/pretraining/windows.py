@@ -17,11 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from elmo_tasks.batch import TensorRecord
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, tokens_to_ids
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.pretraining.corpus import CorpusPart
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
+from elmo_tasks.text.tokens import TensorRecord
 
 NO_TARGET = -1
 

@@ -16,7 +16,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from elmo_tasks.tag_schemes import Span
+from elmo_tasks.text.tag_schemes import Span
 
 Grammar = Mapping[str, Sequence[str]]
 

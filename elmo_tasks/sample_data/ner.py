@@ -13,7 +13,7 @@ from pathlib import Path
 from elmo_tasks.sample_data.files import SPLITS, write_lines
 from elmo_tasks.sample_data.grammar import AnnotatedSentence, Grammar, write_sentence
 from elmo_tasks.sample_data.names import make_names
-from elmo_tasks.tag_schemes import tags_of_spans
+from elmo_tasks.text.tag_schemes import tags_of_spans
 
 FILES = ("eng.train", "eng.testa", "eng.testb")
 _NAMES_OF_SPLIT = (400, 100, 100)

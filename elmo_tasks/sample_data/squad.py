@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from elmo_tasks.sample_data.files import write_lines
 from elmo_tasks.sample_data.names import make_names
-from elmo_tasks.tokenization import tokenize_to_strings
+from elmo_tasks.text.tokenization import tokenize_to_strings
 
 # The official names; there is no test file. A passage with its questions counts for so many sentences.
 _FILES = ("train-v1.1.json.xz", "dev-v1.1.json")

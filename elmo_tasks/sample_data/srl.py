@@ -16,7 +16,7 @@ from pathlib import Path
 from elmo_tasks.sample_data.files import CONLL_2012_SPLITS, SPLITS, write_lines
 from elmo_tasks.sample_data.grammar import Grammar, expand
 from elmo_tasks.sample_data.names import make_names
-from elmo_tasks.tag_schemes import Span
+from elmo_tasks.text.tag_schemes import Span
 
 _NAMES_OF_SPLIT = (200, 50, 50)
 _CORPUS_SENTENCES = 4000

@@ -14,10 +14,10 @@ import torch
 from pydantic import Field, model_validator
 from torch.utils.data import DataLoader
 
-from elmo_tasks.batch import Batch
 from elmo_tasks.config import Config
 from elmo_tasks.data_readers.reader import DatasetReader
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.tokens import Batch
+from elmo_tasks.text.vocabulary import Vocabulary
 
 
 class DataLoaderConfig(Config):

@@ -23,12 +23,12 @@ from accelerate.utils import gather_object
 from pydantic import Field
 from torch import Tensor, nn
 
-from elmo_tasks.batch import Batch
 from elmo_tasks.config import Config
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.runs import RunFolder, read_record, read_state, read_tensors, write_state, write_tensors
+from elmo_tasks.text.tokens import Batch
 from elmo_tasks.training.averaging import MovingAverageConfig
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.evaluation import evaluate

@@ -11,8 +11,8 @@ import pytest
 from elmo_tasks.data_readers import Conll2003Config, Conll2003Reader, DatasetReaderConfig
 from elmo_tasks.data_readers.reader import PLACE_FEATURES
 from elmo_tasks.errors import DataError
-from elmo_tasks.tag_schemes import spans_of_tags
-from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.text.tag_schemes import spans_of_tags
+from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
 GOLDEN = """\
 -DOCSTART- -X- O O

@@ -10,7 +10,7 @@ import pytest
 from elmo_tasks.data_readers.conllu import ConlluConfig, ConlluReader
 from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReaderConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.vocabulary import VocabularyConfig
+from elmo_tasks.text.vocabulary import VocabularyConfig
 
 
 def row(number: str, form: str = "_", upos: str = "_", xpos: str = "_") -> str:

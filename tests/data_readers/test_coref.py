@@ -11,7 +11,7 @@ import pytest
 from elmo_tasks.data_readers.coref import CoreferenceConll2012Config, CoreferenceConll2012Reader
 from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReaderConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
 GOLDEN = """\
 #begin document (talk/fen_0001); part 002

@@ -10,7 +10,7 @@ from elmo_tasks.data_readers.predicates import PredicatesConfig, PredicatesReade
 from elmo_tasks.data_readers.reader import DatasetReaderConfig
 from elmo_tasks.data_readers.srl import SrlConll2005Reader, SrlConll2012Config
 from elmo_tasks.errors import DataError
-from elmo_tasks.vocabulary import VocabularyConfig
+from elmo_tasks.text.vocabulary import VocabularyConfig
 
 CONLL_2012 = """\
 #begin document (nw/fen_0001); part 002

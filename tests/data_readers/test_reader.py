@@ -16,10 +16,10 @@ from typing import Any
 import datasets
 import pytest
 
-from elmo_tasks import tokenization
 from elmo_tasks.data_readers import Conll2003Config, Conll2003Reader, SnliConfig, SquadConfig, SrlConll2012Config
 from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReader, HubSource
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
+from elmo_tasks.text import tokenization
 
 TEXT = "Oslo I-LOC\nsleeps O\n\nMira I-PER\nruns O\n"
 TOKENS = [["Oslo", "sleeps"], ["Mira", "runs"]]

@@ -14,7 +14,7 @@ import pytest
 from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReaderConfig
 from elmo_tasks.data_readers.snli import SnliConfig, SnliReader
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
 Pair = tuple[str, str, str]  # label, premise and hypothesis, their tokens joined by blanks
 

@@ -20,7 +20,7 @@ from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.data_readers.reader import PLACE_FEATURES
 from elmo_tasks.data_readers.squad import SquadConfig, SquadReader, character_span, passage_tokens
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
 RIVER = "The Ilva is 90 km long.  It was bridged in the 1820s by Mira Oak-Fen \U0001f309, an engineer."
 TOWN = "Sedwick\u2019s mill burnt down."

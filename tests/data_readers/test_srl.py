@@ -17,7 +17,7 @@ from elmo_tasks.data_readers.srl import (
     SrlReader,
 )
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
 CONLL_2012 = """\
 #begin document (nw/fen_0001); part 002

@@ -14,7 +14,7 @@ import pytest
 from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReaderConfig
 from elmo_tasks.data_readers.sst import Phrase, SstConfig, SstReader, TreeError, parse_tree
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
 GOLDEN = r"""
 (4 (2 The) (4 (4 (3 bright) (2 opera)) (3 (2 -LRB-) (3 (2 and\/or) (2 -RRB-)))))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics.span_f1 import SpanF1, tags_to_spans
-from elmo_tasks.tag_schemes import spans_of_tags
+from elmo_tasks.text.tag_schemes import spans_of_tags
 
 
 def score(predicted: list[str], gold: list[str]) -> dict[str, float]:

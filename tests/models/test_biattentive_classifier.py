@@ -15,7 +15,7 @@ from elmo_tasks.metrics import Accuracy
 from elmo_tasks.models.biattentive_classifier import BiattentiveClassifier, BiattentiveClassifierConfig
 from elmo_tasks.modules import attention
 from elmo_tasks.modules.attention import masked_softmax
-from elmo_tasks.vocabulary import SPECIAL, Vocabulary
+from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 LABELS = ("good", "bad", "odd")
 TEXTS = (["tarn", "vale", "moro", "orla", "vale"], ["orla"], ["vale", "tarn", "tarn"])

@@ -14,7 +14,7 @@ from elmo_tasks.metrics import SquadScores
 from elmo_tasks.models.bidaf import Bidaf, BidafSelfAttention
 from elmo_tasks.models.model import ModelConfig
 from elmo_tasks.models.reading import ReadingModel, ReadingOutput
-from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
 GRU = {"type": "stacked_bigru", "hidden_sizes": (4,)}
 LSTM = {"type": "stacked_bilstm", "hidden_sizes": (4,)}

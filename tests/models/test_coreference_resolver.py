@@ -18,7 +18,7 @@ from elmo_tasks.models.coreference_resolver import (
     CoreferenceResolverConfig,
     linked_clusters,
 )
-from elmo_tasks.vocabulary import SPECIAL, Vocabulary
+from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 WORDS = ("tarn", "vale", "moro", "orla", "fen")
 VOCABULARY = Vocabulary(

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.batch import TaggingBatch
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Accuracy, SpanF1
 from elmo_tasks.models.crf_tagger import CrfTagger, CrfTaggerConfig
-from elmo_tasks.tag_schemes import find_fault
-from elmo_tasks.vocabulary import SPECIAL, Vocabulary
+from elmo_tasks.text.tag_schemes import find_fault
+from elmo_tasks.text.tokens import TaggingBatch
+from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 BIOUL = ("O", "B-PER", "I-PER", "L-PER", "U-PER", "B-LOC", "I-LOC", "L-LOC", "U-LOC")
 WORDS = ("tarn", "vale", "moro", "orla")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from elmo_tasks.data_readers.snli import PairBatch, SnliConfig
 from elmo_tasks.metrics import Accuracy
 from elmo_tasks.models.esim import Esim, EsimConfig
-from elmo_tasks.vocabulary import SPECIAL, Vocabulary
+from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 LABELS = ("contradiction", "entailment", "neutral")
 PAIRS = (

@@ -13,11 +13,11 @@ import safetensors.torch
 import torch
 from torch import nn
 
-from elmo_tasks.batch import Batch
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.squad import SquadConfig
 from elmo_tasks.models import ModelConfig, TaskModel
-from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.text.tokens import Batch
+from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,8 +11,8 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics.srl import SrlF1
 from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler, SemanticRoleLabelerConfig
 from elmo_tasks.modules import alternating_lstm  # noqa: F401 - its encoder is named below
-from elmo_tasks.tag_schemes import find_fault
-from elmo_tasks.vocabulary import SPECIAL, Vocabulary
+from elmo_tasks.text.tag_schemes import find_fault
+from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 LABELS = ("O", "B-V", "I-V", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1")
 WORDS = ("tarn", "vale", "moro", "orla")

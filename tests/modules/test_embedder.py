@@ -10,7 +10,7 @@ from elmo_tasks.elmo import BiLMOptions, ElmoEmbedder, ScalarMix, random_bilm
 from elmo_tasks.modules.character_cnn import CharacterCnnConfig
 from elmo_tasks.modules.embedder import Embedder, EmbedderConfig
 from elmo_tasks.modules.word_embedding import WordEmbeddingConfig
-from elmo_tasks.vocabulary import SPECIAL, Vocabulary
+from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 TEXTS = [["vale", "moro", "vale", "tarn"], ["moro"]]
 VOCABULARY = Vocabulary(

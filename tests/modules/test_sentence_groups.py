@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_tasks.batch import Tokens
 from elmo_tasks.modules import sentence_groups
 from elmo_tasks.modules.embedder import Embedder, EmbedderConfig
 from elmo_tasks.modules.encoders import StackedBiLstm
 from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder, groups_of_like_length, padded_sentences
-from elmo_tasks.vocabulary import SPECIAL, Vocabulary
+from elmo_tasks.text.tokens import Tokens
+from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 WORDS = ("tarn", "vale", "moro", "orla", "fen", "brusk")
 VOCABULARY = Vocabulary(

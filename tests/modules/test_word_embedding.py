@@ -7,7 +7,7 @@ import torch
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig
-from elmo_tasks.vocabulary import SPECIAL, Vocabulary
+from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 VECTORS = {
     "vale": [1.0, 2.0, 3.0],

@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from elmo_tasks.batch import TaggingBatch, TensorRecord
 from elmo_tasks.data_readers.conll2003 import Conll2003Config
 from elmo_tasks.metrics import Metric, SpanF1
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors.tagger import TaggerPredictor
-from elmo_tasks.tag_schemes import Span, tags_of_spans
-from elmo_tasks.vocabulary import VocabularyConfig
+from elmo_tasks.text.tag_schemes import Span, tags_of_spans
+from elmo_tasks.text.tokens import TaggingBatch, TensorRecord
+from elmo_tasks.text.vocabulary import VocabularyConfig
 
 
 @dataclasses.dataclass(frozen=True)

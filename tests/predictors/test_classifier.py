@@ -12,7 +12,7 @@ from elmo_tasks.data_readers.sst import SstConfig
 from elmo_tasks.errors import DataError
 from elmo_tasks.models.biattentive_classifier import BiattentiveClassifierConfig
 from elmo_tasks.predictors.classifier import ClassifierPredictor
-from elmo_tasks.vocabulary import VocabularyConfig
+from elmo_tasks.text.vocabulary import VocabularyConfig
 
 EXAMPLES = [{"tokens": ["Orla", "left"], "label": "good"}, {"tokens": ["Rain"], "label": "bad"}]
 

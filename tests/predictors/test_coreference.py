@@ -11,12 +11,12 @@ import pytest
 import torch
 from torch import nn
 
-from elmo_tasks.batch import TensorRecord
 from elmo_tasks.data_readers.coref import CoreferenceBatch, CoreferenceConll2012Config
 from elmo_tasks.errors import DataError
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors.coreference import CoreferencePredictor, marked_text
-from elmo_tasks.vocabulary import VocabularyConfig
+from elmo_tasks.text.tokens import TensorRecord
+from elmo_tasks.text.vocabulary import VocabularyConfig
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,7 @@ from elmo_tasks.data_readers.snli import SnliConfig
 from elmo_tasks.errors import DataError
 from elmo_tasks.models.esim import EsimConfig
 from elmo_tasks.predictors.inference import InferencePredictor
-from elmo_tasks.vocabulary import VocabularyConfig
+from elmo_tasks.text.vocabulary import VocabularyConfig
 
 LABELS = ("contradiction", "entailment", "neutral")
 EXAMPLES = [{"premise": ["Orla", "left"], "hypothesis": ["Rain"], "label": label} for label in LABELS]

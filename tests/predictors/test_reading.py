@@ -14,7 +14,7 @@ from elmo_tasks.data_readers.squad import SquadBatch, SquadConfig
 from elmo_tasks.errors import DataError
 from elmo_tasks.models.reading import ReadingModel, ReadingOutput
 from elmo_tasks.predictors.reading import ReadingPredictor
-from elmo_tasks.vocabulary import VocabularyConfig
+from elmo_tasks.text.vocabulary import VocabularyConfig
 
 WINDOW = 12
 

@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from elmo_tasks.batch import Batch, TensorRecord
 from elmo_tasks.data_readers.conll2003 import Conll2003Config
 from elmo_tasks.data_readers.srl import SrlConll2012Config
 from elmo_tasks.errors import DataError, ElmoTasksError
@@ -18,8 +17,9 @@ from elmo_tasks.metrics import Metric
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
-from elmo_tasks.tag_schemes import Span, tags_of_spans
-from elmo_tasks.vocabulary import SPECIAL, Vocabulary
+from elmo_tasks.text.tag_schemes import Span, tags_of_spans
+from elmo_tasks.text.tokens import Batch, TensorRecord
+from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 VOCABULARY = Vocabulary(words=SPECIAL, num_trained_words=len(SPECIAL), characters=SPECIAL, labels={"tags": ("O",)})
 

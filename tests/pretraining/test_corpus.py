@@ -23,7 +23,7 @@ from elmo_tasks.errors import CacheError, DataError, ElmoTasksError
 from elmo_tasks.pretraining import corpora, corpus_files, corpus_writer, preparation
 from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, TextCorpus, prepare_documents
 from elmo_tasks.pretraining.preparation import choose_held_out
-from elmo_tasks.tokenization import tokenize
+from elmo_tasks.text.tokenization import tokenize
 
 Documents = list[list[list[str]]]
 

@@ -19,7 +19,7 @@ from elmo_tasks.sample_data import SAMPLE_TASKS, VECTORS, ner, write_sample_data
 from elmo_tasks.sample_data.grammar import write_sentence
 from elmo_tasks.sample_data.names import make_names
 from elmo_tasks.sample_data.vectors import write_word_vectors
-from elmo_tasks.tag_schemes import Span, detect_scheme, find_fault, spans_of_tags
+from elmo_tasks.text.tag_schemes import Span, detect_scheme, find_fault, spans_of_tags
 
 SPLITS = ("train", "dev", "test")
 FILES = dict(zip(SPLITS, ner.FILES, strict=True))

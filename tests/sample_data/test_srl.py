@@ -12,7 +12,7 @@ from elmo_tasks.data_readers.conll2012 import read_conll2012
 from elmo_tasks.data_readers.predicates import PredicatesConfig
 from elmo_tasks.data_readers.srl import SrlConll2012Config
 from elmo_tasks.sample_data import srl
-from elmo_tasks.tag_schemes import spans_of_tags
+from elmo_tasks.text.tag_schemes import spans_of_tags
 
 FILES = {"train": "ewt.train.gold_conll.xz", "dev": "ewt.dev.gold_conll", "test": "ewt.test.gold_conll"}
 

@@ -6,10 +6,10 @@ from typing import Any
 import datasets
 import pytest
 
-from elmo_tasks.batch import TaggingBatch
 from elmo_tasks.data_readers.conll2003 import Conll2003Config
+from elmo_tasks.text.tokens import TaggingBatch
+from elmo_tasks.text.vocabulary import VocabularyConfig
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
-from elmo_tasks.vocabulary import VocabularyConfig
 
 READER = Conll2003Config().build()
 LENGTHS = [3, 9, 1, 4, 4, 7, 2, 30, 5, 6, 1, 8, 3]

@@ -13,9 +13,9 @@ from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, ElmoTasksError
 from elmo_tasks.experiment import ExperimentConfig, build_model, train
 from elmo_tasks.runs import RunFolder, read_state
+from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
 from elmo_tasks.training.trainer import Trainer
-from elmo_tasks.vocabulary import Vocabulary
 
 
 def make_trainer(config_file: Path, folder: Path, *overrides: str) -> Trainer:

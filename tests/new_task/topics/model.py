@@ -10,14 +10,14 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from elmo_tasks.batch import TensorRecord
 from elmo_tasks.data_readers.sst import ClassificationBatch
 from elmo_tasks.metrics import Accuracy, Metric
 from elmo_tasks.models import ModelConfig, TaskModel
 from elmo_tasks.models.classification import known_labels, label_loss, label_predictions
 from elmo_tasks.modules import Embedder
 from elmo_tasks.modules.pooling import mean_pool
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.tokens import TensorRecord
+from elmo_tasks.text.vocabulary import Vocabulary
 
 
 class TopicModelConfig(ModelConfig):

@@ -8,7 +8,7 @@ from typing import Any
 from elmo_tasks.predictors import Predictor, register_predictor
 from elmo_tasks.predictors.fields import text_field
 from elmo_tasks.predictors.predictor import Fields
-from elmo_tasks.tokenization import tokenize
+from elmo_tasks.text.tokenization import tokenize
 from topics.model import TopicModel
 
 

@@ -13,7 +13,7 @@ from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.sst import ClassificationBatch
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import read_lines
-from elmo_tasks.vocabulary import Vocabulary
+from elmo_tasks.text.vocabulary import Vocabulary
 
 
 class TopicsConfig(DatasetReaderConfig):

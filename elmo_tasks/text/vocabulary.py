@@ -18,10 +18,10 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 
-from elmo_tasks.batch import Tokens
 from elmo_tasks.config import Config
 from elmo_tasks.errors import ElmoTasksError, RunError, UnknownLabelError
 from elmo_tasks.files import write_json
+from elmo_tasks.text.tokens import Tokens
 
 PADDING, UNKNOWN = 0, 1
 SPECIAL = ("<padding>", "<unknown>")  # the names of the rows 0 and 1; a token that reads so is a word like any other

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks import vocabulary
 from elmo_tasks.errors import ElmoTasksError, RunError
-from elmo_tasks.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.text import vocabulary
+from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
 
 class PairReader:

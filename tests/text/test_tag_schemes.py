@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from elmo_tasks.tag_schemes import (
+from elmo_tasks.text.tag_schemes import (
     Span,
     TagScheme,
     allowed_transitions,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elmo_tasks.tokenization import tokenize, tokenize_to_strings
+from elmo_tasks.text.tokenization import tokenize, tokenize_to_strings
 
 
 def sentences(text: str, *, split_lines: bool = False) -> list[str]:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
 
-from elmo_tasks.word_tokenizer import WordTokenizer
+from elmo_tasks.text.word_tokenizer import WordTokenizer
 
 # Names the tokenizer in the keys of caches; its number is to be raised whenever a change here or in `word_tokenizer`
 # gives other tokens.

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from nltk.tokenize.destructive import NLTKWordTokenizer
 
-from elmo_tasks.word_tokenizer import WordTokenizer
+from elmo_tasks.text.word_tokenizer import WordTokenizer
 
 _PIECES = """
     a Cannot d'ye GIMME gonna Gotta lemme more'n Wanna 'Tis 'twas 's 'LL n't 're ' '' ` `` " “ ” \u2018 \u2019 „ « »
@@ -42,9 +42,9 @@ def test_every_piece(piece: str) -> None:
 
 
 def test_expressions_of_another_release_are_applied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("elmo_tasks.word_tokenizer._NEEDS", {})
-    monkeypatch.setattr("elmo_tasks.word_tokenizer._CONTRACTION_NEEDS", {})
-    from elmo_tasks.word_tokenizer import _Contraction, _Rule
+    monkeypatch.setattr("elmo_tasks.text.word_tokenizer._NEEDS", {})
+    monkeypatch.setattr("elmo_tasks.text.word_tokenizer._CONTRACTION_NEEDS", {})
+    from elmo_tasks.text.word_tokenizer import _Contraction, _Rule
 
     assert _Rule(re.compile("b+")).sub("x", "abbc") == "axc"
     assert _Contraction(re.compile("(?i)b+")).sub("x", "aBbc") == "axc"

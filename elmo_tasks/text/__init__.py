@@ -1,0 +1,1 @@
+"""Sentences, tokens, tag schemes and vocabularies."""
