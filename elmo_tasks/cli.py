@@ -1,6 +1,6 @@
-"""The command line: parses, calls and prints, nothing else.
+"""The command line: parses the arguments and runs a command of `elmo_tasks.commands`.
 
-The commands themselves are in `elmo_tasks.commands`. Results go to standard output, everything else to standard error.
+Results go to standard output, everything else goes to standard error.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from elmo_tasks.console import set_up_logging
 from elmo_tasks.errors import ElmoTasksError
 
 _COMMANDS = {**experiments.COMMANDS, **pretraining.COMMANDS, **vectors.COMMANDS, **data.COMMANDS}
-USER_ERROR, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes; the latter two are 128 + the signal's number
+USER_ERROR, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes; the last two are 128 + the number of the signal
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command and returns the exit code: 0, or 2 after an error that the user can mend."""
+    """Runs a command and returns the exit code: 0 on success, 2 after an error that the user can fix."""
     parsed = _parser().parse_args(arguments)
     set_up_logging(parsed.verbosity)
     try:
         parsed.run(parsed)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read the results has seen enough. What is still buffered must not fail again at exit.
+        # The reader of the output has closed it, as `head` does. Flushing the rest at exit must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except KeyboardInterrupt:
@@ -50,10 +50,14 @@ def _parser() -> argparse.ArgumentParser:
     volume = argparse.ArgumentParser(add_help=False)
     loudness = volume.add_mutually_exclusive_group()
     loudness.add_argument(
-        "--verbose", dest="verbosity", action="store_const", const=logging.DEBUG, help="tell more on standard error"
+        "--verbose",
+        dest="verbosity",
+        action="store_const",
+        const=logging.DEBUG,
+        help="print more messages on standard error",
     )
     loudness.add_argument(
-        "--quiet", dest="verbosity", action="store_const", const=logging.WARNING, help="tell of warnings alone"
+        "--quiet", dest="verbosity", action="store_const", const=logging.WARNING, help="print only warnings and errors"
     )
     volume.set_defaults(verbosity=logging.INFO)
 

@@ -1,4 +1,4 @@
-"""What a terminal shows: logs on standard error, results on standard output."""
+"""Output on the terminal: logs on standard error, results on standard output."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import IO, Any
 
 
 def is_main_process() -> bool:
-    """Whether this is the process that speaks, of those that a launcher such as torchrun has started."""
+    """Whether this process prints the results: the first of those that a launcher such as torchrun has started."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def set_up_logging(level: int) -> None:
-    """Sends the logs of `level` and above to standard error; of several processes, all but one only warn."""
+    """Sends logs of `level` and above to standard error. Processes other than the main one log only warnings."""
     handler: logging.Handler
     if sys.stderr.isatty():
         from rich.console import Console
@@ -24,7 +24,7 @@ def set_up_logging(level: int) -> None:
 
         handler = RichHandler(console=Console(stderr=True), show_path=level <= logging.DEBUG, log_time_format="[%X]")
         handler.setFormatter(logging.Formatter("%(message)s"))
-    else:  # a file of logs is for grep: a message a line, however long
+    else:  # one line per message, so that log files work with grep
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"))
     package = logging.getLogger("elmo_tasks")
@@ -34,7 +34,7 @@ def set_up_logging(level: int) -> None:
 
 @contextlib.contextmanager
 def binary_output(path: str | None) -> Iterator[IO[bytes]]:
-    """A file to write, which appears when all is written, or standard output, as bytes: UTF-8 whatever the locale."""
+    """Opens a file for writing bytes, or standard output if the path is None. The file appears when it is complete."""
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -46,7 +46,7 @@ def binary_output(path: str | None) -> Iterator[IO[bytes]]:
 
 
 def print_metrics(metrics: Mapping[str, float], title: str) -> None:
-    """Prints the metrics of one evaluation to standard output: a list, and for `f1/PER` and its like a table."""
+    """Prints the metrics of an evaluation. Metrics of single labels, such as `f1/PER`, get a table of their own."""
     overall = {name: value for name, value in metrics.items() if "/" not in name}
     by_label: dict[str, dict[str, float]] = {}
     for name in metrics.keys() - overall.keys():
@@ -60,7 +60,7 @@ def print_metrics(metrics: Mapping[str, float], title: str) -> None:
 
 
 def print_training_metrics(metrics: Mapping[str, Any]) -> None:
-    """Prints what a training run, or one for each of several seeds, came to: its best epoch and the test set."""
+    """Prints the results of a training run, or of one run per seed: on validation data (best epoch) and test data."""
     if "seeds" in metrics:
         for title, prefix in (("validation", "best/validation/"), ("test", "test/")):
             names = [name for name in metrics["mean"] if name.startswith(prefix) and "/" not in name[len(prefix) :]]
@@ -74,10 +74,11 @@ def print_training_metrics(metrics: Mapping[str, Any]) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Prints a table to standard output, with all columns except the first aligned to the right."""
     from rich.console import Console
     from rich.table import Table
 
-    # Brackets in names and paths are brackets. A file has room for every column.
+    # No markup: brackets in names and paths are printed as they are. In a file, the table may be wide.
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 200)
     console.print(title)
     table = Table(columns[0])

@@ -1,7 +1,7 @@
-"""The errors that a user can cause and mend.
+"""Errors that users can cause and fix.
 
-The command line prints their message alone, without a traceback, and ends with exit code 2.
-Everything else that is raised is a defect of this project and keeps its traceback.
+The command line prints only their message, without a traceback, and ends with exit code 2.
+All other exceptions are bugs in this project and keep their traceback.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pathlib import Path
 
 
 class ElmoTasksError(Exception):
-    """A problem that the user can mend; its message says what came, what was wanted and where."""
+    """A problem that the user can fix. The message says what was found, what was wanted and where."""
 
 
 class ConfigError(ElmoTasksError):
-    """One or more problems in a config, one a line, each with its place."""
+    """One or more problems in a config, one per line, each with its location."""
 
 
 class DataError(ElmoTasksError):
@@ -24,8 +24,8 @@ class DataError(ElmoTasksError):
 
     Arguments:
         path: the file.
-        problem: what came and what was wanted.
-        line: the line's number, from 1, where one line is to blame.
+        problem: what was found and what was wanted.
+        line: the number of the line, from 1, if the problem is in a single line.
     """
 
     def __init__(self, path: str | Path, problem: str, line: int | None = None) -> None:
@@ -34,12 +34,12 @@ class DataError(ElmoTasksError):
 
 
 class UnknownLabelError(ElmoTasksError):
-    """A label that a vocabulary does not have.
+    """A label that is not in the vocabulary.
 
     Arguments:
         namespace: the kind of label.
-        label: what came.
-        known: the labels of that kind, of which the nearest is suggested.
+        label: the unknown label.
+        known: all labels of that kind; the message suggests the most similar one.
     """
 
     def __init__(self, namespace: str, label: str, known: Sequence[str]) -> None:
@@ -50,12 +50,12 @@ class UnknownLabelError(ElmoTasksError):
 
 
 class WeightsError(ElmoTasksError):
-    """A weights file that is damaged, or not of the layout or sizes that were wanted."""
+    """A weights file that is damaged or has the wrong layout or sizes."""
 
 
 class RunError(ElmoTasksError):
-    """A run's folder or archive that is missing, incomplete or does not fit the request."""
+    """A run, as a folder or an archive, that is missing, incomplete or does not fit the request."""
 
 
 class CacheError(ElmoTasksError):
-    """A cache that cannot hold what it should, for want of room or of range."""
+    """A cache that cannot store the data: it is too large, or its numbers are out of range."""

@@ -1,4 +1,4 @@
-"""Files as the whole project treats them: compressed ones opened as they are, writes atomic, contents hashed."""
+"""Reading and writing files: compressed files are decompressed while reading, and writes are atomic."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from elmo_tasks.errors import DataError
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 
-# What reading a damaged compressed file can raise.
+# The exceptions that reading a damaged compressed file can raise.
 DAMAGE_ERRORS = (EOFError, OSError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
 
-# An escape in a string of JSON: both halves of a character, one half alone, or any other.
+# An escape sequence in a JSON string: a surrogate pair, half of one (group "half"), or any other.
 _JSON_ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
 )
@@ -33,12 +33,12 @@ _JSON_ESCAPE = re.compile(
 
 @contextlib.contextmanager
 def open_binary(path: str | Path) -> Iterator[IO[bytes]]:
-    """Opens a file for reading bytes, decompressed by the ending of its name (.gz, .xz, .bz2, .zip).
+    """Opens a file for reading bytes. Files that end in .gz, .xz, .bz2 or .zip are decompressed.
 
-    A zip archive must hold exactly one file.
+    A zip archive must contain exactly one file.
 
     Raises:
-        DataError: there is no such file; the archive is damaged or does not hold exactly one file.
+        DataError: the file does not exist, the archive is damaged, or it does not contain exactly one file.
     """
     path = Path(path)
     if not path.is_file():
@@ -49,7 +49,7 @@ def open_binary(path: str | Path) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def decompressed(raw: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
-    """Like `open_binary`, for a file that is open already: `raw.tell()` then says how much of it has been read."""
+    """Like `open_binary`, for a file that is already open, so that `raw.tell()` can show how far it has been read."""
     if path.suffix == ".zip":
         try:
             archive = zipfile.ZipFile(raw)
@@ -58,7 +58,7 @@ def decompressed(raw: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
         with archive:
             names = [name for name in archive.namelist() if not name.endswith("/")]
             if len(names) != 1:
-                raise DataError(path, f"the archive holds {len(names)} files; wanted exactly one")
+                raise DataError(path, f"the archive contains {len(names)} files; wanted exactly one")
             with archive.open(names[0]) as stream:
                 yield stream
     elif opener := _OPENERS.get(path.suffix):
@@ -69,22 +69,24 @@ def decompressed(raw: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
 
 
 def plain_name(path: Path) -> str:
-    """The name of a file without the ending that says how it is compressed."""
+    """The name of a file without the suffix of its compression."""
     return path.stem if path.suffix in _OPENERS or path.suffix == ".zip" else path.name
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Yields (line number from 1, line without its line end) of a UTF-8 text file, compressed or not.
+    """Yields (line number, line) for each line of a UTF-8 text file, compressed or not.
+
+    Numbers start at 1. Lines come without their line end.
 
     Raises:
-        DataError: the file is missing, is damaged, or a line is not UTF-8 (the line is named).
+        DataError: the file is missing or damaged, or a line is not UTF-8 (the message names the line).
     """
     with open_binary(path) as stream:
         yield from decode_lines(stream, path)
 
 
 def decode_lines(stream: Iterable[bytes], name: str | Path) -> Iterator[tuple[int, str]]:
-    """Like `read_lines`, for an open stream; `name` is what messages call it."""
+    """Like `read_lines`, for an open stream; error messages call it `name`."""
     number = 0
     try:
         for number, raw in enumerate(stream, start=1):
@@ -99,37 +101,35 @@ def decode_lines(stream: Iterable[bytes], name: str | Path) -> Iterator[tuple[in
 
 
 def parse_json(text: str, source: str | Path, wanted: str, line: int | None = None) -> Any:
-    """The value of a JSON text.
+    """Parses a JSON text.
 
     Arguments:
-        source: what messages call the place where the text comes from.
-        wanted: how messages name what the text should be.
-        line: the number of the line that the text is; None for a whole file, whose lines are counted.
+        source: the name of the text's source in error messages.
+        wanted: what the text should be, for error messages.
+        line: the number of the line, if the text is a single line of a file; None for a whole file.
 
     Raises:
-        DataError: the text is no JSON, or none that Python reads: a whole number of thousands of digits, too deep
-            nesting; or it escapes half of a character, which no UTF-8 output could hold.
+        DataError: the text is not JSON; Python cannot read it, because a number has thousands of digits or the nesting
+            is too deep; or an escape sequence is half of a surrogate pair, which cannot be written as UTF-8.
     """
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         raise DataError(source, f"{error.msg} at column {error.colno}; wanted {wanted}", line or error.lineno) from None
     except ValueError:
-        raise DataError(source, f"a whole number with more digits than are read; wanted {wanted}", line) from None
+        raise DataError(source, f"a whole number has too many digits; wanted {wanted}", line) from None
     except RecursionError:
-        raise DataError(source, f"lists or objects nested deeper than is read; wanted {wanted}", line) from None
+        raise DataError(source, f"lists or objects are nested too deeply; wanted {wanted}", line) from None
     for escape in _JSON_ESCAPE.finditer(text):
         if escape["half"]:
             column = escape.start() - text.rfind("\n", 0, escape.start())
-            problem = (
-                f"\\{escape['half']} at column {column} is half a character without its other half; wanted whole ones"
-            )
+            problem = f"\\{escape['half']} at column {column} is half of a surrogate pair; wanted both halves"
             raise DataError(source, problem, line or text.count("\n", 0, escape.start()) + 1)
     return value
 
 
 def content_hash(path: str | Path) -> str:
-    """The SHA-256 of a file's bytes as they lie on disk, in hexadecimal."""
+    """The SHA-256 hash of a file as stored on disk, in hexadecimal."""
     digest = hashlib.sha256()
     with open(path, "rb") as stream:
         while chunk := stream.read(1 << 20):
@@ -139,9 +139,9 @@ def content_hash(path: str | Path) -> str:
 
 @contextlib.contextmanager
 def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
-    """Opens a temporary file beside `path` for bytes and moves it there when the block ends without an error.
+    """Opens a temporary file in the folder of `path` for writing bytes. At the end of the block it is moved to `path`.
 
-    Readers see the old content or the new, never a part; a crash leaves the old.
+    Readers see either the old or the new content, never a part of it. After an error or a crash, the old file remains.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,7 +153,7 @@ def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Like `atomic_write`, for libraries that want a file's name: yields a temporary path beside `path`."""
+    """Like `atomic_write`, for libraries that need the name of a file: yields a temporary path in the same folder."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
@@ -161,7 +161,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        # mkstemp makes files for their owner alone; give the usual permissions of a new file.
+        # mkstemp creates files that only their owner can read; set the usual permissions of a new file.
         temporary.chmod(0o666 & ~_umask())
         os.replace(temporary, path)
     finally:
@@ -170,9 +170,9 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """Like `atomic_write`, for a folder: yields an empty temporary folder beside `path`.
+    """Like `atomic_write`, for a folder: yields an empty temporary folder that is renamed to `path` at the end.
 
-    Where another process has made the folder in the meantime, that one stays and this one is dropped.
+    If another process has made the folder in the meantime, that folder is kept and this one is removed.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -196,13 +196,13 @@ def _umask() -> int:
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Writes a value as indented JSON, atomically."""
+    """Writes a value to a file as indented JSON, atomically."""
     with atomic_write(path) as stream:
         stream.write((json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def cache_folder() -> Path:
-    """Where derived data is kept: `ELMO_TASKS_CACHE`, or `elmo-tasks` in the user's cache folder."""
+    """The folder for cached data: `$ELMO_TASKS_CACHE`, or `elmo-tasks` in the user's cache folder."""
     if chosen := os.environ.get("ELMO_TASKS_CACHE"):
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME")

@@ -1,4 +1,4 @@
-"""The bar that every long piece of work draws."""
+"""The progress bar for long computations."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 def progress_bar(*, visible: bool = True) -> Progress:
-    """Bars with count, elapsed time and time to go on the error stream; nothing where that is no terminal.
+    """A progress bar on standard error with count, elapsed and remaining time. It is hidden if that is not a terminal.
 
-    A task's field `note`, if it has one, is shown behind the count.
+    Each task needs a field `note`, a text that is shown after the count.
     """
     console = Console(stderr=True)
     return Progress(

@@ -17,12 +17,12 @@ def test_a_value() -> None:
     ("text", "problem"),
     [
         ('{"a": 1', "Expecting ',' delimiter at column 8; wanted a number"),
-        pytest.param("1" * 5000, "a whole number with more digits than are read; wanted a number", id="many digits"),
-        pytest.param("[" * 100_000, "lists or objects nested deeper than is read; wanted a number", id="deep nesting"),
-        (r'["\ud83d"]', r"\ud83d at column 3 is half a character without its other half; wanted whole ones"),
-        (r'["\\\uDE00 "]', r"\uDE00 at column 5 is half a character"),
-        (r'["\ud83d\ud83d\ude00"]', r"\ud83d at column 3 is half a character"),
-        (r'{"\ude00": "\ud83d\ude00"}', r"\ude00 at column 3 is half a character"),
+        pytest.param("1" * 5000, "a whole number has too many digits; wanted a number", id="many digits"),
+        pytest.param("[" * 100_000, "lists or objects are nested too deeply; wanted a number", id="deep nesting"),
+        (r'["\ud83d"]', r"\ud83d at column 3 is half of a surrogate pair; wanted both halves"),
+        (r'["\\\uDE00 "]', r"\uDE00 at column 5 is half of a surrogate pair"),
+        (r'["\ud83d\ud83d\ude00"]', r"\ud83d at column 3 is half of a surrogate pair"),
+        (r'{"\ude00": "\ud83d\ude00"}', r"\ude00 at column 3 is half of a surrogate pair"),
     ],
 )
 def test_what_is_wrong_with_a_line(text: str, problem: str) -> None:
@@ -35,8 +35,8 @@ def test_what_is_wrong_with_a_line(text: str, problem: str) -> None:
     ("text", "problem"),
     [
         ('{"a":\n "b" 1}', ":2: Expecting ',' delimiter at column 6"),
-        ('{"a":\n "b\\ud83d"}', r":2: \ud83d at column 4 is half a character"),
-        pytest.param("[" + "1" * 5000, ": a whole number with more digits", id="many digits"),
+        ('{"a":\n "b\\ud83d"}', r":2: \ud83d at column 4 is half of a surrogate pair"),
+        pytest.param("[" + "1" * 5000, ": a whole number has too many digits", id="many digits"),
     ],
 )
 def test_lines_of_a_whole_file_are_counted(text: str, problem: str) -> None:

@@ -1,4 +1,4 @@
-"""The commands of `elmo-tasks`: of each its arguments and what it runs, side by side.
+"""The commands of `elmo-tasks`: the arguments of each command, next to the function that runs it.
 
-What runs imports what it needs, so that `--help` answers at once.
+These functions import what they need when they are called, so that `--help` answers at once.
 """

@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and the types of their values."""
+"""The arguments that several commands share, and the functions that parse their values."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from pathlib import Path
 
 def add_include_package(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--include-package", action="append", default=[], metavar="NAME", help="import a package with parts of your own"
+        "--include-package",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="import a package that defines your own parts",
     )
 
 
 def add_config_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--set", action="append", default=[], metavar="A.B=C", help="change a key of the config; may be repeated"
+        "--set", action="append", default=[], metavar="A.B=C", help="change a key of the config; can be repeated"
     )
     parser.add_argument(
         "--ext-var",
@@ -22,19 +26,19 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="N=V",
-        help="an external variable of the Jsonnet file",
+        help="set an external variable of the Jsonnet file; can be repeated",
     )
     add_include_package(parser)
 
 
 def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     earlier = parser.add_mutually_exclusive_group()
-    earlier.add_argument("--resume", action="store_true", help="go on where an earlier run of this folder stopped")
-    earlier.add_argument("--force", action="store_true", help="remove what an earlier run left in the folder")
+    earlier.add_argument("--resume", action="store_true", help="continue the run in this folder where it stopped")
+    earlier.add_argument("--force", action="store_true", help="replace the earlier run in this folder")
 
 
 def add_run_path(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_path", metavar="RUN", help="a run's folder or its archive")
+    parser.add_argument("run_path", metavar="RUN", help="the folder or the archive of a run")
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,16 +47,16 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         "--batch-tokens",
         type=positive,
         metavar="N",
-        help="most tokens in a batch: its examples times the longest one's length, as the run's reader counts it; of a "
-        "pair, both texts (default: as the run or command has it)",
+        help="the maximum number of tokens in a batch: the number of examples times the length of the longest one; "
+        "for a pair of sentences, both count (default: set by the run or the command)",
     )
     parser.add_argument(
         "--device",
         choices=("auto", "cpu"),
-        help="auto takes a GPU where there is one (default: as in the run's config)",
+        help="auto uses a GPU if there is one (default: the setting in the run's config)",
     )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="A.B=C", help="change a key of the run's config; may be repeated"
+        "--set", action="append", default=[], metavar="A.B=C", help="change a key of the run's config; can be repeated"
     )
     add_include_package(parser)
 
@@ -66,7 +70,10 @@ def run_overrides(arguments: argparse.Namespace) -> list[str]:
 
 
 def default_run_folder(config: str) -> Path:
-    """`runs/` and the config's path below a folder `configs`, or its name alone, without the ending."""
+    """The default folder of a config's run: `runs/` and the path of the config below `configs`, without its suffix.
+
+    If the config is not below a folder `configs`, only its name is used.
+    """
     path = Path(config).with_suffix("")
     folders = path.parts[:-1]
     below = folders[::-1].index("configs") if "configs" in folders else 0
@@ -75,19 +82,19 @@ def default_run_folder(config: str) -> Path:
 
 def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number greater than 0")
     return int(text)
 
 
 def integers(text: str) -> tuple[int, ...]:
     parts = text.split(",")
     if not all(part.strip().isdecimal() for part in parts):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers separated by commas")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a comma-separated list of whole numbers")
     return tuple(int(part) for part in parts)
 
 
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
+        raise argparse.ArgumentTypeError(f"{text!r} does not have the form NAME=VALUE")
     return name, value

@@ -1,4 +1,4 @@
-"""What a command of the command line is made of."""
+"""The parts of a command."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 @dataclasses.dataclass(frozen=True)
 class Command:
-    """A command.
+    """A command of the command line.
 
     Arguments:
-        summary: what it does, as the list of commands tells it.
-        example: how it may be called.
+        summary: what it does, shown in the list of commands.
+        example: a command line that calls it, shown in its help.
         add_arguments: adds its arguments to a parser.
-        run: runs it with the arguments parsed.
+        run: runs it with the parsed arguments.
     """
 
     summary: str

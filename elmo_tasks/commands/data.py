@@ -1,4 +1,4 @@
-"""The command that makes data to try things out with."""
+"""The command that makes small data sets for trying things out."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from elmo_tasks.errors import ElmoTasksError
 
 
 def _add_sample_data(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", help="where the files are written")
-    parser.add_argument("--task", required=True, metavar="TASK", help="one task, for example ner, or all")
-    parser.add_argument("--seed", type=int, default=13, metavar="N", help="of everything that is drawn (default: 13)")
+    parser.add_argument("folder", metavar="DIR", help="the folder to write the files to")
+    parser.add_argument("--task", required=True, metavar="TASK", help="the name of a task, for example ner, or all")
+    parser.add_argument("--seed", type=int, default=13, metavar="N", help="the random seed (default: 13)")
     parser.add_argument(
         "--sentences",
         type=integers,
         default=(1000, 200, 200),
         metavar="N,N,N",
-        help="sentences for training, development and test, of documents and paragraphs fewer (default: 1000,200,200)",
+        help="the number of sentences for training, development and test; tasks whose examples are paragraphs or "
+        "documents get fewer examples (default: 1000,200,200)",
     )
 
 
@@ -27,7 +28,7 @@ def _sample_data(arguments: argparse.Namespace) -> None:
 
     if len(arguments.sentences) != 3:
         raise ElmoTasksError(
-            f"--sentences has {len(arguments.sentences)} numbers; wanted three: training, development, test"
+            f"--sentences has {len(arguments.sentences)} number(s); wanted three: training, development, test"
         )
     for path in write_sample_data(arguments.folder, arguments.task, arguments.seed, arguments.sentences):
         print(path)
@@ -35,7 +36,7 @@ def _sample_data(arguments: argparse.Namespace) -> None:
 
 COMMANDS = {
     "sample-data": Command(
-        "make small data sets to try things out with",
+        "make small data sets for trying things out",
         "elmo-tasks sample-data data --task ner",
         _add_sample_data,
         _sample_data,

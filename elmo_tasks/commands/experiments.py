@@ -1,4 +1,4 @@
-"""The commands that train task models and use them."""
+"""The commands that train, evaluate and use task models."""
 
 from __future__ import annotations
 
@@ -25,20 +25,26 @@ if TYPE_CHECKING:
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("config", metavar="CONFIG", help="Jsonnet or JSON file that describes the experiment")
+    parser.add_argument("config", metavar="CONFIG", help="the Jsonnet or JSON file that describes the experiment")
     parser.add_argument(
         "-s",
         "--run-folder",
         metavar="DIR",
-        help="where the run is written (default: runs/<path of the config below configs, or its name>)",
+        help="the folder to write the run to (default: runs/<path of the config below configs, or its name>)",
     )
     add_config_arguments(parser)
     parser.add_argument(
-        "--seeds", type=integers, default=(), metavar="N,N", help="one run for each seed, then mean and deviation"
+        "--seeds",
+        type=integers,
+        default=(),
+        metavar="N,N",
+        help="train once per seed; print mean and standard deviation",
     )
-    parser.add_argument("--self-contained", action="store_true", help="copy the biLM's files into the run's folder")
+    parser.add_argument(
+        "--self-contained", action="store_true", help="copy the files of the biLM into the run's folder"
+    )
     add_training_arguments(parser)
-    parser.add_argument("--dry-run", action="store_true", help="check and print the config; read no data")
+    parser.add_argument("--dry-run", action="store_true", help="check and print the config without reading any data")
 
 
 def _train(arguments: argparse.Namespace) -> None:
@@ -72,10 +78,12 @@ def _print_config(arguments: argparse.Namespace, kind: type[Config]) -> None:
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(parser)
     parser.add_argument(
-        "data", metavar="DATA", help="file or hub data set with gold labels, as the run's reader takes it"
+        "data", metavar="DATA", help="a file or hub data set with gold labels that the run's reader can read"
     )
-    parser.add_argument("--predictions", metavar="FILE", help="write each example and its prediction, as JSON lines")
-    parser.add_argument("--output", metavar="FILE", help="write the metrics, as JSON")
+    parser.add_argument(
+        "--predictions", metavar="FILE", help="write each example with its prediction to this file, as JSON lines"
+    )
+    parser.add_argument("--output", metavar="FILE", help="write the metrics to this file, as JSON")
     parser.add_argument("--json", action="store_true", help="print the metrics as JSON instead of a table")
 
 
@@ -104,17 +112,17 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(parser)
-    parser.add_argument("input", metavar="INPUT", help="file to predict, compressed or not, or - for standard input")
+    parser.add_argument("input", metavar="INPUT", help="the input file, compressed or not, or - for standard input")
     parser.add_argument(
         "--format",
         choices=("auto", "text", "jsonl"),
         default="auto",
-        help="text: a paragraph a line; jsonl: a JSON object a line; auto: tell them by the first line that is not "
-        "blank (default: auto)",
+        help="text: one paragraph per line; jsonl: one JSON object per line; auto: decide by the first "
+        "line that is not blank (default: auto)",
     )
-    parser.add_argument("--output", metavar="FILE", help="write the results here instead of to standard output")
+    parser.add_argument("--output", metavar="FILE", help="write the results to this file instead of standard output")
     parser.add_argument(
-        "--predicates", metavar="RUN", help="run of a tagger that finds the predicates whose semantic roles are wanted"
+        "--predicates", metavar="RUN", help="for semantic roles: the run of a tagger that finds the predicates"
     )
 
 
@@ -141,14 +149,18 @@ def _predict(arguments: argparse.Namespace) -> None:
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("config", metavar="CONFIG", nargs="?", help="Jsonnet or JSON file (not needed for --schema)")
+    parser.add_argument(
+        "config", metavar="CONFIG", nargs="?", help="the Jsonnet or JSON file (not needed for --schema)"
+    )
     add_config_arguments(parser)
-    parser.add_argument("--schema", action="store_true", help="print the JSON schema of every config, for editors")
+    parser.add_argument(
+        "--schema", action="store_true", help="print the JSON schema of all configs, for use in editors"
+    )
 
 
 def _config(arguments: argparse.Namespace) -> None:
     if arguments.config is None and not arguments.schema:
-        raise ElmoTasksError("no config given; wanted a Jsonnet or JSON file, or --schema")
+        raise ElmoTasksError("no config given; give a Jsonnet or JSON file, or --schema")
     from elmo_tasks.config import config_schema, include_packages
     from elmo_tasks.config_values import evaluate
     from elmo_tasks.experiment import ExperimentConfig
@@ -158,16 +170,14 @@ def _config(arguments: argparse.Namespace) -> None:
     if arguments.schema:
         print(json.dumps(config_schema(ExperimentConfig, PretrainingConfig), indent=2, ensure_ascii=False))
         return
-    of_pretraining = "corpus" in evaluate(arguments.config, dict(arguments.ext_var))
-    _print_config(arguments, PretrainingConfig if of_pretraining else ExperimentConfig)
+    is_pretraining = "corpus" in evaluate(arguments.config, dict(arguments.ext_var))
+    _print_config(arguments, PretrainingConfig if is_pretraining else ExperimentConfig)
 
 
 def _add_archive(parser: argparse.ArgumentParser) -> None:
     add_run_path(parser)
     parser.add_argument("file", metavar="FILE.tar.gz", help="the archive to write")
-    parser.add_argument(
-        "--without-bilm", action="store_true", help="leave the biLM out and refer to it by path and hash"
-    )
+    parser.add_argument("--without-bilm", action="store_true", help="leave the biLM out; store only its path and hash")
 
 
 def _archive(arguments: argparse.Namespace) -> None:
@@ -191,16 +201,18 @@ COMMANDS = {
         _evaluate,
     ),
     "predict": Command(
-        "predict raw text or JSON lines with a trained run",
+        "apply a trained run to raw text or JSON lines",
         "echo 'Alan Turing worked at Bletchley Park.' | elmo-tasks predict runs/ner -",
         _add_predict,
         _predict,
     ),
     "config": Command(
-        "check a config and print it whole, or print the configs' JSON schema",
+        "check a config and print all of its values, or print the JSON schema of configs",
         "elmo-tasks config configs/ner_conll03.jsonnet --set random_seed=2",
         _add_config,
         _config,
     ),
-    "archive": Command("pack a run into one file", "elmo-tasks archive runs/ner ner.tar.gz", _add_archive, _archive),
+    "archive": Command(
+        "pack a run into a single file", "elmo-tasks archive runs/ner ner.tar.gz", _add_archive, _archive
+    ),
 }

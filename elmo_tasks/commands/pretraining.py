@@ -1,4 +1,4 @@
-"""The commands that train biLMs and measure them as language models."""
+"""The commands that train biLMs and measure their perplexity."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from elmo_tasks.console import is_main_process, print_table
 
 
 def _add_pretrain(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("config", metavar="CONFIG", help="Jsonnet or JSON file that describes biLM, text and training")
+    parser.add_argument("config", metavar="CONFIG", help="the Jsonnet or JSON file that describes the pretraining")
     parser.add_argument(
         "-s",
         "--run-folder",
         metavar="DIR",
-        help="where the biLM is written (default: runs/<path of the config below configs, or its name>)",
+        help="the folder to write the biLM to (default: runs/<path of the config below configs, or its name>)",
     )
     parser.add_argument(
         "--from",
         dest="start_from",
         metavar="BILM",
-        help="fine-tune this biLM: the folder of its *options.json and *weights.hdf5, or default",
+        help="fine-tune this biLM: the folder with its *options.json and *weights.hdf5, or default",
     )
     add_config_arguments(parser)
     add_training_arguments(parser)
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="prepare the text, tell tokens, vocabulary, steps, estimated time and memory, and stop",
+        help="prepare the text, print the number of tokens and steps and the estimated time and memory, then stop",
     )
 
 
@@ -55,14 +55,16 @@ def _pretrain(arguments: argparse.Namespace) -> None:
     if results and is_main_process():
         columns = {"before": results["before"], "after": results["held_out"]}
         _print_perplexities({name: each for name, each in columns.items() if each})
-        print(f"perplexity of the words' frequencies alone: {results['held_out_unigram']:.1f}")
+        print(f"perplexity of a unigram model: {results['held_out_unigram']:.1f}")
 
 
 def _add_perplexity(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bilm", metavar="BILM", help="the folder of a pretrained biLM, or default")
-    parser.add_argument("text", metavar="TEXT", nargs="+", help="files or globs of text, compressed or not")
-    parser.add_argument("--tokenized", action="store_true", help="a sentence a line, tokens between white space")
-    parser.add_argument("--json", action="store_true", help="print the numbers as JSON instead of a table")
+    parser.add_argument("text", metavar="TEXT", nargs="+", help="text files or glob patterns, compressed or not")
+    parser.add_argument(
+        "--tokenized", action="store_true", help="the text has one sentence per line and spaces between tokens"
+    )
+    parser.add_argument("--json", action="store_true", help="print the results as JSON instead of a table")
 
 
 def _perplexity(arguments: argparse.Namespace) -> None:
@@ -80,8 +82,8 @@ def _print_perplexities(columns: dict[str, dict[str, float]]) -> None:
         "forward": "forward perplexity",
         "backward": "backward perplexity",
         "mean": "mean perplexity",
-        "unknown_percent": "not in the vocabulary, %",
-        "targets": "tokens, sentence ends included",
+        "unknown_percent": "unknown words, %",
+        "targets": "tokens, including sentence ends",
     }
     rows = [
         [label, *(f"{values[name]:,.{0 if name == 'targets' else 2}f}" for values in columns.values())]
@@ -98,7 +100,7 @@ COMMANDS = {
         _pretrain,
     ),
     "perplexity": Command(
-        "measure a biLM as a language model, with the full softmax",
+        "measure the perplexity of a biLM, with the full softmax",
         "elmo-tasks perplexity runs/bilm text.txt",
         _add_perplexity,
         _perplexity,

@@ -1,4 +1,4 @@
-"""The commands that work with vectors of a biLM, and the one that makes an untrained biLM."""
+"""The commands that use the vectors of a biLM, and the command that makes an untrained biLM."""
 
 from __future__ import annotations
 
@@ -15,44 +15,50 @@ logger = logging.getLogger(__name__)
 
 
 def _add_embed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("input", metavar="INPUT", help="UTF-8 text, compressed or not")
-    parser.add_argument("--output", metavar="FILE", required=True, help="the file to write, .hdf5 or .npz")
+    parser.add_argument("input", metavar="INPUT", help="a UTF-8 text file, compressed or not")
+    parser.add_argument("--output", metavar="FILE", required=True, help="the .hdf5 or .npz file to write")
     parser.add_argument(
         "--bilm",
         metavar="DIR",
-        help="the folder of the biLM's *options.json and *weights.hdf5 (default: the biLM that comes with the package)",
+        help="the folder with the biLM's *options.json and *weights.hdf5 (default: the biLM in the package)",
     )
-    parser.add_argument("--options", metavar="FILE", help="in place of --bilm: the biLM's options.json")
-    parser.add_argument("--weights", metavar="FILE", help="in place of --bilm: the biLM's weights, HDF5")
+    parser.add_argument("--options", metavar="FILE", help="the biLM's options.json, instead of --bilm")
+    parser.add_argument("--weights", metavar="FILE", help="the biLM's weights as HDF5, instead of --bilm")
     parser.add_argument(
         "--layers",
         default="all",
         metavar="LAYERS",
-        help="all, mix (their mean), top, or a layer's number (default: all)",
+        help="all, mix (the mean of all layers), top, or the number of a layer (default: all)",
     )
     parser.add_argument(
-        "--pool", choices=("none", "mean", "max"), default="none", help="one vector a sentence (default: none)"
+        "--pool", choices=("none", "mean", "max"), default="none", help="write one vector per sentence (default: none)"
     )
     computation = parser.add_mutually_exclusive_group()
     computation.add_argument(
         "--precision",
         choices=("float32", "bfloat16", "int8"),
         default="float32",
-        help="of the products; the others are faster and less exact (default: float32)",
+        help="the precision of matrix products; bfloat16 and int8 are faster and less exact (default: float32)",
     )
     computation.add_argument(
-        "--stateful", action="store_true", help="carry the LSTMs' state on, as bilm-tf does: far slower"
+        "--stateful",
+        action="store_true",
+        help="carry the state of the LSTMs from batch to batch, as bilm-tf does; much slower",
     )
     parser.add_argument(
         "--no-index",
         action="store_true",
-        help="leave out sentence_to_index, for which all sentences are held in memory",
+        help="leave out sentence_to_index, which needs all sentences in memory",
     )
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--tokenized", action="store_true", help="a sentence a line, as it is (the default)")
-    form.add_argument("--raw", action="store_true", help="split lines into sentences and those into tokens")
+    form.add_argument("--tokenized", action="store_true", help="the text has one tokenized sentence per line (default)")
+    form.add_argument("--raw", action="store_true", help="split each line into sentences and tokens first")
     parser.add_argument(
-        "--batch-tokens", type=positive, default=4096, metavar="N", help="most tokens in a batch (default: 4096)"
+        "--batch-tokens",
+        type=positive,
+        default=4096,
+        metavar="N",
+        help="the maximum number of tokens in a batch (default: 4096)",
     )
 
 
@@ -88,16 +94,24 @@ def _embed(arguments: argparse.Namespace) -> None:
 
 
 def _add_neighbors(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("sentence", metavar="SENTENCE", help="a sentence, tokens between white space")
-    parser.add_argument("--word", required=True, metavar="WORD", help="the token whose neighbours are wanted")
-    parser.add_argument("--pool", required=True, metavar="FILE", help="sentences to look in, one a line, tokenized")
-    parser.add_argument("--raw", action="store_true", help="split sentence and pool into sentences and tokens first")
+    parser.add_argument("sentence", metavar="SENTENCE", help="a tokenized sentence, with spaces between tokens")
     parser.add_argument(
-        "--bilm", default="default", metavar="DIR", help="the biLM's folder (default: the one that comes along)"
+        "--word", required=True, metavar="WORD", help="the token of the sentence to find neighbours for"
     )
-    parser.add_argument("--same-word", action="store_true", help="look at other occurrences of the word alone")
-    parser.add_argument("--count", type=positive, default=5, metavar="N", help="neighbours a layer (default: 5)")
-    parser.add_argument("--json", action="store_true", help="print them as JSON instead of tables")
+    parser.add_argument(
+        "--pool", required=True, metavar="FILE", help="the sentences to search, one tokenized sentence per line"
+    )
+    parser.add_argument(
+        "--raw", action="store_true", help="split the sentence and the pool into sentences and tokens first"
+    )
+    parser.add_argument(
+        "--bilm", default="default", metavar="DIR", help="the folder of the biLM (default: the biLM in the package)"
+    )
+    parser.add_argument("--same-word", action="store_true", help="search only for other occurrences of the word")
+    parser.add_argument(
+        "--count", type=positive, default=5, metavar="N", help="the number of neighbours per layer (default: 5)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the neighbours as JSON instead of tables")
 
 
 def _neighbors(arguments: argparse.Namespace) -> None:
@@ -130,8 +144,10 @@ def _neighbors(arguments: argparse.Namespace) -> None:
 
 
 def _add_cache(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("info", "clear"), help="info: list what is there; clear: remove it")
-    parser.add_argument("name", metavar="NAME", nargs="?", help="the cache to clear, or the beginning of its name")
+    parser.add_argument("action", choices=("info", "clear"), help="info: list the caches; clear: remove them")
+    parser.add_argument(
+        "name", metavar="NAME", nargs="?", help="the cache to clear: its name or how it begins (default: all)"
+    )
 
 
 def _cache(arguments: argparse.Namespace) -> None:
@@ -145,14 +161,14 @@ def _cache(arguments: argparse.Namespace) -> None:
 
 
 def _add_random_bilm(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", help="where options.json and weights.hdf5 are written")
+    parser.add_argument("folder", metavar="DIR", help="the folder to write options.json and weights.hdf5 to")
     parser.add_argument(
         "--size",
         choices=("tiny", "small", "medium", "original"),
         default="small",
-        help="one of the published sizes, or a tiny one (default: small)",
+        help="a published size, or tiny (default: small)",
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the weights (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="the random seed (default: 0)")
 
 
 def _random_bilm(arguments: argparse.Namespace) -> None:
@@ -161,31 +177,31 @@ def _random_bilm(arguments: argparse.Namespace) -> None:
     options, weights = Path(arguments.folder) / "options.json", Path(arguments.folder) / "weights.hdf5"
     bilm = random_bilm({**PUBLISHED_OPTIONS, "tiny": TINY_OPTIONS}[arguments.size], arguments.seed)
     bilm.save(options, weights)
-    logger.warning("this biLM is untrained: its weights are random, and it knows no language")
+    logger.warning("this biLM is untrained: its weights are random")
     print(options, weights, sep="\n")
 
 
 COMMANDS = {
     "embed": Command(
-        "write the biLM's vectors of a text",
+        "write the biLM vectors of a text",
         "elmo-tasks embed sentences.txt --output vectors.hdf5 --bilm bilm",
         _add_embed,
         _embed,
     ),
     "neighbors": Command(
-        "find the tokens whose vectors in context are nearest to a token's, layer by layer",
+        "find the tokens with the most similar vectors, layer by layer",
         'elmo-tasks neighbors "The dog let out a sharp bark ." --word bark --pool sentences.txt',
         _add_neighbors,
         _neighbors,
     ),
     "cache": Command(
-        "list or remove the layers of biLMs that training keeps on disk",
+        "list or remove the cached biLM layers that training keeps on disk",
         "elmo-tasks cache info",
         _add_cache,
         _cache,
     ),
     "random-bilm": Command(
-        "write an untrained biLM with random weights, to try things out with",
+        "write an untrained biLM with random weights, for trying things out",
         "elmo-tasks random-bilm bilm --size tiny",
         _add_random_bilm,
         _random_bilm,

@@ -203,16 +203,16 @@ GOOD = {"gold_label": "neutral", "sentence1": "It rained.", "sentence2": "Rain."
         (json.dumps({"gold_label": "neutral", "sentence1": "It."}), "no 'sentence2' among gold_label, sentence1"),
         (
             json.dumps({**GOOD, "gold_label": "\ud83d"}),
-            r"\ud83d at column 17 is half a character without its other half",
+            r"\ud83d at column 17 is half of a surrogate pair",
         ),
         pytest.param(
             f'{{"number": {"1" * 5000}}}',
-            "a whole number with more digits than are read; wanted a JSON object a line",
+            "a whole number has too many digits; wanted a JSON object a line",
             id="many digits",
         ),
         pytest.param(
             '{"list": ' + "[" * 100_000,
-            "lists or objects nested deeper than is read; wanted a JSON object a line",
+            "lists or objects are nested too deeply; wanted a JSON object a line",
             id="deep nesting",
         ),
         (

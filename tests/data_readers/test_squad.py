@@ -240,12 +240,10 @@ def test_errors_name_file_and_place(tmp_path: Path, change: Callable[[Any], obje
         ('{"data": []} x', ":1: Extra data at column 14; wanted JSON"),
         (
             '{"data":\n "\\ud83c"}',
-            ":2: \\ud83c at column 3 is half a character without its other half; wanted whole ones",
+            ":2: \\ud83c at column 3 is half of a surrogate pair; wanted both halves",
         ),
-        pytest.param(
-            '{"data": ' + "1" * 5000, ": a whole number with more digits than are read; wanted JSON", id="many digits"
-        ),
-        pytest.param("[" * 100_000, ": lists or objects nested deeper than is read; wanted JSON", id="deep nesting"),
+        pytest.param('{"data": ' + "1" * 5000, ": a whole number has too many digits; wanted JSON", id="many digits"),
+        pytest.param("[" * 100_000, ": lists or objects are nested too deeply; wanted JSON", id="deep nesting"),
         ("[1]", ": the file: an array; wanted an object"),
         ("{}", ": the file: no key 'data', which SQuAD v1.1 has; its keys: none"),
         ('{"data": {}}', ": data: an object; wanted an array"),

@@ -58,14 +58,10 @@ def test_faults_of_standard_input_are_named(monkeypatch: pytest.MonkeyPatch) -> 
     [
         ('{"text": "a"', "Expecting ',' delimiter at column 13; wanted a JSON object on each line"),
         ("Ann left.", "Expecting value at column 1; wanted a JSON object"),
-        pytest.param(
-            "1" * 5000, "a whole number with more digits than are read; wanted a JSON object", id="many digits"
-        ),
-        pytest.param(
-            "[" * 100_000, "lists or objects nested deeper than is read; wanted a JSON object", id="deep nesting"
-        ),
+        pytest.param("1" * 5000, "a whole number has too many digits; wanted a JSON object", id="many digits"),
+        pytest.param("[" * 100_000, "lists or objects are nested too deeply; wanted a JSON object", id="deep nesting"),
         ("[1]", "a JSON list; wanted a JSON object"),
-        ('{"text": "\\uD83D!"}', r"\\uD83D at column 11 is half a character"),
+        ('{"text": "\\uD83D!"}', r"\\uD83D at column 11 is half of a surrogate pair"),
     ],
 )
 def test_faulty_json_lines_are_named(tmp_path: Path, line: str, problem: str) -> None:
