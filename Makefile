@@ -1,11 +1,11 @@
-# Everything runs in a virtual environment that is made on first use:
-#   make quickstart    train, evaluate and use a small tagger on data that the project makes
-#   make check         format, lint, types and the fast tests: before each commit
-#   make test          all tests; SELECT=slow or another of pytest's marker expressions for some of them
-#   make format        rewrite the code in the project's format
-#   make benchmark     speed and memory on this machine, on sentences of $ELMO_TASKS_DATA, as tables; takes an hour or more and wants
-#                      the machine for itself; ALLENNLP=CHECKOUT measures beside AllenNLP's Elmo
-#   make environment   the virtual environment alone
+# All commands run in a virtual environment, which is created on first use:
+#   make quickstart    train, evaluate and use a small tagger on made-up data
+#   make check         format, lint, types and fast tests; run it before each commit
+#   make test          all tests; SELECT=slow or another marker expression of pytest runs only some of them
+#   make format        format the code
+#   make benchmark     measure speed and memory on sentences of $ELMO_TASKS_DATA; takes an hour or more on an otherwise idle
+#                      machine; ALLENNLP=CHECKOUT also measures AllenNLP's Elmo
+#   make environment   only create the virtual environment
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -17,7 +17,7 @@ ALLENNLP ?=
 BIN := $(VENV)/bin
 ELMO_TASKS := $(BIN)/elmo-tasks
 STAMP := $(VENV)/.installed
-# Small matrices, several processes: more threads in each would only stand in each other's way.
+# The tests use small matrices and several processes: more threads per process would slow each other down.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses $(JOBS)
 
 .DEFAULT_GOAL := help

@@ -1,9 +1,10 @@
-// Coreference, CoNLL-2012 English (OntoNotes 5): end-to-end spans of Lee et al. (2017), as in Peters et al. (2018),
-// section 4. The folder of the data is $ELMO_TASKS_DATA; below the three folders lie *gold_conll files.
+// Coreference, CoNLL-2012 English (OntoNotes 5): the end-to-end span model of Lee et al. (2017), as in Peters et al. (2018),
+// section 4. The data is in $ELMO_TASKS_DATA; the three folders below contain *gold_conll files.
 local data = std.extVar('ELMO_TASKS_DATA');
 
 {
-  // Null for the baseline without ELMo. Its dropout of 0.5 is the lexical dropout, as of all inputs.
+  // Null for the baseline without ELMo. The published dropout of 0.5 on ELMo is the lexical dropout below, which applies to
+  // all inputs.
   elmo:: (import 'elmo.libsonnet') { dropout: 0.0 },
 
   dataset_reader: { type: 'coref_conll2012' },
@@ -13,9 +14,9 @@ local data = std.extVar('ELMO_TASKS_DATA');
   model: {
     type: 'coref',
     embedder: {
-      // The paper has GloVe's 300 features and the 50 of Turian et al.: name glove.840B.300d.txt and set the size to 300.
+      // The paper uses GloVe's 300 features and the 50 of Turian et al.: set the file to glove.840B.300d.txt and the size to 300.
       words: { vectors: data + '/glove/glove.6B.50d.txt.xz', size: 50, trainable: false },
-      // The paper has 50 filters of each of the widths 3, 4 and 5.
+      // The paper uses 50 filters of each of the widths 3, 4 and 5.
       characters: { embedding_size: 8, filters: 150, width: 4 },
       elmo: $.elmo,
     },
@@ -28,7 +29,7 @@ local data = std.extVar('ELMO_TASKS_DATA');
     spans_per_word: 0.4,
     max_antecedents: 100,
     max_training_sentences: 50,
-    // The paper has none: what a text without a genre has for one is learned from documents whose genre is hidden.
+    // Not in the paper: hiding the genre of some documents teaches the model to read texts without a genre.
     unknown_genre_probability: 0.1,
   },
   data_loader: { batch_size: 1 },
@@ -37,7 +38,7 @@ local data = std.extVar('ELMO_TASKS_DATA');
     patience: 20,
     validation_metric: '+conll_f1',
     optimizer: { type: 'adam', lr: 0.001 },
-    // The paper's 0.1 % every 100 steps, over the 2,802 documents of an epoch.
+    // The paper's decay of 0.1 % every 100 steps, for an epoch of 2,802 documents.
     learning_rate_scheduler: { type: 'exponential', gamma: 0.972 },
     grad_norm: 5.0,
   },

@@ -1,5 +1,5 @@
-// Named entities, CoNLL-2003 English: the biLSTM-CRF tagger of Peters et al. (2018), section 4 and supplement A.5.
-// The folder of the data, laid out as the README says, is $ELMO_TASKS_DATA.
+// Named entity recognition, CoNLL-2003 English: the biLSTM-CRF tagger of Peters et al. (2018), section 4 and supplement A.5.
+// The data is in $ELMO_TASKS_DATA, laid out as the README says.
 local data = std.extVar('ELMO_TASKS_DATA');
 
 {
@@ -15,7 +15,7 @@ local data = std.extVar('ELMO_TASKS_DATA');
     type: 'crf_tagger',
     tag_scheme: 'BIOUL',
     embedder: {
-      // The vector of unknown words is learned from known ones that are now and then taken for unknown.
+      // Known words are replaced by the unknown word at times, so that its vector is trained.
       words: { vectors: data + '/glove/glove.6B.50d.txt.xz', size: 50, unknown_probability: 0.05 },
       characters: { embedding_size: 16, filters: 128, width: 3 },
       elmo: $.elmo,
@@ -32,7 +32,7 @@ local data = std.extVar('ELMO_TASKS_DATA');
     learning_rate_scheduler: { type: 'linear_decay' },
     grad_norm: 5.0,
     moving_average: { decay: 0.999 },
-    // The paper's lambda of 0.1, on the weights of the mix alone.
+    // The paper's lambda of 0.1, only on the weights of the mix.
     regularizers: if $.elmo == null then [] else [{ parameters: 'mix.*weights', l2: 0.1 }],
   },
   random_seed: 1,

@@ -1,12 +1,12 @@
-// Parts of speech, the Penn Treebank's tags on UD English-EWT: the tagger of ner_conll03.jsonnet, smaller, and with tags
-// that are no spans. The folder of the data, laid out as the README says, is $ELMO_TASKS_DATA.
+// Part-of-speech tagging, Penn Treebank tags of UD English-EWT: a smaller version of the tagger of ner_conll03.jsonnet, with
+// tags that do not form spans. The data is in $ELMO_TASKS_DATA, laid out as the README says.
 local data = std.extVar('ELMO_TASKS_DATA');
 
 {
   // Null for the baseline without ELMo.
   elmo:: import 'elmo.libsonnet',
 
-  // tag_column 'upos' for the universal tags.
+  // Set tag_column to 'upos' for universal tags.
   dataset_reader: { type: 'conllu', tag_column: 'xpos' },
   train_data_path: data + '/pos_ud_ewt/en_ewt-ud-train.conllu.xz',
   validation_data_path: data + '/pos_ud_ewt/en_ewt-ud-dev.conllu',

@@ -1,5 +1,5 @@
-// Finds the predicates whose roles srl_conll12.jsonnet labels: a tagger on the same files, a tag for each token.
-// Labelling raw text needs a run of both: elmo-tasks predict runs/srl_conll12 INPUT --predicates runs/predicates_conll12
+// A tagger that finds the predicates for srl_conll12.jsonnet, trained on the same files.
+// Raw text needs a run of both: elmo-tasks predict runs/srl_conll12 INPUT --predicates runs/predicates_conll12
 local srl = import 'srl_conll12.jsonnet';
 
 {

@@ -1,4 +1,4 @@
-// SQuAD v1.1: plain bidirectional attention flow (Seo et al. 2017) in the setting of AllenNLP's BiDAF, with ELMo at the input.
+// SQuAD v1.1: plain bidirectional attention flow (Seo et al. 2017) with the settings of AllenNLP's BiDAF, and ELMo at the input.
 local data = std.extVar('ELMO_TASKS_DATA');
 local encoder = { type: 'stacked_bilstm', hidden_sizes: [100] };
 
@@ -13,7 +13,7 @@ local encoder = { type: 'stacked_bilstm', hidden_sizes: [100] };
   model: {
     type: 'bidaf',
     embedder: {
-      // AllenNLP has vectors of 100 numbers, from GloVe 6B.
+      // AllenNLP uses 100 features of GloVe 6B.
       words: { vectors: data + '/glove/glove.6B.50d.txt.xz', size: 50, trainable: false },
       characters: { embedding_size: 16, filters: 100, width: 5, dropout: 0.2 },
       elmo: $.elmo,
@@ -23,7 +23,7 @@ local encoder = { type: 'stacked_bilstm', hidden_sizes: [100] };
     modeling_encoder: encoder { hidden_sizes: [100, 100], dropout: 0.2 },
     end_encoder: encoder,
     dropout: 0.2,
-    // AllenNLP has no limit; no more than one gold answer in a hundred is longer.
+    // AllenNLP has no limit. At most one gold answer in a hundred is longer.
     max_answer_length: 30,
   },
   data_loader: { batch_size: 40 },

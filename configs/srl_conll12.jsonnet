@@ -1,9 +1,9 @@
 // Semantic roles, CoNLL-2012 English (OntoNotes 5): the alternating highway LSTM of He et al. (2017), as in Peters et al.
-// (2018), section 4. The folder of the data is $ELMO_TASKS_DATA; below the three folders lie *gold_conll files.
+// (2018), section 4. The data is in $ELMO_TASKS_DATA; the three folders below contain *gold_conll files.
 local data = std.extVar('ELMO_TASKS_DATA');
 
 {
-  // Null for the baseline without ELMo. One mix at the input: a second one at the output makes this head worse.
+  // Null for the baseline without ELMo. A second mix at the output makes this head worse.
   elmo:: (import 'elmo.libsonnet') { dropout: 0.1 },
 
   dataset_reader: { type: 'srl_conll2012' },
@@ -14,7 +14,7 @@ local data = std.extVar('ELMO_TASKS_DATA');
   model: {
     type: 'srl',
     embedder: {
-      // The paper has GloVe's 100 features: name glove.6B.100d.txt and set the size to 100.
+      // The paper uses GloVe's 100 features: set the file to glove.6B.100d.txt and the size to 100.
       words: { vectors: data + '/glove/glove.6B.50d.txt.xz', size: 50, unknown_probability: 0.05 },
       elmo: $.elmo,
     },
@@ -28,7 +28,7 @@ local data = std.extVar('ELMO_TASKS_DATA');
     validation_metric: '+f1',
     optimizer: { type: 'adadelta', lr: 1.0, rho: 0.95, eps: 1e-6 },
     grad_clipping: 1.0,
-    // The lambda of the paper's best runs, on the weights of the mix alone.
+    // The lambda of the paper's best runs, only on the weights of the mix.
     regularizers: if $.elmo == null then [] else [{ parameters: 'mix.*weights', l2: 0.001 }],
   },
   random_seed: 1,

@@ -1,4 +1,4 @@
-// The labeller of srl_conll12.jsonnet on the English Web Treebank, as PropBank annotates it, in CoNLL-2012's columns.
+// The labeller of srl_conll12.jsonnet on the English Web Treebank with PropBank annotation, in the columns of CoNLL-2012.
 local data = std.extVar('ELMO_TASKS_DATA');
 
 (import 'srl_conll12.jsonnet') {

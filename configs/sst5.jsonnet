@@ -1,14 +1,14 @@
-// Sentiment, Stanford Sentiment Treebank in five classes: the biattentive classification network of McCann et al. (2017)
-// as Peters et al. (2018) train it, section 4 and supplement. They do not give the dropout, the batches, the number of
-// epochs and the sizes of the last layers: those are AllenNLP's.
-// The folder of the data, laid out as the README says, is $ELMO_TASKS_DATA.
+// Sentiment in five classes, Stanford Sentiment Treebank: the biattentive classification network of McCann et al. (2017)
+// as trained by Peters et al. (2018), section 4 and supplement. Dropout, batch size, number of epochs and the sizes of the
+// last layers are not in the paper; they are AllenNLP's.
+// The data is in $ELMO_TASKS_DATA, laid out as the README says.
 local data = std.extVar('ELMO_TASKS_DATA');
 
 {
   // Null for the baseline without ELMo.
   elmo:: (import 'elmo.libsonnet') + { mixes: ['input', 'output'] },
 
-  // Phrases teach, whole sentences test.
+  // Phrases are used for training, and only whole sentences for validation and test.
   dataset_reader: { type: 'sst', subtrees: true, min_length: 4 },
   validation_dataset_reader: { type: 'sst' },
   train_data_path: data + '/sst5/train.txt',
@@ -18,7 +18,7 @@ local data = std.extVar('ELMO_TASKS_DATA');
   model: {
     type: 'bcn',
     embedder: {
-      // The paper has 300 features: with another file of GloVe, set both `vectors` and `size`.
+      // The paper uses 300 features: to use another file of GloVe, set both `vectors` and `size`.
       words: { vectors: data + '/glove/glove.6B.50d.txt.xz', size: 50, trainable: false },
       elmo: $.elmo,
     },
@@ -36,7 +36,7 @@ local data = std.extVar('ELMO_TASKS_DATA');
     validation_metric: '+accuracy',
     optimizer: { type: 'adam', lr: 0.0001 },
     grad_norm: 5.0,
-    // The paper's lambda, on the weights of the mixes alone.
+    // The paper's lambda, only on the weights of the mixes.
     regularizers: if $.elmo == null then [] else [{ parameters: 'mix.*weights', l2: 0.001 }],
   },
   random_seed: 1,

@@ -1,4 +1,4 @@
-// One epoch of language modelling on the text of CoNLL-2003's training set, its labels ignored:
+// Fine-tunes a biLM for one epoch on the text of CoNLL-2003's training set, without its labels:
 //   elmo-tasks pretrain configs/bilm/finetune_ner.jsonnet --from default -s runs/bilm_ner
 local ner = import '../ner_conll03.jsonnet';
 

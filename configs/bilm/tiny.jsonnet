@@ -1,4 +1,4 @@
-// A biLM of a size to try things out with: minutes on a CPU. The text is $ELMO_TASKS_TEXT, a file or a glob.
+// A tiny biLM for trying things out: takes minutes on a CPU. The text is $ELMO_TASKS_TEXT, a file or a glob pattern.
 {
   bilm: 'tiny',
   corpus: { paths: [std.extVar('ELMO_TASKS_TEXT')] },

@@ -1,10 +1,10 @@
-// The reader of ../squad.jsonnet in a size, on a share of the training data and with a schedule that one processor trains in
-// some twenty minutes.
+// A smaller version of ../squad.jsonnet with a shorter schedule and a share of the training data: trains in about twenty
+// minutes on a CPU.
 local encoder = { type: 'stacked_bigru', hidden_sizes: [50], dropout: 0.2 };
 
 (import '../squad.jsonnet') {
   elmo+:: { gamma: 0.3, dropout: 0.2 },
-  // A little more than a tenth: 1,985 of 18,896 passages with 9,232 of 87,599 questions. The development data is read whole.
+  // A little more than a tenth: 1,985 of 18,896 passages with 9,232 of 87,599 questions. All development data is read.
   dataset_reader+: { share: 0.105 },
   validation_dataset_reader: { type: 'squad' },
   model+: {

@@ -1,9 +1,9 @@
-// The labeller of ../srl_ewt.jsonnet in a size, and with a schedule, that one core trains in some fifty minutes.
-// The published one reads words alone, in 100 features of GloVe; here they have 50, and characters beside them. Rare words
-// keep GloVe's vectors, as words do that the training data lacks.
+// A smaller version of ../srl_ewt.jsonnet with a shorter schedule: trains in about fifty minutes on one core.
+// The published labeller reads only words, with 100 features of GloVe. This one reads 50 features and characters. Rare
+// words keep their vectors of GloVe, like words that are not in the training data.
 (import '../srl_ewt.jsonnet') {
   elmo+:: { gamma: 0.5, dropout: 0.2 },
-  // A sentence is counted once for each of its predicates.
+  // A sentence counts once for each of its predicates.
   vocabulary+: { min_count: 10 },
   model+: {
     embedder+: {

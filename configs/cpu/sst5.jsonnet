@@ -1,4 +1,4 @@
-// The network of ../sst5.jsonnet in a size, and with a schedule, that a processor trains in some ten minutes.
+// A smaller version of ../sst5.jsonnet with a shorter schedule: trains in about ten minutes on a CPU.
 (import '../sst5.jsonnet') {
   elmo+:: { dropout: 0.3 },
   model+: {

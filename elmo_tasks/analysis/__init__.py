@@ -1,1 +1,1 @@
-"""What biLMs and trained models know."""
+"""Analysis of biLMs and trained models."""

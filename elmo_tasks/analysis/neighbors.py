@@ -1,4 +1,4 @@
-"""The tokens whose vectors in context are nearest to that of a given one: what a biLM takes for the same.
+"""Nearest neighbours of a token by its contextual vectors.
 
 Source: Peters et al. 2018, section 5.3 and table 4.
 
@@ -23,14 +23,14 @@ _SENTENCES_AT_ONCE = 512
 
 
 class HasLayers(Protocol):
-    """A biLM in any of its forms."""
+    """Anything that computes the layers of sentences, such as `BiLM` and `FastBiLM`."""
 
     def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput: ...
 
 
 @dataclasses.dataclass(frozen=True)
 class TokenInContext:
-    """A token of a tokenized sentence; the place counts from 0."""
+    """A token of a sentence. `place` is its index, from 0."""
 
     sentence: tuple[str, ...]
     place: int
@@ -47,22 +47,22 @@ class TokenInContext:
 
 @dataclasses.dataclass(frozen=True)
 class Neighbor:
-    """A token of the pool and the cosine of the angle between its vector and the query's."""
+    """A token of the pool and the cosine similarity of its vector to that of the query."""
 
     token: TokenInContext
     similarity: float
 
 
 def find_token(sentence: Sequence[str], word: str) -> TokenInContext:
-    """The word's only occurrence in a sentence, upper and lower case alike.
+    """Finds a word in a sentence, ignoring case.
 
     Raises:
-        ElmoTasksError: the word is not there, or several times.
+        ElmoTasksError: the word does not occur exactly once.
     """
     places = [place for place, token in enumerate(sentence) if token.lower() == word.lower()]
     if len(places) != 1:
-        count = "is not" if not places else f"stands {len(places)} times"
-        raise ElmoTasksError(f"{word!r} {count} in {' '.join(sentence)!r}; wanted one of its tokens, once")
+        count = "is not" if not places else f"occurs {len(places)} times"
+        raise ElmoTasksError(f"{word!r} {count} in {' '.join(sentence)!r}; wanted a token that occurs once")
     return TokenInContext(tuple(sentence), places[0])
 
 
@@ -74,18 +74,18 @@ def nearest_tokens(
     count: int = 5,
     same_word: bool = False,
 ) -> list[list[Neighbor]]:
-    """For each layer, from the token layer up, the tokens of a pool that are nearest to the query, nearest first.
+    """Finds the tokens of a pool that are nearest to the query, for each layer from the token layer up, nearest first.
 
-    The pool may be of any size: it is read once, and only its best tokens are kept.
+    The pool can have any size: it is read once, and only the best tokens are kept.
 
     Arguments:
-        query: the token whose neighbours are wanted; its own sentence, where the pool has it, is passed over.
+        query: the token to find neighbours for. Its own sentence is skipped if it is in the pool.
         pool: tokenized sentences.
-        count: K, how many neighbours a layer.
-        same_word: look at occurrences of the query's own word alone, upper and lower case alike.
+        count: K, the number of neighbours per layer.
+        same_word: search only for other occurrences of the query's word, ignoring case.
 
     Raises:
-        ElmoTasksError: the pool holds no token to compare with.
+        ElmoTasksError: the pool does not contain a token to compare with.
     """
     wanted = functional.normalize(bilm.layers([query.sentence]).layers[0, :, query.place], dim=-1)  # (L+1, D)
     best: list[list[Neighbor]] = [[] for _ in wanted]
@@ -109,14 +109,14 @@ def nearest_tokens(
             del found[count:]
     if not best[0]:
         what = f"no other sentence with the word {query.word!r}" if same_word else "no other sentence"
-        raise ElmoTasksError(f"the pool holds {what}; wanted tokens to compare with")
+        raise ElmoTasksError(f"the pool has {what}; wanted tokens to compare with")
     return best
 
 
 def _similarities(
     bilm: HasLayers, sentences: Sequence[tuple[str, ...]], tokens: Sequence[TokenInContext], wanted: Tensor
 ) -> Tensor:
-    """The cosines of some tokens of sentences with the wanted vectors, (L+1, T)."""
+    """The cosine similarities of tokens to the wanted vectors, (L+1, T)."""
     layers = bilm.layers(sentences).layers  # (B, L+1, T', D)
     rows = {id(sentence): row for row, sentence in enumerate(sentences)}
     index = torch.tensor([[rows[id(token.sentence)], token.place] for token in tokens])

@@ -1,6 +1,6 @@
-"""Sample data of our own making, in the formats and under the names of the benchmarks, to try things out with.
+"""Small made-up data sets for trying things out, with the formats and file names of the benchmarks.
 
-One module per task: it says which files there are and how large, and shares the names and the grammar's machinery.
+Each task has a module that writes its files. The modules share names and a small grammar engine.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.sample_data import coref, ner, pos, snli, squad, srl, sst5
 from elmo_tasks.sample_data.vectors import write_word_vectors
 
-# Each has `write(folder, seed, sentences)`, which gives the paths, and `corpus(seed)`, sentences without labels.
+# Each module has `write(folder, seed, sentences)`, which returns paths, and `corpus(seed)`, unlabelled sentences.
 _TASKS = {"ner": ner, "sst5": sst5, "snli": snli, "squad": squad, "srl": srl, "coref": coref, "pos": pos}
 
 SAMPLE_TASKS = tuple(_TASKS)
 ALL_TASKS = "all"
 
-# Named like the vectors that they stand in for.
+# Named after the vectors that they replace.
 VECTORS = Path("glove") / "glove.6B.50d.txt.xz"
 
 
@@ -27,22 +27,22 @@ def write_sample_data(
 ) -> list[Path]:
     """Writes a task's training, development and test files, and word vectors.
 
-    Each file has the place below `folder` that the shipped configs look for below `$ELMO_TASKS_DATA`: with the folder
-    as its value they run as they are. The same arguments give the same files. The vectors are made from unlabelled text
-    of all tasks, so that one file serves them all; see `elmo_tasks.sample_data.vectors`.
+    The files are written where the configs expect them: to use the data, set `$ELMO_TASKS_DATA` to `folder`. The same
+    arguments give the same files. The word vectors are the same for every task, because they are made from unlabelled
+    text of all tasks; see `elmo_tasks.sample_data.vectors`.
 
     Arguments:
-        folder: made if it is not there; files that are there are replaced.
+        folder: the folder to write to. It is made if it does not exist; existing files are replaced.
         task: one of `SAMPLE_TASKS`, or `ALL_TASKS` for all of them.
-        seed: of everything that is drawn.
-        sentences: how many sentences the training, development and test files get; where examples are longer than a
-            sentence, such as documents, so many fewer of them.
+        seed: the random seed.
+        sentences: the number of sentences in the training, development and test files. Tasks whose examples are longer
+            than a sentence, such as documents, get fewer examples.
 
     Returns:
-        The files that were written.
+        The paths of the files.
 
     Raises:
-        ElmoTasksError: there is no sample data for this task, or a file would be empty.
+        ElmoTasksError: the task does not have sample data, or a file would be empty.
     """
     known = (*SAMPLE_TASKS, ALL_TASKS)
     if task not in known:
@@ -50,7 +50,9 @@ def write_sample_data(
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ElmoTasksError(f"no sample data for the task {task!r}; there is: {', '.join(known)}.{hint}")
     if min(sentences) < 1:
-        raise ElmoTasksError(f"every file needs a sentence; got {sentences} for training, development and test")
+        raise ElmoTasksError(
+            f"every file needs at least one sentence; got {sentences} for training, development and test"
+        )
     chosen = _TASKS.values() if task == ALL_TASKS else [_TASKS[task]]
     paths = [path for each in chosen for path in each.write(Path(folder), seed, sentences)]
     vectors = Path(folder) / VECTORS

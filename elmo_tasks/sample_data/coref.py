@@ -1,10 +1,9 @@
-"""Sample data for coreference, in the columns of CoNLL-2012, clusters in the last of them.
+"""Sample data for coreference, in the columns of CoNLL-2012 with clusters in the last column.
 
-Nothing in a name says who is a man and who a woman: only what a story tells of them does, and the same name is another
-kind of person in the next one. So whom `he` and `her` mean, the context tells. In a talk it is the column of speakers
-that tells who `I` and `you` are, and `my` brother is somebody else in the mouth of the other. The names of the
-development and test files are not among those of the training file. Annotated as OntoNotes is: mentions may be nested,
-and what is mentioned once is in no cluster.
+A name does not show whether it names a man or a woman: only the text does, and it differs between documents. So "he"
+and "her" can only be resolved from context. In a talk, the column of speakers shows who "I" and "you" are, and "my
+brother" depends on who says it. The development and test files have other names than the training file. The annotation
+follows OntoNotes: mentions can be nested, and a mention without another one for the same thing is not in a cluster.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from elmo_tasks.sample_data.names import make_names
 
 _NAMES_OF_SPLIT = (200, 50, 50)
 _CORPUS_DOCUMENTS = 400
-_SENTENCES_TO_A_DOCUMENT = 20  # of what is asked for: documents are longer than sentences, so there are fewer
+_SENTENCES_TO_A_DOCUMENT = 20  # that a document counts as
 
 _NO_SPEAKER = "-"
 _PEOPLE = ("A", "B")
 
-# Mentions lie between brackets, (A and so on; the letter says who or what is meant: A and B two people, C a third one,
-# T a thing, P a place, X the two people together. In talks S and L stand for the speaker and for the listener.
+# Parentheses enclose mentions, such as (A ... ). The letter is what they refer to: the people A and B, a third person
+# C, a thing T, a place P, or X, which is A and B together. In talks, S is the speaker and L is the listener.
 _GRAMMAR: Grammar = {
     "introduce_T": (
         "<A> bought/VBD (T a/DT <quality> <@thing>/NN ) ./.",
@@ -91,7 +90,7 @@ _OTHER_THINGS = ("hat", "coat", "key", "ring", "book")
 
 @dataclasses.dataclass
 class Document:
-    """Sentences of tokens with their parts of speech, a speaker for each sentence, and mentions by what they mean."""
+    """Sentences of (token, part of speech) pairs, the speaker of each sentence, and the mentions of each referent."""
 
     genre: str
     sentences: list[list[tuple[str, str]]] = dataclasses.field(default_factory=list)
@@ -102,15 +101,14 @@ class Document:
         return sum(map(len, self.sentences))
 
     def clusters(self) -> list[list[list[int]]]:
-        """The mentions of whatever is mentioned more than once."""
+        """The mentions of every referent with more than one mention."""
         return [sorted(mentions) for mentions in self.mentions.values() if len(mentions) > 1]
 
 
 def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
     """Writes `folder/coref_ontogum/ontogum.train.v4_gold_conll.xz` and so on, and the same below `folder/conll-2012`.
 
-    Arguments:
-        sentences: for the training, development and test files; each gets a document for every 20, at least one.
+    A document counts as 20 sentences; each file has at least one document.
     """
     paths = []
     for split, names, count in zip(SPLITS, _names_of_splits(seed), sentences, strict=True):
@@ -129,7 +127,7 @@ def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path
 
 
 def corpus(seed: int) -> Iterator[list[str]]:
-    """Sentences without labels, about the names of all three files: what word vectors are made from."""
+    """Sentences without labels, with the names of all three files. Word vectors are made from them."""
     names = [name for names in _names_of_splits(seed) for name in names]
     generator = random.Random(f"{seed} coref corpus")
     for number in range(_CORPUS_DOCUMENTS):
@@ -138,12 +136,11 @@ def corpus(seed: int) -> Iterator[list[str]]:
 
 
 def _names_of_splits(seed: int) -> list[list[str]]:
-    names = iter(make_names(random.Random(f"{seed} coref names"), sum(_NAMES_OF_SPLIT)))
-    return [[next(names) for _ in range(count)] for count in _NAMES_OF_SPLIT]
+    return make_names(random.Random(f"{seed} coref names"), _NAMES_OF_SPLIT)
 
 
 def _document(names: Sequence[str], is_talk: bool, generator: random.Random) -> Document:
-    """A story of two people and a thing, or a talk of two people about a third."""
+    """A story about two people and a thing, or a talk between two people about a third person."""
     first, second, third, place = generator.sample(names, 4)
     lists = {
         **{"A": [first], "B": [second], "C": [third], "place": [place]},
@@ -180,7 +177,7 @@ def _talk(lists: dict[str, Sequence[str]], generator: random.Random) -> Document
 
 
 def _person(letter: str, kind: Grammar) -> dict[str, Sequence[str]]:
-    """What the grammar says of a person: introduced once, later meant by name or pronoun."""
+    """The rules of the grammar for a person, who is introduced by name and later mentioned by name or pronoun."""
     named = f"({letter} <@{letter}>/NNP )"
     return {
         f"introduce_{letter}": (
@@ -205,7 +202,7 @@ def _add_sentence(
     speaker: str = _NO_SPEAKER,
     meanings: dict[str, str] | None = None,
 ) -> None:
-    """Adds a sentence and its mentions; `meanings` tells what is meant by letters that change from turn to turn."""
+    """Adds a sentence and its mentions. `meanings` maps S and L to the people who speak and listen in this turn."""
     begin = document.num_tokens()
     sentence: list[tuple[str, str]] = []
     opened: list[tuple[str, int]] = []

@@ -1,4 +1,4 @@
-"""Writing sample files, atomically, compressed where their names say so."""
+"""Writing sample files, compressed or not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONLL_2012_SPLITS = {"train": "train", "dev": "development", "test": "test"}
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> Path:
-    """Writes the lines, in UTF-8; compressed where the name ends in `.xz`. Returns the path."""
+    """Writes lines to a UTF-8 file, atomically, and returns its path. Files that end in `.xz` are compressed."""
     content = "".join(f"{line}\n" for line in lines).encode()
     with atomic_write(path) as stream:
         stream.write(lzma.compress(content) if path.suffix == ".xz" else content)

@@ -1,12 +1,12 @@
-"""A small context-free grammar that writes tokens with their parts of speech, chunks and entities.
+"""A small context-free grammar that generates tokens with parts of speech, chunks and entities.
 
-A grammar gives for each symbol its alternatives, each a text of items separated by spaces:
+A grammar lists the alternatives of each symbol. An alternative is a text of items, separated by spaces:
 
     word/POS     a token with its part of speech
     <symbol>     one of the symbol's alternatives, drawn at random
-    <@name>      a token drawn from a list that is given at run time
-    [NP ... ]    the tokens between are a chunk
-    {LOC ... }   the tokens between are an entity
+    <@name>      a token drawn from a list that is passed in
+    [NP ... ]    the tokens in between are a chunk
+    {LOC ... }   the tokens in between are an entity
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SYMBOL = re.compile(r"<([^<>]+)>")
 
 @dataclasses.dataclass
 class AnnotatedSentence:
-    """Tokens with a part of speech each, and spans of chunks and entities, ends inclusive."""
+    """Tokens with their parts of speech, and the spans of chunks and entities. Ends are inclusive."""
 
     tokens: list[str] = dataclasses.field(default_factory=list)
     parts_of_speech: list[str] = dataclasses.field(default_factory=list)
@@ -40,12 +40,12 @@ def write_sentence(
 
     Arguments:
         grammar: the alternatives of each symbol.
-        symbol: where to begin.
-        names: the lists that stand for `<@...>`.
-        generator: draws everything.
+        symbol: the symbol to start with.
+        names: the lists for `<@...>`.
+        generator: the random number generator.
     """
     sentence = AnnotatedSentence()
-    chunk = entity = ("", 0)  # label and start of what is open
+    chunk = entity = ("", 0)  # label and start of the open chunk or entity
     for item in expand(grammar, symbol, names, generator):
         if item[0] == "[":
             chunk = (item[1:], len(sentence.tokens))
@@ -66,7 +66,7 @@ def write_sentence(
 def expand(
     grammar: Grammar, symbol: str, names: Mapping[str, Sequence[str]], generator: random.Random
 ) -> Iterator[str]:
-    """The items of a symbol's expansion in which no symbol is left."""
+    """The items of a symbol, with all symbols in them replaced by drawn alternatives."""
     for item in generator.choice(grammar[symbol]).split():
         if item.startswith("<") and item.endswith(">") and not item.startswith("<@"):
             yield from expand(grammar, item[1:-1], names, generator)

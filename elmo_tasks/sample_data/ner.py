@@ -1,7 +1,7 @@
-"""Sample data for named entity recognition, in the four columns of the official CoNLL-2003 files, tags in IOB1.
+"""Sample data for named entity recognition, in the four columns of CoNLL-2003 with IOB1 tags.
 
-The same name can be a person, a place, an organization or part of something else: only the words around it, before or
-behind, tell which. The names of the development and test files are not among those of the training file.
+A name can be a person, a place, an organization or something else. Only the words before and after it show which. The
+development and test files have other names than the training file.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ _GRAMMAR: Grammar = {
 
 
 def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
-    """Writes `eng.train`, `eng.testa` and `eng.testb` into `folder/ner_conll2003`, each atomically."""
+    """Writes `eng.train`, `eng.testa` and `eng.testb` to `folder/ner_conll2003`."""
     return [
         write_lines(folder / "ner_conll2003" / file, _lines(names, count, random.Random(f"{seed} {split}")))
         for file, split, names, count in zip(FILES, SPLITS, _names_of_splits(seed), sentences, strict=True)
@@ -96,7 +96,7 @@ def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path
 
 
 def corpus(seed: int) -> Iterator[list[str]]:
-    """Sentences without labels, about the names of all three files: what word vectors are made from."""
+    """Sentences without labels, with the names of all three files. Word vectors are made from them."""
     lists = _lists([name for names in _names_of_splits(seed) for name in names])
     generator = random.Random(f"{seed} corpus")
     for _ in range(_CORPUS_SENTENCES):
@@ -104,8 +104,7 @@ def corpus(seed: int) -> Iterator[list[str]]:
 
 
 def _names_of_splits(seed: int) -> list[list[str]]:
-    names = iter(make_names(random.Random(f"{seed} names"), sum(_NAMES_OF_SPLIT)))
-    return [[next(names) for _ in range(count)] for count in _NAMES_OF_SPLIT]
+    return make_names(random.Random(f"{seed} names"), _NAMES_OF_SPLIT)
 
 
 def _lists(names: list[str]) -> dict[str, list[str]]:
@@ -117,7 +116,7 @@ def _lists(names: list[str]) -> dict[str, list[str]]:
 
 
 def _lines(names: list[str], count: int, generator: random.Random) -> Iterator[str]:
-    """The lines of a file of so many sentences, in documents of some ten that begin with place and date."""
+    """The lines of a file. Each document has about ten sentences and begins with a place and a date."""
     lists = _lists(names)
     left = 0
     for _ in range(count):

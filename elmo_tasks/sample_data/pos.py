@@ -1,8 +1,8 @@
-"""Sample data for parts of speech, in CoNLL-U: universal tags and those of the Penn Treebank.
+"""Sample data for part-of-speech tagging, in CoNLL-U with universal and Penn Treebank tags.
 
-Most words are of several parts of speech, and only their neighbours tell which: boats and names of boats, a watch and
-to watch, cold water and the cold, `that` in three uses, `her` in two, forms in -ed and -s. The names of the development
-and test files are not among those of the training file.
+Most words can have several parts of speech, and only their neighbours show which: "a watch" and "to watch", "cold
+water" and "the cold", three uses of "that", two of "her", and forms that end in -ed and -s. The development and test
+files have other names than the training file.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path
 
 
 def corpus(seed: int) -> Iterator[list[str]]:
-    """Sentences without labels, about the names of all three files: what word vectors are made from."""
+    """Sentences without labels, with the names of all three files. Word vectors are made from them."""
     lists = _lists([name for names in _names_of_splits(seed) for name in names])
     generator = random.Random(f"{seed} pos corpus")
     for _ in range(_CORPUS_SENTENCES):
@@ -115,8 +115,7 @@ def corpus(seed: int) -> Iterator[list[str]]:
 
 
 def _names_of_splits(seed: int) -> list[list[str]]:
-    names = iter(make_names(random.Random(f"{seed} pos names"), sum(_NAMES_OF_SPLIT)))
-    return [[next(names) for _ in range(count)] for count in _NAMES_OF_SPLIT]
+    return make_names(random.Random(f"{seed} pos names"), _NAMES_OF_SPLIT)
 
 
 def _lists(names: Sequence[str]) -> dict[str, Sequence[str]]:
@@ -136,12 +135,12 @@ def _lines(names: Sequence[str], count: int, generator: random.Random) -> Iterat
 
 
 def _text(tokens: Sequence[str]) -> str:
-    """As one would write it: no space before punctuation and n't."""
+    """The sentence as raw text, without spaces before punctuation and "n't"."""
     return "".join(token if token in (".", ",", "!", "n't") else f" {token}" for token in tokens).lstrip()
 
 
 def _words(sentence: AnnotatedSentence) -> Iterator[str]:
-    """A line for each word; before the two of "didn't" and "don't" one of their range."""
+    """A line for each word. The two words of "didn't" or "don't" follow a line for the range of both."""
     tokens = sentence.tokens
     for place, (token, tag) in enumerate(zip(tokens, sentence.parts_of_speech, strict=True)):
         if place + 1 < len(tokens) and tokens[place + 1] == "n't":
@@ -150,7 +149,7 @@ def _words(sentence: AnnotatedSentence) -> Iterator[str]:
 
 
 def _universal(word: str, tag: str) -> str:
-    """The universal tag, which tells auxiliaries from other verbs, and conjunctions from prepositions."""
+    """The universal tag of a word, which depends on the word for auxiliaries and for "that" as a conjunction."""
     if word in _AUXILIARIES:
         return "AUX"
     return "SCONJ" if (word, tag) == ("that", "IN") else _UNIVERSAL[tag]

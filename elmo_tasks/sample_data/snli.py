@@ -1,8 +1,9 @@
-"""Sample data for natural language inference, in SNLI's jsonl.
+"""Sample data for natural language inference, in the JSON lines of SNLI.
 
-A premise tells some of four things of a person; a hypothesis tells one of them, in the same words or in general ones.
-It follows if the premise tells the same, is contradicted if the premise tells another, and is open if the premise says
-nothing of it. The hypotheses are drawn alike for all three labels, so that one alone tells nothing.
+A premise states one to three facts about a person, on different topics. A hypothesis states one fact, either in the
+same words or in more general words. The label is entailment if the premise states the same fact, contradiction if it
+states another fact on this topic, and neutral if it does not mention the topic. Hypotheses are drawn in the same way
+for all three labels, so that a hypothesis without its premise does not reveal the label.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from elmo_tasks.sample_data.files import write_lines
 
 _LABELS = ("entailment", "neutral", "contradiction")
 _NO_LABEL = "-"
-_WITHOUT_LABEL = 0.02  # the share of pairs of which no majority of annotators says the same, as in the official files
+_WITHOUT_LABEL = 0.02  # the share of pairs without a majority label, as in the official files
 _CORPUS_PAIRS = 2000
 
-# The official names, and that of the part of the training data that configs/cpu trains on.
+# The official names, and the name of the part of the training data that configs/cpu uses.
 _FILES = (("snli_1.0_train.jsonl", "snli_1.0_train_subset.jsonl"), ("snli_1.0_dev.jsonl",), ("snli_1.0_test.jsonl",))
 
 _PERSONS = ("a man", "a woman", "a boy", "a girl", "somebody")
 
-# What can be told of a person: in general words, and in particular ones, any of which the general ones follow from.
+# The facts of each topic: general words, and specific words that entail them.
 _TOPICS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "clothes": {
         "dressed in red": ("in a red coat", "in a red scarf"),
@@ -49,7 +50,7 @@ _TOPICS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 
 class Fact(NamedTuple):
-    """One thing that is told of a person."""
+    """A fact about a person."""
 
     topic: str
     general: str
@@ -57,7 +58,7 @@ class Fact(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Premise and hypothesis in tokens, and what the premise makes of the hypothesis."""
+    """The tokens of a premise and a hypothesis, and their label."""
 
     premise: list[str]
     hypothesis: list[str]
@@ -65,7 +66,7 @@ class Pair(NamedTuple):
 
 
 def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
-    """Writes the files of `folder/snli`, each atomically; pairs without a label are not counted."""
+    """Writes the files of `folder/snli`. Pairs without a label do not count as sentences."""
     paths = []
     for names, count in zip(_FILES, sentences, strict=True):
         lines = list(_lines(count, random.Random(f"{seed} {names[0]}"), names[0]))
@@ -74,7 +75,7 @@ def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path
 
 
 def corpus(seed: int) -> Iterator[list[str]]:
-    """Premises and hypotheses without labels: what word vectors are made from."""
+    """Premises and hypotheses without labels. Word vectors are made from them."""
     generator = random.Random(f"{seed} snli corpus")
     for _ in range(_CORPUS_PAIRS):
         pair = _pair(generator)
@@ -83,7 +84,7 @@ def corpus(seed: int) -> Iterator[list[str]]:
 
 
 def _lines(count: int, generator: random.Random, name: str) -> Iterator[str]:
-    """The lines of a file of so many pairs with labels, and some without."""
+    """The lines of a file with `count` labelled pairs and some unlabelled ones."""
     number = 0
     while count:
         pair = _pair(generator)
@@ -106,7 +107,7 @@ def _lines(count: int, generator: random.Random, name: str) -> Iterator[str]:
 
 
 def _raw(tokens: list[str]) -> str:
-    """Tokens as raw text: the period stands by its word."""
+    """Tokens as raw text, without a space before the period."""
     return f"{' '.join(tokens[:-1])}{tokens[-1]}"
 
 
@@ -122,7 +123,7 @@ def _pair(generator: random.Random) -> Pair:
 
 
 def _facts(generator: random.Random) -> tuple[list[Fact], list[Fact]]:
-    """A fact on each topic, those that the premise tells and those that it does not: at least one of either."""
+    """A fact for each topic: those that the premise states and those that it does not. Neither list is empty."""
     facts = [_fact(topic, generator.choice(tuple(_TOPICS[topic])), generator) for topic in _TOPICS]
     told = set(generator.sample(range(len(facts)), generator.randint(1, len(facts) - 1)))
     return [facts[row] for row in sorted(told)], [fact for row, fact in enumerate(facts) if row not in told]
@@ -133,7 +134,7 @@ def _fact(topic: str, general: str, generator: random.Random) -> Fact:
 
 
 def _premise(told: list[Fact], person: str) -> list[str]:
-    """The facts as one sentence."""
+    """The facts as a single sentence."""
     words = {"person": person, **{fact.topic: fact.particular for fact in told}}
     words["verb"] = "is" if "activity" in words else "is seen"
     order = ("person", "clothes", "verb", "activity", "place", "time")

@@ -1,8 +1,8 @@
-"""Sample data for reading, in the JSON of SQuAD v1.1.
+"""Sample data for reading comprehension, in the JSON of SQuAD v1.1.
 
-A passage tells of several people what each of them did, where and when, and each question asks for one of these things
-of one of them. So the passage holds several names, places, years and things that would each do as an answer, and only
-the words around them tell which one does. The names of the development file are not among those of the training file.
+A passage says what several people did, where and when. Each question asks for one of these facts. So the passage has
+several names, places, years and things that could be the answer, and only the words around them show which one it is.
+The development file has other names than the training file.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from elmo_tasks.sample_data.files import write_lines
 from elmo_tasks.sample_data.names import make_names
 from elmo_tasks.text.tokenization import tokenize_to_strings
 
-# The official names; there is no test file. A passage with its questions counts for so many sentences.
+# The official names; SQuAD does not publish its test file.
 _FILES = ("train-v1.1.json.xz", "dev-v1.1.json")
-_SENTENCES = 5
+_SENTENCES = 5  # that a passage with its questions counts as
 _PASSAGES_OF_ARTICLE = 10
 _NAMES_OF_SPLIT = (200, 100)
 _CORPUS_PASSAGES = 600
@@ -46,14 +46,14 @@ _QUESTIONS = {
 
 
 class Deed(NamedTuple):
-    """What somebody did: the statement in the passage and what stands for each part of it."""
+    """What somebody did: the statement in the passage, and its parts by name."""
 
     statement: str
     parts: dict[str, str]
 
 
 def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
-    """Writes `folder/squad/train-v1.1.json.xz` and `dev-v1.1.json`, each atomically, a passage for five sentences."""
+    """Writes `folder/squad/train-v1.1.json.xz` and `dev-v1.1.json`. A passage counts as five sentences."""
     paths = []
     for name, names, count in zip(_FILES, _names_of_splits(seed), sentences[: len(_FILES)], strict=True):
         generator = random.Random(f"{seed} squad {name}")
@@ -70,7 +70,7 @@ def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path
 
 
 def corpus(seed: int) -> Iterator[list[str]]:
-    """Statements and questions without answers, about the names of both files: what word vectors are made from."""
+    """Statements and questions without answers, with the names of both files. Word vectors are made from them."""
     names = [name for each in _names_of_splits(seed) for name in each]
     generator = random.Random(f"{seed} squad corpus")
     for _ in range(_CORPUS_PASSAGES):
@@ -80,14 +80,13 @@ def corpus(seed: int) -> Iterator[list[str]]:
 
 
 def _names_of_splits(seed: int) -> list[list[str]]:
-    names = iter(make_names(random.Random(f"{seed} squad names"), sum(_NAMES_OF_SPLIT)))
-    return [[next(names) for _ in range(count)] for count in _NAMES_OF_SPLIT]
+    return make_names(random.Random(f"{seed} squad names"), _NAMES_OF_SPLIT)
 
 
 def _passage(names: Sequence[str], generator: random.Random, identifier: str) -> dict[str, Any]:
-    """A paragraph with its questions, one about each deed, as the file has them."""
+    """A paragraph with one question about each deed, in the form of the file."""
     statements, questions = [], []
-    start = 0  # of the statement in the passage
+    start = 0  # of the current statement in the passage
     for number, deed in enumerate(_deeds(names, generator)):
         asked = generator.choice(tuple(_QUESTIONS))
         answer = deed.parts[asked]
@@ -105,7 +104,7 @@ def _passage(names: Sequence[str], generator: random.Random, identifier: str) ->
 
 
 def _deeds(names: Sequence[str], generator: random.Random) -> list[Deed]:
-    """From three to five deeds, which have no name, thing and year in common."""
+    """Three to five deeds with different names, things and years."""
     count = generator.randint(3, 5)
     drawn = generator.sample(names, 3 * count)
     years = generator.sample(range(1700, 2000), count)
@@ -120,7 +119,7 @@ def _deeds(names: Sequence[str], generator: random.Random) -> list[Deed]:
 
 
 def _place(answer: str, statement: str) -> int:
-    """Where the answer is as whole words, since a name can begin as another one does."""
+    """Where the answer starts in the statement, as whole words: one name can be the beginning of another."""
     match = re.search(rf"\b{re.escape(answer)}\b", statement)
     assert match is not None
     return match.start()

@@ -1,9 +1,9 @@
 """Sample data for semantic roles and for finding predicates, in the columns of CoNLL-2012.
 
-What fills a place tells no role by itself. Who is named before the verb does it in "Tavo rang the bell", and it happens
-to what stands there in "the bell rang" and "the bell was rung"; `by` brings who did it behind a passive, and a place
-elsewhere; `in` and `to` bring times, places and receivers. Nor is a word a predicate by itself: they watch boats, and
-lose a watch. The names of the development and test files are not among those of the training file.
+The position of a phrase does not determine its role. The subject acts in "Tavo rang the bell" but not in "the bell
+rang" and "the bell was rung". "by" marks the actor of a passive, and a place elsewhere; "in" and "to" mark times,
+places and receivers. Nor does a word determine whether it is a predicate: people watch boats, and lose a watch. The
+development and test files have other names than the training file.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _NAMES_OF_SPLIT = (200, 50, 50)
 _CORPUS_SENTENCES = 4000
 _SENTENCES_OF_DOCUMENT = 10
 
-# Frames lie between braces, and their roles between brackets, (ARG0 and so on; a role belongs to the innermost frame.
-# Of a verb, (V=open.01, lemma and sense stand behind its label.
+# Braces enclose frames. Parentheses enclose roles, such as (ARG0 ... ); a role belongs to the innermost frame.
+# The label of a verb, such as (V=open.01, has its lemma and sense.
 _GRAMMAR: Grammar = {
-    "opening": ("<event> ./.",),  # a predicate at least
+    "opening": ("<event> ./.",),  # has at least one predicate
     "sentence": (
         "<event> ./.",
         "<event> ./.",
@@ -93,7 +93,7 @@ _MONTHS = ("March", "April", "June", "July", "August", "October")
 
 @dataclasses.dataclass
 class Frame:
-    """A predicate, its sense, and its roles, ends inclusive; the predicate's own span among them."""
+    """A predicate with its sense and the spans of its roles and of the predicate itself. Ends are inclusive."""
 
     roles: list[Span] = dataclasses.field(default_factory=list)
     place: int = 0
@@ -103,7 +103,7 @@ class Frame:
 
 @dataclasses.dataclass
 class Sentence:
-    """Tokens with a part of speech each, and the frames of their predicates in the predicates' order."""
+    """Tokens with their parts of speech, and the frames of the predicates in the order of the sentence."""
 
     tokens: list[str] = dataclasses.field(default_factory=list)
     parts_of_speech: list[str] = dataclasses.field(default_factory=list)
@@ -111,7 +111,7 @@ class Sentence:
 
 
 def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
-    """Writes `ewt.train.gold_conll.xz` and so on into `folder/srl_ewt`, and the same below `folder/conll-2012`."""
+    """Writes `ewt.train.gold_conll.xz` and so on to `folder/srl_ewt`, and the same data below `folder/conll-2012`."""
     paths = []
     for split, names, count in zip(SPLITS, _names_of_splits(seed), sentences, strict=True):
         lines = list(_lines(names, count, random.Random(f"{seed} srl {split}")))
@@ -123,7 +123,7 @@ def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path
 
 
 def corpus(seed: int) -> Iterator[list[str]]:
-    """Sentences without labels, about the names of all three files: what word vectors are made from."""
+    """Sentences without labels, with the names of all three files. Word vectors are made from them."""
     names = [name for names in _names_of_splits(seed) for name in names]
     generator = random.Random(f"{seed} srl corpus")
     for _ in range(_CORPUS_SENTENCES):
@@ -131,8 +131,7 @@ def corpus(seed: int) -> Iterator[list[str]]:
 
 
 def _names_of_splits(seed: int) -> list[list[str]]:
-    names = iter(make_names(random.Random(f"{seed} srl names"), sum(_NAMES_OF_SPLIT)))
-    return [[next(names) for _ in range(count)] for count in _NAMES_OF_SPLIT]
+    return make_names(random.Random(f"{seed} srl names"), _NAMES_OF_SPLIT)
 
 
 def _sentence(symbol: str, names: Sequence[str], generator: random.Random) -> Sentence:
@@ -163,7 +162,7 @@ def _sentence(symbol: str, names: Sequence[str], generator: random.Random) -> Se
 
 
 def _lines(names: Sequence[str], count: int, generator: random.Random) -> Iterator[str]:
-    """The lines of a file of so many sentences, in documents of at most ten."""
+    """The lines of a file with `count` sentences. Each document has at most ten."""
     for first in range(0, count, _SENTENCES_OF_DOCUMENT):
         document = f"nw/roles/00/roles_{first // _SENTENCES_OF_DOCUMENT:04}"
         yield f"#begin document ({document}); part 000"
@@ -187,7 +186,7 @@ def _rows(sentence: Sentence, document: str) -> Iterator[str]:
 
 
 def _column(spans: Sequence[Span], length: int) -> list[str]:
-    """Brackets around spans, a cell for each token."""
+    """The cells of a column that marks spans with parentheses, one cell per token."""
     begins = {start: f"({label}" for label, start, _ in spans}
     ends = {span.end for span in spans}
     return [f"{begins.get(place, '')}*{')' if place in ends else ''}" for place in range(length)]

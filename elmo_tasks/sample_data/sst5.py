@@ -1,9 +1,9 @@
 """Sample data for sentiment in five classes, in the bracketed trees of the Stanford Sentiment Treebank.
 
-No word is good or bad by itself: cold is good of lemonade and bad of a welcome, and of either it is the other way round
-where it is denied. Of two clauses one decides, the one behind `but`, or the one that `although` does not begin. So only
-a whole clause has a sentiment, and only the order of clauses tells that of a sentence. The names of the development and
-test files are not among those of the training file.
+Words do not have a sentiment by themselves: "cold" is good for lemonade and bad for a welcome, and a negation reverses
+it. If there are two clauses, one decides: the one after "but", or the one that does not begin with "although". So only
+a whole clause has a sentiment, and the sentiment of a sentence depends on the order of its clauses. The development
+and test files have other names than the training file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CORPUS_SENTENCES = 4000
 
 NEUTRAL = 2
 
-# Of each thing what is good to say, and what is bad.
+# For each thing, its good qualities and its bad ones.
 _QUALITIES = {
     "lemonade": (("cold", "cheap", "sharp"), ("thin",)),
     "welcome": (("loud", "long"), ("cold", "sharp")),
@@ -41,13 +41,13 @@ _FACTS = ("came from", "was delivered to", "was described by", "belonged to")
 class Phrase(NamedTuple):
     """A part of a sentence."""
 
-    sentiment: int  # from 0, very bad, to 4, very good
-    tree: str  # with brackets and the Treebank's escapes
-    tokens: tuple[str, ...]  # without
+    sentiment: int  # from 0 (very bad) to 4 (very good)
+    tree: str  # bracketed, with the escapes of the Treebank
+    tokens: tuple[str, ...]  # without escapes
 
 
 def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
-    """Writes `folder/sst5/train.txt`, `dev.txt` and `test.txt`, each atomically."""
+    """Writes `folder/sst5/train.txt`, `dev.txt` and `test.txt`."""
     paths = []
     for split, names, count in zip(SPLITS, _names_of_splits(seed), sentences, strict=True):
         generator = random.Random(f"{seed} sst5 {split}")
@@ -57,7 +57,7 @@ def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path
 
 
 def corpus(seed: int) -> Iterator[list[str]]:
-    """Sentences without labels, about the names of all three files: what word vectors are made from."""
+    """Sentences without labels, with the names of all three files. Word vectors are made from them."""
     names = [name for of_split in _names_of_splits(seed) for name in of_split]
     generator = random.Random(f"{seed} sst5 corpus")
     for _ in range(_CORPUS_SENTENCES):
@@ -65,12 +65,11 @@ def corpus(seed: int) -> Iterator[list[str]]:
 
 
 def _names_of_splits(seed: int) -> list[list[str]]:
-    names = iter(make_names(random.Random(f"{seed} sst5 names"), sum(_NAMES_OF_SPLIT)))
-    return [[next(names) for _ in range(count)] for count in _NAMES_OF_SPLIT]
+    return make_names(random.Random(f"{seed} sst5 names"), _NAMES_OF_SPLIT)
 
 
 def _sentence(names: Sequence[str], generator: random.Random) -> Phrase:
-    """A sentence of one clause or of two, of which one decides."""
+    """A sentence of one clause, or of two clauses of which one decides the sentiment."""
     first, second = _clause(names, generator), _clause(names, generator)
     comma = _word(",")
     form = generator.choice(("one", "one", "but", "although first", "although second"))
@@ -93,7 +92,7 @@ def _sentence(names: Sequence[str], generator: random.Random) -> Phrase:
 
 
 def _clause(names: Sequence[str], generator: random.Random) -> Phrase:
-    """A clause about a thing: an opinion, or a fact that is neither good nor bad."""
+    """A clause about a thing: an opinion or a neutral fact."""
     thing = generator.choice(tuple(_QUALITIES))
     subject = _join(NEUTRAL, _word("the"), _word(thing))
     if generator.random() < 0.4:
@@ -122,7 +121,7 @@ def _fact(names: Sequence[str], generator: random.Random) -> tuple[Phrase, Phras
 
 
 def _word(token: str, written: str | None = None) -> Phrase:
-    """A token, `written` as the Treebank escapes it; no word has a sentiment by itself."""
+    """A phrase of a single token, which is neutral. `written` is the token with the escapes of the Treebank."""
     return Phrase(NEUTRAL, f"({NEUTRAL} {written or token})", (token,))
 
 
@@ -131,6 +130,6 @@ def _join(sentiment: int, left: Phrase, right: Phrase) -> Phrase:
 
 
 def _capitalized(phrase: Phrase) -> Phrase:
-    """The phrase as the beginning of a sentence."""
+    """The phrase with a capital letter at the beginning."""
     first, *rest = phrase.tokens
     return Phrase(phrase.sentiment, phrase.tree.replace(first, first.capitalize(), 1), (first.capitalize(), *rest))

@@ -1,7 +1,7 @@
-"""Word vectors for the sample data, in the text form of GloVe.
+"""Word vectors for the sample data, in the text format of GloVe.
 
-They stand in for vectors that were learned from a large text, and are no match for them: they are made from a few
-thousand sentences of the sample data's own grammar, without labels, from how often words stand beside each other.
+They replace vectors that were learned from a large text, but are much weaker: they are computed from how often words
+are neighbours in a few thousand unlabelled sentences of the sample data.
 
 # N words, C contexts, D numbers of a vector
 """
@@ -18,17 +18,17 @@ from scipy import sparse
 
 from elmo_tasks.sample_data.files import write_lines
 
-_BORDER = ""  # what stands beside the first and the last word
-_STEPS = 1024  # information is rounded to so many steps of a nat: sums of such numbers are the same in any order
-_SCALE = 0.05  # brings the numbers to the size of GloVe's
+_BORDER = ""  # the neighbour before the first word and after the last
+_STEPS = 1024  # per nat; information is rounded to such steps, so that sums do not depend on the order of addition
+_SCALE = 0.05  # makes the numbers about as large as those of GloVe
 
 
 def write_word_vectors(path: Path, corpus: Iterable[Sequence[str]], dimension: int = 50) -> None:
-    """Writes a vector for each word of the corpus in lower case, frequent words first.
+    """Writes a vector for each lower-case word of the corpus, most frequent words first.
 
-    Method: the positive pointwise mutual information of words with their left and right neighbours, projected at random
-    (random indexing: Kanerva, Kristoferson and Holst 2000). In place of a singular value decomposition, whose result
-    differs between machines where this one gives the same file on all of them.
+    Method: the positive pointwise mutual information of words with their left and right neighbours, followed by a
+    random projection (random indexing: Kanerva, Kristoferson and Holst 2000). Unlike a singular value decomposition,
+    it gives the same file on all machines.
 
     Arguments:
         path: the file to write.
@@ -52,7 +52,7 @@ def write_word_vectors(path: Path, corpus: Iterable[Sequence[str]], dimension: i
 
 
 def _neighbour_counts(sentences: Sequence[Sequence[str]], words: Sequence[str]) -> sparse.csr_array:
-    """(N, C): how often a word has each word, or the border, to its left (first half) and right (second half)."""
+    """(N, C): how often each word, or the border, is to the left (first half) or right (second half) of a word."""
     ids = {word: row for row, word in enumerate([*words, _BORDER])}
     rows: list[int] = []
     columns: list[int] = []
@@ -61,11 +61,11 @@ def _neighbour_counts(sentences: Sequence[Sequence[str]], words: Sequence[str]) 
         rows += 2 * places[1:-1]
         columns += [*places[:-2], *(place + len(ids) for place in places[2:])]
     shape = (len(words), 2 * len(ids))
-    return sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape).tocsr()  # adds up what is there repeatedly
+    return sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape).tocsr()  # adds up repeated entries
 
 
 def _mutual_information(counts: sparse.csr_array) -> sparse.csr_array:
-    """(N, C): the logarithm of how much likelier a word and a context are together than by chance, at least 0."""
+    """(N, C): the logarithm of how much more often a word and a context occur together than by chance, at least 0."""
     together = counts.tocoo()
     of_words, of_contexts = counts.sum(axis=1), counts.sum(axis=0)  # (N,), (C,)
     ratio = together.data * counts.sum() / (of_words[together.row] * of_contexts[together.col])

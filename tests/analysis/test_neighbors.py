@@ -71,7 +71,7 @@ def test_the_querys_own_sentence_is_no_neighbour(bilm: BiLM) -> None:
 def test_what_cannot_be_found_is_named(bilm: BiLM) -> None:
     with pytest.raises(ElmoTasksError, match=r"'bird' is not in 'a dog'"):
         find_token(["a", "dog"], "bird")
-    with pytest.raises(ElmoTasksError, match=r"'A' stands 2 times in 'a dog and a cat'"):
+    with pytest.raises(ElmoTasksError, match=r"'A' occurs 2 times in 'a dog and a cat'"):
         find_token(["a", "dog", "and", "a", "cat"], "A")
     with pytest.raises(ElmoTasksError, match=r"no other sentence with the word 'dog'"):
         nearest_tokens(bilm, QUERY, [["nobody"]], same_word=True)

@@ -142,16 +142,18 @@ def test_errors(tmp_path: Path) -> None:
         ElmoTasksError, match=r"no sample data for the task 'nerr'; there is: ner.* Did you mean 'ner'\?"
     ):
         write_sample_data(tmp_path, "nerr")
-    with pytest.raises(ElmoTasksError, match="every file needs a sentence"):
+    with pytest.raises(ElmoTasksError, match="every file needs at least one sentence"):
         write_sample_data(tmp_path, "ner", sentences=(5, 0, 5))
     assert list(tmp_path.iterdir()) == []
     assert "ner" in SAMPLE_TASKS
 
 
 def test_names_are_distinct_and_reproducible() -> None:
-    names = make_names(random.Random(1), 500)
+    lists = make_names(random.Random(1), (400, 100))
+    names = [name for each in lists for name in each]
+    assert [len(each) for each in lists] == [400, 100]
     assert len(set(names)) == 500
-    assert names == make_names(random.Random(1), 500)
+    assert lists == make_names(random.Random(1), (400, 100))
     assert all(name.isalpha() and name.istitle() for name in names)
 
 
