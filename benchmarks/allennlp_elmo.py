@@ -1,6 +1,6 @@
-"""AllenNLP's `Elmo`, as it is in a checkout of AllenNLP 2.10.1, under today's libraries.
+"""Runs AllenNLP's `Elmo` from a checkout of AllenNLP 2.10.1, with current versions of its dependencies.
 
-AllenNLP imports many packages that `Elmo` does nothing with; those that are not installed are replaced by empty ones.
+AllenNLP imports many packages that `Elmo` does not use. Those that are not installed are replaced by empty packages.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _GONE_FROM_HUGGINGFACE_HUB = ("HfFolder", "Repository")
 
 
 class AllenNlpElmo:
-    """Sentences in, one representation out, without gradient.
+    """Computes one representation of sentences, without gradients.
 
     Arguments:
         checkout: the folder that holds AllenNLP's `allennlp` package.
-        options: path of the biLM's options.json.
-        weights: path of its HDF5 weights.
+        options: the path of the biLM's options.json.
+        weights: the path of its HDF5 weights.
     """
 
     def __init__(self, checkout: Path, options: Path, weights: Path) -> None:
@@ -48,7 +48,7 @@ class AllenNlpElmo:
 
     @torch.no_grad()
     def layers(self, sentences: Sequence[Sequence[str]]) -> Tensor:
-        """(B, L+1, T, D), as of a sentence that comes first: AllenNLP's carries its state from batch to batch."""
+        """(B, L+1, T, D), computed from a fresh state: AllenNLP would carry its state from batch to batch."""
         bilm = self._elmo._elmo_lstm
         bilm._elmo_lstm.reset_states()
         output = bilm(self._module.batch_to_ids(sentences))
@@ -58,7 +58,7 @@ class AllenNlpElmo:
 
 def _import_elmo(checkout: Path) -> Any:
     if not (checkout / "allennlp" / "modules" / "elmo.py").is_file():
-        raise SystemExit(f"{checkout}: no checkout of AllenNLP 2.10.1, it has no allennlp/modules/elmo.py")
+        raise SystemExit(f"{checkout}: not a checkout of AllenNLP 2.10.1: allennlp/modules/elmo.py is missing")
     if "allennlp" not in sys.modules:
         absent = {name for name in _NOT_NEEDED if importlib.util.find_spec(name) is None}
         sys.meta_path.append(_EmptyPackages(absent))
@@ -66,7 +66,7 @@ def _import_elmo(checkout: Path) -> Any:
         for name in _GONE_FROM_HUGGINGFACE_HUB:
             if not hasattr(hub, name):
                 setattr(hub, name, None)
-        if "cached_path" in absent:  # what it does with the path of a local file
+        if "cached_path" in absent:  # as it does for local files
             importlib.import_module("cached_path").cached_path = lambda path, *_, **__: path
         sys.path.insert(0, str(checkout))
     with warnings.catch_warnings():
@@ -86,7 +86,7 @@ class _EmptyPackage(types.ModuleType):
 
 
 class _EmptyPackages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds empty packages of given names, and whatever else within them."""
+    """Finds empty packages of the given names and any modules within them."""
 
     def __init__(self, names: set[str]) -> None:
         self._names = names
@@ -100,4 +100,4 @@ class _EmptyPackages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return _EmptyPackage(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """There is nothing in it."""
+        """Leaves the module empty."""

@@ -1,18 +1,17 @@
-"""What a training step of the alternating highway LSTM costs, against torch's LSTM and against a plain loop.
+"""The time of a training step of the alternating highway LSTM, compared to torch's LSTM and to a plain loop.
 
     python -m benchmarks.alternating_lstm [--layers 8] [--units 300] [--threads 1] [--device cuda] [--json FILE]
 
-All three read the same batch of sentences without padding, forward and back, in as many layers of as many units.
-Torch's LSTM has one direction and no highway: of what the alternating LSTM multiplies it has 8 parts of 11 (4 of 6 in
-the products of inputs, 4 of 5 in those of states), so that a ratio of 1.4 is what no code could better. The plain loop
-computes what the alternating LSTM does, a few lines of torch a step, with autograd. The kinds take turns.
+All three run a forward and a backward pass on the same batch of sentences without padding, with the same number of
+layers and units. Torch's LSTM has one direction and no highway connections: it computes 8 of the 11 products of the
+alternating LSTM (4 of 6 on inputs, 4 of 5 on states), so that a ratio of 1.4 is the best possible one. The plain loop
+computes the same as the alternating LSTM, with a few torch operations per token and autograd. The kinds run in turns.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ KINDS = (TORCH, "alternating LSTM", "plain loop")
 
 
 class PlainLstm(AlternatingLstm):
-    """The same numbers as those of `AlternatingLstm` from its equations, left to autograd."""
+    """Computes the same as `AlternatingLstm`, directly from its equations and with autograd."""
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
         values = inputs.transpose(0, 1)  # (T, B, D)
@@ -57,7 +56,7 @@ def _plain_layer(layer: HighwayLstm, inputs: Tensor) -> Tensor:
 
 
 def make_steps(arguments: argparse.Namespace, precision: str) -> dict[str, Callable[[], None]]:
-    """A training step of each kind, without an optimizer."""
+    """A training step of each kind, without the optimizer."""
     torch.manual_seed(1)
     device = torch.device(arguments.device)
     shape = arguments.sentences, arguments.tokens, arguments.input_size
@@ -83,7 +82,7 @@ def make_steps(arguments: argparse.Namespace, precision: str) -> dict[str, Calla
 
 
 def compare(steps: dict[str, Callable[[], None]], repeats: int) -> dict[str, dict[str, Any]]:
-    """Milliseconds of each kind: the median of undisturbed repeats (of all, if none was), the first two left out."""
+    """The milliseconds of each kind, as the median over repeats without the first two."""
     found: dict[str, list[Measurement]] = {kind: [] for kind in steps}
     for _ in range(repeats + 2):
         for kind, step in steps.items():
@@ -92,10 +91,8 @@ def compare(steps: dict[str, Callable[[], None]], repeats: int) -> dict[str, dic
             found[kind].append(clock.stop())
     results: dict[str, dict[str, Any]] = {}
     for kind, measurements in found.items():
-        counted = measurements[2:]
-        quiet = [each.seconds for each in counted if each.quiet]
-        seconds = statistics.median(quiet or [each.seconds for each in counted])
-        results[kind] = {"milliseconds": 1000 * seconds, "quiet_repeats": len(quiet)}
+        seconds, quiet_repeats = common.median_of_quiet(measurements[2:])
+        results[kind] = {"milliseconds": 1000 * seconds, "quiet_repeats": quiet_repeats}
     for result in results.values():
         result["ratio"] = result["milliseconds"] / results[TORCH]["milliseconds"]
     return results
@@ -112,7 +109,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     results = {

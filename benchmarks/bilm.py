@@ -1,13 +1,13 @@
-"""Words a second of the biLM's fast path, beside what the machine's products allow and beside AllenNLP's `Elmo`.
+"""Words per second of the biLM's fast path, as a share of the machine's peak and compared to AllenNLP's `Elmo`.
 
     python -m benchmarks.bilm [--allennlp CHECKOUT] [--sizes small,original] [--json FILE]
     python -m benchmarks.bilm --check [--sizes small,original]
 
-Random weights of the published sizes read real sentences, handed over n at a time in the order of the file, from words
-to vectors. Each repeat of the fast path begins with no word's vector in memory. AllenNLP reads every k-th of the same
-batches, as many as fit the time, in turns with the fast path; a ratio is over those batches alone.
+BiLMs of the published sizes with random weights compute the vectors of real sentences, in batches of n in the order of
+the file. Each repeat of the fast path starts with an empty cache of word vectors. AllenNLP reads every k-th of the same
+batches, as many as fit into the time, in turns with the fast path. Ratios are computed only on these batches.
 
-With --check, nothing is timed: layer by layer, the vectors of all sentences are compared with the plain path's.
+With --check, nothing is timed: the vectors of all sentences are compared to the plain path's, layer by layer.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BATCH_CHECKED = 64
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """One repeat: the time of each batch that was read, by its number."""
+    """A repeat: the time of each batch that was read, by the number of the batch."""
 
     seconds: dict[int, float]
     measurement: Measurement
@@ -49,7 +49,7 @@ class Run:
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """A cell of the table; words per second are medians over repeats."""
+    """A row of the table. Words per second are medians over repeats."""
 
     size: str
     precision: str
@@ -66,12 +66,12 @@ class Result:
 
 
 class Bench:
-    """All measurements with one size.
+    """Measures biLMs of one size.
 
     Arguments:
         size: a published size.
-        arguments: the command line's.
-        sentences: what is read.
+        arguments: the arguments of the command line.
+        sentences: the sentences to read.
     """
 
     def __init__(self, size: str, arguments: argparse.Namespace, sentences: Sentences) -> None:
@@ -87,7 +87,7 @@ class Bench:
                 self.allennlp = AllenNlpElmo(arguments.allennlp, *files)
 
     def measure(self, batch_size: int, threads: int, precisions: Sequence[Precision]) -> list[Result]:
-        """The cells of one batch size and number of threads; what is compared runs in turns."""
+        """The rows for a batch size and a number of threads. Everything that is compared runs in turns."""
         torch.set_num_threads(threads)
         starts = range(0, len(self.sentences), batch_size)
         batches = [self.sentences[start : start + batch_size] for start in starts]
@@ -155,7 +155,7 @@ class Bench:
 def _timed(
     read: Callable[[Sentences], object], batches: Sequence[Sentences], numbers: Sequence[int], seconds: float
 ) -> Run:
-    """Reads batches in order, until all are read or the time is over."""
+    """Reads batches in order until all are read or the time is over."""
     spent: dict[int, float] = {}
     whole = Clock()
     for number in numbers:
@@ -168,7 +168,7 @@ def _timed(
 
 
 def _quiet(run: Callable[[], Run]) -> Run:
-    """Runs again where other load disturbed it."""
+    """Repeats a run that other load disturbed."""
 
     def measure() -> tuple[Measurement, object]:
         result = run()
@@ -182,12 +182,12 @@ def _quiet(run: Callable[[], Run]) -> Run:
 def _differences(
     bilm: BiLM, precision: Precision, elmo: AllenNlpElmo, batches: Sequence[Sentences]
 ) -> tuple[float, float]:
-    """The largest difference to AllenNLP's layers, and the norm of all differences in terms of the layers' norm."""
+    """The largest difference to AllenNLP's layers, and the norm of the differences relative to that of the layers."""
     fast = FastBiLM(bilm, precision)
     largest, squares, all_squares = 0.0, 0.0, 0.0
     for batch in batches:
         output = fast.layers(batch)
-        wanted = elmo.layers(batch) * output.mask[:, None, :, None]  # less the borders behind shorter sentences
+        wanted = elmo.layers(batch) * output.mask[:, None, :, None]  # without the borders after shorter sentences
         difference = output.layers - wanted
         largest = max(largest, float(difference.abs().max()))
         squares += float(difference.square().sum())
@@ -196,7 +196,7 @@ def _differences(
 
 
 def _check(size: str, precisions: Sequence[Precision], sentences: Sentences) -> list[list[str]]:
-    """Each precision's largest difference to the plain path, and its norm in terms of the vectors', layer by layer."""
+    """For each precision and layer, the largest and the relative difference to the plain path."""
     bilm = random_bilm(PUBLISHED_OPTIONS[size])
     fast = {precision: FastBiLM(bilm, precision) for precision in precisions}
     zeros = torch.zeros(len(precisions), bilm.num_layers)
@@ -219,9 +219,9 @@ def _check(size: str, precisions: Sequence[Precision], sentences: Sentences) -> 
 
 
 def _operations(options: BiLMOptions, batches: Sequence[Sentences]) -> int:
-    """Multiplications and additions of all products that the sentences cannot do without, in one way to count them.
+    """The multiplications and additions in all matrix products that these sentences need.
 
-    Sentence borders are not counted, nor words that came before.
+    Sentence borders and repeated words of the character CNN are not counted.
     """
     lstm, cnn = options.lstm, options.char_cnn
     projection = lstm.dim * lstm.projection_dim if lstm.has_projection else 0
@@ -294,12 +294,14 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--allennlp", type=Path, metavar="CHECKOUT", help="a checkout of AllenNLP 2.10.1")
     parser.add_argument("--sizes", type=names, default=["small", "medium", "original"])
     parser.add_argument("--precisions", type=names, default=list(common.PRECISIONS))
-    parser.add_argument("--batches", type=numbers, default=[1, 32, 64], help="sentences handed over at once")
+    parser.add_argument("--batches", type=numbers, default=[1, 32, 64], help="sentences per batch")
     parser.add_argument("--threads", type=numbers, default=[torch.get_num_threads()])
-    parser.add_argument("--number", type=int, default=2000, help="of sentences")
+    parser.add_argument("--number", type=int, default=2000, help="the number of sentences to read")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=20.0, help="for one repeat, about")
-    parser.add_argument("--check", action="store_true", help="compare with the plain path, and measure no time")
+    parser.add_argument("--seconds", type=float, default=20.0, help="the approximate time of a repeat")
+    parser.add_argument(
+        "--check", action="store_true", help="compare the vectors to the plain path's instead of measuring time"
+    )
     common.add_common_arguments(parser)
     return parser.parse_args()
 

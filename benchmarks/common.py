@@ -1,4 +1,4 @@
-"""What the benchmarks share: real sentences, a clock that notices other load, the machine's limits, tables."""
+"""Code that the benchmarks share: real sentences, a clock that measures other load, the machine's peak, and tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import platform
+import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -18,25 +19,25 @@ from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.files import atomic_write
 
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8")
-_MOST_OTHER_LOAD = 0.05  # of one processor, on average over a measurement
-_ATTEMPTS = 3  # at a measurement that other load disturbed
+_MAX_OTHER_LOAD = 0.05  # as a share of one processor, averaged over a measurement
+_ATTEMPTS = 3  # if other load disturbs a measurement
 _DEFAULT_SENTENCES = Path("ner_conll2003") / "eng.train"
 
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """How long something took, and how many processors other programs kept busy meanwhile."""
+    """How long something took, and how many processors other programs used at the same time."""
 
     seconds: float
     other_load: float
 
     @property
     def quiet(self) -> bool:
-        return self.other_load <= _MOST_OTHER_LOAD
+        return self.other_load <= _MAX_OTHER_LOAD
 
 
 class Clock:
-    """Takes the time, and the load that is not this process's own."""
+    """Measures time and the load of other processes."""
 
     def __init__(self) -> None:
         self._start = time.perf_counter()
@@ -48,7 +49,7 @@ class Clock:
 
 
 def quiet(measure: Callable[[], tuple[Measurement, object]]) -> tuple[Measurement, object]:
-    """Measures again where other load disturbed it; of nothing but disturbed measurements, the least disturbed."""
+    """Repeats a measurement until other load does not disturb it. If it always does, returns the least disturbed one."""
     attempts: list[tuple[Measurement, object]] = []
     for _ in range(_ATTEMPTS):
         attempts.append(measure())
@@ -58,7 +59,7 @@ def quiet(measure: Callable[[], tuple[Measurement, object]]) -> tuple[Measuremen
 
 
 def _busy_seconds_of_others() -> float:
-    """Processor time of all other programs, and of other machines on this one's processors; 0 where no one tells."""
+    """The processor time of other programs and of other virtual machines; 0 if the system does not report it."""
     try:
         fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     except OSError:
@@ -69,22 +70,28 @@ def _busy_seconds_of_others() -> float:
     return busy - own.user - own.system
 
 
+def median_of_quiet(measurements: Sequence[Measurement]) -> tuple[float, int]:
+    """The median seconds of the undisturbed measurements, or of all if there are none, and their number."""
+    quiet = [each.seconds for each in measurements if each.quiet]
+    return statistics.median(quiet or [each.seconds for each in measurements]), len(quiet)
+
+
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sentences",
         type=Path,
         metavar="FILE",
-        help=f"CoNLL columns, tokens in the first (default: $ELMO_TASKS_DATA/{_DEFAULT_SENTENCES})",
+        help=f"a file of CoNLL columns with tokens in the first (default: $ELMO_TASKS_DATA/{_DEFAULT_SENTENCES})",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
 
 
 def read_sentences(path: Path | None, number: int) -> list[list[str]]:
-    """The first sentences of a file of CoNLL columns, without lines that begin documents."""
+    """The first `number` sentences of a file of CoNLL columns, without document separators."""
     if path is None:
         path = Path(os.environ.get("ELMO_TASKS_DATA", "../shared/data")) / _DEFAULT_SENTENCES
     if not path.is_file():
-        raise SystemExit(f"{path}: no such file; give --sentences, or set ELMO_TASKS_DATA")
+        raise SystemExit(f"{path}: no such file; use --sentences or set ELMO_TASKS_DATA")
     sentences: list[list[str]] = [[]]
     with path.open(encoding="utf-8") as lines:
         for line in lines:
@@ -103,9 +110,9 @@ def count_words(sentences: Iterable[Sequence[str]]) -> int:
 
 
 def product_peak(precision: Precision, seconds: float = 1.0) -> float:
-    """The most operations a second that products of this precision reach here, all threads at work.
+    """The peak rate of matrix products of this precision on all threads, in operations per second.
 
-    Two products at once, each on half of the threads, as the two directions of a biLM are.
+    Two products run at once, each on half of the threads, like the two directions of a biLM.
     """
     rows, inputs, outputs = 512, 4096, 512
     product = build_product(torch.randn(outputs, inputs), None, precision)
@@ -121,7 +128,7 @@ def product_peak(precision: Precision, seconds: float = 1.0) -> float:
 
 
 def machine() -> dict[str, object]:
-    """What the numbers were measured on."""
+    """The machine and the versions that the numbers were measured with."""
     model = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -137,12 +144,13 @@ def machine() -> dict[str, object]:
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table whose columns are aligned to the right, but for the first."""
+    """A table in Markdown. All columns except the first are aligned to the right."""
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 def write_json(path: Path | None, results: object) -> None:
+    """Writes the results, if there is a path."""
     if path is not None:
         with atomic_write(path) as stream:
             stream.write((json.dumps(results, indent=2) + "\n").encode())

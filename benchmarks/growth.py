@@ -1,9 +1,9 @@
-"""How the fast path's speed and memory grow with the length of sentences, the size of batches and that of a corpus.
+"""How speed and memory of the fast path depend on the length of sentences and the size of batches and of a corpus.
 
     python -m benchmarks.growth [--size original] [--json FILE]
 
-Each line is measured in a process of its own, whose peak memory it tells, weights and Python with torch included. Words
-are those of real sentences, put together to sentences of the wanted length.
+Each line is measured in a separate process. Peak memory is that of the whole process, including weights, Python and
+torch. Sentences of a given length are made from the words of real sentences.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from elmo_tasks.elmo.fast import FastBiLM, Precision
 
 Sentences = list[list[str]]
 
-_FEWEST_WORDS = 2000  # of a measurement
+_MIN_WORDS = 2000  # of a measurement
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One line: `count` words a sentence, sentences a batch, or sentences of a corpus."""
+    """A line of the table: `count` words per sentence, sentences per batch, or sentences in a corpus."""
 
     kind: str  # "length", "batch" or "corpus"
     count: int
@@ -39,7 +39,7 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Growth:
-    """What a case came to."""
+    """The result of a case."""
 
     kind: str
     count: int
@@ -50,7 +50,7 @@ class Growth:
 
 
 def measure(case: Case, size: str, precision: Precision, sentences: Sentences, threads: int) -> Growth:
-    """Runs one case; for a new process, since the peak of memory is the process's."""
+    """Runs a case. Call it in a new process, because peak memory is measured for the whole process."""
     torch.set_num_threads(threads)
     fast = FastBiLM(random_bilm(PUBLISHED_OPTIONS[size]), precision)
     fast.layers([["warming", "up"]] * 2)
@@ -60,13 +60,13 @@ def measure(case: Case, size: str, precision: Precision, sentences: Sentences, t
 
 
 def _read_sentences_of_length(fast: FastBiLM, length: int, sentences: Sentences) -> tuple[int, Measurement]:
-    """One sentence after the other, each alone."""
+    """Reads one sentence at a time."""
     words = itertools.chain.from_iterable(itertools.cycle(sentences))
     return _read_all(fast, ([list(itertools.islice(words, length))] for _ in itertools.count()))
 
 
 def _read_batches(fast: FastBiLM, batch_size: int, sentences: Sentences) -> tuple[int, Measurement]:
-    """Batches of sentences in the order of the file."""
+    """Reads batches of sentences in the order of the file."""
     source = itertools.cycle(sentences)
     return _read_all(fast, (list(itertools.islice(source, batch_size)) for _ in itertools.count()))
 
@@ -74,7 +74,7 @@ def _read_batches(fast: FastBiLM, batch_size: int, sentences: Sentences) -> tupl
 def _read_all(fast: FastBiLM, batches: Iterator[Sentences]) -> tuple[int, Measurement]:
     words = 0
     clock = Clock()
-    while words < _FEWEST_WORDS:
+    while words < _MIN_WORDS:
         batch = next(batches)
         fast.layers(batch)
         words += common.count_words(batch)
@@ -82,7 +82,7 @@ def _read_all(fast: FastBiLM, batches: Iterator[Sentences]) -> tuple[int, Measur
 
 
 def _read_corpus(fast: FastBiLM, num_sentences: int, sentences: Sentences) -> tuple[int, Measurement]:
-    """So many sentences as one stream; every time round the file, a third of the words are new."""
+    """Reads this many sentences as a stream. Each time the file is repeated, a third of its words are new."""
 
     def corpus() -> Iterator[list[str]]:
         rounds = (_renamed(sentences, number) for number in itertools.count())
@@ -121,7 +121,7 @@ def main() -> None:
             call = (measure, case, arguments.size, arguments.precision, sentences, torch.get_num_threads())
             results.append(process.submit(*call).result())
     names = {"length": "words of a sentence", "batch": "sentences of a batch", "corpus": "sentences of a corpus"}
-    header = ("what grows", "to", "words read", "words/s", "peak memory (GB)", "other load")
+    header = ("what varies", "value", "words read", "words/s", "peak memory (GB)", "other load")
     rows = [
         (
             names[result.kind],
@@ -147,8 +147,8 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--precision", choices=common.PRECISIONS, default="float32")
     parser.add_argument("--lengths", type=numbers, default=[10, 100, 1000, 10_000, 50_000])
     parser.add_argument("--batches", type=numbers, default=[1, 4, 16, 64, 256, 1024])
-    parser.add_argument("--corpora", type=numbers, default=[1000, 4000], help="sentences, read as one stream")
-    parser.add_argument("--number", type=int, default=2000, help="of sentences that words are taken from")
+    parser.add_argument("--corpora", type=numbers, default=[1000, 4000], help="sentences that are read as a stream")
+    parser.add_argument("--number", type=int, default=2000, help="the number of sentences to take words from")
     common.add_common_arguments(parser)
     return parser.parse_args()
 

@@ -1,11 +1,11 @@
-"""Training steps a second and peak memory of every head, with ELMo and without, and where a step's time goes.
+"""Training steps per second and peak memory of each head, with and without ELMo, and the time of a step's parts.
 
     python -m benchmarks.heads [--configs configs/sst5.jsonnet ...] [--threads 1] [--steps 10] [--json FILE]
 
-Each config runs as it is on the data below $ELMO_TASKS_DATA, for example what `elmo-tasks sample-data DIR --task all`
-makes, in a process of its own: without ELMo, with the biLM's layers from the cache, and with the biLM at work in every
-step. "Python" is the share of a step's time in which torch runs no operation, measured under its profiler, whose own
-time counts as Python's; "decoding" is the time to decode a step's batch, beside the step's.
+Each config runs unchanged on the data in $ELMO_TASKS_DATA, for example the data of `elmo-tasks sample-data DIR --task
+all`. It runs in separate processes without ELMo, with the biLM's layers from the cache, and with the biLM computed in
+every step. "Python" is the share of a step's time outside of torch operations. It is measured with torch's profiler,
+whose overhead is included. "decoding" is the time to decode the batch of a step, relative to the time of the step.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ Step = list[tuple[Batch, float]]
 
 
 def all_configs() -> list[Path]:
-    """The configs of tasks: those that have a baseline."""
+    """The configs that have a baseline."""
     return [CONFIGS / path.name for path in sorted((CONFIGS / "baselines").glob("*.jsonnet"))]
 
 
 def prepare(config: ExperimentConfig, kind: str, num_steps: int, folder: Path) -> tuple[Trainer, list[Step]]:
-    """A trainer and the first steps of its first epoch."""
+    """A trainer, and the first steps of its first epoch."""
     seed_everything(config.random_seed)
     data = Data.read(config)
     vocabulary = data.vocabulary(config)
@@ -60,7 +60,7 @@ def prepare(config: ExperimentConfig, kind: str, num_steps: int, folder: Path) -
 
 
 class Parts:
-    """The seconds that the biLM with its mixes, the rest of the embedder and the whole forward pass take."""
+    """Measures the seconds of ELMo, of the embedder with ELMo, and of the whole forward pass."""
 
     def __init__(self, trainer: Trainer) -> None:
         self.seconds = {"elmo": 0.0, "embedder": 0.0, "forward": 0.0}
@@ -84,6 +84,7 @@ class Parts:
 
 
 def run(trainer: Trainer, steps: Sequence[Step]) -> Measurement:
+    """Measures these training steps."""
     clock = Clock()
     for step in steps:
         trainer.step(step)
@@ -91,13 +92,13 @@ def run(trainer: Trainer, steps: Sequence[Step]) -> Measurement:
 
 
 def decoding_seconds(trainer: Trainer, steps: Sequence[Step]) -> float:
-    """The time that decoding the steps' batches takes, their scores given."""
+    """The time to decode the outputs of the steps' batches."""
     seconds = 0.0
     trainer.model.eval()
     with torch.inference_mode():
         for batch, _ in itertools.chain.from_iterable(steps):
             output = trainer.model(batch)
-            trainer.model.decode(output, batch, probabilities=False)  # compiles what a first call compiles
+            trainer.model.decode(output, batch, probabilities=False)  # the first call compiles
             begin = time.perf_counter()
             trainer.model.decode(output, batch, probabilities=False)
             seconds += time.perf_counter() - begin
@@ -106,7 +107,7 @@ def decoding_seconds(trainer: Trainer, steps: Sequence[Step]) -> float:
 
 
 def python_share(trainer: Trainer, steps: Sequence[Step]) -> float:
-    """The share of the steps' time outside of torch's operations."""
+    """The share of the steps' time outside of torch operations."""
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         begin = time.perf_counter()
         run(trainer, steps)
@@ -117,7 +118,7 @@ def python_share(trainer: Trainer, steps: Sequence[Step]) -> float:
 
 
 def measure(path: str, kind: str, num_steps: int, repeats: int, threads: int) -> dict[str, Any]:
-    """All numbers of one config and kind of step."""
+    """Measures a config with one kind of step."""
     torch.set_num_threads(threads)
     overrides = ["model.embedder.elmo=null", "trainer.regularizers=[]"] if kind == BASELINE else []
     if kind == COMPUTED:
@@ -125,7 +126,7 @@ def measure(path: str, kind: str, num_steps: int, repeats: int, threads: int) ->
     config = load_config(path, ExperimentConfig, overrides, {})
     with tempfile.TemporaryDirectory() as folder:
         trainer, steps = prepare(config, kind, num_steps, Path(folder))
-        run(trainer, steps)  # in which oneDNN compiles what it needs
+        run(trainer, steps)  # warms up: oneDNN compiles its kernels
         measurements = [run(trainer, steps) for _ in range(repeats)]
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         parts = Parts(trainer)
@@ -147,7 +148,7 @@ def measure(path: str, kind: str, num_steps: int, repeats: int, threads: int) ->
 
 
 def in_own_process(path: Path, kind: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measures in a fresh process, for the sake of its peak of memory."""
+    """Measures in a new process, because peak memory is measured for the whole process."""
     with multiprocessing.get_context("spawn").Pool(1) as process:
         return process.apply(measure, (str(path), kind, arguments.steps, arguments.repeats, arguments.threads))
 
@@ -172,15 +173,21 @@ def measurements(arguments: argparse.Namespace) -> Iterator[tuple[str, dict[str,
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--configs", type=Path, nargs="+", default=all_configs(), help="(default: all with a baseline)")
+    parser.add_argument(
+        "--configs",
+        type=Path,
+        nargs="+",
+        default=all_configs(),
+        help="the configs to measure (default: all that have a baseline)",
+    )
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=6, help="steps of a repeat")
+    parser.add_argument("--steps", type=int, default=6, help="steps per repeat")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
     arguments = parser.parse_args()
     results = {}
-    with contextlib.suppress(KeyboardInterrupt):  # what was measured is shown
+    with contextlib.suppress(KeyboardInterrupt):  # shows the results so far
         for name, result in measurements(arguments):
             results[name] = result
     print(table(results, arguments.repeats))

@@ -1,9 +1,9 @@
-"""Tokens a second of pretraining a biLM, the share of the products' peak that they reach, and where the time goes.
+"""Tokens per second when pretraining a biLM, as a share of the machine's peak, and the time of a step's parts.
 
     python -m benchmarks.pretraining_step [--sizes small medium] [--precision bfloat16] [--json FILE]
 
-The text is sentences of $ELMO_TASKS_DATA, read as pretraining reads its own. A step is whole: window, both passes,
-clipping and the optimizer. Its parts are timed by themselves, on the same windows, forward and back.
+The text consists of sentences from $ELMO_TASKS_DATA. A step includes reading a window, the forward and backward pass,
+clipping and the optimizer. Its parts are also measured separately, on the same windows, with forward and backward pass.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ VOCABULARY, BATCH, STEPS, GRAD_NORM = 50_000, 128, 20, 10.0
 
 @dataclasses.dataclass
 class Work:
-    """A language model in training, and the windows that it reads over and over."""
+    """A language model in training, and an endless sequence of windows."""
 
     model: LanguageModel
     windows: Iterator[Window]
@@ -81,9 +81,11 @@ class Work:
 
 
 def operations(options: BiLMOptions, distinct: float) -> float:
-    """Multiplications and additions of a step's products, forward and back (three times the forward pass)."""
+    """The multiplications and additions in the matrix products of a step: three times those of the forward pass."""
     lstm, cnn = options.lstm, options.char_cnn
-    token = sum(width * number for width, number in cnn.filters) * cnn.embedding.dim * 12  # windows of a common word
+    token = (
+        sum(width * number for width, number in cnn.filters) * cnn.embedding.dim * 12
+    )  # filter positions of an average word
     token += 2 * cnn.n_highway * cnn.num_filters**2 + cnn.num_filters * lstm.projection_dim
     cell = 2 * lstm.projection_dim * 4 * lstm.dim + lstm.dim * lstm.projection_dim
     slot = 2 * lstm.n_layers * cell + 2 * lstm.projection_dim * SampledSoftmax().num_samples
@@ -106,15 +108,14 @@ def build(size: str, dtype: torch.dtype, sentences: list[list[str]]) -> Work:
 
 
 def measure(run: Callable[[], None], repeats: int) -> tuple[float, int]:
-    """The median seconds of undisturbed repeats (of all, if none was), and how many there were."""
+    """The median seconds of `repeats` runs after a first one, and how many of them were undisturbed."""
     run()
     found: list[Measurement] = []
     for _ in range(repeats):
         clock = Clock()
         run()
         found.append(clock.stop())
-    quiet = [each.seconds for each in found if each.quiet]
-    return statistics.median(quiet or [each.seconds for each in found]), len(quiet)
+    return common.median_of_quiet(found)
 
 
 def main() -> None:
@@ -154,7 +155,7 @@ def _measure_size(size: str, precision: str, sentences: list[list[str]], repeats
         "precision": precision,
         "tokens/s": BATCH * STEPS / seconds,
         "share of peak, %": 100 * rate / peak,
-        "ms a step": 1000 * seconds,
+        "ms per step": 1000 * seconds,
         **{f"{name}, ms": 1000 * measure(part, max(3, repeats // 2))[0] for name, part in parts.items()},
         "distinct words": distinct,
         "undisturbed": f"{undisturbed} of {repeats}",

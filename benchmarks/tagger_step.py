@@ -1,10 +1,10 @@
-"""Training steps a second of the CRF tagger, with a biLM's layers at hand and without ELMo, and where their time goes.
+"""Training steps per second of the CRF tagger, with and without ELMo, and the time of a step's parts.
 
     python -m benchmarks.tagger_step [--threads 1 2] [--precision bfloat16] [--json FILE]
 
-The tagger is that of configs/ner_conll03.jsonnet; its sentences are random ones as long as those of CoNLL-2003, its
-biLM's layers random numbers of the original size that only need to be copied. Each kind of step runs with torch's LSTM
-over packed sentences too. All kinds take turns, repeat by repeat, over the same batches.
+The tagger has the sizes of configs/ner_conll03.jsonnet. It reads random sentences with the lengths of CoNLL-2003. The
+layers of the biLM are random numbers of the original size, which are only copied. Each kind of step also runs with
+torch's LSTM on packed sentences. In each repeat, all kinds run one after another on the same batches.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from benchmarks import common
-from benchmarks.common import Clock, Measurement
+from benchmarks.common import Measurement
+from benchmarks.heads import Step, run
 from elmo_tasks.data_readers.conll2003 import Conll2003Config
 from elmo_tasks.elmo import ElmoEmbedder, ScalarMix
 from elmo_tasks.elmo.bilm import LayerOutput
@@ -36,7 +37,6 @@ from elmo_tasks.modules import Embedder, StackedBiLstm
 from elmo_tasks.modules.character_cnn import CharacterCnn
 from elmo_tasks.modules.word_embedding import WordEmbedding
 from elmo_tasks.runs import RunFolder
-from elmo_tasks.text.tokens import Batch
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.trainer import Trainer, TrainerConfig
@@ -47,7 +47,7 @@ NUM_TRAINED_WORDS, NUM_FIXED_WORDS = 21_000, 50_000
 NUM_LAYERS, ELMO_SIZE = 3, 1024
 
 BASELINE = "no ELMo"
-# Name, with ELMo, with torch's LSTM over packed sentences.
+# Name, with ELMo or not, with torch's LSTM on packed sentences or not.
 KINDS = (
     (BASELINE, False, False),
     ("no ELMo, packed", False, True),
@@ -55,19 +55,17 @@ KINDS = (
     ("ELMo, packed", True, True),
 )
 
-Step = list[tuple[Batch, float]]
-
 
 class PackedLstm(nn.LSTM):
-    """torch's bidirectional LSTM over packed sentences, in place of `BiLstm`."""
+    """torch's bidirectional LSTM on packed sentences, as a replacement for `BiLstm`."""
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]
         packed = pack_padded_sequence(inputs, mask.sum(1), batch_first=True, enforce_sorted=False)
         return pad_packed_sequence(super().forward(packed)[0], batch_first=True, total_length=mask.shape[1])[0]
 
 
-class LayersAtHand:
-    """A biLM whose layers cost a copy."""
+class CopiedLayers:
+    """A stand-in for a biLM, whose layers are only copied."""
 
     def __init__(self) -> None:
         self._layers = torch.randn(4096, NUM_LAYERS, ELMO_SIZE)
@@ -81,7 +79,7 @@ class LayersAtHand:
 
 
 def make_batches(num_sentences: int = 14_000, batch_size: int = 32) -> tuple[Vocabulary, BatchLoader]:
-    """A vocabulary, and batches of sentences of 14.5 tokens on average, whose words are as frequent as Zipf has it."""
+    """A vocabulary, and batches of sentences with 14.5 tokens on average and Zipfian word frequencies."""
     generator, numbers = random.Random(1), np.random.default_rng(1)
     lengths = np.maximum(1, numbers.gamma(4, 1.5, NUM_TRAINED_WORDS)).astype(int)
     words = list(dict.fromkeys("".join(generator.choices(LETTERS, k=length)) for length in lengths))
@@ -102,7 +100,7 @@ def make_trainer(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed
     embedder = Embedder(
         WordEmbedding(vocabulary.num_trained_words, NUM_FIXED_WORDS, 50),
         CharacterCnn(len(vocabulary.characters)),
-        ElmoEmbedder(lambda _: LayersAtHand(), ELMO_SIZE, {"input": ScalarMix(NUM_LAYERS)}) if elmo else None,
+        ElmoEmbedder(lambda _: CopiedLayers(), ELMO_SIZE, {"input": ScalarMix(NUM_LAYERS)}) if elmo else None,
     )
     encoder = StackedBiLstm(embedder.output_size, (200, 100), dropout=0.5)
     if packed:
@@ -112,19 +110,12 @@ def make_trainer(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed
     settings |= {"grad_norm": 5.0, "moving_average": {"decay": 0.999}, "device": "cpu", "precision": precision}
     config = TrainerConfig.model_validate(settings)
     model = CrfTagger(embedder, encoder, LABELS, "BIOUL", dropout=0.5).train()
-    folder = RunFolder(Path(tempfile.gettempdir()))  # where nothing is written
+    folder = RunFolder(Path(tempfile.gettempdir()))  # nothing is written to it
     return Trainer(config, model, loader, loader, folder, config.accelerator())
 
 
-def run(trainer: Trainer, steps: Sequence[Step]) -> Measurement:
-    clock = Clock()
-    for step in steps:
-        trainer.step(step)
-    return clock.stop()
-
-
 class Parts:
-    """The seconds that the parts of a trainer's steps take."""
+    """Measures the seconds of the parts of training steps."""
 
     def __init__(self, trainer: Trainer) -> None:
         self.seconds: dict[str, float] = collections.defaultdict(float)
@@ -145,7 +136,7 @@ class Parts:
 
 
 def compare(trainers: dict[str, Trainer], steps: Sequence[Step], repeats: int) -> dict[str, dict[str, Any]]:
-    """The kinds of step in turns; the first turn, in which oneDNN compiles what it needs, does not count."""
+    """Measures all kinds of step in turns. The first turn, in which oneDNN compiles its kernels, does not count."""
     measurements: dict[str, list[Measurement]] = {name: [] for name in trainers}
     for _ in range(repeats + 1):
         for name, trainer in trainers.items():
@@ -180,9 +171,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
-    parser.add_argument("--steps", type=int, default=24, help="steps of a repeat")
+    parser.add_argument("--steps", type=int, default=24, help="steps per repeat")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
     arguments = parser.parse_args()
     vocabulary, loader = make_batches()
     steps = list(itertools.islice(loader.steps(0), arguments.steps))
