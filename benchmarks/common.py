@@ -49,7 +49,7 @@ class Clock:
 
 
 def quiet(measure: Callable[[], tuple[Measurement, object]]) -> tuple[Measurement, object]:
-    """Repeats a measurement until other load does not disturb it. If it always does, returns the least disturbed one."""
+    """Repeats a measurement that other load disturbs. Returns an undisturbed one, or the least disturbed one."""
     attempts: list[tuple[Measurement, object]] = []
     for _ in range(_ATTEMPTS):
         attempts.append(measure())

@@ -1,4 +1,4 @@
-"""JSON texts, and what is wrong with them by line and column."""
+"""Parsing JSON: values, and problems with their line and column."""
 
 from __future__ import annotations
 

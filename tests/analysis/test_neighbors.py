@@ -1,4 +1,4 @@
-"""Neighbours of tokens in context: the search against brute force, and what the default biLM knows of senses."""
+"""Nearest neighbours of tokens: compared with brute force, and the word senses that the default biLM separates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch.nn import functional
 
-from elmo_tasks import cli
 from elmo_tasks.analysis import neighbors
 from elmo_tasks.analysis.neighbors import TokenInContext, find_token, nearest_tokens
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
@@ -63,7 +62,7 @@ def test_neighbours_are_those_of_brute_force(
             assert values[neighbor.token.marked()] == pytest.approx(neighbor.similarity, abs=1e-5)
 
 
-def test_the_querys_own_sentence_is_no_neighbour(bilm: BiLM) -> None:
+def test_the_querys_own_sentence_is_skipped(bilm: BiLM) -> None:
     layers = nearest_tokens(bilm, QUERY, [*POOL, list(QUERY.sentence)], count=20)
     assert all(neighbor.token.sentence != QUERY.sentence for layer in layers for neighbor in layer)
 
@@ -77,23 +76,8 @@ def test_what_cannot_be_found_is_named(bilm: BiLM) -> None:
         nearest_tokens(bilm, QUERY, [["nobody"]], same_word=True)
 
 
-def test_the_command_prints_the_layers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    random_bilm(TINY_OPTIONS, seed=2).save(tmp_path / "bilm" / "options.json", tmp_path / "bilm" / "weights.hdf5")
-    pool = tmp_path / "pool.txt"
-    pool.write_text("\n".join(map(" ".join, POOL)), encoding="utf-8")
-    arguments = ["neighbors", "a dog slept", "--word", "dog", "--pool", str(pool), "--bilm", str(tmp_path / "bilm")]
-    assert cli.main([*arguments, "--count", "2", "--json"]) == 0
-    layers = json.loads(capsys.readouterr().out)
-    assert [len(layer) for layer in layers] == [2, 2, 2]
-    assert layers[0][0]["similarity"] == pytest.approx(1.0, abs=1e-5)
-    assert cli.main(arguments) == 0
-    shown = capsys.readouterr().out
-    assert "layer 0 (tokens without context)" in shown
-    assert "[dog]" in shown
-
-
 def test_the_default_bilm_tells_senses_apart() -> None:
-    """Of 20 words with two senses, in two sentences each: cosines within a sense against those across, on layer 2."""
+    """For 20 words with two senses in two sentences each: cosines within a sense against those across, on layer 2."""
     senses = json.loads(Path(__file__).with_name("senses.json").read_text(encoding="utf-8"))
     files = BiLMFiles.in_folder("default")
     bilm = BiLM.load(files.options, files.weights)

@@ -126,7 +126,7 @@ def test_word_vectors_know_the_words_and_put_like_ones_together(folder: Path) ->
     assert unit[0] @ unit[1] > unit[0] @ unit[2]
 
 
-def test_word_vectors_take_memory_for_what_occurs_alone(tmp_path: Path) -> None:
+def test_word_vectors_need_memory_only_for_pairs_that_occur(tmp_path: Path) -> None:
     corpus = [[f"w{number}", f"w{number + 1}"] for number in range(2000)]
     tracemalloc.start()
     try:
@@ -134,7 +134,7 @@ def test_word_vectors_take_memory_for_what_occurs_alone(tmp_path: Path) -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 2000 * 4000  # bytes: not one for every word with every context
+    assert peak < 2000 * 4000  # bytes: less than one for each pair of a word and a context
 
 
 def test_errors(tmp_path: Path) -> None:
