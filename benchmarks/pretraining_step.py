@@ -83,9 +83,7 @@ class Work:
 def operations(options: BiLMOptions, distinct: float) -> float:
     """The multiplications and additions in the matrix products of a step: three times those of the forward pass."""
     lstm, cnn = options.lstm, options.char_cnn
-    token = (
-        sum(width * number for width, number in cnn.filters) * cnn.embedding.dim * 12
-    )  # filter positions of an average word
+    token = sum(width * number for width, number in cnn.filters) * cnn.embedding.dim * 12  # positions
     token += 2 * cnn.n_highway * cnn.num_filters**2 + cnn.num_filters * lstm.projection_dim
     cell = 2 * lstm.projection_dim * 4 * lstm.dim + lstm.dim * lstm.projection_dim
     slot = 2 * lstm.n_layers * cell + 2 * lstm.projection_dim * SampledSoftmax().num_samples
