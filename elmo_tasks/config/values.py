@@ -99,7 +99,7 @@ def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> tuple[d
             problems.append(f"--set {override}: wanted KEY=VALUE, with a key such as model.dropout")
             continue
         try:
-            written = _write(values, path, _parse(text))
+            written = write(values, path, _parse(text))
         except LookupError as error:
             problems.append(f"--set {key}: {error.args[0]}")
         else:
@@ -120,7 +120,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")  # Python reads NaN and Infinity, JSON and Jsonnet do not know them
 
 
-def _write(values: dict[str, Any], path: Sequence[str], value: Any) -> KeyPath:
+def write(values: dict[str, Any], path: Sequence[str], value: Any) -> KeyPath:
     """Writes one value and returns the path of the outermost thing that is new; LookupError if there is no way."""
     holder: Any = values
     taken: list[str | int] = []

@@ -13,8 +13,8 @@ from typing import Any, get_args
 
 from pydantic_core import core_schema
 
-from elmo_tasks.config_values import KeyPath, dotted, shown
-from elmo_tasks.jsonnet_source import KeyFinder
+from elmo_tasks.config.locate import Unsure, find_key, written_keys
+from elmo_tasks.config.values import KeyPath, dotted, shown
 
 Schema = Mapping[str, Any]
 
@@ -244,24 +244,26 @@ def locate_problems(
         path: the config's file.
         origins: the paths that overrides have written, and their keys.
     """
-    finder = KeyFinder(path)
+    try:
+        keys = list(written_keys(str(path)))
+    except Unsure:
+        keys = []
     lines = []
     for problem in problems:
+        text = f"{dotted(problem.key)}: {problem.text}" if problem.key else problem.text
         origin = next((origins[start] for start in _starts(problem.written_at) if start in origins), None)
-        key = dotted(problem.key)
         if origin is not None:
-            place, line = f"--set {origin}", 0
-            key = "" if key == origin else key
-        else:
-            found = finder.find(problem.written_at, value_at(values, problem.written_at))
-            place = found or str(path)
-            line = int(place.rpartition(":")[2]) if found else 0
-        file = place.rpartition(":")[0] if line else place
-        order = (origin is not None, file != str(path), file, line)
-        lines.append((order, f"{place}: {key}: {problem.text}" if key else f"{place}: {problem.text}"))
-    return [text for _, text in sorted(lines, key=lambda entry: entry[0])]
+            lines.append((True, "", 0, f"--set {origin}: {text.removeprefix(f'{origin}: ')}"))
+            continue
+        # An entry of a list has the place of the list's key.
+        start = next((start for start in _starts(problem.written_at) if isinstance(start[-1], str)), ())
+        file, line = (start and find_key(keys, str(start[-1]), value_at(values, start))) or (str(path), 0)
+        lines.append(
+            (False, file if file != str(path) else "", line, f"{file}:{line}: {text}" if line else f"{file}: {text}")
+        )
+    return [text for *_, text in sorted(lines, key=lambda entry: entry[:-1])]
 
 
 def _starts(path: KeyPath) -> Iterable[KeyPath]:
-    """A path and all its beginnings, the longest first."""
-    return (path[:length] for length in range(len(path), -1, -1))
+    """A path and all its beginnings but the empty one, the longest first."""
+    return (path[:length] for length in range(len(path), 0, -1))
