@@ -44,7 +44,10 @@ def load_config(
     import_installed_parts()
     values = evaluate(path, variables)
     for key, value in (replaced or {}).items():
-        write(values, key.split("."), value)
+        try:
+            write(values, key.split("."), value)
+        except LookupError as error:
+            raise ConfigError(f"{path}: {error.args[0]}") from None
     origins, problems = apply_overrides(values, overrides)
     try:
         config = kind.model_validate_json(json.dumps(values))
