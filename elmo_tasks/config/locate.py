@@ -48,7 +48,7 @@ class WrittenKey:
             return True
         if self.literal[0] == "[":
             return isinstance(value, list)
-        literal = self.literal[1:-1] if self.literal[0] in "\"'" else json.loads(self.literal)
+        literal = self.literal[1:-1] if self.literal[0] in "\"'" else json.loads(self.literal, parse_int=float)
         return bool(literal == value) and isinstance(literal, bool) == isinstance(value, bool)
 
 
@@ -63,7 +63,7 @@ def written_keys(path: str, seen: frozenset[str] = frozenset()) -> Iterator[Writ
         Unsure: there may be more of them.
     """
     try:
-        with open(path, encoding="utf-8") as stream:
+        with open(path, encoding="utf-8", newline="") as stream:
             text = _COMMENT_OR_STRING.sub(_without_comment, stream.read())
     except (OSError, UnicodeDecodeError) as error:
         raise Unsure from error

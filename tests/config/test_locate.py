@@ -253,6 +253,8 @@ def test_places_with_the_same_name_are_told_apart_by_their_literals(text: str, k
     [
         # Two places with the same name and value.
         ("{ a: { size: 3 },\n b: { size: 3 } }", "b.size"),
+        ("{ a: { size: 9007199254740993 },\n b: { size: 1 + 2 } }", "a.size"),
+        ("{ a: { size: 'x\r\ny' },\r\n b: { size: 'x' + 'y' } }", "a.size"),
         # Two branches that could both have made the value.
         ("{ a: if 1 == 1 then { b: 1 + 1 }\n else { b: 1 + 2 } }", "a.b"),
         # The value, or another one, may be that of a computed key.
