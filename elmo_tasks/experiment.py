@@ -288,7 +288,7 @@ def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
         RunError: there is no run, no finished epoch, or its biLM is not where it was, or has changed.
     """
     folder = open_run(path)
-    config = load_config(folder.config, ExperimentConfig, (*folder.bilm_overrides(overrides), *overrides))
+    config = load_config(folder.config, ExperimentConfig, overrides, replaced=folder.bilm_place(overrides))
     reader = config.evaluation_reader().build()
     vocabulary = Vocabulary.load(folder.vocabulary)
     model = build_model(config, vocabulary, pretrained=False)

@@ -119,11 +119,11 @@ class RunFolder(Folder):
             return BiLMFiles.in_folder(DEFAULT_BILM)
         return BiLMFiles(Path(reference["options"]), Path(reference["weights"]))
 
-    def bilm_overrides(self, given: Sequence[str]) -> list[str]:
-        """Overrides that say where the run's biLM lies: in the run, or at the place that the run remembers.
+    def bilm_place(self, given: Sequence[str]) -> dict[str, str | None]:
+        """Where the run's biLM lies, as values for keys of the config: in the run, or where the run remembers it.
 
         Arguments:
-            given: overrides that come after them; where they name a place, the other form of naming one is taken back.
+            given: overrides of these values; if they name a place, only the other form of naming one is taken back.
 
         Raises:
             RunError: the biLM is no longer where the run says.
@@ -131,19 +131,18 @@ class RunFolder(Folder):
         elmo = "model.embedder.elmo"
         keys = {override.partition("=")[0] for override in given}
         if not self.bilm_reference.is_file() or keys & {"model", "model.embedder", elmo}:
-            return []
+            return {}
         if f"{elmo}.bilm" in keys:
-            return [f"{elmo}.options=null", f"{elmo}.weights=null"]
+            return {f"{elmo}.options": None, f"{elmo}.weights": None}
         if keys & {f"{elmo}.options", f"{elmo}.weights"}:
-            return [f"{elmo}.bilm=null"]
+            return {f"{elmo}.bilm": None}
         files = self.bilm_files()
         for path in (files.options, files.weights):
             if not path.is_file():
                 raise RunError(
                     f"{self.path}: the run's biLM is no longer at {path}; say where with --set {elmo}.bilm=DIR"
                 )
-        values = {"bilm": None, "options": str(files.options), "weights": str(files.weights)}
-        return [f"{elmo}.{key}={json.dumps(value)}" for key, value in values.items()]
+        return {f"{elmo}.bilm": None, f"{elmo}.options": str(files.options), f"{elmo}.weights": str(files.weights)}
 
     def load_tensors(self, model: nn.Module) -> None:
         """Gives a model the tensors of the best epoch, frozen ones included.

@@ -162,7 +162,7 @@ def _config(arguments: argparse.Namespace) -> None:
     if arguments.config is None and not arguments.schema:
         raise ElmoTasksError("no config given; give a Jsonnet or JSON file, or --schema")
     from elmo_tasks.config import config_schema, include_packages
-    from elmo_tasks.config_values import evaluate
+    from elmo_tasks.config.values import evaluate
     from elmo_tasks.experiment import ExperimentConfig
     from elmo_tasks.pretraining.config import PretrainingConfig
 

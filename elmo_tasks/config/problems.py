@@ -1,31 +1,30 @@
 """The problems of a config in words: what came, what was wanted, where, and the nearest right name.
 
-Works on plain values alone: pydantic's list of errors, the config's values and the JSON schema that they break.
+Works only on plain values: pydantic's list of errors, the config's values and the JSON schema that they break.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from pydantic_core import core_schema
 
-from elmo_tasks.config_values import KeyPath, dotted, shown
-from elmo_tasks.jsonnet_source import KeyFinder
+from elmo_tasks.config.locate import Unsure, find_key, written_keys
+from elmo_tasks.config.values import KeyPath, dotted, shown
 
 Schema = Mapping[str, Any]
 
 _BUILT_IN_ERRORS = frozenset(get_args(core_schema.ErrorType))
-_NUMBER_BOUNDS = {
+_BOUNDS = {
     "minimum": "at least",
     "exclusiveMinimum": "more than",
     "maximum": "at most",
     "exclusiveMaximum": "less than",
 }
-_LENGTH_BOUNDS = {"minLength": "at least", "maxLength": "at most", "minItems": "at least", "maxItems": "at most"}
+_LENGTH_BOUNDS = {"minLength": "at least", "minItems": "at least", "maxLength": "at most", "maxItems": "at most"}
 _TYPE_NAMES = {
     "integer": "a whole number",
     "number": "a number",
@@ -37,17 +36,15 @@ _TYPE_NAMES = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Problem:
-    """One problem: the key that it is about, the key at which it is to be mended, and what is wrong."""
+class Problem(NamedTuple):
+    """What is wrong with a key, which may be a missing one."""
 
     key: KeyPath
-    written_at: KeyPath
     text: str
 
 
 def find_problems(errors: Iterable[Mapping[str, Any]], values: Any, schema: Schema) -> list[Problem]:
-    """Words pydantic's errors.
+    """Turns pydantic's errors into messages.
 
     Arguments:
         errors: as `ValidationError.errors()` gives them.
@@ -70,9 +67,9 @@ def find_problems(errors: Iterable[Mapping[str, Any]], values: Any, schema: Sche
         elif error["type"] in ("part_unknown", "part_missing"):
             problems.append(guide.wrong_type(path, error["type"], error["ctx"]["known"]))
         elif error["type"] in ("value_error", "assertion_error"):
-            problems.append(Problem(path, path, str(error["ctx"]["error"])))
+            problems.append(Problem(path, str(error["ctx"]["error"])))
         elif error["type"] not in _BUILT_IN_ERRORS:
-            problems.append(Problem(path, path, error["msg"]))
+            problems.append(Problem(path, error["msg"]))
         else:
             # Pydantic calls a list too short if the rest of it is wrong, and a value wrong for each type of a union.
             follows = error["type"] == "too_short" or (error["type"] != "missing" and len(error["loc"]) > len(path))
@@ -115,11 +112,11 @@ class _Guide:
         known = list(self._object_at(path[:-1]).get("properties", {}))
         nearest = _nearest(path[-1], [name for name in known if name not in holder]) or _nearest(path[-1], known)
         hint = f"Did you mean '{nearest}'?" if nearest else f"Known keys: {', '.join(known) or 'none'}"
-        return Problem(path, path, f"unknown key. {hint}"), nearest
+        return Problem(path, f"unknown key. {hint}"), nearest
 
     def missing_key(self, path: KeyPath) -> Problem:
         wanted = self._wanted(self._object_at(path[:-1]).get("properties", {}).get(path[-1], {}))
-        return Problem(path, path[:-1], f"missing key. Wanted {wanted}" if wanted else "missing key")
+        return Problem(path, f"missing key. Wanted {wanted}" if wanted else "missing key")
 
     def wrong_type(self, path: KeyPath, error: str, known: Sequence[str]) -> Problem:
         """A part without a type, or with one that is not registered."""
@@ -128,11 +125,10 @@ class _Guide:
         if error == "part_missing":
             nearest = _nearest("type", list(given))
             hint = f"Did you mean 'type' by '{nearest}'? " if nearest else ""
-            return Problem((*path, "type"), path, f"missing key. {hint}{choices}")
+            return Problem((*path, "type"), f"missing key. {hint}{choices}")
         nearest = _nearest(given["type"], known)
         hint = f"Did you mean '{nearest}'? " if nearest else ""
-        path = (*path, "type")
-        return Problem(path, path, f"unknown type {shown(given['type'])}. {hint}{choices}")
+        return Problem((*path, "type"), f"unknown type {shown(given['type'])}. {hint}{choices}")
 
     def wrong_value(self, path: KeyPath, message: str) -> Problem:
         """A value of a wrong type or out of bounds; `message` is for what the schema does not tell."""
@@ -141,7 +137,7 @@ class _Guide:
         wanted = self._wanted(node)
         text = f"wanted {wanted}, got {shown(value)}" if wanted else f"{message}, got {shown(value)}"
         nearest = _nearest(value, [name for name in self._names(node) if name != value])
-        return Problem(path, path, f"{text}. Did you mean '{nearest}'?" if nearest else text)
+        return Problem(path, f"{text}. Did you mean '{nearest}'?" if nearest else text)
 
     def _object_at(self, path: KeyPath) -> Schema:
         return self._chosen(self._node_at(path), value_at(self._values, path))
@@ -210,23 +206,17 @@ class _Guide:
 
 def _bounds(node: Schema) -> str:
     """The bounds of a number, a string's length or a list's length, in words that follow the type's name."""
-    lengths = {key: node[key] for key in _LENGTH_BOUNDS if key in node}
-    values = {key: shown(node[key]) for key in _NUMBER_BOUNDS if key in node}
-    words = [f"{_NUMBER_BOUNDS[key]} {bound}" for key, bound in values.items()]
-    if len(set(lengths.values())) == 1 and len(lengths) == 2:
-        words.append(str(next(iter(lengths.values()))))
-    else:
-        words += [f"{_LENGTH_BOUNDS[key]} {bound}" for key, bound in lengths.items()]
+    lengths = [node[key] for key in _LENGTH_BOUNDS if key in node]
+    words = [f"{word} {shown(node[key])}" for key, word in (_BOUNDS | _LENGTH_BOUNDS).items() if key in node]
+    if len(lengths) == 2 and lengths[0] == lengths[1]:
+        words = [str(lengths[0])]
     text = " of " + " and ".join(words) if words else ""
     if lengths:
-        unit = "character" if node.get("type") == "string" else "entry"
-        plural = {"character": "characters", "entry": "entries"}[unit]
-        text += f" {unit if list(lengths.values())[-1] == 1 else plural}"
+        one, several = ("character", "characters") if node.get("type") == "string" else ("entry", "entries")
+        text += f" {one if lengths[-1] == 1 else several}"
     if "multipleOf" in node:
         text += f" that is a multiple of {shown(node['multipleOf'])}"
-    if "pattern" in node:
-        text += f" that matches {node['pattern']}"
-    return text
+    return f"{text} that matches {node['pattern']}" if "pattern" in node else text
 
 
 def _nearest(name: Any, known: Sequence[str]) -> str | None:
@@ -237,31 +227,29 @@ def _nearest(name: Any, known: Sequence[str]) -> str | None:
 def locate_problems(
     problems: Sequence[Problem], values: Any, path: str | Path, origins: Mapping[KeyPath, str]
 ) -> list[str]:
-    """One line for each problem, in the order of the file's lines, with its place before it.
+    """One line for each problem, with its place before it: the file's in the order of its lines, imports', overrides'.
 
     Arguments:
         values: the config's values, overrides included.
         path: the config's file.
         origins: the paths that overrides have written, and their keys.
     """
-    finder = KeyFinder(path)
+    try:
+        keys = list(written_keys(str(path)))
+    except Unsure:
+        keys = []
     lines = []
     for problem in problems:
-        origin = next((origins[start] for start in _starts(problem.written_at) if start in origins), None)
-        key = dotted(problem.key)
+        text = f"{dotted(problem.key)}: {problem.text}" if problem.key else problem.text
+        written_at = _path_in(values, problem.key)  # where a missing key is to be added
+        starts = [written_at[:length] for length in range(len(written_at), 0, -1)]
+        origin = next((origins[start] for start in starts if start in origins), None)
         if origin is not None:
-            place, line = f"--set {origin}", 0
-            key = "" if key == origin else key
-        else:
-            found = finder.find(problem.written_at, value_at(values, problem.written_at))
-            place = found or str(path)
-            line = int(place.rpartition(":")[2]) if found else 0
-        file = place.rpartition(":")[0] if line else place
-        order = (origin is not None, file != str(path), file, line)
-        lines.append((order, f"{place}: {key}: {problem.text}" if key else f"{place}: {problem.text}"))
-    return [text for _, text in sorted(lines, key=lambda entry: entry[0])]
-
-
-def _starts(path: KeyPath) -> Iterable[KeyPath]:
-    """A path and all its beginnings, the longest first."""
-    return (path[:length] for length in range(len(path), -1, -1))
+            lines.append((2, "", 0, f"--set {origin}: {text.removeprefix(f'{origin}: ')}"))
+            continue
+        # An entry of a list has the place of the list's key.
+        named = next((start for start in starts if isinstance(start[-1], str)), None)
+        place = find_key(keys, str(named[-1]), value_at(values, named)) if named else None
+        file, line = place or (str(path), 0)
+        lines.append((int(file != str(path)), file, line, f"{file}:{line}: {text}" if line else f"{file}: {text}"))
+    return [text for *_, text in sorted(lines, key=lambda entry: entry[:-1])]

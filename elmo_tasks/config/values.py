@@ -83,8 +83,7 @@ def _explain(path: str | Path, report: str) -> NoReturn:
 def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> tuple[dict[KeyPath, str], list[str]]:
     """Writes overrides such as `model.dropout=0.3` or `trainer.callbacks.0.every=2` into `values`, in order.
 
-    What follows the first `=` is taken as JSON if it is JSON, and as a string otherwise. Objects on the way that are
-    missing or null are made.
+    What follows the first `=` is taken as JSON if it is JSON, and as a string otherwise.
 
     Returns:
         origins: for each path that an override has written or made, the override's key.
@@ -99,7 +98,7 @@ def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> tuple[d
             problems.append(f"--set {override}: wanted KEY=VALUE, with a key such as model.dropout")
             continue
         try:
-            written = _write(values, path, _parse(text))
+            written = write(values, path, _parse(text))
         except LookupError as error:
             problems.append(f"--set {key}: {error.args[0]}")
         else:
@@ -120,8 +119,15 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")  # Python reads NaN and Infinity, JSON and Jsonnet do not know them
 
 
-def _write(values: dict[str, Any], path: Sequence[str], value: Any) -> KeyPath:
-    """Writes one value and returns the path of the outermost thing that is new; LookupError if there is no way."""
+def write(values: dict[str, Any], path: Sequence[str], value: Any) -> KeyPath:
+    """Writes one value at a path of keys and indices, making objects that are missing or null on the way.
+
+    Returns:
+        the path of the outermost thing that is new.
+
+    Raises:
+        LookupError: the path leads through something that has no such keys; the message says what.
+    """
     holder: Any = values
     taken: list[str | int] = []
     made: KeyPath | None = None

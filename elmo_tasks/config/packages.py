@@ -1,0 +1,59 @@
+"""Users' own packages of parts: those that a command names, and those that are installed with an entry point."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.metadata
+import os
+import pkgutil
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from elmo_tasks.errors import ConfigError
+
+ENTRY_POINTS = "elmo_tasks.parts"
+"""The group of entry points by which an installed package names a package or module of parts."""
+
+
+def include_packages(names: Sequence[str]) -> None:
+    """Imports users' packages or modules, and all modules in the packages, so that their parts are registered.
+
+    They are looked for in the current folder, too. Parts of installed packages are imported as well.
+
+    Raises:
+        ConfigError: an import failed; the message says why.
+    """
+    import_installed_parts()
+    if names and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    for name in names:
+        _import_all(name, f"--include-package {name}")
+
+
+@functools.cache
+def import_installed_parts() -> None:
+    """Imports, once, what installed packages name as entry points of the group `elmo_tasks.parts`.
+
+    Raises:
+        ConfigError: an import failed; the message says why.
+    """
+    for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        _import_all(point.module, f"entry point {point.name} of {ENTRY_POINTS}")
+
+
+def _import_all(name: str, wanted_by: str) -> None:
+    """Imports a package or module, and all modules in the package."""
+    module = _import(name, wanted_by)
+    for inner in pkgutil.walk_packages(getattr(module, "__path__", []), f"{name}.", onerror=lambda _: None):
+        if not inner.name.endswith(".__main__"):
+            _import(inner.name, wanted_by)
+
+
+def _import(module: str, wanted_by: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ConfigError(f"{wanted_by}: cannot import {module} ({reason})") from error

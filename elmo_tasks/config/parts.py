@@ -1,0 +1,92 @@
+"""Typed, frozen configs and the parts that a config can choose by `"type"`.
+
+A *config* describes one object: its fields are the object's settings, and its `build(...)` makes the object.
+A *part* is a config that stands for one of several alternatives, told apart by `"type"`: a kind of part is a subclass
+of `Part`, an alternative a subclass of the kind that declares its name,
+
+    class SchedulerConfig(Part): ...                                # the kind
+
+    class LinearDecay(SchedulerConfig):                             # an alternative
+        type: Literal["linear_decay"] = "linear_decay"
+
+Declaring `type` registers the alternative; a field annotated with the kind then accepts any of its alternatives.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar, Literal, get_args, get_origin
+
+import pydantic
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+KIND_KEY = "elmo_tasks_kind"
+"""The key of the metadata under which pydantic's schema of a kind of part names the kind."""
+
+
+class Config(pydantic.BaseModel):
+    """A frozen set of settings: unknown keys are refused, and no value is converted to another type."""
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
+
+
+def to_json(config: Config) -> dict[str, Any]:
+    """The whole config, defaults included, as plain values that `load_config` reads back."""
+    return config.model_dump(mode="json", serialize_as_any=True)
+
+
+class Part(Config):
+    """The base of every kind of part. A direct subclass is a kind; see the module's text.
+
+    A kind may name the alternative that is meant where `"type"` is left out: `default_type: ClassVar[str] = "..."`.
+    """
+
+    default_type: ClassVar[str | None] = None
+    alternatives: ClassVar[dict[str, type[Part]]] = {}
+
+    @classmethod
+    def choices(cls) -> dict[str, type[Part]]:
+        """The alternatives by type name: all those of the kind, or those below an abstract step."""
+        return {name: part for name, part in sorted(cls.alternatives.items()) if issubclass(part, cls)}
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        if Part in cls.__bases__:
+            cls.alternatives = {}
+            return
+        field = cls.model_fields.get("type")
+        if field is None or get_origin(field.annotation) is not Literal:
+            return  # an abstract step between the kind and its alternatives
+        (name,) = get_args(field.annotation)
+        known = cls.alternatives.setdefault(name, cls)
+        if known is not cls and known.__qualname__ != cls.__qualname__:
+            raise TypeError(
+                f"{cls.__name__}: the type {name!r} is already taken by {known.__module__}.{known.__name__}"
+            )
+        cls.alternatives[name] = cls
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: pydantic.GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        if "type" in cls.model_fields:
+            return schema  # a validator in Python around an alternative would make lists of JSON's tuples
+        return core_schema.with_info_wrap_validator_function(cls._choose, schema, metadata={KIND_KEY: cls})
+
+    @classmethod
+    def _choose(
+        cls, value: Any, validate: core_schema.ValidatorFunctionWrapHandler, info: core_schema.ValidationInfo
+    ) -> Any:
+        """Validates a value for a kind as the alternative that its `"type"` names."""
+        if not isinstance(value, dict):
+            return validate(value)
+        choices = cls.choices()
+        if "type" not in value and cls.default_type is None:
+            raise PydanticCustomError("part_missing", "no type given", {"known": list(choices)})
+        name = value.get("type", cls.default_type)
+        if not isinstance(name, str) or name not in choices:
+            raise PydanticCustomError("part_unknown", "unknown type", {"known": list(choices)})
+        # Errors of the chosen alternative keep their own places. Only JSON mode takes lists for tuples.
+        if info.mode == "json":
+            return choices[name].model_validate_json(json.dumps(value))
+        return choices[name].model_validate(value)

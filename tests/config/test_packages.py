@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from elmo_tasks.config import include_packages, load_config
+from elmo_tasks.config.packages import import_installed_parts
+from elmo_tasks.errors import ConfigError
+
+
+@pytest.fixture(autouse=True)
+def clean(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    import_installed_parts.cache_clear()
+    yield
+    import_installed_parts.cache_clear()
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+PARTS = """
+from typing import Literal
+from elmo_tasks.config import Part
+class MineKind(Part):
+    pass
+class MinePart(MineKind):
+    type: Literal['mine'] = 'mine'
+"""
+
+
+def test_registers_the_parts_of_all_modules(folder: Path) -> None:
+    (folder / "mine_a" / "inner").mkdir(parents=True)
+    (folder / "mine_a" / "__init__.py").touch()
+    (folder / "mine_a" / "__main__.py").write_text("raise SystemExit")
+    (folder / "mine_a" / "inner" / "__init__.py").touch()
+    (folder / "mine_a" / "inner" / "parts.py").write_text(PARTS)
+    include_packages(["mine_a"])
+    kind = sys.modules["mine_a.inner.parts"].MineKind
+    (folder / "mine.jsonnet").write_text("{ type: 'mine' }")
+    assert type(load_config("mine.jsonnet", kind)).__name__ == "MinePart"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        (
+            "mine_gone",
+            None,
+            "--include-package mine_gone: cannot import mine_gone (ModuleNotFoundError: No module ",
+        ),
+        (
+            "mine_bad",
+            "1 / 0",
+            "--include-package mine_bad: cannot import mine_bad (ZeroDivisionError: division by ",
+        ),
+        ("mine_wrong", "(", "--include-package mine_wrong: cannot import mine_wrong (SyntaxError: "),
+    ],
+)
+def test_says_why_an_import_failed(folder: Path, name: str, text: str | None, expected: str) -> None:
+    if text is not None:
+        (folder / f"{name}.py").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        include_packages([name])
+    assert str(caught.value).startswith(expected)
+
+
+def test_a_failing_inner_module_is_named(folder: Path) -> None:
+    (folder / "mine_deep" / "inner").mkdir(parents=True)
+    (folder / "mine_deep" / "__init__.py").touch()
+    (folder / "mine_deep" / "inner" / "__init__.py").write_text("import nothing_of_this_name")
+    with pytest.raises(ConfigError, match=r"cannot import mine_deep\.inner \(ModuleNotFoundError"):
+        include_packages(["mine_deep"])
+
+
+def install(folder: Path, module: str) -> None:
+    """Makes the current folder one with an installed distribution whose entry point is `module`."""
+    (folder / "mine-1.0.dist-info").mkdir()
+    (folder / "mine-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (folder / "mine-1.0.dist-info" / "entry_points.txt").write_text(f"[elmo_tasks.parts]\nours = {module}\n")
+    sys.path.insert(0, str(folder))
+
+
+def test_parts_of_installed_packages_need_no_option(folder: Path, example: ModuleType) -> None:
+    install(folder, "mine_installed")
+    (folder / "mine_installed" / "inner").mkdir(parents=True)
+    (folder / "mine_installed" / "__init__.py").touch()
+    (folder / "mine_installed" / "inner" / "__init__.py").write_text(PARTS)
+    (folder / "encoder.jsonnet").write_text("{ type: 'recurrent', hidden_size: 1 }")
+    load_config("encoder.jsonnet", example.Encoder)
+    assert set(sys.modules["mine_installed.inner"].MineKind.alternatives) == {"mine"}
+    import_installed_parts.cache_clear()
+    del sys.modules["mine_installed.inner"]
+    include_packages([])
+    assert "mine_installed.inner" in sys.modules
+
+
+def test_an_installed_package_that_fails_is_named(folder: Path) -> None:
+    install(folder, "mine_missing")
+    with pytest.raises(ConfigError) as caught:
+        include_packages([])
+    assert str(caught.value).startswith(
+        "entry point ours of elmo_tasks.parts: cannot import mine_missing (ModuleNotFoundError: No module "
+    )

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+MINIMAL = "{ model: {}, trainer: { epochs: 1 } }"
+
+
+FAULTY = """// A config with many faults.
+local encoder = {
+  type: 'recurrent',
+  hidden_sise: 300,
+};
+(import 'trainer.libsonnet') {
+  model: {
+    encoder: encoder,
+    dropout: 'a lot',
+    heads: {
+      ner: { type: 'recurent' },
+      /* in between */
+      pos: { hidden_size: 3 },
+    },
+  },
+  trainer+: {
+    schedule: { rate: true },
+    limit: 'nine',
+  },
+  sede: 3,
+}
+"""
+FAULTY_TRAINER = """{
+  trainer: {
+    epochs: 0,
+    names: [],
+  },
+}
+"""
+
+
+def test_all_at_once_in_the_order_of_the_lines(problems: Callable[..., list[str]]) -> None:
+    Path("trainer.libsonnet").write_text(FAULTY_TRAINER)
+    assert problems(FAULTY, "trainer.patience=soon", "model.activaton=relu") == [
+        "x.jsonnet:4: model.encoder.hidden_sise: unknown key. Did you mean 'hidden_size'?",
+        'x.jsonnet:9: model.dropout: wanted a number of at least 0 and less than 1, got "a lot"',
+        "x.jsonnet:11: model.heads.ner.type: unknown type \"recurent\". Did you mean 'recurrent'? "
+        "Known types: recurrent, stacked",
+        "x.jsonnet:13: model.heads.pos.type: missing key. Known types: recurrent, stacked",
+        "x.jsonnet:17: trainer.schedule.rate: wanted a number, got true",
+        'x.jsonnet:18: trainer.limit: wanted a whole number or "none", got "nine". Did you mean \'none\'?',
+        "x.jsonnet:20: sede: unknown key. Did you mean 'seed'?",
+        "trainer.libsonnet:3: trainer.epochs: wanted a whole number of at least 1, got 0",
+        "trainer.libsonnet:4: trainer.names: wanted a list of at least 1 entry, each a string, got []",
+        "--set model.activaton: unknown key. Did you mean 'activation'?",
+        '--set trainer.patience: wanted a whole number or null, got "soon"',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "{ model: {},\n trainer: {} }",
+            "x.jsonnet:2: trainer.epochs: missing key. Wanted a whole number of at le",
+        ),
+        ("{ trainer: { epochs: 1 } }", "x.jsonnet: model: missing key. Wanted an object"),
+        ("{ modle: {}, trainer: { epochs: 1 } }", "x.jsonnet:1: modle: unknown key. Did you mean 'model'?"),
+        (
+            "{ model: { zzz: 1 } }",
+            "x.jsonnet:1: model.zzz: unknown key. Known keys: dropout, encoder, heads, activ",
+        ),
+        ("{ model: 3 }", "x.jsonnet:1: model: wanted an object, got 3"),
+        ("{ model: { encoder: 3 } }", "x.jsonnet:1: model.encoder: wanted an object with a 'type' (recurrent, sta"),
+        (
+            "{ model: { encoder: { tpye: 'a' } } }",
+            "x.jsonnet:1: model.encoder.type: missing key. Did you mean 'typ",
+        ),
+        (
+            "{ model: { encoder: { type: null } } }",
+            "x.jsonnet:1: model.encoder.type: unknown type null. Known type",
+        ),
+        (
+            "{ model: { activation: 'R' } }",
+            "x.jsonnet:1: model.activation: wanted a string that matches ^[a-z]+$, ",
+        ),
+        (
+            "{ trainer: { epochs: 1.5 } }",
+            "x.jsonnet:1: trainer.epochs: wanted a whole number of at least 1, got 1.",
+        ),
+        ("{ trainer: { folder: 3 } }", "x.jsonnet:1: trainer.folder: wanted a path or null, got 3"),
+        ("{ trainer: { names: ['a', 3] } }", "x.jsonnet:1: trainer.names.1: wanted a string, got 3"),
+        (
+            "{ trainer: { decaying: { type: 'constant' } } }",
+            'x.jsonnet:1: trainer.decaying.type: unknown type "constant". Known types: linear',
+        ),
+        (
+            "{ model: { encoder: { type: 'stacked', span: [1] } } }",
+            "x.jsonnet:1: model.encoder.span: wanted a list of 2 entries: a whole number, a path, got [1]",
+        ),
+        (
+            "{ model: { encoder: { type: 'stacked', layers: [{ type: 'stacked' } for _ in [1, 2, 3]] } } }",
+            "x.jsonnet:1: model.encoder: 3 layers are too many",
+        ),
+        (
+            "{ model: { encoder: { type: 'stacked', layers: [\n{ type: 'recurrent', hidden_size: 'x' }] } } }",
+            'x.jsonnet:2: model.encoder.layers.0.hidden_size: wanted a whole number of at least 1, got "x"',
+        ),
+    ],
+)
+def test_wording_and_place(problems: Callable[..., list[str]], text: str, expected: str) -> None:
+    assert [line for line in problems(text) if line.startswith(expected)], problems(text)
+
+
+def test_a_misspelled_key_is_not_reported_as_missing_too(problems: Callable[..., list[str]]) -> None:
+    text = "{ modle: {}, trainer: { epochs: 1 } }"
+    assert problems(text) == ["x.jsonnet:1: modle: unknown key. Did you mean 'model'?"]
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("seed", "--set seed: wanted KEY=VALUE, with a key such as model.dropout"),
+        ("a..b=1", "--set a..b=1: wanted KEY=VALUE, with a key such as model.dropout"),
+        ("seed.x=3", "--set seed.x: seed is 4, which has no keys; wanted an object or a list there"),
+        (
+            "trainer.names.1=b",
+            "--set trainer.names.1: trainer.names is a list of 1: there is no index 1 (the first ",
+        ),
+        ("trainer.names.x=b", '--set trainer.names.x: trainer.names is a list: wanted an index, got "x"'),
+        ("optimzer.lr=1", "--set optimzer.lr: optimzer: unknown key. Known keys: model, trainer, seed"),
+        ("trainer.epoch=2", "--set trainer.epoch: unknown key. Did you mean 'epochs'?"),
+        ("trainer.names.0=1", "--set trainer.names.0: wanted a string, got 1"),
+        ("trainer={}", "--set trainer: trainer.epochs: missing key. Wanted a whole number of at least 1"),
+        (
+            'model.encoder={"type": "recurrent", "hidden_size": 0}',
+            "--set model.encoder: model.encoder.hidden_size: wanted a whole number of at least 1, got 0",
+        ),
+    ],
+)
+def test_overrides_are_named(problems: Callable[..., list[str]], override: str, expected: str) -> None:
+    text = "{ model: {}, trainer: { epochs: 1, names: ['a'] }, seed: 4 }"
+    (line,) = problems(text, override)
+    assert line.startswith(expected)
+
+
+def test_overrides_that_fail_do_not_hide_other_problems(problems: Callable[..., list[str]]) -> None:
+    lines = problems("{ model: {}, trainer: { epochs: 0 }, seed: 4 }", "seed.x=3")
+    assert [line.split(": ")[0] for line in lines] == ["--set seed.x", "x.jsonnet:1"]
+
+
+def test_a_later_override_takes_the_blame(problems: Callable[..., list[str]]) -> None:
+    lines = problems(MINIMAL, "trainer.epochs=0", 'trainer={"epochs": -1}')
+    assert lines == ["--set trainer: trainer.epochs: wanted a whole number of at least 1, got -1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "{ model: { encoder: { type: 'recurrent', hidden_sise: 3 },\n"
+            "heads: { a: { type: 'recurrent', hidden_sise: 3 } } }, trainer: { epochs: 1 } }",
+            ["x.jsonnet: model.encoder.hidden_sise: unknown", "x.jsonnet: model.heads.a.hidden_sise: unknown"],
+        ),
+        ("{ trainer+: {\n epochs: 0 },\n model: std.parseJson('{}') }", ["x.jsonnet: trainer.epochs: wanted"]),
+        ("{ model: {}, trainer: { epochs: 1,\n names: [\n 'a',\n 3] } }", ["x.jsonnet:2: trainer.names.1: wanted"]),
+        (
+            "{ model: { encoder: {\n type: 'stacked', layers: [\n {}] } }, trainer: { epochs: 1 } }",
+            ["x.jsonnet:2: model"],
+        ),
+    ],
+)
+def test_a_line_is_named_only_if_it_is_certain(
+    problems: Callable[..., list[str]], text: str, expected: list[str]
+) -> None:
+    found = problems(text)
+    assert len(found) == len(expected)
+    assert all(line.startswith(start) for line, start in zip(found, expected, strict=True)), found
+
+
+def test_a_part_of_a_value_that_an_override_wrote_has_the_place_of_the_rest(
+    problems: Callable[..., list[str]],
+) -> None:
+    text = "{ model: {},\n trainer: { names: ['a', 3], patience: 'soon' } }"
+    assert [line.partition(" wanted")[0] for line in problems(text, "trainer.epochs=1", "trainer.names.0=b")] == [
+        "x.jsonnet:2: trainer.patience:",
+        "x.jsonnet:2: trainer.names.1:",
+    ]
