@@ -23,13 +23,14 @@ import os
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from elmo_tasks.errors import CacheError
 from elmo_tasks.files import write_json
+from elmo_tasks.pretraining.tokenize_files import NumberedText
 
 _TYPES, _COUNTS, _TRAINING, _HELD_OUT = "types.json", "counts.npy", "training", "held_out"
 _SENTENCES_AT_ONCE = 1 << 17
@@ -90,24 +91,6 @@ class Corpus:
         return f"Corpus({parts}, {len(self.types):,} distinct; {self.folder})"
 
 
-class NumberedText(NamedTuple):
-    """Consecutive sentences of a corpus.
-
-    Attributes:
-        types: the distinct tokens, in the order in which they were first seen.
-        tokens: each token's place in `types`, (N,).
-        lengths: the number of tokens of each sentence, (S,).
-        documents: how many documents have begun here up to each sentence, (S,); 0 for those of an earlier document.
-        num_begun: how many documents begin here, some of them perhaps without a sentence.
-    """
-
-    types: list[str]
-    tokens: npt.NDArray[np.uint32]
-    lengths: npt.NDArray[np.uint32]
-    documents: npt.NDArray[np.int64]
-    num_begun: int
-
-
 class CorpusWriter:
     """Writes a corpus into an empty folder: `add` all sentences in order, then `finish`.
 
@@ -143,14 +126,13 @@ class CorpusWriter:
         self._num_begun += text.num_begun
         if len(documents):
             self._document_of_last = int(documents[-1])
-        numbers = self._numbers
-        new_numbers = np.array([numbers.setdefault(token, len(numbers)) for token in text.types], dtype=np.uint32)
-        self._num_bytes += 4 * len(text.tokens)
+        tokens = text.renumbered(self._numbers)
+        self._num_bytes += tokens.nbytes
         with (
             write_errors(self._folder.parent, 2 * self._num_bytes / share if share else None),
             open(self._provisional, "ab") as stream,
         ):
-            _write(stream, new_numbers[text.tokens])
+            _write(stream, tokens)
 
     def summary(self) -> str:
         """How much there is, for the log."""

@@ -1,7 +1,6 @@
-"""Prepares a corpus: text to numbered tokens on disk, in several processes, streaming, once.
+"""Prepares corpora: text to numbered tokens on disk, streaming, once; later the same corpus is read from the cache.
 
 The result depends only on the text and the settings, not on the number of processes or the borders of chunks.
-The worker processes import this module: it imports neither torch nor anything else that is slow or large.
 """
 
 from __future__ import annotations
@@ -11,42 +10,27 @@ import hashlib
 import itertools
 import json
 import logging
-import multiprocessing
-import os
 import shutil
-import signal
-import threading
 import time
-from array import array
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from functools import partial
-from multiprocessing.context import BaseContext
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
+from elmo_tasks.config import Part
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import atomic_folder, cache_folder, content_hash
-from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, CorpusWriter, NumberedText, write_errors
-from elmo_tasks.pretraining.text_files import (
-    Chunk,
-    find_files,
-    read_chunks,
-    separates_documents,
-    without_repeated_lines,
-)
+from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, CorpusWriter, write_errors
+from elmo_tasks.pretraining.text_files import find_files, read_chunks
+from elmo_tasks.pretraining.tokenize_files import number_tokens, tokenize_chunk, tokenize_files
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.text import tokenization
 
 logger = logging.getLogger(__name__)
 
 Document = Iterable[Sequence[str]]
-_Result = TypeVar("_Result")
 
 # To be raised whenever the files of a corpus or the choice of held-out documents change.
 _VERSION = 2
@@ -57,41 +41,89 @@ _SENTENCES_AT_ONCE = 10_000
 _MIN_PARALLEL_BYTES = 500_000
 
 
-def prepare_text(
-    paths: Sequence[str],
-    *,
-    tokenized: bool,
-    deduplicate: bool,
-    held_out: float,
-    seed: int,
-    workers: int | None = None,
-) -> Corpus:
-    """The corpus of some text files, prepared now or earlier; see `TextCorpus`."""
-    files = find_files(paths)
-    settings = {"tokenized": tokenized, "deduplicate": deduplicate, "held_out": held_out, "seed": seed}
-    tokenizer = None if tokenized else tokenization.VERSION
-    key = {**settings, "tokenizer": tokenizer, "content": [_content_hash(file) for file in files]}
-    num_bytes = sum(file.stat().st_size for file in files)
-    num_workers = 1 if num_bytes < _MIN_PARALLEL_BYTES else workers or _num_cpus()
+class CorpusConfig(Part):
+    """Where the text comes from."""
 
-    def write(writer: CorpusWriter) -> npt.NDArray[np.bool_]:
-        done = 0
-        results = _in_processes(_tokenizations(files, tokenized, deduplicate), num_workers)
-        with contextlib.closing(results), progress_bar() as progress:
-            bar = progress.add_task("preparing the corpus (MB)", total=num_bytes / _MEGABYTE, note="")
-            for size, text in results:
-                done += size
-                writer.add(text, done / num_bytes)
-                progress.update(bar, completed=done / _MEGABYTE)
-        if writer.num_documents < 2:
-            came = "a single document" if writer.num_documents else "no text"
-            raise ElmoTasksError(
-                f"{', '.join(paths)}: holds {came}; wanted at least two documents, one to train on and one to hold out"
-                " (blank lines separate documents; where there are none, every line is a document)"
-            )
-        return choose_held_out(writer.num_documents, held_out, seed)
+    default_type: ClassVar[str | None] = "text"
 
-    return _prepare(key, {"files": [str(file) for file in files], **settings}, write)
+    def build(self, workers: int | None = None) -> Corpus:
+        """The corpus, prepared the first time, then from the cache.
+
+        Arguments:
+            workers: the number of processes that prepare it, where they can share the work; by default, all CPUs.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say how to build its corpus")
+
+
+class TextCorpus(CorpusConfig):
+    """Text files.
+
+    Blank lines separate documents; in a file without blank lines between its lines, every line is a document.
+    """
+
+    type: Literal["text"] = "text"
+    paths: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
+        description="Files or globs of UTF-8 text, plain or compressed (.gz, .xz, .bz2, .zip), read in the order of"
+        " their names, none twice."
+    )
+    tokenized: bool = Field(
+        default=False,
+        description="Whether a line is a sentence with white space between its tokens; otherwise it is a paragraph of"
+        " raw text, to be split into sentences and tokens.",
+    )
+    deduplicate: bool = Field(
+        default=False,
+        description="Whether lines that have been seen before are left out; takes some 100 bytes of memory a line.",
+    )
+    held_out: Annotated[float, Field(gt=0, lt=1)] = Field(
+        default=0.01, description="The share of the documents that is held out: at least one document, and never all."
+    )
+    seed: Annotated[int, Field(ge=0)] = Field(default=0, description="Which documents are held out.")
+
+    def build(self, workers: int | None = None) -> Corpus:
+        """The corpus: prepared in parallel and streaming the first time, then read from `<cache folder>/corpora`.
+
+        What is kept has a key made of the files' contents, the settings that matter and the tokenizer's version.
+        Writes are atomic, and two processes may prepare the same corpus at once.
+
+        Arguments:
+            workers: the number of processes that tokenize; by default, of the CPUs that this process may use. The
+                result does not depend on it.
+
+        Raises:
+            DataError: a file is missing, damaged or not UTF-8 text; file and line are named.
+            ElmoTasksError: there are fewer than two documents.
+            CacheError: the cache's folder cannot be written, or its disk is full.
+        """
+        files = find_files(self.paths)
+        try:
+            contents = [content_hash(file) for file in files]
+        except OSError as error:
+            raise DataError(error.filename, f"cannot be read ({error.strerror})") from None
+        settings = self.model_dump(exclude={"type", "paths"})
+        key = {**settings, "tokenizer": None if self.tokenized else tokenization.VERSION, "content": contents}
+        num_bytes = sum(file.stat().st_size for file in files)
+        if num_bytes < _MIN_PARALLEL_BYTES:
+            workers = 1
+
+        def write(writer: CorpusWriter) -> npt.NDArray[np.bool_]:
+            texts = tokenize_files(files, tokenized=self.tokenized, deduplicate=self.deduplicate, workers=workers)
+            done = 0
+            with contextlib.closing(texts), progress_bar() as progress:
+                bar = progress.add_task("preparing the corpus (MB)", total=num_bytes / _MEGABYTE, note="")
+                for text in texts:
+                    done += text.num_bytes
+                    writer.add(text, done / num_bytes)
+                    progress.update(bar, completed=done / _MEGABYTE)
+            if writer.num_documents < 2:
+                raise ElmoTasksError(
+                    f"{', '.join(self.paths)}: holds {'a single document' if writer.num_documents else 'no text'};"
+                    " wanted at least two documents, one to train on and one to hold out (blank lines separate"
+                    " documents; where there are none, every line is a document)"
+                )
+            return choose_held_out(writer.num_documents, self.held_out, self.seed)
+
+        return _prepare(key, {"files": [str(file) for file in files], **settings}, write)
 
 
 def prepare_documents(training: Iterable[Document], held_out: Iterable[Document], key: str) -> Corpus:
@@ -111,7 +143,8 @@ def prepare_documents(training: Iterable[Document], held_out: Iterable[Document]
     def write(writer: CorpusWriter) -> npt.NDArray[np.bool_]:
         ends = []
         for documents in (training, held_out):
-            sentences = _with_borders(documents)
+            # None stands before the first sentence of a document.
+            sentences = itertools.chain.from_iterable(itertools.chain([None], document) for document in documents)
             while some := list(itertools.islice(sentences, _SENTENCES_AT_ONCE)):
                 writer.add(number_tokens(some))
             ends.append(writer.num_documents)
@@ -133,12 +166,17 @@ def read_text(paths: Sequence[str], *, tokenized: bool) -> tuple[CorpusPart, lis
     Raises:
         DataError: a file is missing, damaged or not UTF-8 text, or no file has a token.
     """
-    chunks = (chunk for file in find_files(paths) for chunk in read_chunks(file))
-    text = number_tokens(sentence for chunk in chunks for sentence in _split(chunk, tokenized))
-    if not text.types:
+    types: dict[str, int] = {}
+    tokens, lengths = [], [np.zeros(1, dtype=np.int64)]
+    for file in find_files(paths):
+        for chunk in read_chunks(file):
+            text = tokenize_chunk(chunk, tokenized, lines_are_documents=False)
+            tokens.append(text.renumbered(types))
+            lengths.append(text.lengths.astype(np.int64))
+    if not types:
         raise DataError(", ".join(paths), "holds no text; wanted at least one sentence")
-    sentences = np.concatenate([[0], np.cumsum(text.lengths, dtype=np.int64)])  # (S + 1,)
-    return CorpusPart(text.tokens, sentences, np.array([0, len(text.lengths)])), text.types
+    sentences = np.cumsum(np.concatenate(lengths))  # (S + 1,)
+    return CorpusPart(np.concatenate(tokens), sentences, np.array([0, len(sentences) - 1])), list(types)
 
 
 def choose_held_out(num_documents: int, share: float, seed: int) -> npt.NDArray[np.bool_]:
@@ -153,52 +191,6 @@ def choose_held_out(num_documents: int, share: float, seed: int) -> npt.NDArray[
     is_held_out = np.zeros(num_documents, dtype=bool)
     is_held_out[np.random.default_rng(seed).choice(num_documents, number, replace=False)] = True
     return is_held_out
-
-
-def number_tokens(sentences: Iterable[Sequence[str] | None]) -> NumberedText:
-    """Numbers the tokens of sentences; None stands where a document begins. Sentences without tokens are left out."""
-    numbers: dict[str, int] = {}
-    tokens, lengths, documents = array("I"), array("I"), array("q")
-    num_begun = 0
-    for sentence in sentences:
-        if sentence is None:
-            num_begun += 1
-        elif sentence:
-            tokens.extend([numbers.setdefault(token, len(numbers)) for token in sentence])
-            lengths.append(len(sentence))
-            documents.append(num_begun)
-    return NumberedText(list(numbers), np.array(tokens), np.array(lengths), np.array(documents), num_begun)
-
-
-def tokenize_chunk(chunk: Chunk, tokenized: bool, lines_are_documents: bool) -> tuple[int, NumberedText]:
-    """The size of a chunk in bytes on disk, and its sentences.
-
-    Arguments:
-        chunk: whole lines of a file.
-        tokenized: a line is a sentence with white space between its tokens; otherwise it is a paragraph of raw text.
-        lines_are_documents: every line is a document; otherwise blank lines separate documents.
-    """
-    return chunk.num_bytes, number_tokens(_split(chunk, tokenized, lines_are_documents))
-
-
-def _split(chunk: Chunk, tokenized: bool, lines_are_documents: bool = False) -> Iterator[Sequence[str] | None]:
-    """A chunk's sentences, and None where a document begins."""
-    if chunk.is_first:
-        yield None
-    for line in chunk.lines:
-        if lines_are_documents or not line.strip():
-            yield None
-        if tokenized:
-            yield line.split()
-        else:
-            yield from tokenization.tokenize_to_strings(line)
-
-
-def _with_borders(documents: Iterable[Document]) -> Iterator[Sequence[str] | None]:
-    """The sentences of documents, with None before each document."""
-    for document in documents:
-        yield None
-        yield from document
 
 
 def _prepare(
@@ -221,74 +213,3 @@ def _prepare(
         writer.finish(write(writer), {"version": _VERSION, **description})
     logger.info("%s; prepared in %.1f s: %s", writer.summary(), time.monotonic() - begin, folder)
     return Corpus(folder)
-
-
-def _tokenizations(
-    files: Sequence[Path], tokenized: bool, deduplicate: bool
-) -> Iterator[Callable[[], tuple[int, NumberedText]]]:
-    """The work on each chunk, in order."""
-    seen: set[bytes] = set()
-    for file in files:
-        lines_are_documents = not separates_documents(file)
-        chunks = read_chunks(file)
-        for chunk in without_repeated_lines(chunks, seen) if deduplicate else chunks:
-            yield partial(tokenize_chunk, chunk, tokenized, lines_are_documents)
-
-
-def _in_processes(jobs: Iterable[Callable[[], _Result]], workers: int) -> Generator[_Result, None, None]:
-    """The results in the order of the jobs; only a few jobs are under way or waiting at any time."""
-    if workers == 1:
-        yield from (job() for job in jobs)
-        return
-    executor = ProcessPoolExecutor(workers, _process_context(), _begin_worker)
-    waiting: deque[Future[_Result]] = deque()
-    try:
-        for job in jobs:
-            waiting.append(executor.submit(job))
-            if len(waiting) > 2 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    except BrokenProcessPool:
-        raise ElmoTasksError(
-            "a process that tokenizes was ended from outside, perhaps because memory ran out: try fewer workers"
-            " (a script that prepares a corpus needs `if __name__ == '__main__':` around what it does)"
-        ) from None
-    finally:
-        executor.shutdown(cancel_futures=True)
-
-
-def _process_context() -> BaseContext:
-    """Processes that never copy this one, which may hold a model and threads."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    # What the server has imported is in the memory that all processes share.
-    context.set_forkserver_preload([__name__])
-    return context
-
-
-def _begin_worker() -> None:
-    """Lets a worker process end only with the process that started it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """Ends this process when the one that started it was killed; otherwise it would wait for ever."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None, "a worker was started by a process"
-    parent.join()
-    os._exit(1)
-
-
-def _content_hash(file: Path) -> str:
-    try:
-        return content_hash(file)
-    except OSError as error:
-        raise DataError(file, f"cannot be read ({error.strerror})") from None
-
-
-def _num_cpus() -> int:
-    """The number of CPUs that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

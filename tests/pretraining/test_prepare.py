@@ -21,10 +21,9 @@ from hypothesis import strategies as st
 
 from elmo_tasks.errors import CacheError, DataError, ElmoTasksError
 from elmo_tasks.pretraining import corpus as prepared
-from elmo_tasks.pretraining import prepare, text_files
+from elmo_tasks.pretraining import prepare, text_files, tokenize_files
 from elmo_tasks.pretraining.corpus import Corpus, CorpusPart
-from elmo_tasks.pretraining.corpus_config import TextCorpus
-from elmo_tasks.pretraining.prepare import choose_held_out, prepare_documents
+from elmo_tasks.pretraining.prepare import TextCorpus, choose_held_out, prepare_documents
 from elmo_tasks.text.tokenization import tokenize
 
 Documents = list[list[list[str]]]
@@ -279,11 +278,11 @@ def test_bad_text_late_in_the_corpus(
 
 def test_a_worker_that_is_ended_from_outside() -> None:
     with pytest.raises(ElmoTasksError, match="a process that tokenizes was ended from outside"):
-        list(prepare._in_processes([partial(os._exit, 1)], 2))
+        list(tokenize_files._in_processes([partial(os._exit, 1)], 2))
 
 
 def test_workers_are_light() -> None:
-    code = "import sys, elmo_tasks.pretraining.prepare; sys.exit('torch' in sys.modules)"
+    code = "import sys, elmo_tasks.pretraining.tokenize_files; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

@@ -1,0 +1,51 @@
+"""A task's data set as text to fine-tune a biLM on; its labels are ignored."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import datasets
+from pydantic import Field
+
+import elmo_tasks.data_readers  # noqa: F401 - registers the readers
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.pretraining.corpus import Corpus
+from elmo_tasks.pretraining.prepare import CorpusConfig, Document, prepare_documents
+
+
+class DatasetCorpus(CorpusConfig):
+    """The token sequences of a data set, as a task's reader reads them.
+
+    Neighbouring examples of the same `document`, where the reader tells documents, are one document; otherwise every
+    example is one.
+    """
+
+    type: Literal["dataset"] = "dataset"
+    dataset_reader: DatasetReaderConfig
+    train_data_path: str = Field(description="file, compressed or not, or hub data set, to learn from")
+    validation_data_path: str = Field(description="the same, to measure the perplexity on")
+
+    def build(self, workers: int | None = None) -> Corpus:
+        """The corpus; see `prepare_documents`. It takes one process.
+
+        Raises:
+            DataError: a file is missing or does not follow its format.
+        """
+        reader = self.dataset_reader.build()
+        training, held_out = reader.read(self.train_data_path), reader.read(self.validation_data_path)
+        # The readers' cache names its files by reader, settings and content.
+        names = [Path(data.cache_files[0]["filename"]).stem for data in (training, held_out)]
+        return prepare_documents(
+            _documents(reader, training), _documents(reader, held_out), f"data set {'-'.join(names)}"
+        )
+
+
+def _documents(reader: DatasetReader, data: datasets.Dataset) -> Iterator[Document]:
+    if "document" not in data.column_names:
+        yield from (reader.tokens(example) for example in data)
+        return
+    for _, examples in itertools.groupby(data, key=lambda example: example["document"]):
+        yield [tokens for example in examples for tokens in reader.tokens(example)]
