@@ -86,10 +86,6 @@ class Corpus:
         self.training = CorpusPart.load(folder / _TRAINING)
         self.held_out = CorpusPart.load(folder / _HELD_OUT)
 
-    def __repr__(self) -> str:
-        parts = f"{self.training.num_tokens:,} tokens, {self.held_out.num_tokens:,} held out"
-        return f"Corpus({parts}, {len(self.types):,} distinct; {self.folder})"
-
 
 class CorpusWriter:
     """Writes a corpus into an empty folder: `add` all sentences in order, then `finish`.
@@ -126,7 +122,9 @@ class CorpusWriter:
         self._num_begun += text.num_begun
         if len(documents):
             self._document_of_last = int(documents[-1])
-        tokens = text.renumbered(self._numbers)
+        numbers = self._numbers
+        new_numbers = np.array([numbers.setdefault(token, len(numbers)) for token in text.types], dtype=np.uint32)
+        tokens = new_numbers[text.tokens]
         self._num_bytes += tokens.nbytes
         with (
             write_errors(self._folder.parent, 2 * self._num_bytes / share if share else None),

@@ -24,7 +24,7 @@ from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import atomic_folder, cache_folder, content_hash
 from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, CorpusWriter, write_errors
 from elmo_tasks.pretraining.text_files import find_files, read_chunks
-from elmo_tasks.pretraining.tokenize_files import number_tokens, tokenize_chunk, tokenize_files
+from elmo_tasks.pretraining.tokenize_files import number_tokens, split_chunk, tokenize_files
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.text import tokenization
 
@@ -166,17 +166,12 @@ def read_text(paths: Sequence[str], *, tokenized: bool) -> tuple[CorpusPart, lis
     Raises:
         DataError: a file is missing, damaged or not UTF-8 text, or no file has a token.
     """
-    types: dict[str, int] = {}
-    tokens, lengths = [], [np.zeros(1, dtype=np.int64)]
-    for file in find_files(paths):
-        for chunk in read_chunks(file):
-            text = tokenize_chunk(chunk, tokenized, lines_are_documents=False)
-            tokens.append(text.renumbered(types))
-            lengths.append(text.lengths.astype(np.int64))
-    if not types:
+    chunks = (chunk for file in find_files(paths) for chunk in read_chunks(file))
+    text = number_tokens(sentence for chunk in chunks for sentence in split_chunk(chunk, tokenized=tokenized))
+    if not text.types:
         raise DataError(", ".join(paths), "holds no text; wanted at least one sentence")
-    sentences = np.cumsum(np.concatenate(lengths))  # (S + 1,)
-    return CorpusPart(np.concatenate(tokens), sentences, np.array([0, len(sentences) - 1])), list(types)
+    sentences = np.append(0, np.cumsum(text.lengths, dtype=np.int64))  # (S + 1,)
+    return CorpusPart(text.tokens, sentences, np.array([0, len(text.lengths)])), text.types
 
 
 def choose_held_out(num_documents: int, share: float, seed: int) -> npt.NDArray[np.bool_]:

@@ -48,10 +48,6 @@ class NumberedText(NamedTuple):
     num_begun: int
     num_bytes: int
 
-    def renumbered(self, numbers: dict[str, int]) -> npt.NDArray[np.uint32]:
-        """The tokens by the numbers of all types so far, (N,); new types are added."""
-        return np.array([numbers.setdefault(token, len(numbers)) for token in self.types], np.uint32)[self.tokens]
-
 
 def number_tokens(sentences: Iterable[Sequence[str] | None], num_bytes: int = 0) -> NumberedText:
     """Numbers the tokens of sentences; None stands where a document begins. Sentences without tokens are left out."""
@@ -68,23 +64,19 @@ def number_tokens(sentences: Iterable[Sequence[str] | None], num_bytes: int = 0)
     return NumberedText(list(numbers), np.array(tokens), np.array(lengths), np.array(documents), num_begun, num_bytes)
 
 
-def tokenize_chunk(chunk: Chunk, tokenized: bool, lines_are_documents: bool) -> NumberedText:
-    """The sentences of a chunk of a file.
+def split_chunk(chunk: Chunk, *, tokenized: bool, lines_are_documents: bool = False) -> Iterator[Sequence[str] | None]:
+    """The sentences of a chunk of a file, and None where a document begins.
 
     Arguments:
         tokenized: a line is a sentence with white space between its tokens; otherwise it is a paragraph of raw text.
         lines_are_documents: every line is a document; otherwise blank lines separate documents.
     """
-
-    def sentences() -> Iterator[Sequence[str] | None]:
-        if chunk.is_first:
+    if chunk.is_first:
+        yield None
+    for line in chunk.lines:
+        if lines_are_documents or not line.strip():
             yield None
-        for line in chunk.lines:
-            if lines_are_documents or not line.strip():
-                yield None
-            yield from [line.split()] if tokenized else tokenize_to_strings(line)
-
-    return number_tokens(sentences(), chunk.num_bytes)
+        yield from [line.split()] if tokenized else tokenize_to_strings(line)
 
 
 def tokenize_files(
@@ -107,9 +99,14 @@ def tokenize_files(
             lines_are_documents = not separates_documents(file)
             chunks = read_chunks(file)
             for chunk in without_repeated_lines(chunks, seen) if deduplicate else chunks:
-                yield partial(tokenize_chunk, chunk, tokenized, lines_are_documents)
+                yield partial(_tokenize_chunk, chunk, tokenized, lines_are_documents)
 
     return _in_processes(jobs(), workers or _num_cpus())
+
+
+def _tokenize_chunk(chunk: Chunk, tokenized: bool, lines_are_documents: bool) -> NumberedText:
+    sentences = split_chunk(chunk, tokenized=tokenized, lines_are_documents=lines_are_documents)
+    return number_tokens(sentences, chunk.num_bytes)
 
 
 def _in_processes(jobs: Iterable[Callable[[], NumberedText]], workers: int) -> Generator[NumberedText, None, None]:
@@ -151,7 +148,7 @@ def _begin_worker() -> None:
 
 
 def _end_with_parent() -> None:
-    """Ends this process when the one that started it was killed; otherwise it would wait for ever."""
+    """Ends this process when the one that started it was killed; otherwise it would wait forever."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "a worker was started by a process"
     parent.join()
