@@ -94,8 +94,8 @@ class LanguageModel(nn.Module):
         files = BiLMFiles.in_folder(folder)
         if not cls.is_in_folder(folder):
             raise WeightsError(
-                f"{folder}: wanted {VOCABULARY_FILE} and {SOFTMAX_FILE} in addition to the biLM, as pretraining writes them; "
-                "the published biLMs have none"
+                f"{folder}: wanted {VOCABULARY_FILE} and {SOFTMAX_FILE} in addition to the biLM, as pretraining writes "
+                "them; the published biLMs have none"
             )
         vocabulary = OutputVocabulary.load(folder / VOCABULARY_FILE)
         model = cls(BiLM.load(files.options, files.weights), vocabulary, dropout)
