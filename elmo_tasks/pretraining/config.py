@@ -10,7 +10,7 @@ from pydantic import Field
 from elmo_tasks.config import Config
 from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, TINY_OPTIONS, BiLMOptions
 from elmo_tasks.pretraining import dataset_corpus  # noqa: F401 - registers its type
-from elmo_tasks.pretraining.corpus import CorpusConfig
+from elmo_tasks.pretraining.prepare import CorpusConfig
 from elmo_tasks.pretraining.softmax import SampledSoftmax, SoftmaxConfig
 from elmo_tasks.training.optimizers import AdamW, OptimizerConfig
 from elmo_tasks.training.schedules import CosineDecay, SchedulerConfig

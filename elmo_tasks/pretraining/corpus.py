@@ -1,24 +1,69 @@
-"""Corpora for pretraining and fine-tuning: what to prepare, and what has been prepared."""
+"""The prepared corpus: numbered tokens on disk, written in pieces and read memory-mapped.
+
+A corpus's folder holds
+
+    corpus.json                       what it was made of
+    types.json                        the distinct tokens, a list of strings
+    counts.npy                        how often each of them occurs in the training part
+    training/, held_out/              the parts, each with
+        tokens.npy                    the tokens as numbers of types, one sentence after another
+        sentences.npy, documents.npy  where each sentence begins in the tokens, each document in the sentences;
+                                      the end of the last one is added
+"""
+
+# N tokens, S sentences, D documents, V distinct tokens ("types")
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+import dataclasses
+import errno
+import json
+import os
+from array import array
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
 
-from elmo_tasks.config import Part
-from elmo_tasks.pretraining.corpus_files import COUNTS, CorpusPart, TypeList, read_array
-from elmo_tasks.pretraining.preparation import Document, prepare_text, prepare_tokens
+from elmo_tasks.errors import CacheError
+from elmo_tasks.files import write_json
+from elmo_tasks.pretraining.tokenize_files import NumberedText
 
-__all__ = ["Corpus", "CorpusConfig", "CorpusPart", "TextCorpus", "prepare_documents"]
+_TYPES, _COUNTS, _TRAINING, _HELD_OUT = "types.json", "counts.npy", "training", "held_out"
+_SENTENCES_AT_ONCE = 1 << 17
+
+
+@dataclasses.dataclass(frozen=True)
+class CorpusPart:
+    """Tokens, sentences and documents.
+
+    Attributes:
+        tokens: the numbers of the types, one sentence after another without borders, (N,) uint32.
+        sentences: where each sentence begins in `tokens`, and N, (S + 1,) int64.
+        documents: where each document begins in `sentences`, and S, (D + 1,) int64.
+    """
+
+    tokens: npt.NDArray[np.uint32]
+    sentences: npt.NDArray[np.int64]
+    documents: npt.NDArray[np.int64]
+
+    @classmethod
+    def load(cls, folder: Path) -> CorpusPart:
+        """Maps the files of a part."""
+        names = (f"{field.name}.npy" for field in dataclasses.fields(cls))
+        return cls(*(np.load(folder / name, mmap_mode="r") for name in names))
+
+    @property
+    def num_tokens(self) -> int:
+        """The number of tokens."""
+        return len(self.tokens)
 
 
 class Corpus:
-    """A prepared corpus, memory-mapped.
+    """A prepared corpus, memory-mapped except for its types.
 
     Arguments:
         folder: the corpus's folder in the cache.
@@ -26,100 +71,155 @@ class Corpus:
     Attributes:
         types: the distinct tokens of both parts, the most frequent of the training part first, ties in alphabetical
             order.
-        counts: how often each occurs in the training part, (number of types,).
+        counts: how often each occurs in the training part, (V,) int64.
         training: the part to train on.
         held_out: the part to evaluate on; no document is in both.
+
+    Raises:
+        OSError, EOFError, ValueError: a file is missing or damaged.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.types: Sequence[str] = TypeList(folder)
-        self.counts: npt.NDArray[np.int64] = read_array(folder / COUNTS)
-        self.training = CorpusPart.load(folder / "training")
-        self.held_out = CorpusPart.load(folder / "held_out")
-
-    def __repr__(self) -> str:
-        parts = f"{self.training.num_tokens:,} tokens, {self.held_out.num_tokens:,} held out"
-        return f"Corpus({parts}, {len(self.types):,} distinct; {self.folder})"
+        self.types: list[str] = json.loads((folder / _TYPES).read_bytes())
+        self.counts: npt.NDArray[np.int64] = np.load(folder / _COUNTS, mmap_mode="r")
+        self.training = CorpusPart.load(folder / _TRAINING)
+        self.held_out = CorpusPart.load(folder / _HELD_OUT)
 
 
-class CorpusConfig(Part):
-    """Where the text comes from."""
+class CorpusWriter:
+    """Writes a corpus into an empty folder: `add` all sentences in order, then `finish`.
 
-    default_type: ClassVar[str | None] = "text"
-
-    def build(self, workers: int | None = None) -> Corpus:
-        """The corpus, prepared the first time, then from the cache.
-
-        Arguments:
-            workers: the number of processes that prepare it, where they can share the work; by default, all CPUs.
-        """
-        raise NotImplementedError(f"{type(self).__name__} does not say how to build its corpus")
-
-
-class TextCorpus(CorpusConfig):
-    """Text files.
-
-    Blank lines separate documents; in a file without blank lines between its lines, every line is a document.
-    """
-
-    type: Literal["text"] = "text"
-    paths: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
-        description="Files or globs of UTF-8 text, plain or compressed (.gz, .xz, .bz2, .zip), read in the order of"
-        " their names, none twice."
-    )
-    tokenized: bool = Field(
-        default=False,
-        description="Whether a line is a sentence with white space between its tokens; otherwise it is a paragraph of"
-        " raw text, to be split into sentences and tokens.",
-    )
-    deduplicate: bool = Field(
-        default=False,
-        description="Whether lines that have been seen before are left out; takes some 100 bytes of memory a line.",
-    )
-    held_out: Annotated[float, Field(gt=0, lt=1)] = Field(
-        default=0.01, description="The share of the documents that is held out: at least one document, and never all."
-    )
-    seed: Annotated[int, Field(ge=0)] = Field(default=0, description="Which documents are held out.")
-
-    def build(self, workers: int | None = None) -> Corpus:
-        """The corpus: prepared in parallel and streaming the first time, then read from `<cache folder>/corpora`.
-
-        What is kept has a key made of the files' contents, the settings that matter and the tokenizer's version.
-        Writes are atomic, and two processes may prepare the same corpus at once.
-
-        Arguments:
-            workers: the number of processes that tokenize; by default, of the CPUs that this process may use. The
-                result does not depend on it.
-
-        Raises:
-            DataError: a file is missing, damaged or no UTF-8 text; file and line are named.
-            ElmoTasksError: there are fewer than two documents.
-            CacheError: the cache's folder cannot be written, or its disk is full.
-        """
-        return Corpus(
-            prepare_text(
-                self.paths,
-                tokenized=self.tokenized,
-                deduplicate=self.deduplicate,
-                held_out=self.held_out,
-                seed=self.seed,
-                workers=workers,
-            )
-        )
-
-
-def prepare_documents(training: Iterable[Document], held_out: Iterable[Document], key: str) -> Corpus:
-    """A corpus of documents that are tokenized already, for example a data set's, kept in the cache under a key.
-
-    Arguments:
-        training: documents, each an iterable of sentences, each a sequence of tokens. They are streamed, and not read
-            at all if the cache has the key.
-        held_out: likewise, for the part to evaluate on.
-        key: names the content: another content has to have another key.
+    Types are numbered in the order in which they are first seen until all is known; then by frequency. Memory: the
+    types and five bytes a sentence.
 
     Raises:
-        ElmoTasksError: one of the parts has no token.
-        CacheError: the cache's folder cannot be written, or its disk is full.
+        CacheError: from `add` and `finish`, if the folder cannot be written, or its disk is full.
     """
-    return Corpus(prepare_tokens(training, held_out, key))
+
+    def __init__(self, folder: Path) -> None:
+        self.num_documents = 0  # those without a token do not count
+        self._folder = folder
+        self._provisional = folder / "provisional"
+        self._numbers: dict[str, int] = {}
+        self._lengths = array("I")
+        self._begins_document = bytearray()  # a bool for each sentence
+        self._num_begun = self._document_of_last = 0
+        self._num_bytes = 0
+
+    def add(self, text: NumberedText, share: float | None = None) -> None:
+        """Appends sentences.
+
+        Arguments:
+            text: the sentences.
+            share: how much of the corpus has come with these and earlier sentences, where that is known.
+        """
+        documents = self._num_begun + text.documents
+        begins_document = np.diff(documents, prepend=self._document_of_last) > 0
+        self._lengths.frombytes(text.lengths.tobytes())
+        self._begins_document += begins_document.tobytes()
+        self.num_documents += int(begins_document.sum())
+        self._num_begun += text.num_begun
+        if len(documents):
+            self._document_of_last = int(documents[-1])
+        numbers = self._numbers
+        new_numbers = np.array([numbers.setdefault(token, len(numbers)) for token in text.types], dtype=np.uint32)
+        tokens = new_numbers[text.tokens]
+        self._num_bytes += tokens.nbytes
+        with (
+            write_errors(self._folder.parent, 2 * self._num_bytes / share if share else None),
+            open(self._provisional, "ab") as stream,
+        ):
+            _write(stream, tokens)
+
+    def summary(self) -> str:
+        """How much there is, for the log."""
+        return (
+            f"{self._num_bytes // 4:,} tokens ({len(self._numbers):,} distinct) in {len(self._lengths):,} sentences of"
+            f" {self.num_documents:,} documents"
+        )
+
+    def finish(self, is_held_out: npt.NDArray[np.bool_], description: dict[str, Any]) -> None:
+        """Writes the corpus.
+
+        Arguments:
+            is_held_out: of each document that has a token, (D,).
+            description: what `corpus.json` is to say.
+        """
+        begins_document = np.frombuffer(self._begins_document, dtype=bool)
+        sentence_is_held_out = is_held_out[np.cumsum(begins_document, dtype=np.int32) - 1]  # (S,)
+        with write_errors(self._folder.parent, 2 * self._num_bytes):
+            counts = np.zeros(len(self._numbers), dtype=np.int64)
+            for tokens in self._pieces(~sentence_is_held_out):
+                counts += np.bincount(tokens, minlength=len(counts))
+            types = list(self._numbers)
+            order = _by_frequency(types, counts)
+            new_numbers = np.empty(len(types), dtype=np.uint32)
+            new_numbers[order] = np.arange(len(types), dtype=np.uint32)
+            self._write_part(_TRAINING, ~sentence_is_held_out, new_numbers)
+            self._write_part(_HELD_OUT, sentence_is_held_out, new_numbers)
+            self._provisional.unlink()
+            _write_array(self._folder / _COUNTS, np.int64, len(counts), [counts[order]])
+            # Escapes stand for whatever is not ASCII, even for halves of characters, which UTF-8 cannot hold.
+            (self._folder / _TYPES).write_text(json.dumps([types[place] for place in order]), encoding="ascii")
+            write_json(self._folder / "corpus.json", description)
+
+    def _write_part(self, name: str, chosen: npt.NDArray[np.bool_], new_numbers: npt.NDArray[np.uint32]) -> None:
+        """Writes the part that has the chosen sentences."""
+        folder = self._folder / name
+        folder.mkdir()
+        lengths = np.frombuffer(self._lengths, dtype=np.uint32)[chosen]
+        sentences = np.zeros(len(lengths) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=sentences[1:])
+        documents = np.flatnonzero(np.frombuffer(self._begins_document, dtype=bool)[chosen])
+        pieces = (new_numbers[tokens] for tokens in self._pieces(chosen))
+        _write_array(folder / "tokens.npy", np.uint32, int(sentences[-1]), pieces)
+        _write_array(folder / "sentences.npy", np.int64, len(sentences), [sentences])
+        _write_array(folder / "documents.npy", np.int64, len(documents) + 1, [documents, np.array([len(lengths)])])
+
+    def _pieces(self, chosen: npt.NDArray[np.bool_]) -> Iterator[npt.NDArray[np.uint32]]:
+        """The provisional numbers of the tokens of the chosen sentences, some sentences at a time."""
+        lengths = np.frombuffer(self._lengths, dtype=np.uint32)
+        with open(self._provisional, "rb") as stream:
+            for start in range(0, len(lengths), _SENTENCES_AT_ONCE):
+                piece = slice(start, start + _SENTENCES_AT_ONCE)
+                wanted = np.repeat(chosen[piece], lengths[piece])  # (tokens of the piece,)
+                yield np.fromfile(stream, dtype=np.uint32, count=len(wanted))[wanted]
+
+
+@contextlib.contextmanager
+def write_errors(folder: Path, wanted: float | None = None) -> Iterator[None]:
+    """Says in one line why a folder cannot be written, and how many bytes are wanted there, where that is known.
+
+    Raises:
+        CacheError: instead of any OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        advice = "set ELMO_TASKS_CACHE to a folder elsewhere"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            estimate = f", of about {wanted / 1e6:,.0f} MB that are wanted in all" if wanted else ""
+            raise CacheError(f"{folder}: no room is left on this disk{estimate}; free some, or {advice}") from error
+        raise CacheError(f"{folder}: cannot be written ({error.strerror}); {advice}") from error
+
+
+def _by_frequency(types: list[str], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """The places of the types, the most frequent first, ties in alphabetical order."""
+    alphabetical = np.array(sorted(range(len(types)), key=types.__getitem__), dtype=np.intp)
+    return alphabetical[np.argsort(-counts[alphabetical], kind="stable")]
+
+
+def _write_array(path: Path, kind: type[np.generic], length: int, pieces: Iterable[npt.NDArray[Any]]) -> None:
+    """Writes a .npy file in pieces. (`np.save` does not say that a disk is full.)"""
+    header = {"descr": np.dtype(kind).str, "fortran_order": False, "shape": (length,)}
+    with open(path, "wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        for piece in pieces:
+            _write(stream, piece.astype(kind, copy=False))
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _write(stream: IO[bytes], values: npt.NDArray[Any]) -> None:
+    stream.write(values.data)

@@ -12,8 +12,8 @@ from pydantic import Field
 
 import elmo_tasks.data_readers  # noqa: F401 - registers the readers
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
-from elmo_tasks.pretraining.corpus import Corpus, CorpusConfig, prepare_documents
-from elmo_tasks.pretraining.preparation import Document
+from elmo_tasks.pretraining.corpus import Corpus
+from elmo_tasks.pretraining.prepare import CorpusConfig, Document, prepare_documents
 
 
 class DatasetCorpus(CorpusConfig):

@@ -24,9 +24,9 @@ from elmo_tasks.pretraining.corpus import Corpus
 from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.pretraining.output_vocabulary import UNKNOWN_NUMBER, OutputVocabulary, most_frequent
 from elmo_tasks.pretraining.perplexity import Perplexity, evaluate_perplexity, unigram_perplexity
+from elmo_tasks.pretraining.prepare import read_text
 from elmo_tasks.pretraining.pretrainer import Pretrainer
 from elmo_tasks.pretraining.runs import PretrainingFolder
-from elmo_tasks.pretraining.texts import read_text
 from elmo_tasks.pretraining.windows import SlotReader
 from elmo_tasks.runs import read_state
 from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state

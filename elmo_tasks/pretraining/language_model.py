@@ -88,14 +88,14 @@ class LanguageModel(nn.Module):
 
         Raises:
             WeightsError: a file is missing or damaged, or the files do not fit together.
-            DataError: the vocabulary is no vocabulary.
+            DataError: the vocabulary does not follow its format.
         """
         folder = bilm_folder(folder)
         files = BiLMFiles.in_folder(folder)
         if not cls.is_in_folder(folder):
             raise WeightsError(
-                f"{folder}: wanted {VOCABULARY_FILE} and {SOFTMAX_FILE} beside the biLM, as pretraining leaves them; "
-                "the published biLMs have none"
+                f"{folder}: wanted {VOCABULARY_FILE} and {SOFTMAX_FILE} in addition to the biLM, as pretraining writes "
+                "them; the published biLMs have none"
             )
         vocabulary = OutputVocabulary.load(folder / VOCABULARY_FILE)
         model = cls(BiLM.load(files.options, files.weights), vocabulary, dropout)
@@ -117,7 +117,7 @@ class LanguageModel(nn.Module):
         self.bilm.save(folder / "options.json", folder / "weights.hdf5", half_precision)
 
     def initial_states(self, rows: int) -> LayerStates:
-        """The states of zeros for so many streams."""
+        """The states of zeros for this many streams."""
         return [
             (forward.initial_state(rows), backward.initial_state(rows))
             for forward, backward in zip(*(stack.layers for stack in self.bilm.directions), strict=True)
@@ -138,7 +138,7 @@ class LanguageModel(nn.Module):
             candidates: what targets are compared with; None for the whole vocabulary.
             dtype: of the products' factors, torch.bfloat16 or that of the weights.
         """
-        outputs, states = self.top_layer(window, states, dtype)
+        outputs, states = self._top_layer(window, states, dtype)
         wanted = [targets != NO_TARGET for targets in window.targets]
         hidden = [self.dropout(output)[there] for output, there in zip(outputs, wanted, strict=True)]  # (N, P)
         targets = [targets[there] for targets, there in zip(window.targets, wanted, strict=True)]  # (N,)
@@ -146,7 +146,7 @@ class LanguageModel(nn.Module):
         forward, backward = softmax_losses(hidden, targets, *softmax, candidates, dtype)
         return WindowLoss(forward, backward, len(targets[0]), states)
 
-    def top_layer(
+    def _top_layer(
         self, window: Window, states: LayerStates, dtype: torch.dtype
     ) -> tuple[tuple[Tensor, Tensor], LayerStates]:
         """The topmost layer's outputs (T, B, P) of each direction, in the order in which it reads."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
 
 import numpy as np
 import torch
-from rich.progress import Progress, TaskID
 
 from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.pretraining.output_vocabulary import UNKNOWN_NUMBER
-from elmo_tasks.pretraining.windows import NO_TARGET, SlotReader, Window, sentence_windows
+from elmo_tasks.pretraining.windows import SlotReader, sentence_windows
 from elmo_tasks.progress import progress_bar
 
 _SLOTS_AT_ONCE = 4096
@@ -66,21 +64,22 @@ def evaluate_perplexity(
     targets = unknown = 0
     with progress_bar(visible=visible) as bar:
         task = bar.add_task("perplexity", total=reader.num_slots, note="")
-        for window in _advancing(sentence_windows(reader, _SLOTS_AT_ONCE), bar, task):
-            rows = window.inputs[0].shape[1]
+        for window in sentence_windows(reader, _SLOTS_AT_ONCE):
+            rows = window.inputs.shape[2]
             loss = model(window.to(device), model.initial_states(rows), None, dtype)
             forward += loss.forward.item()
             backward += loss.backward.item()
             targets += loss.num_targets
             unknown += int((window.targets[0] == UNKNOWN_NUMBER).sum())
+            bar.update(task, completed=targets)
     model.train(training)
     return Perplexity(math.exp(forward / targets), math.exp(backward / targets), targets, unknown)
 
 
 def unigram_perplexity(training: SlotReader, held_out: SlotReader, num_words: int) -> float:
-    """The perplexity of a text by the words' frequencies in another alone, one added to each.
+    """The perplexity of a text by the words' frequencies in another text, one added to each.
 
-    It is what a model has to beat that knows nothing of context.
+    A model that ignores the context reaches it.
 
     Arguments:
         training: reads the text whose words are counted.
@@ -91,9 +90,3 @@ def unigram_perplexity(training: SlotReader, held_out: SlotReader, num_words: in
     losses = np.log(counts.sum()) - np.log(counts)
     occurrences = held_out.count_targets(num_words)
     return float(np.exp((losses * occurrences).sum() / occurrences.sum()))
-
-
-def _advancing(windows: Iterable[Window], bar: Progress, task: TaskID) -> Iterable[Window]:
-    for window in windows:
-        yield window
-        bar.update(task, advance=int((window.targets[0] != NO_TARGET).sum()))

@@ -25,8 +25,8 @@ from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
 class _Weights:
     """A layer's weights as `_Pass` wants them.
 
-    Every tanh(x) is had as 2 sigmoid(2x) - 1, which is faster. The factors of 2 lie in the weights, where they round
-    nothing: the candidate's gates and the cells are twice what they are in `ProjectedLstm`.
+    Every tanh(x) is computed as 2 sigmoid(2x) - 1, which is faster. The factors of 2 are in the weights, where they
+    round nothing: the candidate's gates and the cells are twice what they are in `ProjectedLstm`.
     """
 
     gates: Tensor  # (4H, Q)

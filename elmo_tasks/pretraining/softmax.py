@@ -27,8 +27,7 @@ class Candidates(TensorRecord):
     """The words that tokens are compared with, drawn anew for each step."""
 
     words: Tensor  # (S,) int64, no word twice
-    log_expected: Tensor  # (S,) the logarithm of how often each is expected among the candidates
-    log_expected_of_any: Tensor  # (V,) the same for every word
+    log_expected: Tensor  # (V,) of every word, the logarithm of how often it is expected among the candidates
 
 
 class SoftmaxConfig(Part):
@@ -67,9 +66,9 @@ class SampledSoftmax(SoftmaxConfig):
         words, num_tries = _draw_log_uniform(num_words, self.num_samples)
         ranks = torch.arange(num_words, dtype=torch.float64)
         probabilities = torch.log1p(1.0 / (ranks + 1.0)) / math.log(num_words + 1.0)
-        # The chance to be among the words after so many tries: 1 - (1 - p)^tries.
+        # The chance to be among the words after this many tries: 1 - (1 - p)^tries.
         log_expected = torch.log(-torch.expm1(num_tries * torch.log1p(-probabilities))).float()
-        return Candidates(words, log_expected[words], log_expected)
+        return Candidates(words, log_expected)
 
 
 def softmax_losses(
@@ -101,9 +100,9 @@ def softmax_losses(
         places = torch.full_like(bias, -1, dtype=torch.int64)
         places[candidates.words] = torch.arange(len(candidates.words), device=bias.device)
         places = places[all_targets]
-        own = own - candidates.log_expected_of_any[all_targets]
+        own = own - candidates.log_expected[all_targets]
         weight = rows[len(all_targets) :]
-        bias = bias[candidates.words] - candidates.log_expected
+        bias = bias[candidates.words] - candidates.log_expected[candidates.words]
     weight = weight.to(dtype)
     counts = [len(each) for each in targets]
     parts = zip(hidden, own.split(counts), places.split(counts), strict=True)
@@ -124,7 +123,7 @@ class _LossAgainstCandidates(torch.autograd.Function):
             rows = slice(start, start + step)
             scores = functional.linear(hidden[rows], weight).to(own.dtype).add_(bias)  # (n, S)
             drawn = (places[rows] >= 0).nonzero().squeeze(1)
-            scores[drawn, places[rows][drawn]] = -torch.inf  # a target is no candidate of its own token
+            scores[drawn, places[rows][drawn]] = -torch.inf  # a target is not a candidate of its own token
             highest = torch.maximum(scores.amax(dim=1), own[rows])  # (n,)
             chances = scores.sub_(highest[:, None]).exp_()  # (n, S), each times the row's sum
             own_chances = (own[rows] - highest).exp_()

@@ -33,14 +33,9 @@ class Window(TensorRecord):
     """What both directions read and predict at some steps of a batch of streams."""
 
     characters: Tensor  # (U, C) int64, the distinct tokens' characters
-    inputs: tuple[Tensor, Tensor]  # forward and backward: (T, B) int64, rows of `characters`
-    targets: tuple[Tensor, Tensor]  # (T, B) int64, words of the output vocabulary, NO_TARGET where there is none
+    inputs: Tensor  # of the forward and the backward direction: (2, T, B) int64, rows of `characters`
+    targets: Tensor  # (2, T, B) int64, words of the output vocabulary, NO_TARGET where there is none
     resets: Tensor | None = None  # (T, B) bool, True where both directions start from a state of zeros
-
-    def to(self, device: torch.device | str) -> Window:
-        characters, *pairs = (each.to(device) for each in (self.characters, *self.inputs, *self.targets))
-        resets = None if self.resets is None else self.resets.to(device)
-        return Window(characters, (pairs[0], pairs[1]), (pairs[2], pairs[3]), resets)
 
 
 class SlotReader:
@@ -69,7 +64,7 @@ class SlotReader:
         return int(self.starts[-1])
 
     def beginning(self, num_tokens: int) -> SlotReader:
-        """A reader of the first sentences alone, as many as hold so many tokens; of one at least."""
+        """A reader of only the first sentences, as many as hold this many tokens; of at least one."""
         sentences = np.asarray(self.part.sentences)
         count = max(1, int(np.searchsorted(sentences, num_tokens, side="right")) - 1)
         reader = copy.copy(self)
@@ -107,21 +102,16 @@ class SlotReader:
             return tokens[np.clip(positions, 0, last)].astype(np.int64)
 
         first, final = places == 0, places == lengths
-        inputs = (
-            np.where(first, self._begin, at(starts + places - 1)),
-            np.where(first, self._end, at(starts + lengths - places)),
-        )
-        targets = (
-            np.where(final, self._end, at(starts + places)),
-            np.where(final, self._begin, at(starts + lengths - 1 - places)),
-        )
-        distinct, rows = np.unique(np.stack(inputs), return_inverse=True)
-        rows = rows.reshape(2, *slots.shape)
-        words = [np.where(padding, NO_TARGET, self._words[each]) for each in targets]
+        forward_inputs = np.where(first, self._begin, at(starts + places - 1))
+        backward_inputs = np.where(first, self._end, at(starts + lengths - places))
+        forward_targets = np.where(final, self._end, at(starts + places))
+        backward_targets = np.where(final, self._begin, at(starts + lengths - 1 - places))
+        distinct, rows = np.unique(np.stack([forward_inputs, backward_inputs]), return_inverse=True)
+        targets = np.where(padding, NO_TARGET, self._words[np.stack([forward_targets, backward_targets])])
         return Window(
             tokens_to_ids([self._text(number) for number in distinct.tolist()], self._max_characters),
-            (torch.from_numpy(rows[0]), torch.from_numpy(rows[1])),
-            (torch.from_numpy(words[0]), torch.from_numpy(words[1])),
+            torch.from_numpy(rows.reshape(2, *slots.shape)),
+            torch.from_numpy(targets),
             None if resets is None else torch.from_numpy(first & resets[sentences]),
         )
 

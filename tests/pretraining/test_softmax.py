@@ -44,10 +44,8 @@ def test_sampled_softmax_is_its_definition() -> None:
     candidates = SampledSoftmax(num_samples=6).draw(WORDS)
     assert candidates is not None
     words = torch.tensor([3, 4, 7, 20, 2, 0])  # three of them are targets of some token
-    candidates = Candidates(
-        words, candidates.log_expected_of_any[words].double(), candidates.log_expected_of_any.double()
-    )
-    corrected = hidden @ weight.t() + bias - candidates.log_expected_of_any  # (N, V)
+    candidates = Candidates(words, candidates.log_expected.double())
+    corrected = hidden @ weight.t() + bias - candidates.log_expected  # (N, V)
     losses = []
     for scores, target in zip(corrected, targets, strict=True):
         others = scores[words[words != target]]
@@ -67,7 +65,7 @@ def test_drawn_words_are_distinct_and_as_frequent_as_stated() -> None:
         assert candidates is not None
         assert len(candidates.words.unique()) == 8
         counts[candidates.words] += 1
-        expected += candidates.log_expected_of_any.exp()
+        expected += candidates.log_expected.exp()
     assert counts[0] > 2 * counts[10] > 2 * counts[29] > 0
     # Binomial deviations are at most sqrt(0.25 / 2000) = 0.011; the formula itself is off by about as much.
     torch.testing.assert_close(counts / repeats, expected / repeats, atol=0.05, rtol=0.0)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.pretraining import corpora
-from elmo_tasks.pretraining.corpora import find_files, read_chunks, separates_documents, without_repeated_lines
+from elmo_tasks.pretraining import text_files
+from elmo_tasks.pretraining.text_files import find_files, read_chunks, separates_documents, without_repeated_lines
 
 COMPRESSORS = {".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress}
 
@@ -30,7 +30,7 @@ def write(path: Path, content: bytes) -> Path:
 
 
 def text_of(path: Path) -> str:
-    return "".join(chunk.text for chunk in read_chunks(path))
+    return "\n".join(line for chunk in read_chunks(path) for line in chunk.lines)
 
 
 def test_files_are_found_in_order_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,12 +54,11 @@ def test_paths_without_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
 def test_chunks_are_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(corpora, "_CHUNK_BYTES", size)
+    monkeypatch.setattr(text_files, "_CHUNK_BYTES", size)
     text = "a först line\n\nthe ß second\r\nx\n\n\nthe last, without an end"
     path = write(tmp_path / "text", text.encode())
     chunks = list(read_chunks(path))
-    assert "".join(chunk.text for chunk in chunks) == text
-    assert [line for chunk in chunks for line in chunk.lines()] == text.split("\n")
+    assert [line for chunk in chunks for line in chunk.lines] == text.split("\n")
     assert [chunk.is_first for chunk in chunks] == [True] + [False] * (len(chunks) - 1)
     assert sum(chunk.num_bytes for chunk in chunks) == path.stat().st_size
 
@@ -70,7 +69,7 @@ def test_compressed_files(tmp_path: Path, ending: str) -> None:
     path = compress(tmp_path / f"text{ending}", content)
     chunks = list(read_chunks(path))
     assert len(chunks) > 1
-    assert "".join(chunk.text for chunk in chunks) == content.decode()
+    assert [line for chunk in chunks for line in chunk.lines] == content.decode().splitlines()
     assert 0 < sum(chunk.num_bytes for chunk in chunks) <= path.stat().st_size
 
 
@@ -100,14 +99,14 @@ def test_damaged_files(tmp_path: Path, ending: str, damage: str) -> None:
     ],
 )
 def test_binary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, problem: str, size: int) -> None:
-    monkeypatch.setattr(corpora, "_CHUNK_BYTES", size)
+    monkeypatch.setattr(text_files, "_CHUNK_BYTES", size)
     with pytest.raises(DataError, match=problem):
         text_of(write(tmp_path / "text", content))
 
 
 def test_endless_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpora, "_CHUNK_BYTES", 10)
-    monkeypatch.setattr(corpora, "_MAX_LINE_BYTES", 30)
+    monkeypatch.setattr(text_files, "_CHUNK_BYTES", 10)
+    monkeypatch.setattr(text_files, "_MAX_LINE_BYTES", 30)
     assert text_of(write(tmp_path / "text", b"a\n" + b"b" * 25)) == "a\n" + "b" * 25
     with pytest.raises(DataError, match="text:2: the line has more than 16 MiB"):
         text_of(write(tmp_path / "text", b"a\n" + b"b" * 100 + b"\n"))
@@ -134,16 +133,16 @@ def test_missing_file(tmp_path: Path) -> None:
 def test_separates_documents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, expected: bool, size: int
 ) -> None:
-    monkeypatch.setattr(corpora, "_CHUNK_BYTES", size)
+    monkeypatch.setattr(text_files, "_CHUNK_BYTES", size)
     assert separates_documents(write(tmp_path / "text", content)) == expected
 
 
-def test_repeated_lines_are_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpora, "_CHUNK_BYTES", 8)
+def test_repeated_lines_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_files, "_CHUNK_BYTES", 8)
     seen: set[bytes] = set()
     kept = []
     for content in (b"a\nb\n\n a\r\nc\nb\n\n", b"c\nd\n"):
         for chunk in without_repeated_lines(read_chunks(write(tmp_path / "text", content)), seen):
-            kept += [line for number, line in enumerate(chunk.lines()) if number not in chunk.repeated]
+            kept += chunk.lines
     assert kept == ["a", "b", "", "c", "", "d"]
     assert len(seen) == 4

@@ -1,0 +1,210 @@
+"""Prepares corpora: text to numbered tokens on disk, streaming, once; later the same corpus is read from the cache.
+
+The result depends only on the text and the settings, not on the number of processes or the borders of chunks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import logging
+import shutil
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from elmo_tasks.config import Part
+from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.files import atomic_folder, cache_folder, content_hash
+from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, CorpusWriter, write_errors
+from elmo_tasks.pretraining.text_files import find_files, read_chunks
+from elmo_tasks.pretraining.tokenize_files import number_tokens, split_chunk, tokenize_files
+from elmo_tasks.progress import progress_bar
+from elmo_tasks.text import tokenization
+
+logger = logging.getLogger(__name__)
+
+Document = Iterable[Sequence[str]]
+
+# To be raised whenever the files of a corpus or the choice of held-out documents change.
+_VERSION = 2
+
+_MEGABYTE = 1_000_000
+_SENTENCES_AT_ONCE = 10_000
+# Smaller texts are tokenized sooner than processes are started.
+_MIN_PARALLEL_BYTES = 500_000
+
+
+class CorpusConfig(Part):
+    """Where the text comes from."""
+
+    default_type: ClassVar[str | None] = "text"
+
+    def build(self, workers: int | None = None) -> Corpus:
+        """The corpus, prepared the first time, then from the cache.
+
+        Arguments:
+            workers: the number of processes that prepare it, where they can share the work; by default, all CPUs.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say how to build its corpus")
+
+
+class TextCorpus(CorpusConfig):
+    """Text files.
+
+    Blank lines separate documents; in a file without blank lines between its lines, every line is a document.
+    """
+
+    type: Literal["text"] = "text"
+    paths: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
+        description="Files or globs of UTF-8 text, plain or compressed (.gz, .xz, .bz2, .zip), read in the order of"
+        " their names, none twice."
+    )
+    tokenized: bool = Field(
+        default=False,
+        description="Whether a line is a sentence with white space between its tokens; otherwise it is a paragraph of"
+        " raw text, to be split into sentences and tokens.",
+    )
+    deduplicate: bool = Field(
+        default=False,
+        description="Whether lines that have been seen before are left out; takes some 100 bytes of memory a line.",
+    )
+    held_out: Annotated[float, Field(gt=0, lt=1)] = Field(
+        default=0.01, description="The share of the documents that is held out: at least one document, and never all."
+    )
+    seed: Annotated[int, Field(ge=0)] = Field(default=0, description="Which documents are held out.")
+
+    def build(self, workers: int | None = None) -> Corpus:
+        """The corpus: prepared in parallel and streaming the first time, then read from `<cache folder>/corpora`.
+
+        What is kept has a key made of the files' contents, the settings that matter and the tokenizer's version.
+        Writes are atomic, and two processes may prepare the same corpus at once.
+
+        Arguments:
+            workers: the number of processes that tokenize; by default, of the CPUs that this process may use. The
+                result does not depend on it.
+
+        Raises:
+            DataError: a file is missing, damaged or not UTF-8 text; file and line are named.
+            ElmoTasksError: there are fewer than two documents.
+            CacheError: the cache's folder cannot be written, or its disk is full.
+        """
+        files = find_files(self.paths)
+        try:
+            contents = [content_hash(file) for file in files]
+        except OSError as error:
+            raise DataError(error.filename, f"cannot be read ({error.strerror})") from None
+        settings = self.model_dump(exclude={"type", "paths"})
+        key = {**settings, "tokenizer": None if self.tokenized else tokenization.VERSION, "content": contents}
+        num_bytes = sum(file.stat().st_size for file in files)
+        if num_bytes < _MIN_PARALLEL_BYTES:
+            workers = 1
+
+        def write(writer: CorpusWriter) -> npt.NDArray[np.bool_]:
+            texts = tokenize_files(files, tokenized=self.tokenized, deduplicate=self.deduplicate, workers=workers)
+            done = 0
+            with contextlib.closing(texts), progress_bar() as progress:
+                bar = progress.add_task("preparing the corpus (MB)", total=num_bytes / _MEGABYTE, note="")
+                for text in texts:
+                    done += text.num_bytes
+                    writer.add(text, done / num_bytes)
+                    progress.update(bar, completed=done / _MEGABYTE)
+            if writer.num_documents < 2:
+                raise ElmoTasksError(
+                    f"{', '.join(self.paths)}: holds {'a single document' if writer.num_documents else 'no text'};"
+                    " wanted at least two documents, one to train on and one to hold out (blank lines separate"
+                    " documents; where there are none, every line is a document)"
+                )
+            return choose_held_out(writer.num_documents, self.held_out, self.seed)
+
+        return _prepare(key, {"files": [str(file) for file in files], **settings}, write)
+
+
+def prepare_documents(training: Iterable[Document], held_out: Iterable[Document], key: str) -> Corpus:
+    """The corpus of documents that are tokenized already, for example a data set's, prepared now or earlier.
+
+    Arguments:
+        training: documents, each an iterable of sentences, each a sequence of tokens. They are streamed, and not read
+            at all if the cache has the key.
+        held_out: the same, for the part to evaluate on.
+        key: names the content: another content must have another key.
+
+    Raises:
+        ElmoTasksError: one of the parts has no token.
+        CacheError: the cache's folder cannot be written, or its disk is full.
+    """
+
+    def write(writer: CorpusWriter) -> npt.NDArray[np.bool_]:
+        ends = []
+        for documents in (training, held_out):
+            # None stands before the first sentence of a document.
+            sentences = itertools.chain.from_iterable(itertools.chain([None], document) for document in documents)
+            while some := list(itertools.islice(sentences, _SENTENCES_AT_ONCE)):
+                writer.add(number_tokens(some))
+            ends.append(writer.num_documents)
+        if not 0 < ends[0] < ends[1]:
+            empty = "held-out" if ends[0] else "training"
+            raise ElmoTasksError(f"{key}: the {empty} part holds no token; wanted text to train on and text held out")
+        return np.arange(ends[1]) >= ends[0]
+
+    return _prepare({"key": key}, {"key": key}, write)
+
+
+def read_text(paths: Sequence[str], *, tokenized: bool) -> tuple[CorpusPart, list[str]]:
+    """The sentences of text files as one document, in memory, and the distinct tokens that their numbers stand for.
+
+    Arguments:
+        paths: files or globs, compressed or not.
+        tokenized: a line is a sentence with white space between its tokens; otherwise it is a paragraph of raw text.
+
+    Raises:
+        DataError: a file is missing, damaged or not UTF-8 text, or no file has a token.
+    """
+    chunks = (chunk for file in find_files(paths) for chunk in read_chunks(file))
+    text = number_tokens(sentence for chunk in chunks for sentence in split_chunk(chunk, tokenized=tokenized))
+    if not text.types:
+        raise DataError(", ".join(paths), "holds no text; wanted at least one sentence")
+    sentences = np.append(0, np.cumsum(text.lengths, dtype=np.int64))  # (S + 1,)
+    return CorpusPart(text.tokens, sentences, np.array([0, len(text.lengths)])), text.types
+
+
+def choose_held_out(num_documents: int, share: float, seed: int) -> npt.NDArray[np.bool_]:
+    """Which documents are held out, (D,): a share of them at random, at least one document, and never all.
+
+    Arguments:
+        num_documents: D, at least 2.
+        share: how many of them, from 0 to 1.
+        seed: which ones.
+    """
+    number = min(max(1, round(share * num_documents)), num_documents - 1)
+    is_held_out = np.zeros(num_documents, dtype=bool)
+    is_held_out[np.random.default_rng(seed).choice(num_documents, number, replace=False)] = True
+    return is_held_out
+
+
+def _prepare(
+    key: dict[str, Any], description: dict[str, Any], write: Callable[[CorpusWriter], npt.NDArray[np.bool_]]
+) -> Corpus:
+    """The corpus for a key. If it is not there, `write` adds its sentences and says which documents are held out."""
+    name = hashlib.sha256(json.dumps([_VERSION, key]).encode()).hexdigest()
+    folder = cache_folder() / "corpora" / name
+    begin = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        with write_errors(folder.parent):
+            if folder.exists():
+                try:
+                    return Corpus(folder)
+                except (OSError, EOFError, ValueError):
+                    logger.warning("%s: the prepared corpus is damaged and is made anew", folder)
+                    shutil.rmtree(folder)
+            temporary = stack.enter_context(atomic_folder(folder))
+        writer = CorpusWriter(temporary)
+        writer.finish(write(writer), {"version": _VERSION, **description})
+    logger.info("%s; prepared in %.1f s: %s", writer.summary(), time.monotonic() - begin, folder)
+    return Corpus(folder)

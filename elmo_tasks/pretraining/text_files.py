@@ -1,0 +1,122 @@
+"""Finds text files and reads them in chunks of about 1 MiB, so that they can be far larger than memory."""
+
+from __future__ import annotations
+
+import codecs
+import glob
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from elmo_tasks.errors import DataError
+from elmo_tasks.files import DAMAGE_ERRORS, decompressed
+
+_CHUNK_BYTES = 1 << 20
+_MAX_LINE_BYTES = 16 << 20
+
+
+class Chunk(NamedTuple):
+    """Consecutive whole lines of a file.
+
+    Attributes:
+        lines: without the `\\n` at their ends.
+        num_bytes: how many bytes of the file on disk were read for it.
+        is_first: whether the file begins here.
+    """
+
+    lines: list[str]
+    num_bytes: int
+    is_first: bool
+
+
+def find_files(paths: Sequence[str]) -> tuple[Path, ...]:
+    """The files that paths and globs (`**` stands for any folders) name: in the order of their names, none twice.
+
+    Raises:
+        DataError: a path names no file, or a folder.
+    """
+    found: dict[Path, Path] = {}
+    for pattern in paths:
+        # The name of an existing file is not a pattern: it may contain brackets.
+        matches = [pattern] if Path(pattern).exists() else glob.glob(pattern, recursive=True)
+        files = [Path(match) for match in matches if Path(match).is_file()]
+        if not files and Path(pattern).is_dir():
+            raise DataError(pattern, f"is a folder; wanted files, for example {Path(pattern) / '*.txt'}")
+        if not files:
+            raise DataError(pattern, "no such file, and no file's name matches this pattern")
+        for file in files:
+            target = file.resolve()
+            found[target] = min(file, found.get(target, file))
+    return tuple(sorted(found.values()))
+
+
+def read_chunks(path: Path) -> Iterator[Chunk]:
+    """Streams a UTF-8 text file, which is decompressed if the ending of its name says so.
+
+    Raises:
+        DataError: the file is missing, damaged or not UTF-8 text, or a line has more than 16 MiB; the line is named.
+    """
+    if not path.is_file():
+        raise DataError(path, "no such file")
+    with open(path, "rb") as raw, decompressed(raw, path) as stream:
+        number, position = 1, 0
+        while True:
+            try:
+                block = stream.read(_CHUNK_BYTES)
+                rest_of_line = stream.readline(_MAX_LINE_BYTES + 1)
+            except DAMAGE_ERRORS as error:
+                raise DataError(path, f"the file is damaged or cut short ({error})", number) from None
+            if not block:
+                return
+            text = _decode(block + rest_of_line, path, number, is_cut=len(rest_of_line) > _MAX_LINE_BYTES)
+            lines = text.removesuffix("\n").split("\n")
+            yield Chunk(lines, raw.tell() - position, is_first=number == 1)
+            number += len(lines)
+            position = raw.tell()
+
+
+def separates_documents(path: Path) -> bool:
+    """Whether a file has a blank line between two lines of text: then blank lines separate its documents."""
+    lines = (line for chunk in read_chunks(path) for line in chunk.lines)
+    texts = (is_text for is_text, _ in itertools.groupby(lines, key=lambda line: bool(line.strip())) if is_text)
+    return next(itertools.islice(texts, 1, None), False)
+
+
+def without_repeated_lines(chunks: Iterable[Chunk], seen: set[bytes]) -> Iterator[Chunk]:
+    """Leaves out lines that were seen before, without regard to white space at their ends; blank lines stay.
+
+    Arguments:
+        chunks: the chunks of a file.
+        seen: the 128-bit hashes of the lines seen so far, about 100 bytes of memory each; new ones are added.
+    """
+    for chunk in chunks:
+        kept = []
+        for line in chunk.lines:
+            if text := line.strip():
+                key = hashlib.blake2b(text.encode(), digest_size=16).digest()
+                if key in seen:
+                    continue
+                seen.add(key)
+            kept.append(line)
+        yield chunk._replace(lines=kept)
+
+
+def _decode(lines: bytes, path: Path, first_line: int, is_cut: bool) -> str:
+    """Whole lines as text. `first_line` is the number of the first line; `is_cut` if the last one is too long."""
+
+    def problem(place: int, message: str) -> DataError:
+        return DataError(path, message, first_line + lines.count(b"\n", 0, place))
+
+    if first_line == 1:
+        lines = lines.removeprefix(codecs.BOM_UTF8)
+    if (place := lines.find(b"\0")) >= 0:
+        raise problem(place, "holds a NUL byte, as binary files do; wanted UTF-8 text")
+    if is_cut:
+        raise problem(len(lines), "the line has more than 16 MiB; wanted a paragraph or a document a line")
+    try:
+        return lines.decode()
+    except UnicodeDecodeError as error:
+        message = f"byte 0x{lines[error.start]:02x} is not UTF-8; wanted UTF-8 text"
+        raise problem(error.start, message) from None

@@ -1,0 +1,160 @@
+"""Text files to sentences of numbered tokens, in several processes.
+
+The worker processes import this module: it imports neither torch nor anything else that is slow or large.
+"""
+
+# N tokens, S sentences, D documents
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from array import array
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from multiprocessing.context import BaseContext
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.pretraining.text_files import Chunk, read_chunks, separates_documents, without_repeated_lines
+from elmo_tasks.text.tokenization import tokenize_to_strings
+
+
+class NumberedText(NamedTuple):
+    """Consecutive sentences, their tokens as numbers.
+
+    Attributes:
+        types: the distinct tokens, in the order in which they were first seen.
+        tokens: each token's place in `types`, (N,) uint32.
+        lengths: the number of tokens of each sentence, (S,) uint32.
+        documents: how many documents have begun here up to each sentence, (S,); 0 for those of an earlier document.
+        num_begun: how many documents begin here, some of them perhaps without a sentence.
+        num_bytes: how many bytes of a file were read for it.
+    """
+
+    types: list[str]
+    tokens: npt.NDArray[np.uint32]
+    lengths: npt.NDArray[np.uint32]
+    documents: npt.NDArray[np.int64]
+    num_begun: int
+    num_bytes: int
+
+
+def number_tokens(sentences: Iterable[Sequence[str] | None], num_bytes: int = 0) -> NumberedText:
+    """Numbers the tokens of sentences; None stands where a document begins. Sentences without tokens are left out."""
+    numbers: dict[str, int] = {}
+    tokens, lengths, documents = array("I"), array("I"), array("q")
+    num_begun = 0
+    for sentence in sentences:
+        if sentence is None:
+            num_begun += 1
+        elif sentence:
+            tokens.extend([numbers.setdefault(token, len(numbers)) for token in sentence])
+            lengths.append(len(sentence))
+            documents.append(num_begun)
+    return NumberedText(list(numbers), np.array(tokens), np.array(lengths), np.array(documents), num_begun, num_bytes)
+
+
+def split_chunk(chunk: Chunk, *, tokenized: bool, lines_are_documents: bool = False) -> Iterator[Sequence[str] | None]:
+    """The sentences of a chunk of a file, and None where a document begins.
+
+    Arguments:
+        tokenized: a line is a sentence with white space between its tokens; otherwise it is a paragraph of raw text.
+        lines_are_documents: every line is a document; otherwise blank lines separate documents.
+    """
+    if chunk.is_first:
+        yield None
+    for line in chunk.lines:
+        if lines_are_documents or not line.strip():
+            yield None
+        yield from [line.split()] if tokenized else tokenize_to_strings(line)
+
+
+def tokenize_files(
+    files: Iterable[Path], *, tokenized: bool, deduplicate: bool = False, workers: int | None = None
+) -> Generator[NumberedText, None, None]:
+    """The sentences of text files in order, a chunk at a time; see `TextCorpus`.
+
+    Arguments:
+        workers: the number of processes; by default, of the CPUs that this process may use. Close the generator to end
+            them early.
+
+    Raises:
+        DataError: a file is missing, damaged or not UTF-8 text.
+        ElmoTasksError: a process was ended from outside.
+    """
+    seen: set[bytes] = set()
+
+    def jobs() -> Iterator[Callable[[], NumberedText]]:
+        for file in files:
+            lines_are_documents = not separates_documents(file)
+            chunks = read_chunks(file)
+            for chunk in without_repeated_lines(chunks, seen) if deduplicate else chunks:
+                yield partial(_tokenize_chunk, chunk, tokenized, lines_are_documents)
+
+    return _in_processes(jobs(), workers or _num_cpus())
+
+
+def _tokenize_chunk(chunk: Chunk, tokenized: bool, lines_are_documents: bool) -> NumberedText:
+    sentences = split_chunk(chunk, tokenized=tokenized, lines_are_documents=lines_are_documents)
+    return number_tokens(sentences, chunk.num_bytes)
+
+
+def _in_processes(jobs: Iterable[Callable[[], NumberedText]], workers: int) -> Generator[NumberedText, None, None]:
+    """The results in the order of the jobs; only a few jobs are under way or waiting at any time."""
+    if workers == 1:
+        yield from (job() for job in jobs)
+        return
+    executor = ProcessPoolExecutor(workers, _process_context(), _begin_worker)
+    waiting: deque[Future[NumberedText]] = deque()
+    try:
+        for job in jobs:
+            waiting.append(executor.submit(job))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool:
+        raise ElmoTasksError(
+            "a process that tokenizes was ended from outside, perhaps because memory ran out: try fewer workers"
+            " (a script that prepares a corpus needs `if __name__ == '__main__':` around what it does)"
+        ) from None
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _process_context() -> BaseContext:
+    """Processes that never copy this one, which may hold a model and threads."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])  # imported once, into memory that all processes share
+    return context
+
+
+def _begin_worker() -> None:
+    """Lets a worker process end only with the process that started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the one that started it was killed; otherwise it would wait forever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "a worker was started by a process"
+    parent.join()
+    os._exit(1)
+
+
+def _num_cpus() -> int:
+    """The number of CPUs that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
