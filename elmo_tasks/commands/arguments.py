@@ -43,7 +43,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         "--batch-tokens",
         type=positive,
         metavar="N",
-        help="most tokens in a batch: its examples times the longest one's length, as the run's reader counts it; of a "
+        help="most tokens in a batch: its examples times the longest one's length, as the run's task counts it; of a "
         "pair, both texts (default: as the run or command has it)",
     )
     parser.add_argument(

@@ -12,16 +12,15 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks.data_readers.sst import ClassificationBatch
 from elmo_tasks.dropout import Dropout
-from elmo_tasks.metrics import Accuracy, Metric
-from elmo_tasks.models.classification import known_labels, label_loss, label_predictions
+from elmo_tasks.models.classification import label_loss, label_predictions
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.attention import align_with_itself
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
 from elmo_tasks.modules.pooling import AttentivePooling, max_pool, mean_pool, min_pool
+from elmo_tasks.tasks.classification import LABELS, Classification, ClassificationBatch
 from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -37,13 +36,12 @@ class BiattentiveClassifierConfig(ModelConfig):
     integrator_dropout: Probability = Field(0.0, description="on the integrator's output")
     output: FeedForwardConfig = Field(description="layers between the pooled text and the labels' scores")
 
-    def build(self, vocabulary: Vocabulary, embedder: Embedder) -> BiattentiveClassifier:
-        """Makes the network for the vocabulary's labels.
+    @property
+    def task(self) -> Classification:
+        return Classification()
 
-        Raises:
-            ElmoTasksError: the training data has no label for a text as a whole.
-        """
-        return BiattentiveClassifier(embedder, self, known_labels(vocabulary))
+    def build(self, vocabulary: Vocabulary, embedder: Embedder) -> BiattentiveClassifier:
+        return BiattentiveClassifier(embedder, self, vocabulary.labels[LABELS])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +66,8 @@ class BiattentiveClassifier(TaskModel[ClassificationBatch, BiattentiveClassifier
         config: of the layers.
         labels: the K labels by their ids.
     """
+
+    task = Classification()
 
     def __init__(self, embedder: Embedder, config: BiattentiveClassifierConfig, labels: tuple[str, ...]) -> None:
         super().__init__(embedder)
@@ -123,6 +123,3 @@ class BiattentiveClassifier(TaskModel[ClassificationBatch, BiattentiveClassifier
             for prediction, weights, length in zip(predictions, output.attention.tolist(), lengths, strict=True):
                 prediction["attention"] = weights[:length]
         return predictions
-
-    def build_metric(self) -> Metric:
-        return Accuracy()

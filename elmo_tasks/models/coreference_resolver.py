@@ -17,9 +17,6 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from elmo_tasks.data_readers.coref import GENRES, UNKNOWN_GENRE, CoreferenceBatch
-from elmo_tasks.metrics.coreference import CoreferenceScores
-from elmo_tasks.metrics.metric import Metric
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.antecedents import AntecedentScorer, previous
 from elmo_tasks.modules.embedder import Embedder
@@ -27,6 +24,7 @@ from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder
 from elmo_tasks.modules.span_pruning import best_non_crossing_spans
 from elmo_tasks.modules.span_representation import SpanRepresentation
+from elmo_tasks.tasks.coreference import GENRES, UNKNOWN_GENRE, Coreference, CoreferenceBatch
 from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -61,6 +59,10 @@ class CoreferenceResolverConfig(ModelConfig):
     unknown_genre_probability: Probability = Field(
         0.0, description="in training, the probability of a document's genre to be taken for unknown"
     )
+
+    @property
+    def task(self) -> Coreference:
+        return Coreference()
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> CoreferenceResolver:
         encoder = self.encoder.build(embedder.output_size)
@@ -118,6 +120,8 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         num_genres: how many genres there are, the unknown one included.
         config: everything else.
     """
+
+    task = Coreference()
 
     def __init__(
         self, embedder: Embedder, encoder: Encoder, num_genres: int, config: CoreferenceResolverConfig
@@ -245,9 +249,6 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
                 prediction |= _choices(sorted(itertools.chain(*found)), spans, antecedents, chances)
             predictions.append(prediction)
         return predictions
-
-    def build_metric(self) -> Metric:
-        return CoreferenceScores("clusters")
 
 
 def linked_clusters(antecedents: Sequence[int | None]) -> list[list[int]]:
