@@ -18,7 +18,7 @@ from pydantic import Field
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import read_lines
-from elmo_tasks.tasks import Tagging
+from elmo_tasks.tasks import Tagging, Task
 
 _COLUMNS = 10
 _FORM = 1
@@ -31,14 +31,11 @@ class ConlluConfig(DatasetReaderConfig):
     """Parts of speech from files in CoNLL-U."""
 
     type: Literal["conllu"] = "conllu"
+    task: ClassVar[Task] = Tagging()
     tag_column: Annotated[
         Literal["upos", "xpos"],
         Field(description="The tags: 'upos' the universal ones, 'xpos' those of the treebank's language."),
     ] = "upos"
-
-    @property
-    def task(self) -> Tagging:
-        return Tagging()
 
     def build(self) -> ConlluReader:
         return ConlluReader(self)

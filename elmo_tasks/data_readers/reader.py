@@ -33,7 +33,7 @@ class DatasetReaderConfig(Part):
 
     @property
     def task(self) -> Task:
-        """The task whose examples the reader makes. Known before anything is read."""
+        """The task whose examples the reader makes, known before anything is read; a class attribute will do."""
         raise NotImplementedError(f"{type(self).__name__} does not say for which task it reads")
 
     def build(self) -> DatasetReader:

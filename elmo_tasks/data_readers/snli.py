@@ -20,7 +20,7 @@ from elmo_tasks.data_readers.inference_files import Record, RecordError, class_n
 from elmo_tasks.data_readers.reader import HUB_PREFIX, DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.tasks import TextPairs
+from elmo_tasks.tasks import Task, TextPairs
 from elmo_tasks.text import tokenization
 
 logger = logging.getLogger(__name__)
@@ -42,6 +42,7 @@ class SnliConfig(DatasetReaderConfig):
     """SNLI's, MultiNLI's and SICK's files, jsonl or tab-separated, and hub data sets with premise and hypothesis."""
 
     type: Literal["snli"] = "snli"
+    task: ClassVar[Task] = TextPairs()
     tokenized: Annotated[
         bool | Literal["auto"],
         Field(
@@ -58,10 +59,6 @@ class SnliConfig(DatasetReaderConfig):
         SemEvalSet | None,
         Field(description="Of SICK.txt, the pairs of this set alone; a path that ends in ':TRAIN' says the same."),
     ] = None
-
-    @property
-    def task(self) -> TextPairs:
-        return TextPairs()
 
     def build(self) -> SnliReader:
         return SnliReader(self)

@@ -22,7 +22,7 @@ from pydantic import Field
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import parse_json, read_lines
-from elmo_tasks.tasks import Reading
+from elmo_tasks.tasks import Reading, Task
 from elmo_tasks.tasks.reading import Passage, question_columns
 from elmo_tasks.text import tokenization
 
@@ -47,14 +47,11 @@ class SquadConfig(DatasetReaderConfig):
     """Files in the format of SQuAD v1.1, or hub data sets with its columns."""
 
     type: Literal["squad"] = "squad"
+    task: ClassVar[Task] = Reading()
     share: Annotated[
         float,
         Field(gt=0, le=1, description="of the passages, with their questions, evenly spread over what is read"),
     ] = 1.0
-
-    @property
-    def task(self) -> Reading:
-        return Reading()
 
     def build(self) -> SquadReader:
         return SquadReader(self)

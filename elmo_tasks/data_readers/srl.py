@@ -30,7 +30,7 @@ from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import plain_name, read_lines
 from elmo_tasks.metrics.srl import VERB
-from elmo_tasks.tasks import SemanticRoles
+from elmo_tasks.tasks import SemanticRoles, Task
 from elmo_tasks.tasks.semantic_roles import SCHEME
 from elmo_tasks.text.tag_schemes import Span, tags_of_spans
 
@@ -95,9 +95,7 @@ class SrlReader(DatasetReader):
 class SrlReaderConfig(DatasetReaderConfig):
     """The readers of semantic roles among those of data sets."""
 
-    @property
-    def task(self) -> SemanticRoles:
-        return SemanticRoles()
+    task: ClassVar[Task] = SemanticRoles()
 
     def build(self) -> SrlReader:
         raise NotImplementedError(f"{type(self).__name__} does not say how to build its reader")

@@ -18,7 +18,7 @@ from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import read_lines
-from elmo_tasks.tasks import Classification
+from elmo_tasks.tasks import Classification, Task
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +45,7 @@ class SstConfig(DatasetReaderConfig):
     """Sentiment trees: whole sentences or all their phrases, in five classes or in two."""
 
     type: Literal["sst"] = "sst"
+    task: ClassVar[Task] = Classification()
     granularity: Annotated[
         Literal[5, 2],
         Field(
@@ -63,10 +64,6 @@ class SstConfig(DatasetReaderConfig):
         bool,
         Field(description="Leave out an example whose tokens and label the file has before, whole sentences included."),
     ] = False
-
-    @property
-    def task(self) -> Classification:
-        return Classification()
 
     def build(self) -> SstReader:
         return SstReader(self)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -20,6 +20,7 @@ from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
 from elmo_tasks.modules.pooling import AttentivePooling, max_pool, mean_pool, min_pool
+from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.classification import LABELS, Classification, ClassificationBatch
 from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -29,16 +30,13 @@ class BiattentiveClassifierConfig(ModelConfig):
     """The biattentive classification network (BCN) for the label of a text."""
 
     type: Literal["bcn"] = "bcn"
+    task: ClassVar[Task] = Classification()
     embedding_dropout: Probability = Field(0.0, description="on the tokens' vectors")
     pre_encoder: FeedForwardConfig = Field(description="layers that each token's vector goes through by itself")
     encoder: EncoderConfig = Field(description="of the tokens that are then aligned")
     integrator: EncoderConfig = Field(description="of the tokens beside what they are aligned with")
     integrator_dropout: Probability = Field(0.0, description="on the integrator's output")
     output: FeedForwardConfig = Field(description="layers between the pooled text and the labels' scores")
-
-    @property
-    def task(self) -> Classification:
-        return Classification()
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> BiattentiveClassifier:
         return BiattentiveClassifier(embedder, self, vocabulary.labels[LABELS])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder
 from elmo_tasks.modules.span_pruning import best_non_crossing_spans
 from elmo_tasks.modules.span_representation import SpanRepresentation
+from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.coreference import GENRES, UNKNOWN_GENRE, Coreference, CoreferenceBatch
 from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -33,6 +34,7 @@ class CoreferenceResolverConfig(ModelConfig):
     """A coreference resolver: embedder, encoder, scores of spans and of pairs of spans."""
 
     type: Literal["coref"] = "coref"
+    task: ClassVar[Task] = Coreference()
     encoder: EncoderConfig
     lexical_dropout: Probability = Field(0.5, description="dropout on the encoder's input")
     dropout: Probability = Field(
@@ -59,10 +61,6 @@ class CoreferenceResolverConfig(ModelConfig):
     unknown_genre_probability: Probability = Field(
         0.0, description="in training, the probability of a document's genre to be taken for unknown"
     )
-
-    @property
-    def task(self) -> Coreference:
-        return Coreference()
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> CoreferenceResolver:
         encoder = self.encoder.build(embedder.output_size)

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -21,6 +21,7 @@ from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
 from elmo_tasks.modules.pooling import max_pool, mean_pool
+from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.text_pairs import TextPairs, TextPairsBatch
 from elmo_tasks.text.tokens import TensorRecord, Tokens
@@ -31,6 +32,7 @@ class EsimConfig(ModelConfig):
     """The enhanced sequential inference model (ESIM) for the label of a premise and a hypothesis."""
 
     type: Literal["esim"] = "esim"
+    task: ClassVar[Task] = TextPairs()
     encoder: EncoderConfig = Field(description="of the premise and of the hypothesis, each by itself")
     alignment_dropout: Probability = Field(
         0.0, description="on each token's vector beside that which it is aligned with"
@@ -39,10 +41,6 @@ class EsimConfig(ModelConfig):
     composition: EncoderConfig = Field(description="of the premise and of the hypothesis after their alignment")
     dropout: Probability = Field(0.0, description="on the pooled pair, before the output layers")
     output: FeedForwardConfig = Field(description="layers between the pooled pair and the labels' scores")
-
-    @property
-    def task(self) -> TextPairs:
-        return TextPairs()
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> Esim:
         return Esim(embedder, self, vocabulary.labels[LABELS])

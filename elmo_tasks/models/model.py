@@ -27,7 +27,7 @@ class ModelConfig(Part):
 
     @property
     def task(self) -> Task:
-        """The task that the head is for. Known before anything is read or built."""
+        """The task that the head is for, known before anything is built; a class attribute will do."""
         raise NotImplementedError(f"{type(self).__name__} does not say which task its head is for")
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> TaskModel[Any, Any]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from pydantic import Field, PositiveInt, model_validator
@@ -19,6 +19,7 @@ from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 from elmo_tasks.modules.spans import best_spans
+from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.reading import Reading, ReadingBatch, character_span
 from elmo_tasks.text.tokens import TensorRecord, Tokens
 
@@ -29,6 +30,7 @@ _SPANS_IN_WINDOW = 4  # longest spans that a window holds at least, so that each
 class ReadingConfig(ModelConfig):
     """What all models that read have: an encoder of both texts, and limits of the answer."""
 
+    task: ClassVar[Task] = Reading()
     encoder: EncoderConfig = Field(description="reads the passage and the question, each by itself")
     dropout: Probability = Field(
         0.0, description="variational dropout between the layers; that on an encoder's input is the encoder's"
@@ -39,10 +41,6 @@ class ReadingConfig(ModelConfig):
         description="the predictor reads longer passages in windows of this many tokens, each overlapping half of the "
         "next; the model itself reads any passage as a whole",
     )
-
-    @property
-    def task(self) -> Reading:
-        return Reading()
 
     @model_validator(mode="after")
     def _has_context(self) -> ReadingConfig:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from pydantic import Field, PositiveInt
@@ -19,6 +19,7 @@ from elmo_tasks.modules.crf import ConstrainedDecoder, TransitionConstraints
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
+from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.semantic_roles import SCHEME, SemanticRoles, SemanticRolesBatch
 from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.text.tag_schemes import allowed_transitions, is_tag
@@ -30,6 +31,7 @@ class SemanticRoleLabelerConfig(ModelConfig):
     """Semantic roles of given predicates: embedder, encoder and a softmax over the tags of each token."""
 
     type: Literal["srl"] = "srl"
+    task: ClassVar[Task] = SemanticRoles()
     encoder: EncoderConfig
     predicate_size: Annotated[
         PositiveInt, Field(description="features of the flag that tells the predicate from the other tokens")
@@ -37,10 +39,6 @@ class SemanticRoleLabelerConfig(ModelConfig):
     dropout: Probability = Field(
         0.0, description="variational dropout on the encoder's input, the flag's features included"
     )
-
-    @property
-    def task(self) -> SemanticRoles:
-        return SemanticRoles()
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> SemanticRoleLabeler:
         """Makes the head for the vocabulary's tags.

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.metrics import Accuracy, Metric
-from elmo_tasks.tasks.task import Batch, Example, Task
+from elmo_tasks.tasks.task import STRING, STRINGS, Batch, Example, Task
 from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -34,18 +34,10 @@ class Classification(Task):
     """A label for each text. An example is `{"tokens": [str], "label": str}`; for prediction, `tokens` are enough."""
 
     summary: ClassVar[str] = "texts with a label each"
-    features: ClassVar[datasets.Features] = datasets.Features(
-        {"tokens": datasets.Sequence(datasets.Value("string")), "label": datasets.Value("string")}
-    )
-
-    def texts(self, example: Example) -> Iterable[Sequence[str]]:
-        return (example["tokens"],)
+    features: ClassVar[datasets.Features] = datasets.Features({"tokens": STRINGS, "label": STRING})
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         return {LABELS: (example["label"],)}
-
-    def length(self, example: Example) -> int:
-        return len(example["tokens"])
 
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> ClassificationBatch:
         tokens = vocabulary.index_tokens([example["tokens"] for example in examples])

@@ -17,7 +17,7 @@ from torch import Tensor
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Metric
 from elmo_tasks.metrics.coreference import CoreferenceScores
-from elmo_tasks.tasks.task import Batch, Example, Task
+from elmo_tasks.tasks.task import STRING, STRINGS, Batch, Example, Task
 from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -61,10 +61,10 @@ class Coreference(Task):
     summary: ClassVar[str] = "documents with clusters of mentions"
     features: ClassVar[datasets.Features] = datasets.Features(
         {
-            "document": datasets.Value("string"),
-            "genre": datasets.Value("string"),
-            "sentences": datasets.Sequence(datasets.Sequence(datasets.Value("string"))),
-            "speakers": datasets.Sequence(datasets.Sequence(datasets.Value("string"))),
+            "document": STRING,
+            "genre": STRING,
+            "sentences": datasets.Sequence(STRINGS),
+            "speakers": datasets.Sequence(STRINGS),
             "clusters": datasets.Sequence(datasets.Sequence(datasets.Sequence(datasets.Value("int32")))),
         }
     )
@@ -77,9 +77,6 @@ class Coreference(Task):
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         genre = example.get("genre")
         return {GENRES: [] if genre is None else [genre]}
-
-    def length(self, example: Example) -> int:
-        return sum(map(len, example["sentences"]))
 
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> CoreferenceBatch:
         row = [token for example in examples for sentence in example["sentences"] for token in sentence]

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Metric, SquadScores
-from elmo_tasks.tasks.task import Batch, Example, Task
+from elmo_tasks.tasks.task import STRING, STRINGS, Batch, Example, Task
 from elmo_tasks.text.tokenization import Token, tokenize
 from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -52,13 +52,13 @@ class Reading(Task):
     summary: ClassVar[str] = "questions, each with a passage and the place of its answer"
     features: ClassVar[datasets.Features] = datasets.Features(
         {
-            "id": datasets.Value("string"),
-            "question": datasets.Value("string"),
-            "question_tokens": datasets.Sequence(datasets.Value("string")),
-            "passage": datasets.Value("string"),
+            "id": STRING,
+            "question": STRING,
+            "question_tokens": STRINGS,
+            "passage": STRING,
             "token_starts": datasets.Sequence(datasets.Value("int32")),
             "token_ends": datasets.Sequence(datasets.Value("int32")),
-            "answers": datasets.Sequence(datasets.Value("string")),
+            "answers": STRINGS,
             "answer_spans": datasets.Sequence(datasets.Sequence(datasets.Value("int32"))),
         }
     )

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import datasets
@@ -17,7 +17,7 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Metric
 from elmo_tasks.metrics.srl import SrlF1
 from elmo_tasks.tasks.tagging import TAGS, known_tags, tag_tensor
-from elmo_tasks.tasks.task import Batch, Example, Task
+from elmo_tasks.tasks.task import INTEGER, STRING, STRINGS, Batch, Example, Task
 from elmo_tasks.text.tag_schemes import TagScheme
 from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -50,23 +50,17 @@ class SemanticRoles(Task):
     summary: ClassVar[str] = "sentences with a predicate and the tags of its roles"
     features: ClassVar[datasets.Features] = datasets.Features(
         {
-            "tokens": datasets.Sequence(datasets.Value("string")),
-            "predicate": datasets.Value("int64"),
-            "lemma": datasets.Value("string"),
-            "tags": datasets.Sequence(datasets.Value("string")),
-            "document": datasets.Value("string"),
-            "sentence": datasets.Value("int64"),
+            "tokens": STRINGS,
+            "predicate": INTEGER,
+            "lemma": STRING,
+            "tags": STRINGS,
+            "document": STRING,
+            "sentence": INTEGER,
         }
     )
 
-    def texts(self, example: Example) -> Iterable[Sequence[str]]:
-        return (example["tokens"],)
-
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         return {TAGS: known_tags(example[TAGS], SCHEME)}
-
-    def length(self, example: Example) -> int:
-        return len(example["tokens"])
 
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> SemanticRolesBatch:
         """As for every task.

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.metrics import Accuracy, Metric, SpanF1
-from elmo_tasks.tasks.task import Batch, Example, Task
+from elmo_tasks.tasks.task import INTEGER, STRINGS, Batch, Example, Task
 from elmo_tasks.text.tag_schemes import OUTSIDE, TagScheme, label_of_tag, tags_of_label
 from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -48,27 +48,16 @@ class Tagging(Task):
 
     summary: ClassVar[str] = "sentences with a tag for every token"
     features: ClassVar[datasets.Features] = datasets.Features(
-        {
-            "tokens": datasets.Sequence(datasets.Value("string")),
-            "tags": datasets.Sequence(datasets.Value("string")),
-            "document": datasets.Value("int64"),
-            "sentence": datasets.Value("int64"),
-        }
+        {"tokens": STRINGS, "tags": STRINGS, "document": INTEGER, "sentence": INTEGER}
     )
 
     tag_scheme: TagScheme | None = None
     single_tokens: bool = False
 
-    def texts(self, example: Example) -> Iterable[Sequence[str]]:
-        return (example["tokens"],)
-
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         if self.tag_scheme is None or self.single_tokens:
             return {TAGS: example[TAGS]}
         return {TAGS: known_tags(example[TAGS], self.tag_scheme)}
-
-    def length(self, example: Example) -> int:
-        return len(example["tokens"])
 
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> TaggingBatch:
         tokens = vocabulary.index_tokens([example["tokens"] for example in examples])

@@ -15,6 +15,9 @@ from elmo_tasks.text.vocabulary import Vocabulary
 
 Example = Mapping[str, Any]
 
+STRING, INTEGER = datasets.Value("string"), datasets.Value("int64")
+STRINGS = datasets.Sequence(STRING)
+
 
 @dataclasses.dataclass(frozen=True)
 class Batch(TensorRecord):
@@ -42,17 +45,18 @@ class Task(ABC):
     summary: ClassVar[str]
     features: ClassVar[datasets.Features]
 
-    @abstractmethod
     def texts(self, example: Example) -> Iterable[Sequence[str]]:
-        """The token sequences of an example: its words are those of the vocabulary, and the biLM reads them."""
+        """The token sequences of an example, by default its `tokens`. They make the vocabulary, and the biLM reads
+        them."""
+        return (example["tokens"],)
 
     @abstractmethod
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         """The labels that an example adds to the vocabulary, by namespace."""
 
-    @abstractmethod
     def length(self, example: Example) -> int:
-        """The length of an example in tokens, for batches of a bounded size."""
+        """The length of an example for batches of a bounded size, by default the number of all its tokens."""
+        return sum(map(len, self.texts(example)))
 
     @abstractmethod
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> Batch:

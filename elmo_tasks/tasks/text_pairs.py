@@ -14,7 +14,7 @@ from torch import Tensor
 
 from elmo_tasks.metrics import Accuracy, Metric
 from elmo_tasks.tasks.classification import LABELS, label_tensor
-from elmo_tasks.tasks.task import Batch, Example, Task
+from elmo_tasks.tasks.task import STRING, STRINGS, Batch, Example, Task
 from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -38,11 +38,7 @@ class TextPairs(Task):
 
     summary: ClassVar[str] = "pairs of texts with a label each"
     features: ClassVar[datasets.Features] = datasets.Features(
-        {
-            "premise": datasets.Sequence(datasets.Value("string")),
-            "hypothesis": datasets.Sequence(datasets.Value("string")),
-            "label": datasets.Value("string"),
-        }
+        {"premise": STRINGS, "hypothesis": STRINGS, "label": STRING}
     )
 
     def texts(self, example: Example) -> Iterable[Sequence[str]]:
@@ -50,10 +46,6 @@ class TextPairs(Task):
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         return {LABELS: (example["label"],)}
-
-    def length(self, example: Example) -> int:
-        """The tokens of both texts together."""
-        return len(example["premise"]) + len(example["hypothesis"])
 
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> TextPairsBatch:
         return TextPairsBatch(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from elmo_tasks.data_readers import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import read_lines
-from elmo_tasks.tasks import Classification
+from elmo_tasks.tasks import Classification, Task
 
 PREFIX = "__label__"
 
@@ -18,10 +18,7 @@ class FastTextConfig(DatasetReaderConfig):
     """A label and a tokenized text on each line, as fastText has them."""
 
     type: Literal["fasttext"] = "fasttext"
-
-    @property
-    def task(self) -> Classification:
-        return Classification()
+    task: ClassVar[Task] = Classification()
 
     def build(self) -> FastTextReader:
         return FastTextReader(self)

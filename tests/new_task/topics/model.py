@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 from torch.nn import functional
@@ -14,6 +14,7 @@ from torch.nn import functional
 from elmo_tasks.models import ModelConfig, TaskModel
 from elmo_tasks.modules import Embedder
 from elmo_tasks.modules.pooling import mean_pool
+from elmo_tasks.tasks import Task
 from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import Vocabulary
 from topics.task import TOPICS, Topics, TopicsBatch
@@ -23,10 +24,7 @@ class TopicModelConfig(ModelConfig):
     """A linear classifier of mean vectors."""
 
     type: Literal["mean_of_vectors"] = "mean_of_vectors"
-
-    @property
-    def task(self) -> Topics:
-        return Topics()
+    task: ClassVar[Task] = Topics()
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> TopicModel:
         return TopicModel(embedder, vocabulary.labels[TOPICS])

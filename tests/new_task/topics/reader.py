@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from elmo_tasks.data_readers import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import read_lines
+from elmo_tasks.tasks import Task
 from topics.task import Topics
 
 
@@ -16,10 +17,7 @@ class TopicsConfig(DatasetReaderConfig):
     """A topic, a tab and a sentence on each line."""
 
     type: Literal["topics"] = "topics"
-
-    @property
-    def task(self) -> Topics:
-        return Topics()
+    task: ClassVar[Task] = Topics()
 
     def build(self) -> TopicsReader:
         return TopicsReader(self)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import datasets
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.metrics import Accuracy, Metric
-from elmo_tasks.tasks.task import Batch, Example, Task
+from elmo_tasks.tasks.task import STRING, STRINGS, Batch, Example, Task
 from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -34,18 +34,10 @@ class Topics(Task):
     """The topic of a sentence. An example is `{"tokens": [str], "topic": str}`; for prediction, `tokens` are enough."""
 
     summary: ClassVar[str] = "sentences with a topic each"
-    features: ClassVar[datasets.Features] = datasets.Features(
-        {"tokens": datasets.Sequence(datasets.Value("string")), "topic": datasets.Value("string")}
-    )
-
-    def texts(self, example: Example) -> Iterable[Sequence[str]]:
-        return (example["tokens"],)
+    features: ClassVar[datasets.Features] = datasets.Features({"tokens": STRINGS, "topic": STRING})
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         return {TOPICS: (example["topic"],)}
-
-    def length(self, example: Example) -> int:
-        return len(example["tokens"])
 
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> TopicsBatch:
         topics = None
