@@ -30,7 +30,7 @@ from benchmarks.common import Clock, Measurement
 from elmo_tasks.config import load_config
 from elmo_tasks.experiment import Data, ExperimentConfig, build_model
 from elmo_tasks.runs import RunFolder
-from elmo_tasks.text.tokens import Batch
+from elmo_tasks.tasks import Batch
 from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.training.trainer import Trainer
 
@@ -51,11 +51,11 @@ def prepare(config: ExperimentConfig, kind: str, num_steps: int, folder: Path) -
     data = Data.read(config)
     vocabulary = data.vocabulary(config)
     model = build_model(config, vocabulary, pretrained=True).train()
-    loader = config.data_loader.build(data.training, data.reader, vocabulary, seed=config.random_seed)
+    loader = config.data_loader.build(data.training, data.reader.task, vocabulary, seed=config.random_seed)
     steps = list(itertools.islice(loader.steps(0), num_steps))
     if kind == CACHED:
         examples = (example for step in steps for batch, _ in step for example in batch.examples)
-        model.embedder.prepare([tokens for example in examples for tokens in data.reader.tokens(example)])
+        model.embedder.prepare([tokens for example in examples for tokens in data.reader.task.texts(example)])
     return Trainer(config.trainer, model, loader, loader, RunFolder(folder), config.trainer.accelerator()), steps
 
 

@@ -29,7 +29,6 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from benchmarks import common
 from benchmarks.common import Measurement
 from benchmarks.heads import Step, run
-from elmo_tasks.data_readers.conll2003 import Conll2003Config
 from elmo_tasks.elmo import ElmoEmbedder, ScalarMix
 from elmo_tasks.elmo.bilm import LayerOutput
 from elmo_tasks.models.crf_tagger import CrfTagger
@@ -37,6 +36,7 @@ from elmo_tasks.modules import Embedder, StackedBiLstm
 from elmo_tasks.modules.character_cnn import CharacterCnn
 from elmo_tasks.modules.word_embedding import WordEmbedding
 from elmo_tasks.runs import RunFolder
+from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.trainer import Trainer, TrainerConfig
@@ -93,7 +93,7 @@ def make_batches(num_sentences: int = 14_000, batch_size: int = 32) -> tuple[Voc
         labels={"tags": LABELS},
     )
     data = datasets.Dataset.from_list([{"tokens": text, "tags": ["O"] * len(text)} for text in texts])
-    return vocabulary, DataLoaderConfig(batch_size=batch_size).build(data, Conll2003Config().build(), vocabulary)
+    return vocabulary, DataLoaderConfig(batch_size=batch_size).build(data, Tagging("BIOUL"), vocabulary)
 
 
 def make_trainer(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed: bool, precision: str) -> Trainer:

@@ -20,7 +20,6 @@ from torch import Tensor
 import elmo_tasks.data_readers
 import elmo_tasks.models
 import elmo_tasks.modules  # noqa: F401
-from elmo_tasks.compatibility import find_misfit
 from elmo_tasks.config import Config, load_config, to_json
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.elmo import ElmoConfig
@@ -46,7 +45,7 @@ class ExperimentConfig(Config):
     dataset_reader: DatasetReaderConfig
     validation_dataset_reader: DatasetReaderConfig | None = Field(
         None,
-        description="reads what is evaluated and predicted, into examples of the same form; default: `dataset_reader`",
+        description="reads what is evaluated, for the same task; default: `dataset_reader`",
     )
     train_data_path: str = Field(description="file, compressed or not, or hub data set, to learn from")
     validation_data_path: str = Field(description="the same, to choose the best epoch with")
@@ -64,8 +63,13 @@ class ExperimentConfig(Config):
     @field_validator("model")
     @classmethod
     def _fits_the_readers(cls, model: ModelConfig, info: ValidationInfo) -> ModelConfig:
-        for key in ("dataset_reader", "validation_dataset_reader"):
-            if (reader := info.data.get(key)) and (problem := find_misfit(key, reader, model)):
+        reader, evaluation_reader = info.data.get("dataset_reader"), info.data.get("validation_dataset_reader")
+        for key, given in (("dataset_reader", reader), ("validation_dataset_reader", evaluation_reader)):
+            if given and (problem := given.misfit(model.task, key=key, other=model, other_key="model")):
+                raise ValueError(problem)
+        if reader and evaluation_reader:
+            keys = {"key": "validation_dataset_reader", "other_key": "dataset_reader"}
+            if problem := evaluation_reader.misfit(reader.task, other=reader, **keys):
                 raise ValueError(problem)
         return model
 
@@ -107,12 +111,12 @@ class Data:
 
     def vocabulary(self, config: ExperimentConfig) -> Vocabulary:
         pretrained = config.model.embedder.pretrained_words()
-        return config.vocabulary.build(self.reader, self.training, self.held_out, pretrained)
+        return config.vocabulary.build(self.reader.task, self.training, self.held_out, pretrained)
 
     def texts(self) -> list[Sequence[str]]:
         """Every sequence of tokens that a run embeds, once: a passage may come with each of its questions."""
         examples = (example for data in (self.training, *self.held_out) for example in data)
-        return list(dict.fromkeys(tuple(tokens) for example in examples for tokens in self.reader.tokens(example)))
+        return list(dict.fromkeys(tuple(tokens) for example in examples for tokens in self.reader.task.texts(example)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +124,7 @@ class Run:
     """The parts of a trained run, ready to evaluate and to predict with."""
 
     config: ExperimentConfig
-    reader: DatasetReader  # of what is evaluated or predicted
+    reader: DatasetReader  # of what is evaluated
     vocabulary: Vocabulary
     model: TaskModel
 
@@ -198,9 +202,10 @@ def _train_once(
         _take_up(config, folder, vocabulary, model)
 
     share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
-    training = config.data_loader.build(data.training, data.reader, vocabulary, seed=config.random_seed, **share)
+    training = config.data_loader.build(data.training, data.reader.task, vocabulary, seed=config.random_seed, **share)
     held_out = [
-        config.evaluation_loader().build(part, data.evaluation_reader, vocabulary, **share) for part in data.held_out
+        config.evaluation_loader().build(part, data.evaluation_reader.task, vocabulary, **share)
+        for part in data.held_out
     ]
     trainer = Trainer(config.trainer, model, training, held_out[0], folder, accelerator)
     _log_sizes(model, data.training, data.validation)
@@ -311,7 +316,7 @@ def load_predictor(
     run = load_run(path, overrides=overrides)
     on_gpu = run.config.trainer.device == "auto" and torch.cuda.is_available()
     model = run.model.to("cuda" if on_gpu else "cpu")
-    return build_predictor(model, run.vocabulary, run.reader, batch_tokens=batch_tokens, predicates=predicates)
+    return build_predictor(model, run.vocabulary, batch_tokens=batch_tokens, predicates=predicates)
 
 
 def _check_bilm(folder: RunFolder, config: ExperimentConfig) -> None:
@@ -355,7 +360,7 @@ def evaluate(
     with accelerator.main_process_first():
         examples = run.reader.read(data)
     share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
-    loader = loader_config.build(examples, run.reader, run.vocabulary, **share)
+    loader = loader_config.build(examples, run.reader.task, run.vocabulary, **share)
     records: list[dict[str, Any]] = []
 
     def keep(example: dict[str, Any], prediction: dict[str, Any]) -> None:

@@ -63,7 +63,7 @@ def test_trains_evaluates_and_predicts(name: str, variables: dict[str, str], tmp
         held_out, expected = config.test_data_path, metrics["test"]
     assert experiment.evaluate(tmp_path / "run", held_out) == pytest.approx(expected, abs=1e-3)
     run = load_run(tmp_path / "run")
-    predictor = build_predictor(run.model, run.vocabulary, run.reader)
+    predictor = build_predictor(run.model, run.vocabulary)
     results = list(predictor.predict([INPUTS[to_json(config)["model"]["type"]]]))
     assert results
     assert json.loads(json.dumps(results)) == results

@@ -7,7 +7,7 @@ have the columns word, part of speech, chunk and entity, tags in IOB1, and a lin
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -16,19 +16,11 @@ import pydantic
 from pydantic import Field
 
 from elmo_tasks.data_readers.columns import split_columns
-from elmo_tasks.data_readers.reader import DatasetReaderConfig
-from elmo_tasks.data_readers.tagging import TAGS, TaggingReader
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import read_lines
-from elmo_tasks.text.tag_schemes import (
-    TagScheme,
-    convert_tags,
-    detect_scheme,
-    find_fault,
-    is_tag,
-    label_of_tag,
-    tags_of_label,
-)
+from elmo_tasks.tasks import Tagging
+from elmo_tasks.text.tag_schemes import TagScheme, convert_tags, detect_scheme, find_fault, is_tag
 
 logger = logging.getLogger(__name__)
 
@@ -59,17 +51,19 @@ class Conll2003Config(DatasetReaderConfig):
             raise ValueError(f"words and tags cannot both stand in column {value[0]!r}")
         return value
 
+    @property
+    def task(self) -> Tagging:
+        return Tagging(self.tag_scheme)
+
     def build(self) -> Conll2003Reader:
         return Conll2003Reader(self)
 
 
-class Conll2003Reader(TaggingReader):
-    """Makes examples `{"tokens": [str], "tags": [str], "document": int, "sentence": int}`.
+class Conll2003Reader(DatasetReader):
+    """Makes examples of `Tagging`, with tags in the scheme `tag_scheme`.
 
-    Tags are in the scheme `tag_scheme`. Documents are numbered from 0 in the file, sentences from 0 in their
-    document; a file without document borders is one document. A label that is seen in one tag makes all of its tags
-    known to the vocabulary, so that every valid sequence can be predicted. Rows of a hub data set that have no token
-    are left out; how many is logged.
+    A file without document borders is one document. Rows of a hub data set that have no token are left out; how many is
+    logged.
 
     Raises (from `read`):
         DataError: a line with too few columns or with another number of columns than the first; a tag that the scheme
@@ -81,10 +75,6 @@ class Conll2003Reader(TaggingReader):
     version: ClassVar[int] = 2
 
     config: Conll2003Config
-
-    @property
-    def tag_scheme(self) -> TagScheme:
-        return self.config.tag_scheme
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         sentences = _Sentences(self.config)
@@ -116,13 +106,6 @@ class Conll2003Reader(TaggingReader):
                 raise ElmoTasksError(f"{place}, token {error.position}: {error.problem}") from None
         if empty:
             logger.info("%s: %d row(s) without tokens left out", source, empty)
-
-    def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
-        tags = {"O"}
-        for tag in example["tags"]:
-            if (label := label_of_tag(tag)) is not None:
-                tags.update(tags_of_label(label, self.config.tag_scheme))
-        return {TAGS: tags}
 
 
 class _TokenError(Exception):

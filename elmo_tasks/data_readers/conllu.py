@@ -15,10 +15,10 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from elmo_tasks.data_readers.reader import DatasetReaderConfig
-from elmo_tasks.data_readers.tagging import TaggingReader
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import read_lines
+from elmo_tasks.tasks import Tagging, Task
 
 _COLUMNS = 10
 _FORM = 1
@@ -31,6 +31,7 @@ class ConlluConfig(DatasetReaderConfig):
     """Parts of speech from files in CoNLL-U."""
 
     type: Literal["conllu"] = "conllu"
+    task: ClassVar[Task] = Tagging()
     tag_column: Annotated[
         Literal["upos", "xpos"],
         Field(description="The tags: 'upos' the universal ones, 'xpos' those of the treebank's language."),
@@ -40,8 +41,8 @@ class ConlluConfig(DatasetReaderConfig):
         return ConlluReader(self)
 
 
-class ConlluReader(TaggingReader):
-    """Makes the examples of a `TaggingReader`; documents begin at comments `# newdoc`. A form may contain spaces.
+class ConlluReader(DatasetReader):
+    """Makes examples of `Tagging`; documents begin at comments `# newdoc`. A form may contain spaces.
 
     Raises (from `read`):
         DataError: a line without exactly ten columns; words not numbered 1, 2, 3 and so on; a range or an empty node
@@ -51,10 +52,6 @@ class ConlluReader(TaggingReader):
     version: ClassVar[int] = 1
 
     config: ConlluConfig
-
-    @property
-    def tag_scheme(self) -> None:
-        return None
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         document = number = 0

@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from elmo_tasks.data_readers.reader import DatasetReaderConfig
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.srl import SrlReaderConfig
-from elmo_tasks.data_readers.tagging import TaggingReader
 from elmo_tasks.metrics.srl import VERB
-from elmo_tasks.text.tag_schemes import Span, TagScheme, tags_of_spans
+from elmo_tasks.tasks import Tagging
+from elmo_tasks.text.tag_schemes import Span, tags_of_spans
 
 
 class PredicatesConfig(DatasetReaderConfig):
@@ -25,12 +25,16 @@ class PredicatesConfig(DatasetReaderConfig):
     type: Literal["predicates"] = "predicates"
     source: SrlReaderConfig = Field(description="reads the files of semantic roles")
 
+    @property
+    def task(self) -> Tagging:
+        return Tagging("IOB2", single_tokens=True)
+
     def build(self) -> PredicatesReader:
         return PredicatesReader(self)
 
 
-class PredicatesReader(TaggingReader):
-    """Makes the examples of a `TaggingReader`, one for each sentence, also those without a predicate.
+class PredicatesReader(DatasetReader):
+    """Makes examples of `Tagging`, one for each sentence, also those without a predicate.
 
     A predicate is a span `V` of one token, the place that its roles are asked for: the particle of "give up" is none of
     it. So spans are scored as predicates, and each counts once. Sentences without a document are all in the first one.
@@ -44,10 +48,6 @@ class PredicatesReader(TaggingReader):
     def __init__(self, config: PredicatesConfig) -> None:
         super().__init__(config)
         self._source = config.source.build()
-
-    @property
-    def tag_scheme(self) -> TagScheme:
-        return "IOB2"
 
     def cache_key(self) -> list[Any]:
         return [*super().cache_key(), *self._source.cache_key()]
@@ -66,7 +66,7 @@ class PredicatesReader(TaggingReader):
             spans = [Span(VERB, place, place) for place in places]
             yield {
                 "tokens": sentence.tokens,
-                "tags": tags_of_spans(spans, len(sentence.tokens), self.tag_scheme),
+                "tags": tags_of_spans(spans, len(sentence.tokens), "IOB2"),
                 "document": document,
                 "sentence": number,
                 "file": files[sentence.path],

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import hashlib
 import json
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,8 +18,7 @@ from datasets.arrow_writer import ArrowWriter
 from elmo_tasks.config import Part, to_json
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
 from elmo_tasks.files import atomic_path, cache_folder, content_hash, write_json
-from elmo_tasks.text.tokens import Batch
-from elmo_tasks.text.vocabulary import Vocabulary
+from elmo_tasks.tasks import Task
 
 logger = logging.getLogger(__name__)
 
@@ -31,9 +31,43 @@ PLACE_FEATURES = datasets.Features({"file": datasets.Value("int32"), "line": dat
 class DatasetReaderConfig(Part):
     """The kind of part that reads a data set."""
 
+    @property
+    def task(self) -> Task:
+        """The task whose examples the reader makes, known before anything is read; a class attribute will do."""
+        raise NotImplementedError(f"{type(self).__name__} does not say for which task it reads")
+
     def build(self) -> DatasetReader:
         """The reader with these settings."""
         raise NotImplementedError(f"{type(self).__name__} does not say how to build its reader")
+
+    def misfit(self, wanted: Task, *, key: str, other: Part, other_key: str) -> str | None:
+        """Why what the reader reads does not fit another part of an experiment, and what to do; None if it fits.
+
+        Arguments:
+            wanted: the task of the other part.
+            key: where the experiment's config has the reader.
+            other, other_key: the config of the other part, and where it is.
+        """
+        problem = self.task.misfit(wanted)
+        if problem is None:
+            return None
+        if isinstance(self.task, type(wanted)):  # only settings differ
+            remedy = self._changes(wanted, key, other, other_key)
+        else:
+            remedy = f"Readers that fit: {', '.join(map(repr, _readers_of(type(wanted)))) or 'none'}"
+        return f"{key} {_type_name(self)!r} does not fit {other_key} {_type_name(other)!r}: {problem}. {remedy}"
+
+    def _changes(self, wanted: Task, key: str, other: Part, other_key: str) -> str:
+        """Which settings of the two configs can be changed so that their tasks are the same."""
+        changes = []
+        for field in dataclasses.fields(wanted):
+            given_value, wanted_value = getattr(self.task, field.name), getattr(wanted, field.name)
+            if given_value != wanted_value:
+                if field.name in type(other).model_fields:
+                    changes.append(f"{other_key}.{field.name} to {json.dumps(given_value)}")
+                if field.name in type(self).model_fields:
+                    changes.append(f"{key}.{field.name} to {json.dumps(wanted_value)}")
+        return f"Set {', or '.join(changes)}" if changes else "Choose another reader"
 
 
 class HubSource(NamedTuple):
@@ -54,21 +88,20 @@ class HubSource(NamedTuple):
 
 
 class DatasetReader(abc.ABC):
-    """Reads a publisher's files (or a hub data set) into examples, and makes batches of them.
+    """Reads a publisher's files (or a hub data set) into examples of a task.
 
     Arguments:
         config: the reader's settings. They are part of the cache's key.
 
     Class attributes:
-        features: the columns of the data set, but for those of the place, which every data set has.
         version: to be raised whenever a change of the reader's code gives other examples: no cached file is used then.
     """
 
-    features: ClassVar[datasets.Features]
     version: ClassVar[int] = 1
 
     def __init__(self, config: DatasetReaderConfig) -> None:
         self.config = config
+        self.task = config.task
 
     def read(self, source: str | Path) -> datasets.Dataset:
         """The whole data set, memory-mapped.
@@ -111,7 +144,7 @@ class DatasetReader(abc.ABC):
         logger.info("reading %s", source)
         begin = time.monotonic()
         with atomic_path(path) as temporary:
-            features = datasets.Features({**self.features, **PLACE_FEATURES})
+            features = datasets.Features({**self.task.features, **PLACE_FEATURES})
             with ArrowWriter(features=features, path=str(temporary)) as writer:
                 for example in examples:
                     writer.write({"file": 0, "line": None, **example})
@@ -127,7 +160,7 @@ class DatasetReader(abc.ABC):
         number, example = next(
             (number, example)
             for number, example in enumerate(examples, start=1)
-            if error.label in self.labels(example).get(error.namespace, ())
+            if error.label in self.task.labels(example).get(error.namespace, ())
         )
         line = example["line"]
         if line is None:
@@ -151,8 +184,8 @@ class DatasetReader(abc.ABC):
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         """Parses a file, or all files of a folder, one example at a time.
 
-        Beside the columns of `features`, an example may have those of `PLACE_FEATURES`: then a label that a run does
-        not know is told with its file and line.
+        In addition to the columns of the task's `features`, an example may have those of `PLACE_FEATURES`: then the
+        error about a label that a run does not know names its file and line.
 
         Raises:
             DataError: the file does not follow its format; file and line are named.
@@ -166,21 +199,16 @@ class DatasetReader(abc.ABC):
         """
         raise ElmoTasksError(f"{source}: {type(self).__name__} reads files alone; give the path of a file")
 
-    @abc.abstractmethod
-    def tokens(self, example: Mapping[str, Any]) -> Iterable[Sequence[str]]:
-        """The token sequences of an example, for the vocabulary."""
 
-    @abc.abstractmethod
-    def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
-        """The labels that an example makes known, by namespace, for the vocabulary."""
+def _type_name(part: Part) -> str:
+    return type(part).model_fields["type"].default
 
-    @abc.abstractmethod
-    def length(self, example: Mapping[str, Any]) -> int:
-        """The length of an example in tokens, for batches of a bounded size."""
 
-    @abc.abstractmethod
-    def collate(self, examples: list[dict[str, Any]], vocab: Vocabulary) -> Batch:
-        """A batch of examples as tensors; labels are None where the examples have none (for prediction)."""
+def _readers_of(task: type[Task]) -> list[str]:
+    """The types of the readers for a task. One whose task depends on a setting without a default is not found."""
+    readers = sorted(DatasetReaderConfig.alternatives.items())
+    # A setting that is missing raises an AttributeError.
+    return [name for name, reader in readers if isinstance(getattr(reader.model_construct(), "task", None), task)]
 
 
 def _load_from_hub(source: str) -> datasets.Dataset:

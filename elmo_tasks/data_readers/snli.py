@@ -2,32 +2,26 @@
 
 Sources: Bowman et al. (2015), "A large annotated corpus for learning natural language inference" (SNLI 1.0, as jsonl or
 tab-separated); Williams et al. (2018) for MultiNLI; Marelli et al. (2014) for SICK.
-
-# B batch
 """
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast, get_args
 
 import datasets
 from pydantic import Field
-from torch import Tensor
 
 from elmo_tasks.data_readers.inference_files import Record, RecordError, class_names, read_records
-from elmo_tasks.data_readers.labels import LABELS, label_tensor
 from elmo_tasks.data_readers.reader import HUB_PREFIX, DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.tasks import Task, TextPairs
 from elmo_tasks.text import tokenization
-from elmo_tasks.text.tokens import Batch, Tokens
-from elmo_tasks.text.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +42,7 @@ class SnliConfig(DatasetReaderConfig):
     """SNLI's, MultiNLI's and SICK's files, jsonl or tab-separated, and hub data sets with premise and hypothesis."""
 
     type: Literal["snli"] = "snli"
+    task: ClassVar[Task] = TextPairs()
     tokenized: Annotated[
         bool | Literal["auto"],
         Field(
@@ -69,17 +64,8 @@ class SnliConfig(DatasetReaderConfig):
         return SnliReader(self)
 
 
-@dataclasses.dataclass(frozen=True)
-class PairBatch(Batch):
-    """Pairs of texts with a label each. Premises and hypotheses are padded apart."""
-
-    premise: Tokens
-    hypothesis: Tokens
-    labels: Tensor | None  # (B,) int64, ids of the vocabulary's "labels"; None where they are not known
-
-
 class SnliReader(DatasetReader):
-    """Makes examples `{"premise": [str], "hypothesis": [str], "label": str}`.
+    """Makes examples of `TextPairs`.
 
     Labels are `entailment`, `neutral` and `contradiction`, in lower case whatever the file has, so that a model reads
     every one of these data sets. Pairs without a gold label (`-`, -1 in hub data sets) and pairs with an empty sentence
@@ -92,13 +78,6 @@ class SnliReader(DatasetReader):
         ElmoTasksError: likewise for a hub data set; the row is named.
     """
 
-    features: ClassVar[datasets.Features] = datasets.Features(
-        {
-            "premise": datasets.Sequence(datasets.Value("string")),
-            "hypothesis": datasets.Sequence(datasets.Value("string")),
-            "label": datasets.Value("string"),
-        }
-    )
     version: ClassVar[int] = 1
 
     config: SnliConfig
@@ -204,24 +183,6 @@ class SnliReader(DatasetReader):
         if is_tokenized:
             return [unescape(token) for token in sentence.split()]
         return list(itertools.chain.from_iterable(tokenization.tokenize_to_strings(sentence)))
-
-    def tokens(self, example: Mapping[str, Any]) -> Iterable[Sequence[str]]:
-        return example["premise"], example["hypothesis"]
-
-    def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
-        return {LABELS: (example["label"],)}
-
-    def length(self, example: Mapping[str, Any]) -> int:
-        """The tokens of both sentences together."""
-        return len(example["premise"]) + len(example["hypothesis"])
-
-    def collate(self, examples: list[dict[str, Any]], vocab: Vocabulary) -> PairBatch:
-        return PairBatch(
-            examples=examples,
-            premise=vocab.index_tokens([example["premise"] for example in examples]),
-            hypothesis=vocab.index_tokens([example["hypothesis"] for example in examples]),
-            labels=label_tensor(examples, vocab),
-        )
 
 
 class _Columns(NamedTuple):

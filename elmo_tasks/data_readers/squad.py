@@ -6,32 +6,25 @@ Source: Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehe
                                                         "answers": [{"text": str, "answer_start": int}]}]}]}]}
 
 `answer_start` counts characters (code points) of `context`, which is called the passage here, as models call it.
-
-# B batch, Q tokens of the longest question, T tokens of the longest passage
 """
 
 from __future__ import annotations
 
-import bisect
-import dataclasses
 import logging
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import datasets
-import torch
 from pydantic import Field
-from torch import Tensor
 
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import parse_json, read_lines
+from elmo_tasks.tasks import Reading, Task
+from elmo_tasks.tasks.reading import Passage, question_columns
 from elmo_tasks.text import tokenization
-from elmo_tasks.text.tokens import Batch, Tokens
-from elmo_tasks.text.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
 
@@ -50,20 +43,11 @@ _JSON_NAMES = {
 _ValueT = TypeVar("_ValueT")
 
 
-@dataclasses.dataclass(frozen=True)
-class SquadBatch(Batch):
-    """Questions, each with the passage that it is about and the place of its answer."""
-
-    question: Tokens  # (B, Q)
-    passage: Tokens  # (B, T)
-    starts: Tensor | None  # (B,) int64, the answer's first token in the passage; None where it is not known
-    ends: Tensor | None  # (B,) int64, its last token: ends are inclusive
-
-
 class SquadConfig(DatasetReaderConfig):
     """Files in the format of SQuAD v1.1, or hub data sets with its columns."""
 
     type: Literal["squad"] = "squad"
+    task: ClassVar[Task] = Reading()
     share: Annotated[
         float,
         Field(gt=0, le=1, description="of the passages, with their questions, evenly spread over what is read"),
@@ -74,22 +58,12 @@ class SquadConfig(DatasetReaderConfig):
 
 
 class SquadReader(DatasetReader):
-    """Makes an example of every question, in the order of the file:
+    """Makes an example of `Reading` of every question, in the order of the file.
 
-        {"id": str, "question": str, "question_tokens": [str],
-         "passage": str, "token_starts": [int], "token_ends": [int],
-         "answers": [str], "answer_spans": [[int, int]]}
-
-    Token i of the passage is `passage[token_starts[i]:token_ends[i]]`, in characters. The passage is one sequence of
-    tokens, whatever sentences it has, so that a biLM reads the whole of it. Each question has its passage with it, as
-    text and numbers alone: 185 MB for the 87,599 questions of the training data, to which the tokens as strings would
-    add 100 MB.
-
-    `answers` are all gold answers as the file has them, for evaluation; `answer_spans` the first and last token
-    (inclusive) of each. An answer that begins or ends within a token gets the smallest span of tokens that covers it;
-    such answers are counted and reported in the log. They are 1 % in the development data, half of them a part of a
-    hyphenated word, which is one token here as it is for the biLM. The place of an answer is the one that the file
-    names, even if its text occurs elsewhere in the passage too.
+    An answer that begins or ends within a token gets the smallest span of tokens that covers it; such answers are
+    counted and reported in the log. They are 1 % in the development data, half of them a part of a hyphenated word,
+    which is one token here as it is for the biLM. The place of an answer is the one that the file names, even if its
+    text occurs elsewhere in the passage too.
 
     With a `share` below 1 the other passages and their questions are left out, unseen.
 
@@ -99,18 +73,6 @@ class SquadReader(DatasetReader):
         ElmoTasksError: likewise for a hub data set; the row is named.
     """
 
-    features: ClassVar[datasets.Features] = datasets.Features(
-        {
-            "id": datasets.Value("string"),
-            "question": datasets.Value("string"),
-            "question_tokens": datasets.Sequence(datasets.Value("string")),
-            "passage": datasets.Value("string"),
-            "token_starts": datasets.Sequence(datasets.Value("int32")),
-            "token_ends": datasets.Sequence(datasets.Value("int32")),
-            "answers": datasets.Sequence(datasets.Value("string")),
-            "answer_spans": datasets.Sequence(datasets.Sequence(datasets.Value("int32"))),
-        }
-    )
     version: ClassVar[int] = 1
 
     config: SquadConfig
@@ -122,7 +84,7 @@ class SquadReader(DatasetReader):
                 for paragraph in article.items("paragraphs"):
                     if not share.takes_next():
                         continue
-                    passage = _Passage.of(paragraph.get("context", str), paragraph.place)
+                    passage = _located(Passage.of, paragraph.get("context", str), paragraph.place)
                     for node in paragraph.items("qas"):
                         answers = [_Answer.of(answer) for answer in node.items("answers")]
                         question = _Question(node.get("id", str), node.get("question", str), answers, node.place)
@@ -144,7 +106,7 @@ class SquadReader(DatasetReader):
                 node = _Node(row, f"row {number}")
                 context = node.get("context", str)
                 if passage is None or passage.text != context:
-                    passage, is_read = _Passage.of(context, node.place), share.takes_next()
+                    passage, is_read = _located(Passage.of, context, node.place), share.takes_next()
                 if is_read:
                     yield builder.build(_Question.of_hub_row(node), passage)
         except _FormatError as error:
@@ -153,60 +115,6 @@ class SquadReader(DatasetReader):
 
     def cache_key(self) -> list[Any]:
         return [*super().cache_key(), tokenization.VERSION]
-
-    def unanswered(self, question: str, passage: str) -> dict[str, Any]:
-        """An example without id and answers, for prediction.
-
-        Raises:
-            ElmoTasksError: question or passage hold nothing but white space.
-        """
-        try:
-            tokens = _question_tokens(question, "question")
-            return {"question": question, "question_tokens": tokens, **_Passage.of(passage, "passage").columns()}
-        except _FormatError as error:
-            raise ElmoTasksError(str(error)) from None
-
-    def tokens(self, example: Mapping[str, Any]) -> Iterable[Sequence[str]]:
-        return (example["question_tokens"], passage_tokens(example))
-
-    def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
-        return {}
-
-    def length(self, example: Mapping[str, Any]) -> int:
-        """That of the passage, or of the question where that is longer."""
-        return max(len(example["token_starts"]), len(example["question_tokens"]))
-
-    def collate(self, examples: list[dict[str, Any]], vocab: Vocabulary) -> SquadBatch:
-        """Of several gold answers a batch has the one that most annotators gave, the first such one."""
-        starts = ends = None
-        if all(example.get("answer_spans") is not None for example in examples):
-            spans = torch.tensor([_most_frequent(example["answer_spans"]) for example in examples])  # (B, 2)
-            starts, ends = spans.unbind(dim=1)
-        return SquadBatch(
-            examples=examples,
-            question=vocab.index_tokens([example["question_tokens"] for example in examples]),
-            passage=vocab.index_tokens([passage_tokens(example) for example in examples]),
-            starts=starts,
-            ends=ends,
-        )
-
-
-def passage_tokens(example: Mapping[str, Any]) -> list[str]:
-    """The tokens of an example's passage."""
-    passage = example["passage"]
-    return [passage[start:end] for start, end in zip(example["token_starts"], example["token_ends"], strict=True)]
-
-
-def character_span(example: Mapping[str, Any], first: int, last: int) -> tuple[int, int]:
-    """Where the span of tokens from `first` to `last` (inclusive) stands in the passage: (start, end), end exclusive.
-
-    `example["passage"][start:end]` is the answer as it is written, white space between its tokens included.
-    """
-    return example["token_starts"][first], example["token_ends"][last]
-
-
-def _most_frequent(spans: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    return Counter(map(tuple, spans)).most_common(1)[0][0]  # of equally frequent ones the first
 
 
 class _FormatError(Exception):
@@ -252,25 +160,12 @@ def _parse(path: Path) -> Any:
     return parse_json("\n".join(line for _, line in read_lines(path)), path, "JSON")
 
 
-class _Passage(NamedTuple):
-    """A passage and the places of its tokens."""
-
-    text: str
-    starts: list[int]
-    ends: list[int]  # exclusive
-
-    @classmethod
-    def of(cls, text: str, place: str) -> _Passage:
-        if not (tokens := _tokens(text)):
-            raise _FormatError(place, "a passage without any token")
-        return cls(text, [token.start for token in tokens], [token.end for token in tokens])
-
-    def columns(self) -> dict[str, Any]:
-        return {"passage": self.text, "token_starts": self.starts, "token_ends": self.ends}
-
-    def covering_span(self, start: int, end: int) -> tuple[int, int]:
-        """The first and last tokens, inclusive, that share a character with text[start:end]."""
-        return bisect.bisect_right(self.ends, start), bisect.bisect_left(self.starts, end) - 1
+def _located(make: Callable[[str], _ValueT], text: str, place: str) -> _ValueT:
+    """What `make` makes of a text; its errors name the text's place in the source."""
+    try:
+        return make(text)
+    except ElmoTasksError as error:
+        raise _FormatError(place, str(error)) from None
 
 
 class _Answer(NamedTuple):
@@ -327,7 +222,7 @@ class _ExampleBuilder:
         self._num_answers = 0
         self._misaligned: list[str] = []  # ids of questions, one for every such answer
 
-    def build(self, question: _Question, passage: _Passage) -> dict[str, Any]:
+    def build(self, question: _Question, passage: Passage) -> dict[str, Any]:
         place = f"{question.place} (question {question.id!r})"
         if question.id in self._ids:
             raise _FormatError(place, "an earlier question has the same id; wanted one for each")
@@ -336,8 +231,7 @@ class _ExampleBuilder:
             raise _FormatError(place, "no answer; SQuAD v1.1 has at least one for every question")
         return {
             "id": question.id,
-            "question": question.text,
-            "question_tokens": _question_tokens(question.text, place),
+            **_located(question_columns, question.text, place),
             **passage.columns(),
             "answers": [answer.text for answer in question.answers],
             "answer_spans": [
@@ -346,7 +240,7 @@ class _ExampleBuilder:
             ],
         }
 
-    def _align(self, answer: _Answer, passage: _Passage, question_id: str, place: str) -> tuple[int, int]:
+    def _align(self, answer: _Answer, passage: Passage, question_id: str, place: str) -> tuple[int, int]:
         """The span of tokens for an answer; counts it if it is not that span's very text."""
         text, start, end = answer.text, answer.start, answer.start + len(answer.text)
         if not text.strip():
@@ -373,14 +267,3 @@ class _ExampleBuilder:
                 self._num_answers,
                 ", ".join(ids[:_NAMED_IDS]) + (", ..." if len(ids) > _NAMED_IDS else ""),
             )
-
-
-def _tokens(text: str) -> list[tokenization.Token]:
-    """The tokens of all sentences of a text."""
-    return [token for sentence in tokenization.tokenize(text) for token in sentence]
-
-
-def _question_tokens(text: str, place: str) -> list[str]:
-    if not (tokens := _tokens(text)):
-        raise _FormatError(place, "a question without any token")
-    return [token.text for token in tokens]

@@ -4,25 +4,19 @@ Sources: Pradhan et al. (2012), see `conll2012`; Carreras and Màrquez (2005), "
 Task: Semantic Role Labeling". In both, each predicate has a column of bracketed spans, which comes out as BIO tags: its
 own place as `V`, its arguments under the names of their roles, `R-` before those of references, `C-` before those of
 further pieces of one argument.
-
-# B batch, T tokens
 """
 
 from __future__ import annotations
 
 import abc
-import dataclasses
 import itertools
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-import datasets
 import pydantic
-import torch
 from pydantic import Field
-from torch import Tensor
 
 from elmo_tasks.data_readers.columns import split_columns
 from elmo_tasks.data_readers.conll2012 import (
@@ -33,24 +27,14 @@ from elmo_tasks.data_readers.conll2012 import (
     read_conll2012,
 )
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
-from elmo_tasks.data_readers.tagging import TAGS, tag_tensor
-from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.errors import DataError
 from elmo_tasks.files import plain_name, read_lines
 from elmo_tasks.metrics.srl import VERB
-from elmo_tasks.text.tag_schemes import Span, label_of_tag, tags_of_label, tags_of_spans
-from elmo_tasks.text.tokens import Batch, Tokens
-from elmo_tasks.text.vocabulary import Vocabulary
+from elmo_tasks.tasks import SemanticRoles, Task
+from elmo_tasks.tasks.semantic_roles import SCHEME
+from elmo_tasks.text.tag_schemes import Span, tags_of_spans
 
 logger = logging.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True)
-class SrlBatch(Batch):
-    """Sentences, one predicate of each, and a tag for every token."""
-
-    tokens: Tokens
-    predicates: Tensor  # (B,) int64, the place of the predicate in its sentence
-    tags: Tensor | None  # (B, T) int64, ids of the vocabulary's "tags", 0 for padding; None where they are not known
 
 
 class Proposition(NamedTuple):
@@ -74,26 +58,10 @@ class SrlSentence(NamedTuple):
 class SrlReader(DatasetReader):
     """What the readers of semantic roles share.
 
-    They make examples `{"tokens": [str], "predicate": int, "lemma": str, "tags": [str], "document": str | None,
-    "sentence": int}`, one for each predicate: `predicate` is the place of its token, `tags` are in IOB2. Sentences are
-    numbered from 0 in the whole source, so that the number alone groups the predicates of a sentence. A sentence
-    without a predicate has a number, and gives no example; how many there are is logged. For prediction, `tokens` and
-    `predicate` are enough.
-
-    A label that is seen in one tag makes both of its tags known to the vocabulary. A sentence's words count once for
-    each of its predicates.
+    They make examples of `SemanticRoles`, one for each predicate. A sentence without a predicate has a number, and
+    gives no example; how many there are is logged.
     """
 
-    features: ClassVar[datasets.Features] = datasets.Features(
-        {
-            "tokens": datasets.Sequence(datasets.Value("string")),
-            "predicate": datasets.Value("int64"),
-            "lemma": datasets.Value("string"),
-            "tags": datasets.Sequence(datasets.Value("string")),
-            "document": datasets.Value("string"),
-            "sentence": datasets.Value("int64"),
-        }
-    )
     version: ClassVar[int] = 1
 
     @abc.abstractmethod
@@ -123,34 +91,11 @@ class SrlReader(DatasetReader):
                 }
         logger.info("%s: %d sentences, %d of them without a predicate", path, count, without)
 
-    def tokens(self, example: Mapping[str, Any]) -> Iterable[Sequence[str]]:
-        return (example["tokens"],)
-
-    def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
-        tags = {"O"}
-        for tag in example["tags"]:
-            if (label := label_of_tag(tag)) is not None:
-                tags.update(tags_of_label(label, "IOB2"))
-        return {TAGS: tags}
-
-    def length(self, example: Mapping[str, Any]) -> int:
-        return len(example["tokens"])
-
-    def collate(self, examples: list[dict[str, Any]], vocab: Vocabulary) -> SrlBatch:
-        for example in examples:
-            if not 0 <= example["predicate"] < len(example["tokens"]):
-                raise ElmoTasksError(
-                    f"no token {example['predicate']} in a sentence of {len(example['tokens'])} tokens; "
-                    "wanted the place of the predicate, from 0"
-                )
-        tokens = vocab.index_tokens([example["tokens"] for example in examples])
-        predicates = torch.tensor([example["predicate"] for example in examples], dtype=torch.int64)  # (B,)
-        tags = tag_tensor(examples, tokens, vocab)
-        return SrlBatch(examples=examples, tokens=tokens, predicates=predicates, tags=tags)
-
 
 class SrlReaderConfig(DatasetReaderConfig):
     """The readers of semantic roles among those of data sets."""
+
+    task: ClassVar[Task] = SemanticRoles()
 
     def build(self) -> SrlReader:
         raise NotImplementedError(f"{type(self).__name__} does not say how to build its reader")
@@ -274,7 +219,7 @@ def _propositions(
     words: Sequence[str], predicates: Sequence[int], lemmas: Sequence[str], spans: Sequence[Sequence[Span]]
 ) -> list[Proposition]:
     return [
-        Proposition(place, lemmas[place], tags_of_spans(roles, len(words), "IOB2"))
+        Proposition(place, lemmas[place], tags_of_spans(roles, len(words), SCHEME))
         for place, roles in zip(predicates, spans, strict=True)
     ]
 

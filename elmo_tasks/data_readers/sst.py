@@ -2,30 +2,23 @@
 
 Source: Socher et al. (2013), "Recursive Deep Models for Semantic Compositionality Over a Sentiment Treebank", in the
 form `(3 (2 It) (4 (2 's) (3 lovely)))` of its publisher's `train.txt`, `dev.txt` and `test.txt`.
-
-# B batch
 """
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-import datasets
 from pydantic import Field
-from torch import Tensor
 
-from elmo_tasks.data_readers.labels import LABELS, label_tensor
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import read_lines
-from elmo_tasks.text.tokens import Batch, Tokens
-from elmo_tasks.text.vocabulary import Vocabulary
+from elmo_tasks.tasks import Classification, Task
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +45,7 @@ class SstConfig(DatasetReaderConfig):
     """Sentiment trees: whole sentences or all their phrases, in five classes or in two."""
 
     type: Literal["sst"] = "sst"
+    task: ClassVar[Task] = Classification()
     granularity: Annotated[
         Literal[5, 2],
         Field(
@@ -75,16 +69,8 @@ class SstConfig(DatasetReaderConfig):
         return SstReader(self)
 
 
-@dataclasses.dataclass(frozen=True)
-class ClassificationBatch(Batch):
-    """Texts with a label each."""
-
-    tokens: Tokens
-    labels: Tensor | None  # (B,) int64, ids of the vocabulary's "labels"; None where they are not known
-
-
 class SstReader(DatasetReader):
-    r"""Makes examples `{"tokens": [str], "label": str}`, each sentence before its phrases, those from left to right.
+    r"""Makes examples of `Classification`, each sentence before its phrases, those from left to right.
 
     The Treebank's escapes (`-LRB-`, ` `` `, `\/`) are undone, so that tokens read as those of raw text do. A phrase
     that occurs more than once counts as often, as in the published data, unless `deduplicate` is set.
@@ -94,9 +80,6 @@ class SstReader(DatasetReader):
             phrases, text outside the tree, bytes that are not UTF-8. File, line and column are named.
     """
 
-    features: ClassVar[datasets.Features] = datasets.Features(
-        {"tokens": datasets.Sequence(datasets.Value("string")), "label": datasets.Value("string")}
-    )
     version: ClassVar[int] = 1
 
     config: SstConfig
@@ -134,22 +117,6 @@ class SstReader(DatasetReader):
                 for phrase in inner:
                     if phrase.length >= self.config.min_length:
                         yield number, tokens[phrase.start : phrase.start + phrase.length], phrase.sentiment
-
-    def tokens(self, example: Mapping[str, Any]) -> Iterable[Sequence[str]]:
-        return (example["tokens"],)
-
-    def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
-        return {LABELS: (example["label"],)}
-
-    def length(self, example: Mapping[str, Any]) -> int:
-        return len(example["tokens"])
-
-    def collate(self, examples: list[dict[str, Any]], vocab: Vocabulary) -> ClassificationBatch:
-        return ClassificationBatch(
-            examples=examples,
-            tokens=vocab.index_tokens([example["tokens"] for example in examples]),
-            labels=label_tensor(examples, vocab),
-        )
 
 
 class Phrase(NamedTuple):

@@ -6,22 +6,22 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks.data_readers.sst import ClassificationBatch
 from elmo_tasks.dropout import Dropout
-from elmo_tasks.metrics import Accuracy, Metric
-from elmo_tasks.models.classification import known_labels, label_loss, label_predictions
+from elmo_tasks.models.classification import label_loss, label_predictions
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.attention import align_with_itself
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
 from elmo_tasks.modules.pooling import AttentivePooling, max_pool, mean_pool, min_pool
+from elmo_tasks.tasks import Task
+from elmo_tasks.tasks.classification import LABELS, Classification, ClassificationBatch
 from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -30,6 +30,7 @@ class BiattentiveClassifierConfig(ModelConfig):
     """The biattentive classification network (BCN) for the label of a text."""
 
     type: Literal["bcn"] = "bcn"
+    task: ClassVar[Task] = Classification()
     embedding_dropout: Probability = Field(0.0, description="on the tokens' vectors")
     pre_encoder: FeedForwardConfig = Field(description="layers that each token's vector goes through by itself")
     encoder: EncoderConfig = Field(description="of the tokens that are then aligned")
@@ -38,12 +39,7 @@ class BiattentiveClassifierConfig(ModelConfig):
     output: FeedForwardConfig = Field(description="layers between the pooled text and the labels' scores")
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> BiattentiveClassifier:
-        """Makes the network for the vocabulary's labels.
-
-        Raises:
-            ElmoTasksError: the training data has no label for a text as a whole.
-        """
-        return BiattentiveClassifier(embedder, self, known_labels(vocabulary))
+        return BiattentiveClassifier(embedder, self, vocabulary.labels[LABELS])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +64,8 @@ class BiattentiveClassifier(TaskModel[ClassificationBatch, BiattentiveClassifier
         config: of the layers.
         labels: the K labels by their ids.
     """
+
+    task = Classification()
 
     def __init__(self, embedder: Embedder, config: BiattentiveClassifierConfig, labels: tuple[str, ...]) -> None:
         super().__init__(embedder)
@@ -123,6 +121,3 @@ class BiattentiveClassifier(TaskModel[ClassificationBatch, BiattentiveClassifier
             for prediction, weights, length in zip(predictions, output.attention.tolist(), lengths, strict=True):
                 prediction["attention"] = weights[:length]
         return predictions
-
-    def build_metric(self) -> Metric:
-        return Accuracy()

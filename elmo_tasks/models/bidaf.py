@@ -11,13 +11,13 @@ import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
-from elmo_tasks.data_readers.squad import SquadBatch
 from elmo_tasks.models.reading import ReadingConfig, ReadingModel, ReadingOutput, TextEncoder
 from elmo_tasks.modules.attention import masked_softmax
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 from elmo_tasks.modules.trilinear import AttentionFlow, SelfAttention
+from elmo_tasks.tasks.reading import ReadingBatch
 from elmo_tasks.text.vocabulary import Vocabulary
 
 
@@ -85,7 +85,7 @@ class BidafSelfAttention(ReadingModel):
         self.dropout = VariationalDropout(dropout)
         self.span_scores = span_scores
 
-    def forward(self, batch: SquadBatch) -> ReadingOutput:
+    def forward(self, batch: ReadingBatch) -> ReadingOutput:
         passage = self.text_encoder(self.embedder, batch.passage)  # (B, T, D)
         question = self.text_encoder(self.embedder, batch.question)  # (B, Q, D)
         mask = batch.passage.mask
@@ -207,7 +207,7 @@ class Bidaf(ReadingModel):
         self.start = _scores(attention.output_size + modeling_encoder.output_size)
         self.end = _scores(attention.output_size + end_encoder.output_size)
 
-    def forward(self, batch: SquadBatch) -> ReadingOutput:
+    def forward(self, batch: ReadingBatch) -> ReadingOutput:
         passage = self.text_encoder(self.embedder, batch.passage)  # (B, T, D)
         question = self.text_encoder(self.embedder, batch.question)  # (B, Q, D)
         mask = batch.passage.mask

@@ -10,24 +10,6 @@ from typing import Any
 from torch import Tensor
 from torch.nn import functional
 
-from elmo_tasks.data_readers.labels import LABELS
-from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.text.vocabulary import Vocabulary
-
-
-def known_labels(vocabulary: Vocabulary) -> tuple[str, ...]:
-    """The K labels by their ids.
-
-    Raises:
-        ElmoTasksError: the training data has no label for an example as a whole.
-    """
-    if LABELS not in vocabulary.labels:
-        found = ", ".join(map(repr, vocabulary.labels)) or "nothing"
-        raise ElmoTasksError(
-            f"model: a classifier wants a label for each example; the dataset_reader gives {found} to predict"
-        )
-    return vocabulary.labels[LABELS]
-
 
 def label_loss(logits: Tensor, labels: Tensor | None) -> Tensor:
     """The cross entropy in single precision, the mean over the examples.

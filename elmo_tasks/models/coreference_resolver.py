@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -17,9 +17,6 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from elmo_tasks.data_readers.coref import GENRES, UNKNOWN_GENRE, CoreferenceBatch
-from elmo_tasks.metrics.coreference import CoreferenceScores
-from elmo_tasks.metrics.metric import Metric
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.antecedents import AntecedentScorer, previous
 from elmo_tasks.modules.embedder import Embedder
@@ -27,6 +24,8 @@ from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder
 from elmo_tasks.modules.span_pruning import best_non_crossing_spans
 from elmo_tasks.modules.span_representation import SpanRepresentation
+from elmo_tasks.tasks import Task
+from elmo_tasks.tasks.coreference import GENRES, UNKNOWN_GENRE, Coreference, CoreferenceBatch
 from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -35,6 +34,7 @@ class CoreferenceResolverConfig(ModelConfig):
     """A coreference resolver: embedder, encoder, scores of spans and of pairs of spans."""
 
     type: Literal["coref"] = "coref"
+    task: ClassVar[Task] = Coreference()
     encoder: EncoderConfig
     lexical_dropout: Probability = Field(0.5, description="dropout on the encoder's input")
     dropout: Probability = Field(
@@ -118,6 +118,8 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         num_genres: how many genres there are, the unknown one included.
         config: everything else.
     """
+
+    task = Coreference()
 
     def __init__(
         self, embedder: Embedder, encoder: Encoder, num_genres: int, config: CoreferenceResolverConfig
@@ -245,9 +247,6 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
                 prediction |= _choices(sorted(itertools.chain(*found)), spans, antecedents, chances)
             predictions.append(prediction)
         return predictions
-
-    def build_metric(self) -> Metric:
-        return CoreferenceScores("clusters")
 
 
 def linked_clusters(antecedents: Sequence[int | None]) -> list[list[int]]:

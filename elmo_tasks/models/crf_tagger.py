@@ -12,16 +12,15 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from elmo_tasks.data_readers.tagging import TAGS
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.metrics import Accuracy, Metric, SpanF1
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.crf import ConditionalRandomField, TransitionConstraints
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
+from elmo_tasks.tasks.tagging import TAGS, Tagging, TaggingBatch
 from elmo_tasks.text.tag_schemes import TagScheme, allowed_transitions, is_tag
-from elmo_tasks.text.tokens import TaggingBatch, TensorRecord
+from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import Vocabulary
 
 
@@ -40,6 +39,10 @@ class CrfTaggerConfig(ModelConfig):
             "null for tags that are no spans, such as parts of speech"
         ),
     ] = "BIOUL"
+
+    @property
+    def task(self) -> Tagging:
+        return Tagging(self.tag_scheme)
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> CrfTagger:
         """Makes the tagger for the vocabulary's tags.
@@ -84,7 +87,7 @@ class CrfTagger(TaskModel[TaggingBatch, CrfTaggerOutput]):
     ) -> None:
         super().__init__(embedder)
         self.labels = labels
-        self.tag_scheme = tag_scheme
+        self.task = Tagging(tag_scheme)
         self.encoder = encoder
         self.dropout = VariationalDropout(dropout)
         self.projection = nn.Linear(encoder.output_size + embedder.elmo_size, len(labels))
@@ -126,9 +129,6 @@ class CrfTagger(TaskModel[TaggingBatch, CrfTaggerOutput]):
             for prediction, row, length in zip(predictions, chosen, lengths, strict=True):
                 prediction["probabilities"] = row[:length]
         return predictions
-
-    def build_metric(self) -> Metric:
-        return SpanF1(TAGS) if self.tag_scheme else Accuracy(TAGS)
 
 
 def _constraints(labels: tuple[str, ...], scheme: TagScheme | None) -> TransitionConstraints | None:

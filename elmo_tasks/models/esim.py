@@ -7,22 +7,23 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks.data_readers.snli import PairBatch
 from elmo_tasks.dropout import Dropout
-from elmo_tasks.metrics import Accuracy, Metric
-from elmo_tasks.models.classification import known_labels, label_loss, label_predictions
+from elmo_tasks.models.classification import label_loss, label_predictions
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.attention import align
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
 from elmo_tasks.modules.pooling import max_pool, mean_pool
+from elmo_tasks.tasks import Task
+from elmo_tasks.tasks.classification import LABELS
+from elmo_tasks.tasks.text_pairs import TextPairs, TextPairsBatch
 from elmo_tasks.text.tokens import TensorRecord, Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -31,6 +32,7 @@ class EsimConfig(ModelConfig):
     """The enhanced sequential inference model (ESIM) for the label of a premise and a hypothesis."""
 
     type: Literal["esim"] = "esim"
+    task: ClassVar[Task] = TextPairs()
     encoder: EncoderConfig = Field(description="of the premise and of the hypothesis, each by itself")
     alignment_dropout: Probability = Field(
         0.0, description="on each token's vector beside that which it is aligned with"
@@ -41,12 +43,7 @@ class EsimConfig(ModelConfig):
     output: FeedForwardConfig = Field(description="layers between the pooled pair and the labels' scores")
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> Esim:
-        """Makes the model for the vocabulary's labels.
-
-        Raises:
-            ElmoTasksError: the training data has no label for a pair as a whole.
-        """
-        return Esim(embedder, self, known_labels(vocabulary))
+        return Esim(embedder, self, vocabulary.labels[LABELS])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +57,7 @@ class EsimOutput(TensorRecord):
     hypothesis_mask: Tensor  # (B, T2) bool
 
 
-class Esim(TaskModel[PairBatch, EsimOutput]):
+class Esim(TaskModel[TextPairsBatch, EsimOutput]):
     """The enhanced sequential inference model.
 
     Source: Chen et al. (2017), "Enhanced LSTM for Natural Language Inference", section 3, without the variant that
@@ -73,6 +70,8 @@ class Esim(TaskModel[PairBatch, EsimOutput]):
         labels: the K labels by their ids.
     """
 
+    task = TextPairs()
+
     def __init__(self, embedder: Embedder, config: EsimConfig, labels: tuple[str, ...]) -> None:
         super().__init__(embedder)
         self.labels = labels
@@ -84,7 +83,7 @@ class Esim(TaskModel[PairBatch, EsimOutput]):
         self.output = config.output.build(4 * self.composition.output_size)
         self.scores = make_linear(self.output.output_size, len(labels))
 
-    def forward(self, batch: PairBatch) -> EsimOutput:
+    def forward(self, batch: TextPairsBatch) -> EsimOutput:
         premise_mask, hypothesis_mask = batch.premise.mask, batch.hypothesis.mask
         premise = self._encode(batch.premise)  # (B, T1, D)
         hypothesis = self._encode(batch.hypothesis)  # (B, T2, D)
@@ -124,11 +123,11 @@ class Esim(TaskModel[PairBatch, EsimOutput]):
         composed = self.composition(self.projection(self.alignment_dropout(compared)), mask)
         return torch.cat([mean_pool(composed, mask), max_pool(composed, mask)], dim=1)
 
-    def loss(self, output: EsimOutput, batch: PairBatch) -> Tensor:
+    def loss(self, output: EsimOutput, batch: TextPairsBatch) -> Tensor:
         """The cross entropy of the labels, the mean over the pairs."""
         return label_loss(output.logits, batch.labels)
 
-    def decode(self, output: EsimOutput, batch: PairBatch, *, probabilities: bool = True) -> list[dict[str, Any]]:
+    def decode(self, output: EsimOutput, batch: TextPairsBatch, *, probabilities: bool = True) -> list[dict[str, Any]]:
         """The most probable label of each pair: `{"label": ..., "probabilities": {...}}` and the alignment.
 
         `premise_attention` has a row for each token of the premise: how its attention is spread over the tokens of the
@@ -145,6 +144,3 @@ class Esim(TaskModel[PairBatch, EsimOutput]):
                     "hypothesis_attention": hypothesis.tolist(),
                 }
         return predictions
-
-    def build_metric(self) -> Metric:
-        return Accuracy()

@@ -9,9 +9,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from elmo_tasks.config import Part
-from elmo_tasks.metrics import Metric
 from elmo_tasks.modules.embedder import Embedder, EmbedderConfig
-from elmo_tasks.text.tokens import Batch, TensorRecord
+from elmo_tasks.tasks import Batch, Task
+from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import Vocabulary
 
 BatchT = TypeVar("BatchT", bound=Batch)
@@ -24,6 +24,11 @@ class ModelConfig(Part):
     """The kind of part that makes a head."""
 
     embedder: EmbedderConfig
+
+    @property
+    def task(self) -> Task:
+        """The task that the head is for, known before anything is built; a class attribute will do."""
+        raise NotImplementedError(f"{type(self).__name__} does not say which task its head is for")
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> TaskModel[Any, Any]:
         """Makes the head.
@@ -43,7 +48,12 @@ class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
 
     Arguments:
         embedder: what the head reads its tokens with.
+
+    Attributes:
+        task: whose batches the head reads; that of its config.
     """
+
+    task: Task
 
     def __init__(self, embedder: Embedder) -> None:
         super().__init__()
@@ -68,7 +78,3 @@ class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
         Arguments:
             probabilities: adds what the head can say of its certainty; a metric needs none of it.
         """
-
-    @abstractmethod
-    def build_metric(self) -> Metric:
-        """A fresh metric for the head's predictions."""

@@ -6,21 +6,21 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from pydantic import Field, PositiveInt, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.data_readers.squad import SquadBatch, character_span
 from elmo_tasks.elmo.token_encoder import Highway
-from elmo_tasks.metrics import Metric, SquadScores
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 from elmo_tasks.modules.spans import best_spans
+from elmo_tasks.tasks import Task
+from elmo_tasks.tasks.reading import Reading, ReadingBatch, character_span
 from elmo_tasks.text.tokens import TensorRecord, Tokens
 
 _NUM_BEST = 5  # spans that are told of with their probabilities
@@ -30,6 +30,7 @@ _SPANS_IN_WINDOW = 4  # longest spans that a window holds at least, so that each
 class ReadingConfig(ModelConfig):
     """What all models that read have: an encoder of both texts, and limits of the answer."""
 
+    task: ClassVar[Task] = Reading()
     encoder: EncoderConfig = Field(description="reads the passage and the question, each by itself")
     dropout: Probability = Field(
         0.0, description="variational dropout between the layers; that on an encoder's input is the encoder's"
@@ -86,7 +87,7 @@ class TextEncoder(nn.Module):
         return torch.cat([encoded, embedded.outputs], dim=2)  # the mix has a dropout of its own
 
 
-class ReadingModel(TaskModel[SquadBatch, ReadingOutput]):
+class ReadingModel(TaskModel[ReadingBatch, ReadingOutput]):
     """Finds the answer to a question in a passage, as a span of its tokens.
 
     Arguments:
@@ -95,19 +96,21 @@ class ReadingModel(TaskModel[SquadBatch, ReadingOutput]):
         window: tokens of a passage that are well read at once; see `ReadingConfig.window`.
     """
 
+    task = Reading()
+
     def __init__(self, embedder: Embedder, max_answer_length: int, window: int) -> None:
         super().__init__(embedder)
         self.max_answer_length = max_answer_length
         self.window = window
 
-    def loss(self, output: ReadingOutput, batch: SquadBatch) -> Tensor:
+    def loss(self, output: ReadingOutput, batch: ReadingBatch) -> Tensor:
         """The negative log-likelihoods of an answer's first and of its last token, each among all tokens, summed."""
         if batch.starts is None or batch.ends is None:
             raise ValueError("the batch has no gold answers")
         start = _negative_log_likelihood(output.start_logits, batch.starts, output.mask)
         return start + _negative_log_likelihood(output.end_logits, batch.ends, output.mask)
 
-    def decode(self, output: ReadingOutput, batch: SquadBatch, *, probabilities: bool = True) -> list[dict[str, Any]]:
+    def decode(self, output: ReadingOutput, batch: ReadingBatch, *, probabilities: bool = True) -> list[dict[str, Any]]:
         """The most probable answer to each question:
 
             {"answer": str, "start_char": int, "end_char": int, "start": int, "end": int, "best": [{...}, ...]}
@@ -131,9 +134,6 @@ class ReadingModel(TaskModel[SquadBatch, ReadingOutput]):
                 ]
             predictions.append(prediction)
         return predictions
-
-    def build_metric(self) -> Metric:
-        return SquadScores()
 
 
 def _negative_log_likelihood(logits: Tensor, places: Tensor, mask: Tensor) -> Tensor:

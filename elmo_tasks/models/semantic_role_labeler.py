@@ -6,34 +6,32 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.data_readers.srl import SrlBatch
-from elmo_tasks.data_readers.tagging import TAGS
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.metrics import Metric
-from elmo_tasks.metrics.srl import SrlF1
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.crf import ConstrainedDecoder, TransitionConstraints
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
+from elmo_tasks.tasks import Task
+from elmo_tasks.tasks.semantic_roles import SCHEME, SemanticRoles, SemanticRolesBatch
+from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.text.tag_schemes import allowed_transitions, is_tag
 from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import Vocabulary
-
-_SCHEME: Literal["IOB2"] = "IOB2"  # that of the readers' tags
 
 
 class SemanticRoleLabelerConfig(ModelConfig):
     """Semantic roles of given predicates: embedder, encoder and a softmax over the tags of each token."""
 
     type: Literal["srl"] = "srl"
+    task: ClassVar[Task] = SemanticRoles()
     encoder: EncoderConfig
     predicate_size: Annotated[
         PositiveInt, Field(description="features of the flag that tells the predicate from the other tokens")
@@ -60,7 +58,7 @@ class SemanticRoleLabelerOutput(TensorRecord):
     mask: Tensor  # (B, T) bool
 
 
-class SemanticRoleLabeler(TaskModel[SrlBatch, SemanticRoleLabelerOutput]):
+class SemanticRoleLabeler(TaskModel[SemanticRolesBatch, SemanticRoleLabelerOutput]):
     """An encoder that reads each token with a flag, which says whether it is the predicate, and a linear layer.
 
     Source: He et al. (2017), "Deep Semantic Role Labeling: What Works and What's Next", section 2, as in Peters et al.
@@ -77,6 +75,8 @@ class SemanticRoleLabeler(TaskModel[SrlBatch, SemanticRoleLabelerOutput]):
     Raises:
         ElmoTasksError: a label is no tag of IOB2.
     """
+
+    task = SemanticRoles()
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class SemanticRoleLabeler(TaskModel[SrlBatch, SemanticRoleLabelerOutput]):
         nn.init.zeros_(self.projection.bias)
         self.decoder = ConstrainedDecoder(_constraints(labels))
 
-    def forward(self, batch: SrlBatch) -> SemanticRoleLabelerOutput:
+    def forward(self, batch: SemanticRolesBatch) -> SemanticRoleLabelerOutput:
         mask = batch.tokens.mask
         embedded = self.embedder(batch.tokens)
         places = torch.arange(mask.shape[1], device=mask.device)  # (T,)
@@ -107,7 +107,7 @@ class SemanticRoleLabeler(TaskModel[SrlBatch, SemanticRoleLabelerOutput]):
             encoded = torch.cat([encoded, embedded.outputs], dim=2)
         return SemanticRoleLabelerOutput(logits=self.projection(encoded), mask=mask)
 
-    def loss(self, output: SemanticRoleLabelerOutput, batch: SrlBatch) -> Tensor:
+    def loss(self, output: SemanticRoleLabelerOutput, batch: SemanticRolesBatch) -> Tensor:
         """The cross entropy of a sentence's tags, summed over its tokens; the mean over the examples.
 
         A sentence thus counts by its length. AllenNLP takes the mean over the tokens of a batch, which is the same but
@@ -119,7 +119,7 @@ class SemanticRoleLabeler(TaskModel[SrlBatch, SemanticRoleLabelerOutput]):
         return functional.cross_entropy(logits, tags, reduction="sum") / len(batch)
 
     def decode(
-        self, output: SemanticRoleLabelerOutput, batch: SrlBatch, *, probabilities: bool = True
+        self, output: SemanticRoleLabelerOutput, batch: SemanticRolesBatch, *, probabilities: bool = True
     ) -> list[dict[str, Any]]:
         """The best valid sequence of each example: `{"tags": [...], "probabilities": [...]}`.
 
@@ -138,13 +138,10 @@ class SemanticRoleLabeler(TaskModel[SrlBatch, SemanticRoleLabelerOutput]):
                 prediction["probabilities"] = row[:length]
         return predictions
 
-    def build_metric(self) -> Metric:
-        return SrlF1()
-
 
 def _constraints(labels: tuple[str, ...]) -> TransitionConstraints:
-    if wrong := [label for label in labels if not is_tag(label, _SCHEME)]:
+    if wrong := [label for label in labels if not is_tag(label, SCHEME)]:
         raise ElmoTasksError(
-            f"the tag {wrong[0]!r} is none of {_SCHEME}; the model 'srl' wants the tags of a reader of semantic roles"
+            f"the tag {wrong[0]!r} is none of {SCHEME}; the model 'srl' wants the tags of a reader of semantic roles"
         )
-    return TransitionConstraints(*(torch.from_numpy(part) for part in allowed_transitions(labels, _SCHEME)))
+    return TransitionConstraints(*(torch.from_numpy(part) for part in allowed_transitions(labels, SCHEME)))

@@ -7,12 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from elmo_tasks.data_readers.coref import GENRES
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.models.coreference_resolver import CoreferenceResolver
 from elmo_tasks.predictors.fields import one_of, string_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.predictors.results import rounded
+from elmo_tasks.tasks.coreference import GENRES
 from elmo_tasks.text.tokenization import tokenize
 
 CharacterSpan = tuple[int, int]  # end exclusive
@@ -47,7 +46,6 @@ class CoreferencePredictor(Predictor):
             no string; speakers do not fit the sentences; the genre is not known.
     """
 
-    model: CoreferenceResolver
     read_keys = frozenset({"text", "sentences", "tokens", "speakers", "genre"})
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -25,17 +24,16 @@ _BATCHES_AHEAD = 16
 
 
 class Predictor(ABC):
-    """Predicts with a trained model; one subclass for each head.
+    """Predicts with a trained model; one subclass for each task.
 
-    An input is a dict, such as a line of JSON gives; a head's predictor makes one or more examples of it, and one
+    An input is a dict, such as a line of JSON gives; a task's predictor makes one or more examples of it, and one
     result of each example. Keys that the predictor does not read (an `id`, say) are carried over to the results; one
     that the result has itself (a gold `label`, say) is carried over as `input_label`.
 
     Arguments:
         model: is set to evaluation; predictions are computed on the device where it lies.
         vocabulary: the one that the model was trained with.
-        reader: the one that the model was trained with; makes batches of examples without labels.
-        batch_tokens: most tokens in a batch: its examples times the longest one's length, as the reader counts it; of a
+        batch_tokens: most tokens in a batch: its examples times the longest one's length, as the task counts it; of a
             pair, both texts. A longer example has a batch of its own.
     """
 
@@ -43,20 +41,29 @@ class Predictor(ABC):
         self,
         model: TaskModel[Any, Any],
         vocabulary: Vocabulary,
-        reader: DatasetReader,
         *,
         batch_tokens: int = DEFAULT_BATCH_TOKENS,
     ) -> None:
         if batch_tokens < 1:
             raise ElmoTasksError(f"batches of {batch_tokens} tokens; wanted at least 1")
         self.model = model.eval()
+        self.task = model.task
         self.vocabulary = vocabulary
-        self.reader = reader
         self.batch_tokens = batch_tokens
+
+    def with_predicates(self, tagger: Predictor) -> Predictor:
+        """The same predictor with a tagger that finds the predicates in its inputs.
+
+        Raises:
+            ElmoTasksError: this one has no use for predicates, or the tagger does not find them.
+        """
+        raise ElmoTasksError(
+            f"predicates are for a labeller of semantic roles; the run's model is a {type(self.model).__name__}"
+        )
 
     @abstractmethod
     def examples(self, fields: Fields) -> Iterable[dict[str, Any]]:
-        """The examples to predict for one input: what the reader collates, and what `result` needs besides.
+        """The examples to predict for one input: what the task collates, and what `result` needs in addition.
 
         Raises:
             ElmoTasksError: the input lacks something or has it in a wrong form; the message needs no place.
@@ -98,7 +105,7 @@ class Predictor(ABC):
                     continue
                 for example in self._examples(fields, source, number):
                     window.append((fields, example))
-                    tokens += self.reader.length(example)
+                    tokens += self.task.length(example)
                     if tokens >= _BATCHES_AHEAD * self.batch_tokens:
                         yield window
                         window, tokens = [], 0
@@ -130,7 +137,7 @@ class Predictor(ABC):
         A head that reads something else than the examples, such as several parts of each, does so here.
         """
         predictions: dict[int, dict[str, Any]] = {}
-        for rows in self._batches([self.reader.length(example) for example in examples]):
+        for rows in self._batches([self.task.length(example) for example in examples]):
             predictions.update(zip(rows, self._predict_batch([examples[row] for row in rows]), strict=True))
         return [predictions[row] for row in range(len(examples))]
 
@@ -147,6 +154,6 @@ class Predictor(ABC):
 
     def _predict_batch(self, examples: list[dict[str, Any]]) -> list[dict[str, Any]]:
         device = next(self.model.parameters()).device
-        batch = self.reader.collate(examples, self.vocabulary).to(device)
+        batch = self.task.collate(examples, self.vocabulary).to(device)
         with torch.inference_mode():
             return self.model.decode(self.model(batch), batch)

@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elmo_tasks.data_readers.squad import SquadReader
 from elmo_tasks.models.reading import ReadingModel, ReadingOutput
 from elmo_tasks.predictors.fields import one_of, text_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.predictors.results import rounded
+from elmo_tasks.tasks.reading import Reading, unanswered
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,12 +53,12 @@ class ReadingPredictor(Predictor):
     """
 
     model: ReadingModel
-    reader: SquadReader
+    task: Reading
     read_keys = frozenset({"passage", "context", "question"})
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         passage = text_field(fields, one_of(fields, "passage", "context"))
-        yield self.reader.unanswered(text_field(fields, "question"), passage)
+        yield unanswered(text_field(fields, "question"), passage)
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         best = rounded(prediction["best"])
@@ -75,7 +75,7 @@ class ReadingPredictor(Predictor):
                 self._score(batch, examples, start_logits, end_logits)
         mask = torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)  # (B, T)
         output = ReadingOutput(start_logits=start_logits, end_logits=end_logits, mask=mask)
-        return self.model.decode(output, self.reader.collate(examples, self.vocabulary))
+        return self.model.decode(output, self.task.collate(examples, self.vocabulary))
 
     def _batches_of_windows(
         self, windows: Sequence[_Window], examples: Sequence[dict[str, Any]]
@@ -92,7 +92,7 @@ class ReadingPredictor(Predictor):
         end_logits: Tensor,
     ) -> None:
         """Reads a batch of windows, and writes the scores of the tokens that are theirs, (B, T) of all passages."""
-        batch = self.reader.collate([_example(window, examples[window.row]) for window in windows], self.vocabulary)
+        batch = self.task.collate([_example(window, examples[window.row]) for window in windows], self.vocabulary)
         output = self.model(batch.to(next(self.model.parameters()).device)).to(start_logits.device)
         for place, window in enumerate(windows):
             own = slice(window.own_start, window.own_end)

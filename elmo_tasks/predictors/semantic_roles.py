@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics.srl import VERB
-from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler
 from elmo_tasks.predictors.fields import located_sentence, located_span, one_of, string_field, tokens_field
-from elmo_tasks.predictors.predictor import DEFAULT_BATCH_TOKENS, Fields, Predictor
+from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.predictors.results import rounded
-from elmo_tasks.predictors.tagger import TaggerPredictor
+from elmo_tasks.tasks.tagging import TAGS, Tagging
 from elmo_tasks.text.tag_schemes import label_of_tag, spans_of_tags
 from elmo_tasks.text.tokenization import tokenize
-from elmo_tasks.text.vocabulary import Vocabulary
 
 
 class SemanticRolesPredictor(Predictor):
@@ -23,7 +20,7 @@ class SemanticRolesPredictor(Predictor):
 
     An input is `{"text": "..."}`, raw text that is split into sentences and tokens, or `{"tokens": ["...", ...]}`, one
     sentence that is tokenized already, with `"predicates": [place, ...]` beside the tokens where the predicates are
-    known; elsewhere a tagger finds them. There is one result for each sentence:
+    known; elsewhere a tagger finds them, see `with_predicates`. There is one result for each sentence:
 
     - `tokens`;
     - `frames`, one for each predicate, none where there is no predicate; each with `predicate`, the predicate's place
@@ -34,33 +31,27 @@ class SemanticRolesPredictor(Predictor):
     - for raw text also `text`, the sentence as written, and where things are in the input's text, in characters, ends
       exclusive: `start_char` and `end_char` of the sentence and of each role, `offsets` of the tokens.
 
-    Arguments:
-        predicates: a tagger trained with the reader `predicates`; without one, inputs must say where predicates are.
-
     Raises (from `predict`):
         DataError: an input has neither text nor tokens, or both, or no token at all; predicates that are no places of
             its tokens; or none, where there is no tagger.
     """
 
-    model: SemanticRoleLabeler
     read_keys = frozenset({"text", "tokens", "predicates"})
+    predicates: Predictor | None = None
 
-    def __init__(
-        self,
-        model: SemanticRoleLabeler,
-        vocabulary: Vocabulary,
-        reader: DatasetReader,
-        *,
-        batch_tokens: int = DEFAULT_BATCH_TOKENS,
-        predicates: TaggerPredictor | None = None,
-    ) -> None:
-        super().__init__(model, vocabulary, reader, batch_tokens=batch_tokens)
-        if predicates is not None and not any(label_of_tag(tag) == VERB for tag in predicates.model.labels):
+    def with_predicates(self, tagger: Predictor) -> SemanticRolesPredictor:
+        """As for every predictor. The tagger is one that was trained with the reader `predicates`."""
+        if tagger.task.misfit(Tagging()):
+            model = type(tagger.model).__name__
+            raise ElmoTasksError(f"predicates are found by a tagger; the model of their run is a {model}")
+        labels = tagger.vocabulary.labels[TAGS]
+        if not any(label_of_tag(tag) == VERB for tag in labels):
             raise ElmoTasksError(
-                f"the tagger for predicates knows no tag B-{VERB}, only {', '.join(predicates.model.labels[:5])}, ...; "
+                f"the tagger for predicates knows no tag B-{VERB}, only {', '.join(labels[:5])}, ...; "
                 "wanted one that was trained with the reader 'predicates'"
             )
-        self.predicates = predicates
+        self.predicates = tagger
+        return self
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         is_raw = one_of(fields, "text", "tokens") == "text"

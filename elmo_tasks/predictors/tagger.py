@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from elmo_tasks.models.crf_tagger import CrfTagger
 from elmo_tasks.predictors.fields import located_sentence, located_span, one_of, string_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.predictors.results import rounded
+from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.tag_schemes import Span, spans_of_tags
 from elmo_tasks.text.tokenization import tokenize
 
@@ -29,7 +29,7 @@ class TaggerPredictor(Predictor):
         DataError: an input has neither text nor tokens, or both, or no token at all, or they are not strings.
     """
 
-    model: CrfTagger
+    task: Tagging
     read_keys = frozenset({"text", "tokens"})
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
@@ -43,7 +43,7 @@ class TaggerPredictor(Predictor):
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         probabilities = rounded(prediction["probabilities"])
         result = {**example, "tags": prediction["tags"], "probabilities": probabilities}
-        if self.model.tag_scheme:
+        if self.task.tag_scheme:
             spans = spans_of_tags(prediction["tags"])
             result["spans"] = [_span_result(example, span, probabilities) for span in spans]
         return result

@@ -11,9 +11,10 @@ import datasets
 from pydantic import Field
 
 import elmo_tasks.data_readers  # noqa: F401 - registers the readers
-from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.reader import DatasetReaderConfig
 from elmo_tasks.pretraining.corpus import Corpus
 from elmo_tasks.pretraining.prepare import CorpusConfig, Document, prepare_documents
+from elmo_tasks.tasks import Task
 
 
 class DatasetCorpus(CorpusConfig):
@@ -39,13 +40,13 @@ class DatasetCorpus(CorpusConfig):
         # The readers' cache names its files by reader, settings and content.
         names = [Path(data.cache_files[0]["filename"]).stem for data in (training, held_out)]
         return prepare_documents(
-            _documents(reader, training), _documents(reader, held_out), f"data set {'-'.join(names)}"
+            _documents(reader.task, training), _documents(reader.task, held_out), f"data set {'-'.join(names)}"
         )
 
 
-def _documents(reader: DatasetReader, data: datasets.Dataset) -> Iterator[Document]:
+def _documents(task: Task, data: datasets.Dataset) -> Iterator[Document]:
     if "document" not in data.column_names:
-        yield from (reader.tokens(example) for example in data)
+        yield from (task.texts(example) for example in data)
         return
     for _, examples in itertools.groupby(data, key=lambda example: example["document"]):
-        yield [tokens for example in examples for tokens in reader.tokens(example)]
+        yield [tokens for example in examples for tokens in task.texts(example)]

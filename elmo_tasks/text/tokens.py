@@ -1,4 +1,4 @@
-"""Batches of tokens as tensors: what readers collate, embedders read and the trainer moves to a device.
+"""Batches of tokens as tensors: what tasks collate, embedders read and the trainer moves to a device.
 
 # B batch, T tokens of the longest sentence, U distinct words of the batch and one row of padding, C characters
 """
@@ -43,21 +43,3 @@ class Tokens(TensorRecord):
 
     def __len__(self) -> int:
         return len(self.texts)
-
-
-@dataclasses.dataclass(frozen=True)
-class Batch(TensorRecord):
-    """The base of every head's batch. `examples` are the data set's rows, in the order of the tensors' first axis."""
-
-    examples: list[dict[str, Any]]
-
-    def __len__(self) -> int:
-        return len(self.examples)
-
-
-@dataclasses.dataclass(frozen=True)
-class TaggingBatch(Batch):
-    """Sentences with a tag for every token."""
-
-    tokens: Tokens
-    tags: Tensor | None  # (B, T) int64, ids of the vocabulary's "tags", 0 for padding; None where they are not known

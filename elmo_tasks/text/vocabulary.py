@@ -31,10 +31,10 @@ _CACHED_WORDS = 500_000  # when so many words are remembered, all are forgotten:
 Example = Mapping[str, Any]
 
 
-class VocabularyReader(Protocol):
-    """What a vocabulary asks of a data set reader."""
+class TextsAndLabels(Protocol):
+    """What a vocabulary asks of a task."""
 
-    def tokens(self, example: Example) -> Iterable[Sequence[str]]: ...
+    def texts(self, example: Example) -> Iterable[Sequence[str]]: ...
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]: ...
 
@@ -63,7 +63,7 @@ class VocabularyConfig(Config):
 
     def build(
         self,
-        reader: VocabularyReader,
+        task: TextsAndLabels,
         train: Iterable[Example],
         other: Sequence[Iterable[Example]],
         pretrained: Iterable[str] = (),
@@ -71,19 +71,19 @@ class VocabularyConfig(Config):
         """Counts the data.
 
         Arguments:
-            reader: says what an example's tokens and labels are.
+            task: says what an example's texts and labels are.
             train: the training data.
             other: development and test data: their words get rows if they are in `pretrained`.
             pretrained: every word of the vectors' file, in its order.
         """
-        words, characters, labels = _count(reader, train, self.lowercase_words)
+        words, characters, labels = _count(task, train, self.lowercase_words)
         trained = [word for word in _by_frequency(words) if words[word] >= self.min_count]
         needed = set(words)
         for dataset in other:
             for example in dataset:
-                for tokens in reader.tokens(example):
+                for tokens in task.texts(example):
                     needed.update(token.lower() if self.lowercase_words else token for token in tokens)
-                for namespace, found in reader.labels(example).items():
+                for namespace, found in task.labels(example).items():
                     labels.setdefault(namespace, set()).update(found)
         return Vocabulary(
             words=(*SPECIAL, *trained, *self._fixed_words(pretrained, set(trained), needed)),
@@ -245,15 +245,15 @@ def _by_frequency(counts: Mapping[str, int]) -> list[str]:
 
 
 def _count(
-    reader: VocabularyReader, data: Iterable[Example], lowercase: bool
+    task: TextsAndLabels, data: Iterable[Example], lowercase: bool
 ) -> tuple[dict[str, int], dict[str, int], dict[str, set[str]]]:
     """How often the data has each word and each character, and its labels by namespace."""
     written: collections.Counter[str] = collections.Counter()
     labels: dict[str, set[str]] = {}
     for example in data:
-        for tokens in reader.tokens(example):
+        for tokens in task.texts(example):
             written.update(tokens)
-        for namespace, found in reader.labels(example).items():
+        for namespace, found in task.labels(example).items():
             labels.setdefault(namespace, set()).update(found)
     words: collections.Counter[str] = collections.Counter()
     characters: collections.Counter[str] = collections.Counter()

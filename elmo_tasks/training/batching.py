@@ -15,8 +15,7 @@ from pydantic import Field, model_validator
 from torch.utils.data import DataLoader
 
 from elmo_tasks.config import Config
-from elmo_tasks.data_readers.reader import DatasetReader
-from elmo_tasks.text.tokens import Batch
+from elmo_tasks.tasks import Batch, Task
 from elmo_tasks.text.vocabulary import Vocabulary
 
 
@@ -29,7 +28,7 @@ class DataLoaderConfig(Config):
     batch_size: Annotated[int, Field(ge=1)] | None = Field(None, description="most examples in a batch")
     batch_tokens: Annotated[int, Field(ge=1)] | None = Field(
         None,
-        description="most tokens in a batch: its examples times the longest one's length, as the reader counts it "
+        description="most tokens in a batch: its examples times the longest one's length, as the task counts it "
         "(of a pair, both texts); an example that is longer is a batch of its own",
     )
     shuffle: bool = Field(True, description="new batches, in a new order, each epoch")
@@ -53,14 +52,14 @@ class DataLoaderConfig(Config):
     def build(
         self,
         data: datasets.Dataset,
-        reader: DatasetReader,
+        task: Task,
         vocabulary: Vocabulary,
         *,
         seed: int = 0,
         rank: int = 0,
         num_processes: int = 1,
     ) -> BatchLoader:
-        return BatchLoader(self, data, reader, vocabulary, seed=seed, rank=rank, num_processes=num_processes)
+        return BatchLoader(self, data, task, vocabulary, seed=seed, rank=rank, num_processes=num_processes)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +80,7 @@ class BatchLoader:
         self,
         config: DataLoaderConfig,
         data: datasets.Dataset,
-        reader: DatasetReader,
+        task: Task,
         vocabulary: Vocabulary,
         *,
         seed: int,
@@ -93,8 +92,8 @@ class BatchLoader:
         self.seed = seed
         self.rank = rank
         self.num_processes = num_processes
-        self._collate = functools.partial(_collate, reader=reader, vocabulary=vocabulary)
-        self._lengths = [reader.length(example) for example in data]
+        self._collate = functools.partial(_collate, task=task, vocabulary=vocabulary)
+        self._lengths = [task.length(example) for example in data]
 
     def plan(self, epoch: int) -> list[list[int]]:
         """The rows of every batch of an epoch; a function of the seed, the epoch and the data alone."""
@@ -170,5 +169,5 @@ class BatchLoader:
         )
 
 
-def _collate(examples: list[dict[str, Any]], reader: DatasetReader, vocabulary: Vocabulary) -> Batch:
-    return reader.collate(examples, vocabulary)
+def _collate(examples: list[dict[str, Any]], task: Task, vocabulary: Vocabulary) -> Batch:
+    return task.collate(examples, vocabulary)

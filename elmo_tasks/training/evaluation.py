@@ -26,7 +26,7 @@ def evaluate(
     """
     training = model.training
     model.eval()
-    metric = model.build_metric()
+    metric = model.task.build_metric()
     pairs: list[tuple[dict[str, Any], dict[str, Any]]] = []
     loss = 0.0
     with torch.inference_mode(), progress_bar(visible=accelerator.is_main_process) as bar:

@@ -28,7 +28,7 @@ from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.runs import RunFolder, read_record, read_state, read_tensors, write_state, write_tensors
-from elmo_tasks.text.tokens import Batch
+from elmo_tasks.tasks import Batch
 from elmo_tasks.training.averaging import MovingAverageConfig
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.evaluation import evaluate
@@ -143,7 +143,7 @@ class Trainer:
         self.progress = Progress()
         self.higher_is_better = config.validation_metric[0] == "+"
         self.metric_name = config.validation_metric[1:]
-        known = {**model.build_metric().compute(), "loss": 0.0}
+        known = {**model.task.build_metric().compute(), "loss": 0.0}
         if self.metric_name not in known and self.metric_name.partition("/")[0] not in known:
             raise _unknown_metric(self.metric_name, known)
 

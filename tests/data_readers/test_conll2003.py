@@ -1,4 +1,4 @@
-"""The CoNLL-2003 reader: golden files, every error with its place, the real data's counts, batches."""
+"""The CoNLL-2003 reader: golden files, every error with its place, the real data's counts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import pydantic
 import pytest
 
-from elmo_tasks.data_readers import Conll2003Config, Conll2003Reader, DatasetReaderConfig
+from elmo_tasks.data_readers import Conll2003Config, DatasetReaderConfig
 from elmo_tasks.data_readers.reader import PLACE_FEATURES
 from elmo_tasks.errors import DataError
+from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.tag_schemes import spans_of_tags
-from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
 GOLDEN = """\
 -DOCSTART- -X- O O
@@ -60,7 +60,9 @@ def read(path: Path, **settings: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("scheme", ["BIOUL", "IOB2"])
 def test_golden_file(tmp_path: Path, scheme: str) -> None:
-    dataset = Conll2003Config(tag_scheme=scheme).build().read(write(tmp_path, GOLDEN))
+    reader = Conll2003Config(tag_scheme=scheme).build()
+    assert reader.task == Tagging(scheme)
+    dataset = reader.read(write(tmp_path, GOLDEN))
     assert dataset["tokens"][:] == [
         ["Mira", "Oak", "visited", "New", "Fenwick", "Delta"],
         ["Rain"],
@@ -70,7 +72,7 @@ def test_golden_file(tmp_path: Path, scheme: str) -> None:
     assert dataset["document"][:] == [0, 0, 1]
     assert dataset["sentence"][:] == [0, 1, 0]
     assert dataset["line"][:] == [3, 10, 16]
-    assert dataset.features == {**Conll2003Reader.features, **PLACE_FEATURES}
+    assert dataset.features == {**Tagging.features, **PLACE_FEATURES}
 
 
 @pytest.mark.parametrize("input_scheme", ["auto", "IOB2", "BIOUL"])
@@ -155,40 +157,6 @@ def test_config() -> None:
         Conll2003Config(columns=(1, 1))
     with pytest.raises(pydantic.ValidationError, match="tag_scheme"):
         Conll2003Config(tag_scheme="BILOU")
-
-
-@pytest.fixture
-def vocabulary(tmp_path: Path) -> Vocabulary:
-    reader = Conll2003Config().build()
-    return VocabularyConfig().build(reader, reader.read(write(tmp_path, GOLDEN)), [])
-
-
-def test_a_label_makes_all_its_tags_known(vocabulary: Vocabulary) -> None:
-    labels = ("LOC", "MISC", "PER")
-    assert vocabulary.labels == {
-        "tags": (*(f"{prefix}-{label}" for prefix in "BIL" for label in labels), "O", "U-LOC", "U-MISC", "U-PER")
-    }
-
-
-def test_collate(tmp_path: Path, vocabulary: Vocabulary) -> None:
-    reader = Conll2003Config().build()
-    examples = read(write(tmp_path, GOLDEN))
-    batch = reader.collate(examples, vocabulary)
-    assert batch.examples is examples
-    assert batch.tokens.texts == [example["tokens"] for example in examples]
-    assert [reader.length(example) for example in examples] == batch.tokens.mask.sum(1).tolist() == [6, 1, 3]
-    assert batch.tags is not None
-    for row, example in zip(batch.tags.tolist(), examples, strict=True):
-        length = len(example["tags"])
-        assert [vocabulary.labels["tags"][tag] for tag in row[:length]] == example["tags"]
-        assert row[length:] == [0] * (6 - length)
-
-
-def test_collate_without_tags(vocabulary: Vocabulary) -> None:
-    batch = Conll2003Config().build().collate([{"tokens": ["Rain"]}, {"tokens": ["Oslo", "sleeps"]}], vocabulary)
-    assert batch.tags is None
-    assert batch.to("cpu").tags is None
-    assert len(batch) == 2
 
 
 @pytest.mark.parametrize(

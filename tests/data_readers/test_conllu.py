@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks.data_readers.conllu import ConlluConfig, ConlluReader
+from elmo_tasks.data_readers.conllu import ConlluConfig
 from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReaderConfig
-from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.text.vocabulary import VocabularyConfig
+from elmo_tasks.errors import DataError
+from elmo_tasks.tasks import Tagging
 
 
 def row(number: str, form: str = "_", upos: str = "_", xpos: str = "_") -> str:
@@ -62,7 +62,7 @@ def test_golden_file(tmp_path: Path, tag_column: str, tags: list[list[str]]) -> 
     assert dataset["document"][:] == [0, 0, 1]
     assert dataset["sentence"][:] == [0, 1, 0]
     assert dataset["line"][:] == [3, 10, 17]
-    assert dataset.features == {**ConlluReader.features, **PLACE_FEATURES}
+    assert dataset.features == {**Tagging.features, **PLACE_FEATURES}
 
 
 def test_a_document_without_a_comment_before_the_first_one(tmp_path: Path) -> None:
@@ -112,22 +112,6 @@ def test_a_file_without_sentences(tmp_path: Path) -> None:
 def test_config() -> None:
     config = DatasetReaderConfig.model_validate_json('{"type": "conllu", "tag_column": "xpos"}')
     assert config == ConlluConfig(tag_column="xpos")
-
-
-def test_collate(tmp_path: Path) -> None:
-    reader = ConlluConfig().build()
-    dataset = reader.read(write(tmp_path))
-    vocabulary = VocabularyConfig().build(reader, dataset, [])
-    assert vocabulary.labels == {"tags": ("AUX", "NUM", "PART", "PUNCT", "SYM", "VERB")}
-    examples = dataset.to_list()
-    batch = reader.collate(examples, vocabulary)
-    assert batch.tokens.texts == SENTENCES
-    assert [reader.length(example) for example in examples] == batch.tokens.mask.sum(1).tolist() == [3, 2, 1]
-    assert batch.tags is not None
-    assert batch.tags.tolist() == [[0, 2, 5], [1, 3, 0], [4, 0, 0]]
-    assert reader.collate([{"tokens": ["a", "b"]}], vocabulary).tags is None
-    with pytest.raises(ElmoTasksError, match="the label 'X' is not among the tags"):
-        reader.collate([{"tokens": ["a"], "tags": ["X"]}], vocabulary)
 
 
 @pytest.mark.parametrize("tag_column", ["upos", "xpos"])

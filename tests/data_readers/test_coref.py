@@ -1,8 +1,7 @@
-"""Coreference documents: a golden file, folders, genres and speakers, every error with its place, batches."""
+"""Coreference documents: a golden file, folders, genres and speakers, every error with its place."""
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,8 @@ import pytest
 
 from elmo_tasks.data_readers.coref import CoreferenceConll2012Config, CoreferenceConll2012Reader
 from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReaderConfig
-from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.errors import DataError
+from elmo_tasks.tasks import Coreference
 
 GOLDEN = """\
 #begin document (talk/fen_0001); part 002
@@ -63,16 +62,11 @@ def reader() -> CoreferenceConll2012Reader:
     return CoreferenceConll2012Config().build()
 
 
-@pytest.fixture
-def vocabulary(reader: CoreferenceConll2012Reader) -> Vocabulary:
-    return VocabularyConfig().build(reader, EXAMPLES, [])
-
-
 def test_golden_file(tmp_path: Path, reader: CoreferenceConll2012Reader, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", logger="elmo_tasks"):
         dataset = reader.read(write(tmp_path / "data.conll"))
     assert dataset.to_list() == [{**example, "file": 0, "line": None} for example in EXAMPLES]
-    assert dataset.features == {**CoreferenceConll2012Reader.features, **PLACE_FEATURES}
+    assert dataset.features == {**Coreference.features, **PLACE_FEATURES}
     assert "1 document(s) without any token are left out" in caplog.text
 
 
@@ -110,51 +104,6 @@ def test_errors_name_file_and_line(
 
 def test_config() -> None:
     assert DatasetReaderConfig.model_validate({"type": "coref_conll2012"}) == CoreferenceConll2012Config()
-
-
-def test_the_vocabulary_has_words_and_genres(reader: CoreferenceConll2012Reader, vocabulary: Vocabulary) -> None:
-    assert vocabulary.labels == {"genres": ("talk",)}
-    assert {"Mira", "Rain"} < set(vocabulary.words)
-    assert [reader.length(example) for example in EXAMPLES] == [8, 1]
-
-
-def test_collate(reader: CoreferenceConll2012Reader, vocabulary: Vocabulary) -> None:
-    batch = reader.collate(EXAMPLES[::-1], vocabulary)
-    assert batch.tokens.texts == [["Rain", "Mira", "saw", "her", "boat", "You", "sold", "it", "I"]]
-    assert batch.sentence_lengths() == [[1], [4, 3, 1]]
-    assert batch.speakers.tolist() == [0, 1, 1, 1, 1, 2, 2, 2, 1]
-    assert batch.genres.tolist() == [0, 1]
-    assert batch.mentions is not None
-    assert batch.mentions.tolist() == [[1, 1, 1], [3, 3, 1], [3, 4, 2], [7, 7, 2], [5, 5, 3], [8, 8, 3]]
-
-
-def test_collate_without_any_cluster(reader: CoreferenceConll2012Reader, vocabulary: Vocabulary) -> None:
-    batch = reader.collate(EXAMPLES[1:], vocabulary)
-    assert batch.mentions is not None
-    assert batch.mentions.shape == (0, 3)
-
-
-def test_collate_for_prediction(reader: CoreferenceConll2012Reader, vocabulary: Vocabulary) -> None:
-    batch = reader.collate([{"sentences": [["I", "saw"], ["her"]]}], vocabulary).to("cpu")
-    assert batch.mentions is None
-    assert batch.speakers.tolist() == [0, 0, 0]
-    assert batch.genres.tolist() == [0]
-
-
-def test_a_genre_that_is_not_known_counts_as_unknown_and_is_reported_once(
-    reader: CoreferenceConll2012Reader, vocabulary: Vocabulary, caplog: pytest.LogCaptureFixture
-) -> None:
-    example = {**EXAMPLES[0], "genre": "legal"}
-    assert reader.collate([example, example], vocabulary).genres.tolist() == [0, 0]
-    (record,) = caplog.records
-    assert record.getMessage() == "the genre 'legal' is not among those of the run (talk) and counts as unknown"
-
-
-def test_speakers_that_do_not_fit(reader: CoreferenceConll2012Reader, vocabulary: Vocabulary) -> None:
-    example = copy.deepcopy(EXAMPLES[0])
-    example["speakers"][1].pop()
-    with pytest.raises(ElmoTasksError, match="speakers do not fit the sentences"):
-        reader.collate([example], vocabulary)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from elmo_tasks.data_readers.predicates import PredicatesConfig, PredicatesReade
 from elmo_tasks.data_readers.reader import DatasetReaderConfig
 from elmo_tasks.data_readers.srl import SrlConll2005Reader, SrlConll2012Config
 from elmo_tasks.errors import DataError
-from elmo_tasks.text.vocabulary import VocabularyConfig
+from elmo_tasks.tasks import Tagging
 
 CONLL_2012 = """\
 #begin document (nw/fen_0001); part 002
@@ -56,6 +56,7 @@ def write(path: Path, text: str) -> Path:
 
 def test_predicates_are_spans_of_one_token(tmp_path: Path) -> None:
     assert build().read(write(tmp_path / "a.conll", CONLL_2012)).to_list() == EXAMPLES
+    assert build().task == Tagging("IOB2", single_tokens=True)
 
 
 def test_folders_are_read_as_the_source_reads_them(tmp_path: Path) -> None:
@@ -75,18 +76,6 @@ def test_props_of_conll_2005(tmp_path: Path) -> None:
         {"tokens": ["Mira", "sank"], "tags": ["O", "B-V"], "document": 0, "sentence": 0, "file": 0, "line": 1},
         {"tokens": ["Rain"], "tags": ["O"], "document": 0, "sentence": 1, "file": 0, "line": 4},
     ]
-
-
-def test_a_batch_for_the_tagger(tmp_path: Path) -> None:
-    reader = build()
-    vocabulary = VocabularyConfig().build(reader, EXAMPLES, [])
-    assert set(vocabulary.labels["tags"]) == {"O", "B-V"}
-    batch = reader.collate(EXAMPLES, vocabulary)
-    assert batch.tags is not None
-    assert [[vocabulary.labels["tags"][tag] for tag in row] for row in batch.tags[1:2].tolist()] == [
-        EXAMPLES[1]["tags"]
-    ]
-    assert reader.length(EXAMPLES[1]) == 4
 
 
 def test_another_version_of_the_source_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:

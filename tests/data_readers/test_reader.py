@@ -19,6 +19,7 @@ import pytest
 from elmo_tasks.data_readers import Conll2003Config, Conll2003Reader, SnliConfig, SquadConfig, SrlConll2012Config
 from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReader, HubSource
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
+from elmo_tasks.tasks import Tagging
 from elmo_tasks.text import tokenization
 
 TEXT = "Oslo I-LOC\nsleeps O\n\nMira I-PER\nruns O\n"
@@ -60,7 +61,7 @@ def test_what_was_read_is_not_parsed_again(cache: Path, path: Path, parsed: list
     second = Conll2003Config().build().read(str(path))
     assert parsed == [path]
     assert first.to_list() == second.to_list()
-    assert second.features == {**Conll2003Reader.features, **PLACE_FEATURES}
+    assert second.features == {**Tagging.features, **PLACE_FEATURES}
     (mapped,) = {Path(file["filename"]) for file in second.cache_files}
     assert mapped.parent == cache / "datasets"
 
@@ -220,7 +221,7 @@ def test_hub_data_set_with_class_ids(cache: Path, tmp_path: Path) -> None:
     assert train["line"][:] == [1, 2]  # the rows
     assert len(Conll2003Config().build().read(f"{source}:test")) == 1
     assert len(Conll2003Config().build().read(f"{source}:train[:2]")) == 1
-    assert train.features == {**Conll2003Reader.features, **PLACE_FEATURES}
+    assert train.features == {**Tagging.features, **PLACE_FEATURES}
 
 
 @pytest.mark.parametrize("tag", [-1, -100, 3, None])

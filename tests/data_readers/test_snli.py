@@ -1,4 +1,4 @@
-"""Sentence pairs: each data set's files, tokenization, hub data sets, every error with its place, counts, batches."""
+"""Sentence pairs: each data set's files, tokenization, hub data sets, every error with its place, counts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pydantic
 import pytest
 
 from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReaderConfig
-from elmo_tasks.data_readers.snli import SnliConfig, SnliReader
+from elmo_tasks.data_readers.snli import SnliConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.tasks import TextPairs
 
 Pair = tuple[str, str, str]  # label, premise and hypothesis, their tokens joined by blanks
 
@@ -78,7 +78,7 @@ def test_raw_and_tokenized_files_give_the_same(
         dataset = SnliConfig().build().read(path)
     assert as_pairs(dataset) == PAIRS
     assert dataset["line"][:] == [1 + place + (form == "table") for place in (0, 2, 3)]
-    assert dataset.features == {**SnliReader.features, **PLACE_FEATURES}
+    assert dataset.features == {**TextPairs.features, **PLACE_FEATURES}
     assert f"{path}: 1 pair(s) without a gold label left out" in caplog.text
 
 
@@ -339,34 +339,6 @@ def test_config() -> None:
     for wrong in ({"tokenized": "yes"}, {"columns": ("a", "b")}, {"semeval_set": "DEV"}):
         with pytest.raises(pydantic.ValidationError, match=next(iter(wrong))):
             SnliConfig(**wrong)
-
-
-@pytest.fixture
-def vocabulary(tmp_path: Path) -> Vocabulary:
-    reader = SnliConfig().build()
-    return VocabularyConfig().build(reader, reader.read(write(tmp_path, jsonl(*snli_records(RAW)))), [])
-
-
-def test_collate(tmp_path: Path, vocabulary: Vocabulary) -> None:
-    assert vocabulary.labels == {"labels": ("contradiction", "entailment", "neutral")}
-    assert {"boys", "sons"} <= set(vocabulary.words)
-    reader = SnliConfig().build()
-    examples = list(reader.examples(write(tmp_path, jsonl(*snli_records(RAW)))))
-    batch = reader.collate(examples, vocabulary)
-    assert batch.examples is examples
-    assert batch.premise.texts == [example["premise"] for example in examples]
-    assert batch.premise.mask.sum(1).tolist() == [8, 6, 2]
-    assert batch.hypothesis.mask.sum(1).tolist() == [3, 4, 6]
-    assert [reader.length(example) for example in examples] == [11, 10, 8]
-    assert batch.labels is not None
-    assert batch.labels.tolist() == [1, 0, 2]
-
-
-def test_collate_without_labels(vocabulary: Vocabulary) -> None:
-    pair = {"premise": ["Two", "boys"], "hypothesis": ["Sons"]}
-    batch = SnliConfig().build().collate([pair, {**pair, "label": "neutral"}], vocabulary)
-    assert batch.labels is None
-    assert batch.to("cpu").hypothesis.texts == [["Sons"], ["Sons"]]
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The SQuAD reader: golden files, every error with its place, the real data's counts, batches."""
+"""The SQuAD reader: golden files, every error with its place, the real data's counts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.data_readers.reader import PLACE_FEATURES
-from elmo_tasks.data_readers.squad import SquadConfig, SquadReader, character_span, passage_tokens
+from elmo_tasks.data_readers.squad import SquadConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.tasks import Reading
+from elmo_tasks.tasks.reading import character_span, passage_tokens
 
 RIVER = "The Ilva is 90 km long.  It was bridged in the 1820s by Mira Oak-Fen \U0001f309, an engineer."
 TOWN = "Sedwick\u2019s mill burnt down."
@@ -83,7 +84,7 @@ def span_texts(example: dict[str, Any]) -> list[str]:
 
 def test_golden_file(tmp_path: Path) -> None:
     dataset = SquadConfig().build().read(write(tmp_path, GOLDEN))
-    assert dataset.features == {**SquadReader.features, **PLACE_FEATURES}
+    assert dataset.features == {**Reading.features, **PLACE_FEATURES}
     assert dataset["id"][:] == ["q1", "q2", "q3", "q4"]
     assert dataset["question"][1] == "Who bridged it?"
     assert dataset["question_tokens"][1] == ["Who", "bridged", "it", "?"]
@@ -368,56 +369,6 @@ def test_hub_data_set_without_the_columns(tmp_path: Path) -> None:
 
 def test_config() -> None:
     assert DatasetReaderConfig.model_validate_json('{"type": "squad"}') == SquadConfig()
-
-
-@pytest.fixture
-def vocabulary(tmp_path: Path) -> Vocabulary:
-    reader = SquadConfig().build()
-    return VocabularyConfig().build(reader, reader.read(write(tmp_path, GOLDEN)), [])
-
-
-def test_the_vocabulary_has_questions_and_passages_and_no_labels(vocabulary: Vocabulary) -> None:
-    assert {"Who", "burnt", "Oak-Fen", "\u2019s"} <= set(vocabulary.words)
-    assert vocabulary.labels == {}
-
-
-def test_collate(tmp_path: Path, vocabulary: Vocabulary) -> None:
-    reader = SquadConfig().build()
-    examples = read(write(tmp_path, GOLDEN))
-    batch = reader.collate(examples, vocabulary)
-    assert batch.examples is examples
-    assert batch.passage.texts[2:] == [RIVER_TOKENS, ["Sedwick", "\u2019s", "mill", "burnt", "down", "."]]
-    assert batch.question.texts[3] == ["What", "burnt", "?"]
-    assert batch.passage.mask.sum(dim=1).tolist() == [21, 21, 21, 6]
-    assert batch.question.mask.sum(dim=1).tolist() == [6, 4, 4, 3]
-    spans = [each.tolist() for each in (batch.starts, batch.ends) if each is not None]
-    assert spans == [[3, 14, 18, 0], [4, 15, 19, 2]]  # of the first question's answers the more frequent one
-
-
-def test_of_equally_frequent_answers_the_first_is_learned(tmp_path: Path, vocabulary: Vocabulary) -> None:
-    (example, *_) = read(write(tmp_path, changed(lambda each: each["qas"][0]["answers"].pop())))
-    batch = SquadConfig().build().collate([example], vocabulary)
-    assert [each.tolist() for each in (batch.starts, batch.ends) if each is not None] == [[3], [5]]
-
-
-def test_examples_for_prediction(vocabulary: Vocabulary) -> None:
-    reader = SquadConfig().build()
-    examples = [reader.unanswered("Who was Mira, the builder?", TOWN), reader.unanswered("Who?", RIVER)]
-    assert passage_tokens(examples[1]) == RIVER_TOKENS
-    assert [reader.length(example) for example in examples] == [7, 21]  # the first question is the longer text
-    batch = reader.collate(examples, vocabulary)
-    assert batch.starts is None
-    assert batch.ends is None
-    assert batch.to("cpu").question.texts[1] == ["Who", "?"]
-
-
-@pytest.mark.parametrize(
-    ("question", "passage", "problem"),
-    [("", TOWN, "question: a question without any token"), ("Who?", " \n", "passage: a passage without any token")],
-)
-def test_nothing_to_predict(question: str, passage: str, problem: str) -> None:
-    with pytest.raises(ElmoTasksError, match=problem):
-        SquadConfig().build().unanswered(question, passage)
 
 
 @pytest.mark.parametrize(

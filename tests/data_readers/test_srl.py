@@ -13,11 +13,10 @@ from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReaderConfig
 from elmo_tasks.data_readers.srl import (
     SrlConll2005Config,
     SrlConll2012Config,
-    SrlConll2012Reader,
     SrlReader,
 )
-from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.errors import DataError
+from elmo_tasks.tasks import SemanticRoles
 
 CONLL_2012 = """\
 #begin document (nw/fen_0001); part 002
@@ -104,7 +103,7 @@ def read(reader: SrlReader, path: Path) -> list[dict[str, Any]]:
 def test_conll_2012(tmp_path: Path) -> None:
     dataset = SrlConll2012Config().build().read(write(tmp_path / "data.conll", CONLL_2012))
     assert dataset.to_list() == EXAMPLES_2012
-    assert dataset.features == {**SrlConll2012Reader.features, **PLACE_FEATURES}
+    assert dataset.features == {**SemanticRoles.features, **PLACE_FEATURES}
 
 
 def test_sentences_without_a_predicate_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -241,44 +240,6 @@ def test_config() -> None:
     assert DatasetReaderConfig.model_validate_json('{"type": "srl_conll2012"}') == SrlConll2012Config()
     with pytest.raises(pydantic.ValidationError, match="the words' column 2 must come before the lemmas' column 1"):
         SrlConll2005Config(columns=(2, 1))
-
-
-@pytest.fixture
-def vocabulary(tmp_path: Path) -> Vocabulary:
-    reader = SrlConll2012Config().build()
-    return VocabularyConfig().build(reader, reader.read(write(tmp_path / "data.conll", CONLL_2012)), [])
-
-
-def test_a_label_makes_both_its_tags_known(vocabulary: Vocabulary) -> None:
-    labels = ("ARG0", "ARG1", "ARGM-MNR", "C-ARG1", "V")
-    assert vocabulary.labels == {"tags": (*(f"{letter}-{label}" for letter in "BI" for label in labels), "O")}
-
-
-def test_collate(vocabulary: Vocabulary) -> None:
-    reader = SrlConll2012Config().build()
-    batch = reader.collate(EXAMPLES_2012, vocabulary)
-    assert batch.examples is EXAMPLES_2012
-    assert batch.tokens.texts == [example["tokens"] for example in EXAMPLES_2012]
-    assert batch.predicates.tolist() == [1, 4, 1]
-    assert [reader.length(example) for example in EXAMPLES_2012] == batch.tokens.mask.sum(1).tolist() == [5, 5, 2]
-    assert batch.tags is not None
-    for row, example in zip(batch.tags.tolist(), EXAMPLES_2012, strict=True):
-        length = len(example["tags"])
-        assert [vocabulary.labels["tags"][tag] for tag in row[:length]] == example["tags"]
-        assert row[length:] == [0] * (5 - length)
-
-
-def test_collate_for_prediction(vocabulary: Vocabulary) -> None:
-    reader = SrlConll2012Config().build()
-    batch = reader.collate([{"tokens": ["Oaks", "grow"], "predicate": 1}], vocabulary)
-    assert batch.to("cpu").tags is None
-    assert batch.predicates.tolist() == [1]
-
-
-@pytest.mark.parametrize("predicate", [-1, 2])
-def test_a_predicate_outside_of_its_sentence(vocabulary: Vocabulary, predicate: int) -> None:
-    with pytest.raises(ElmoTasksError, match=rf"no token {predicate} in a sentence of 2 tokens"):
-        SrlConll2012Config().build().collate([{"tokens": ["Oaks", "grow"], "predicate": predicate}], vocabulary)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The sentiment trees: golden files, phrases chosen by the options, every error with its place, counts, batches."""
+"""The sentiment trees: golden files, phrases chosen by the options, every error with its place, counts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pydantic
 import pytest
 
 from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReaderConfig
-from elmo_tasks.data_readers.sst import Phrase, SstConfig, SstReader, TreeError, parse_tree
-from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.data_readers.sst import Phrase, SstConfig, TreeError, parse_tree
+from elmo_tasks.errors import DataError
+from elmo_tasks.tasks import Classification
 
 GOLDEN = r"""
 (4 (2 The) (4 (4 (3 bright) (2 opera)) (3 (2 -LRB-) (3 (2 and\/or) (2 -RRB-)))))
@@ -60,7 +60,7 @@ def test_golden_file(tmp_path: Path) -> None:
     assert dataset["tokens"][:] == [text.split() for _, text in SENTENCES]
     assert dataset["label"][:] == [label for label, _ in SENTENCES]
     assert dataset["line"][:] == [2, 3, 5, 6]
-    assert dataset.features == {**SstReader.features, **PLACE_FEATURES}
+    assert dataset.features == {**Classification.features, **PLACE_FEATURES}
 
 
 def test_a_compressed_file(tmp_path: Path) -> None:
@@ -195,35 +195,6 @@ def test_config() -> None:
     for wrong in ({"granularity": 3}, {"min_length": 0}):
         with pytest.raises(pydantic.ValidationError, match=next(iter(wrong))):
             SstConfig(**wrong)
-
-
-@pytest.fixture
-def vocabulary(tmp_path: Path) -> Vocabulary:
-    reader = SstConfig(subtrees=True).build()
-    return VocabularyConfig().build(reader, reader.read(write(tmp_path, GOLDEN)), [])
-
-
-def test_collate(tmp_path: Path, vocabulary: Vocabulary) -> None:
-    assert vocabulary.labels == {"labels": ("negative", "neutral", "positive", "very negative", "very positive")}
-    reader = SstConfig().build()
-    examples = list(reader.examples(write(tmp_path, GOLDEN)))
-    batch = reader.collate(examples, vocabulary)
-    assert batch.examples is examples
-    assert batch.tokens.texts == [example["tokens"] for example in examples]
-    assert [reader.length(example) for example in examples] == batch.tokens.mask.sum(1).tolist() == [6, 2, 1, 3]
-    assert batch.labels is not None
-    assert [vocabulary.labels["labels"][row] for row in batch.labels] == [label for label, _ in SENTENCES]
-
-
-def test_collate_without_labels(vocabulary: Vocabulary) -> None:
-    batch = SstConfig().build().collate([{"tokens": ["Never"]}, {"tokens": ["The", "opera"]}], vocabulary)
-    assert batch.labels is None
-    assert batch.to("cpu").tokens.mask.tolist() == [[True, False], [True, True]]
-
-
-def test_a_label_that_training_did_not_have(vocabulary: Vocabulary) -> None:
-    with pytest.raises(ElmoTasksError, match=r"'positiv' is not among the labels .* Did you mean 'positive'"):
-        SstConfig().build().collate([{"tokens": ["Never"], "label": "positiv"}], vocabulary)
 
 
 @pytest.mark.parametrize(

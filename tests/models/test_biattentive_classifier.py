@@ -9,12 +9,11 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from elmo_tasks.data_readers.sst import ClassificationBatch, SstConfig
-from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Accuracy
 from elmo_tasks.models.biattentive_classifier import BiattentiveClassifier, BiattentiveClassifierConfig
 from elmo_tasks.modules import attention
 from elmo_tasks.modules.attention import masked_softmax
+from elmo_tasks.tasks.classification import Classification, ClassificationBatch
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 LABELS = ("good", "bad", "odd")
@@ -40,7 +39,7 @@ def make_classifier(**settings: Any) -> tuple[BiattentiveClassifier, Vocabulary]
 
 def make_batch(vocabulary: Vocabulary) -> ClassificationBatch:
     examples = [{"tokens": tokens, "label": label} for tokens, label in zip(TEXTS, LABELS, strict=True)]
-    return SstConfig().build().collate(examples, vocabulary)
+    return Classification().collate(examples, vocabulary)
 
 
 def softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -149,18 +148,4 @@ def test_maxout_takes_the_place_of_relu() -> None:
 
 
 def test_the_metric() -> None:
-    assert isinstance(make_classifier()[0].build_metric(), Accuracy)
-
-
-def test_refuses_data_without_labels_of_texts() -> None:
-    model, vocabulary = make_classifier()
-    tagged = Vocabulary(vocabulary.words, vocabulary.num_trained_words, SPECIAL, labels={"tags": ("O",)})
-    config = BiattentiveClassifierConfig.model_validate(
-        {
-            "embedder": {"words": {"size": 6}},
-            **{key: {"hidden_sizes": (2,)} for key in ("pre_encoder", "output")},
-            **{key: {"type": "stacked_bilstm"} for key in ("encoder", "integrator")},
-        }
-    )
-    with pytest.raises(ElmoTasksError, match="wants a label for each example; the dataset_reader gives 'tags'"):
-        config.build(tagged, model.embedder)
+    assert isinstance(make_classifier()[0].task.build_metric(), Accuracy)

@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_tasks.data_readers.squad import SquadBatch, SquadConfig
 from elmo_tasks.metrics import SquadScores
 from elmo_tasks.models.bidaf import Bidaf, BidafSelfAttention
 from elmo_tasks.models.model import ModelConfig
 from elmo_tasks.models.reading import ReadingModel, ReadingOutput
+from elmo_tasks.tasks.reading import Reading, ReadingBatch, unanswered
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
 GRU = {"type": "stacked_bigru", "hidden_sizes": (4,)}
@@ -27,7 +27,6 @@ SELF_ATTENTION = {
     "end_encoder": GRU,
 }
 PLAIN = {"type": "bidaf", "encoder": LSTM, "modeling_encoder": LSTM, "end_encoder": LSTM}
-READER = SquadConfig().build()
 QUESTIONS = ("Who left?", "Where is the old mill of Brusk?", "Why?")
 PASSAGES = (
     "Orla left Brusk.",
@@ -40,14 +39,14 @@ def make(settings: dict[str, Any], **more: Any) -> tuple[ReadingModel, Vocabular
     torch.manual_seed(8)
     embedder: dict[str, Any] = {"words": {"size": 5}}
     config = ModelConfig.model_validate({**settings, "embedder": embedder, **more})
-    vocabulary = VocabularyConfig().build(READER, examples(), [])
+    vocabulary = VocabularyConfig().build(Reading(), examples(), [])
     model = config.build(vocabulary, config.embedder.build(vocabulary))
     assert isinstance(model, ReadingModel)
     return model.eval(), vocabulary
 
 
 def examples() -> list[dict[str, Any]]:
-    return [READER.unanswered(question, passage) for question, passage in zip(QUESTIONS, PASSAGES, strict=True)]
+    return [unanswered(question, passage) for question, passage in zip(QUESTIONS, PASSAGES, strict=True)]
 
 
 def trilinear(scores: Any, first: Tensor, second: Tensor) -> Tensor:
@@ -68,7 +67,7 @@ def encode(encoder: Any, inputs: Tensor) -> Tensor:
     return encoder(inputs.unsqueeze(0), torch.ones(1, len(inputs), dtype=torch.bool))[0]
 
 
-def read_texts(model: Any, batch: SquadBatch) -> tuple[Tensor, Tensor]:
+def read_texts(model: Any, batch: ReadingBatch) -> tuple[Tensor, Tensor]:
     texts = []
     for tokens in (batch.passage, batch.question):
         inputs = model.embedder(tokens).inputs[0]
@@ -80,7 +79,7 @@ def read_texts(model: Any, batch: SquadBatch) -> tuple[Tensor, Tensor]:
     return texts[0], texts[1]
 
 
-def self_attention_reader(model: Any, batch: SquadBatch) -> tuple[Tensor, Tensor]:
+def self_attention_reader(model: Any, batch: ReadingBatch) -> tuple[Tensor, Tensor]:
     matched = (joined(model, *read_texts(model, batch)) @ model.matching.weight.t() + model.matching.bias).relu()
     block = model.self_attention
     encoded = encode(block.encoder, matched)
@@ -95,7 +94,7 @@ def self_attention_reader(model: Any, batch: SquadBatch) -> tuple[Tensor, Tensor
     return of_start @ model.span_scores.start.weight[0], of_end @ model.span_scores.end.weight[0]
 
 
-def plain_reader(model: Any, batch: SquadBatch) -> tuple[Tensor, Tensor]:
+def plain_reader(model: Any, batch: ReadingBatch) -> tuple[Tensor, Tensor]:
     both = joined(model, *read_texts(model, batch))
     modeled = encode(model.modeling_encoder, both)
     start = torch.cat([both, modeled], dim=1) @ model.start.weight[0]
@@ -108,9 +107,9 @@ def plain_reader(model: Any, batch: SquadBatch) -> tuple[Tensor, Tensor]:
 @torch.no_grad()
 def test_scores_are_those_of_the_paper(settings: dict[str, Any], reader: Any) -> None:
     model, vocabulary = make(settings)
-    output = model(READER.collate(examples(), vocabulary))
+    output = model(Reading().collate(examples(), vocabulary))
     for row, example in enumerate(examples()):
-        start, end = reader(model, READER.collate([example], vocabulary))
+        start, end = reader(model, Reading().collate([example], vocabulary))
         torch.testing.assert_close(output.start_logits[row, : len(start)], start, atol=1e-5, rtol=1e-5)
         torch.testing.assert_close(output.end_logits[row, : len(end)], end, atol=1e-5, rtol=1e-5)
     assert output.mask.sum(1).tolist() == [len(example["token_starts"]) for example in examples()]
@@ -119,7 +118,7 @@ def test_scores_are_those_of_the_paper(settings: dict[str, Any], reader: Any) ->
 def test_loss_is_the_mean_of_both_negative_log_likelihoods() -> None:
     model, vocabulary = make(PLAIN)
     spans = [[[0, 0]], [[3, 5]], [[0, 0]]]
-    batch = READER.collate(
+    batch = Reading().collate(
         [example | {"answer_spans": s} for example, s in zip(examples(), spans, strict=True)], vocabulary
     )
     output = model(batch)
@@ -133,7 +132,7 @@ def test_loss_is_the_mean_of_both_negative_log_likelihoods() -> None:
 
 def test_answers_are_pieces_of_the_passage() -> None:
     model, vocabulary = make(SELF_ATTENTION, max_answer_length=3, window=12)
-    batch = READER.collate(examples(), vocabulary)
+    batch = Reading().collate(examples(), vocabulary)
     torch.manual_seed(0)
     mask = batch.passage.mask
     output = ReadingOutput(torch.randn(mask.shape), torch.randn(mask.shape), mask)
@@ -155,7 +154,7 @@ def test_answers_are_pieces_of_the_passage() -> None:
 
 
 def test_metric() -> None:
-    assert isinstance(make(PLAIN)[0].build_metric(), SquadScores)
+    assert isinstance(make(PLAIN)[0].task.build_metric(), SquadScores)
 
 
 def test_types() -> None:

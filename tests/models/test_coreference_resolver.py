@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from elmo_tasks.data_readers.coref import CoreferenceBatch, CoreferenceConll2012Config
 from elmo_tasks.metrics.coreference import CoreferenceScores
 from elmo_tasks.models.coreference_resolver import (
     CoreferenceOutput,
@@ -18,13 +17,13 @@ from elmo_tasks.models.coreference_resolver import (
     CoreferenceResolverConfig,
     linked_clusters,
 )
+from elmo_tasks.tasks.coreference import Coreference, CoreferenceBatch
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 WORDS = ("tarn", "vale", "moro", "orla", "fen")
 VOCABULARY = Vocabulary(
     words=(*SPECIAL, *WORDS), num_trained_words=7, characters=SPECIAL, labels={"genres": ("story", "talk")}
 )
-READER = CoreferenceConll2012Config().build()
 NONE = float("-inf")
 
 
@@ -51,7 +50,7 @@ def make_document(*lengths: int, clusters: list[list[list[int]]] | None = None, 
 
 
 def collate(*documents: dict[str, Any]) -> CoreferenceBatch:
-    return READER.collate(list(documents), VOCABULARY)
+    return Coreference().collate(list(documents), VOCABULARY)
 
 
 def output_of(spans: list[tuple[int, int]], documents: list[int], scores: list[list[float]]) -> CoreferenceOutput:
@@ -243,4 +242,4 @@ def test_memory_grows_no_faster_than_the_document() -> None:
 
 
 def test_metric() -> None:
-    assert isinstance(make_resolver().build_metric(), CoreferenceScores)
+    assert isinstance(make_resolver().task.build_metric(), CoreferenceScores)

@@ -8,8 +8,8 @@ import torch
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Accuracy, SpanF1
 from elmo_tasks.models.crf_tagger import CrfTagger, CrfTaggerConfig
+from elmo_tasks.tasks.tagging import TaggingBatch
 from elmo_tasks.text.tag_schemes import find_fault
-from elmo_tasks.text.tokens import TaggingBatch
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 BIOUL = ("O", "B-PER", "I-PER", "L-PER", "U-PER", "B-LOC", "I-LOC", "L-LOC", "U-LOC")
@@ -70,8 +70,8 @@ def test_loss_is_the_mean_negative_log_likelihood_of_a_sentence() -> None:
 
 
 def test_metric_follows_the_scheme() -> None:
-    assert isinstance(make_tagger(BIOUL)[0].build_metric(), SpanF1)
-    assert isinstance(make_tagger(("NOUN", "VERB"), tag_scheme=None)[0].build_metric(), Accuracy)
+    assert isinstance(make_tagger(BIOUL)[0].task.build_metric(), SpanF1)
+    assert isinstance(make_tagger(("NOUN", "VERB"), tag_scheme=None)[0].task.build_metric(), Accuracy)
 
 
 def test_refuses_tags_of_another_scheme() -> None:

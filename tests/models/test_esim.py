@@ -9,9 +9,9 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from elmo_tasks.data_readers.snli import PairBatch, SnliConfig
 from elmo_tasks.metrics import Accuracy
 from elmo_tasks.models.esim import Esim, EsimConfig
+from elmo_tasks.tasks.text_pairs import TextPairs, TextPairsBatch
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 LABELS = ("contradiction", "entailment", "neutral")
@@ -39,12 +39,12 @@ def make_model(**settings: Any) -> tuple[Esim, Vocabulary]:
     return config.build(vocabulary, config.embedder.build(vocabulary)).eval(), vocabulary
 
 
-def make_batch(vocabulary: Vocabulary) -> PairBatch:
+def make_batch(vocabulary: Vocabulary) -> TextPairsBatch:
     examples = [
         {"premise": premise, "hypothesis": hypothesis, "label": label}
         for (premise, hypothesis), label in zip(PAIRS, LABELS, strict=True)
     ]
-    return SnliConfig().build().collate(examples, vocabulary)
+    return TextPairs().collate(examples, vocabulary)
 
 
 def linear(values: NDArray[np.float64], layer: torch.nn.Linear) -> NDArray[np.float64]:
@@ -129,10 +129,10 @@ def test_both_sides_share_their_encoders() -> None:
     """A pair of the same text is the same from both sides."""
     model, vocabulary = make_model()
     example = {"premise": PAIRS[0][0], "hypothesis": PAIRS[0][0]}
-    batch = SnliConfig().build().collate([example], vocabulary)
+    batch = TextPairs().collate([example], vocabulary)
     (prediction,) = model.decode(model(batch), batch)
     assert prediction["premise_attention"] == prediction["hypothesis_attention"]
 
 
 def test_the_metric() -> None:
-    assert isinstance(make_model()[0].build_metric(), Accuracy)
+    assert isinstance(make_model()[0].task.build_metric(), Accuracy)

@@ -13,10 +13,10 @@ import safetensors.torch
 import torch
 from torch import nn
 
-from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
-from elmo_tasks.data_readers.squad import SquadConfig
 from elmo_tasks.models import ModelConfig, TaskModel
-from elmo_tasks.text.tokens import Batch
+from elmo_tasks.predictors import build_predictor
+from elmo_tasks.tasks import Batch
+from elmo_tasks.tasks.reading import unanswered
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
 
@@ -25,10 +25,9 @@ class Head:
     """One head with data to learn.
 
     `examples` are four of different lengths and labels; `gold` are the keys that they share with predictions, `labels`
-    those of what else the reader takes its labels from.
+    those of what else the task takes its labels from.
     """
 
-    reader: Mapping[str, Any]
     model: Mapping[str, Any]  # without the embedder
     examples: Sequence[dict[str, Any]]
     gold: tuple[str, ...]
@@ -60,7 +59,6 @@ def tagged(scheme: str) -> list[dict[str, Any]]:
 
 def crf_tagger(scheme: str) -> Head:
     return Head(
-        reader={"type": "conll2003", "tag_scheme": scheme},
         model={
             "type": "crf_tagger",
             "encoder": {"type": "stacked_bilstm", "hidden_sizes": (10, 6), "dropout": 0.1},
@@ -75,7 +73,6 @@ def crf_tagger(scheme: str) -> Head:
 
 def bcn(activation: str) -> Head:
     return Head(
-        reader={"type": "sst"},
         model={
             "type": "bcn",
             "embedding_dropout": 0.1,
@@ -102,7 +99,6 @@ def esim() -> Head:
         return {"premise": premise.split(), "hypothesis": hypothesis.split(), "label": label}
 
     return Head(
-        reader={"type": "snli"},
         model={
             "type": "esim",
             "encoder": {"type": "stacked_bilstm", "hidden_sizes": (8,), "dropout": 0.1},
@@ -125,8 +121,7 @@ def esim() -> Head:
 
 
 def asked() -> list[dict[str, Any]]:
-    """Questions whose answers have the key of `Head.gold` and, for the reader, of `Head.labels`."""
-    reader = SquadConfig().build()
+    """Questions whose answers have the key of `Head.gold` and, for the task, of `Head.labels`."""
     texts = [
         ("Who left Brusk?", "Tavo Melin left Brusk on a Friday.", "Tavo Melin"),
         ("When?", "It closed in 1820.", "1820"),
@@ -135,7 +130,7 @@ def asked() -> list[dict[str, Any]]:
     ]
     examples = []
     for question, passage, answer in texts:
-        example = reader.unanswered(question, passage)
+        example = unanswered(question, passage)
         start = passage.index(answer)
         span = [example["token_starts"].index(start), example["token_ends"].index(start + len(answer))]
         examples.append({**example, "answers": [answer], "answer_spans": [span], "answer": answer})
@@ -145,7 +140,6 @@ def asked() -> list[dict[str, Any]]:
 def bidaf_self_attention() -> Head:
     encoder = {"type": "stacked_bigru", "hidden_sizes": (6,), "dropout": 0.1}
     return Head(
-        reader={"type": "squad"},
         model={
             "type": "bidaf_self_attention",
             "encoder": encoder,
@@ -165,7 +159,6 @@ def bidaf_self_attention() -> Head:
 def bidaf() -> Head:
     encoder = {"type": "stacked_bilstm", "hidden_sizes": (6,)}
     return Head(
-        reader={"type": "squad"},
         model={
             "type": "bidaf",
             "encoder": encoder,
@@ -188,7 +181,6 @@ def semantic_roles(encoder: Mapping[str, Any]) -> Head:
         (["The", "key", "fits"], 2, ["B-ARG1", "I-ARG1", "B-V"]),
     ]
     return Head(
-        reader={"type": "srl_conll2012"},
         model={"type": "srl", "encoder": encoder, "predicate_size": 6, "dropout": 0.1},
         examples=[{"tokens": tokens, "predicate": place, "tags": tags} for tokens, place, tags in sentences],
         gold=("tags",),
@@ -209,7 +201,6 @@ def coref() -> Head:
         }
 
     return Head(
-        reader={"type": "coref_conll2012"},
         model={
             "type": "coref",
             "encoder": {"type": "stacked_bilstm", "hidden_sizes": (16,)},
@@ -260,12 +251,11 @@ HEADS = {
 class Built:
     head: Head
     config: ModelConfig
-    reader: DatasetReader
     vocabulary: Vocabulary
     model: TaskModel[Any, Any]
 
     def batch(self, examples: Sequence[dict[str, Any]] | None = None) -> Batch:
-        return self.reader.collate(list(self.head.examples if examples is None else examples), self.vocabulary)
+        return self.config.task.collate(list(self.head.examples if examples is None else examples), self.vocabulary)
 
     def predict(self, examples: Sequence[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
         batch = self.batch(examples)
@@ -286,9 +276,8 @@ def built(request: pytest.FixtureRequest, bilm_files: dict[str, str]) -> Built:
     torch.manual_seed(11)
     embedder = {**head.embedder, "elmo": {**head.embedder["elmo"], **bilm_files}}
     config = ModelConfig.model_validate({**head.model, "embedder": embedder})
-    reader = DatasetReaderConfig.model_validate(dict(head.reader)).build()
-    vocabulary = VocabularyConfig().build(reader, head.examples, [])
-    return Built(head, config, reader, vocabulary, config.build(vocabulary, config.embedder.build(vocabulary)))
+    vocabulary = VocabularyConfig().build(config.task, head.examples, [])
+    return Built(head, config, vocabulary, config.build(vocabulary, config.embedder.build(vocabulary)))
 
 
 def alike(value: Any, other: Any) -> bool:
@@ -347,7 +336,7 @@ def test_an_example_has_the_same_prediction_alone_and_in_any_batch(built: Built)
 
 
 def test_learns_four_examples_by_heart(built: Built) -> None:
-    metric = built.model.build_metric()
+    metric = built.model.task.build_metric()
     metric.update(built.predict(), built.head.examples)
     assert metric.compute()[built.head.best_metric] < 100
     learn(built, 80)
@@ -416,6 +405,11 @@ def test_every_head_is_in_the_table() -> None:
     tested = {head.model["type"] for head in HEADS.values()}
     own = {name for name, config in ModelConfig.alternatives.items() if config.__module__.startswith("elmo_tasks.")}
     assert tested == own
+
+
+def test_the_model_has_the_task_of_its_config(built: Built) -> None:
+    assert built.model.task == built.config.task
+    assert build_predictor(built.model, built.vocabulary).task is built.model.task
 
 
 def test_fresh_weights_follow_the_seed(built: Built) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.data_readers.srl import SrlBatch, SrlConll2012Config
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics.srl import SrlF1
 from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler, SemanticRoleLabelerConfig
 from elmo_tasks.modules import alternating_lstm  # noqa: F401 - its encoder is named below
+from elmo_tasks.tasks.semantic_roles import SemanticRoles, SemanticRolesBatch
 from elmo_tasks.text.tag_schemes import find_fault
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
@@ -33,10 +33,10 @@ def make_labeler(labels: tuple[str, ...] = LABELS, **settings: Any) -> tuple[Sem
     return config.build(vocabulary, config.embedder.build(vocabulary)).eval(), vocabulary
 
 
-def make_batch(vocabulary: Vocabulary, *lengths: int, predicate: int = 0) -> SrlBatch:
+def make_batch(vocabulary: Vocabulary, *lengths: int, predicate: int = 0) -> SemanticRolesBatch:
     texts = [[WORDS[(row + token) % 4] for token in range(length)] for row, length in enumerate(lengths)]
     examples = [{"tokens": text, "predicate": min(predicate, len(text) - 1)} for text in texts]
-    return SrlConll2012Config().build().collate(examples, vocabulary)
+    return SemanticRoles().collate(examples, vocabulary)
 
 
 def test_predicts_valid_sequences_alone() -> None:
@@ -104,7 +104,7 @@ def test_dropout_of_the_input_is_for_training() -> None:
 
 
 def test_metric() -> None:
-    assert isinstance(make_labeler()[0].build_metric(), SrlF1)
+    assert isinstance(make_labeler()[0].task.build_metric(), SrlF1)
 
 
 def test_refuses_tags_that_are_no_roles() -> None:

@@ -63,6 +63,6 @@ def test_the_guide_shows_these_files() -> None:
     shown = dict(
         re.findall(r"`tests/new_task/(\S+)`[^`]*```\w+\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     )
-    assert set(shown) == {"topics/reader.py", "topics/model.py", "topics/predictor.py", "topics.jsonnet"}
+    assert set(shown) == {f"topics/{part}.py" for part in ("task", "reader", "model", "predictor")} | {"topics.jsonnet"}
     for name, code in shown.items():
         assert code == (HERE / name).read_text(encoding="utf-8"), name

@@ -9,12 +9,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from elmo_tasks.data_readers.conll2003 import Conll2003Config
-from elmo_tasks.metrics import Metric, SpanF1
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors.tagger import TaggerPredictor
+from elmo_tasks.tasks.tagging import Tagging, TaggingBatch
 from elmo_tasks.text.tag_schemes import Span, tags_of_spans
-from elmo_tasks.text.tokens import TaggingBatch, TensorRecord
+from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import VocabularyConfig
 
 
@@ -26,7 +25,7 @@ class CapitalOutput(TensorRecord):
 class CapitalTagger(TaskModel[TaggingBatch, CapitalOutput]):
     """Remembers the shapes of the batches that it saw. A tag's probability is told by its token's length."""
 
-    tag_scheme: str | None = "BIOUL"
+    task = Tagging("BIOUL")
 
     def __init__(self) -> None:
         super().__init__(nn.Linear(1, 1))
@@ -45,9 +44,6 @@ class CapitalTagger(TaskModel[TaggingBatch, CapitalOutput]):
     def decode(self, output: CapitalOutput, batch: TaggingBatch, *, probabilities: bool = True) -> list[dict[str, Any]]:
         return [self._tag(tokens) for tokens in batch.tokens.texts]
 
-    def build_metric(self) -> Metric:
-        return SpanF1()
-
     @staticmethod
     def _tag(tokens: list[str]) -> dict[str, Any]:
         spans, start = [], None
@@ -65,7 +61,6 @@ class CapitalTagger(TaskModel[TaggingBatch, CapitalOutput]):
 
 @pytest.fixture
 def predictor() -> TaggerPredictor:
-    reader = Conll2003Config().build()
     examples = [{"tokens": ["Ann", "left"], "tags": ["U-NAME", "O"], "document": 0, "sentence": 0}]
-    vocabulary = VocabularyConfig().build(reader, examples, [])
-    return TaggerPredictor(CapitalTagger(), vocabulary, reader, batch_tokens=12)
+    vocabulary = VocabularyConfig().build(CapitalTagger.task, examples, [])
+    return TaggerPredictor(CapitalTagger(), vocabulary, batch_tokens=12)

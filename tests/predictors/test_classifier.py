@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.data_readers.sst import SstConfig
 from elmo_tasks.errors import DataError
 from elmo_tasks.models.biattentive_classifier import BiattentiveClassifierConfig
 from elmo_tasks.predictors.classifier import ClassifierPredictor
@@ -27,10 +26,9 @@ def predictor() -> ClassifierPredictor:
             **{key: {"type": "stacked_bilstm", "hidden_sizes": (4,)} for key in ("encoder", "integrator")},
         }
     )
-    reader = SstConfig().build()
-    vocabulary = VocabularyConfig().build(reader, EXAMPLES, [])
+    vocabulary = VocabularyConfig().build(config.task, EXAMPLES, [])
     model = config.build(vocabulary, config.embedder.build(vocabulary))
-    return ClassifierPredictor(model, vocabulary, reader, batch_tokens=12)
+    return ClassifierPredictor(model, vocabulary, batch_tokens=12)
 
 
 def test_a_text_of_two_sentences_has_one_result(predictor: ClassifierPredictor) -> None:

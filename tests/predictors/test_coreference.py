@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import nn
 
-from elmo_tasks.data_readers.coref import CoreferenceBatch, CoreferenceConll2012Config
 from elmo_tasks.errors import DataError
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors.coreference import CoreferencePredictor, marked_text
+from elmo_tasks.tasks.coreference import Coreference, CoreferenceBatch
 from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import VocabularyConfig
 
@@ -26,6 +26,8 @@ class NoOutput(TensorRecord):
 
 class EqualWords(TaskModel[CoreferenceBatch, NoOutput]):
     """Links each capitalized word to the one of the same form before it; remembers its batches."""
+
+    task = Coreference()
 
     def __init__(self) -> None:
         super().__init__(nn.Linear(1, 1))  # type: ignore[arg-type]
@@ -42,9 +44,6 @@ class EqualWords(TaskModel[CoreferenceBatch, NoOutput]):
 
     def decode(self, output: NoOutput, batch: CoreferenceBatch, *, probabilities: bool = True) -> list[dict[str, Any]]:
         return [_link([token for sentence in example["sentences"] for token in sentence]) for example in batch.examples]
-
-    def build_metric(self) -> Any:
-        raise NotImplementedError
 
 
 def _link(tokens: list[str]) -> dict[str, Any]:
@@ -65,10 +64,9 @@ def _link(tokens: list[str]) -> dict[str, Any]:
 
 @pytest.fixture
 def predictor() -> CoreferencePredictor:
-    reader = CoreferenceConll2012Config().build()
     examples = [{"sentences": [["Ann", "left"]], "genre": genre} for genre in ("story", "talk")]
-    vocabulary = VocabularyConfig().build(reader, examples, [])
-    return CoreferencePredictor(EqualWords(), vocabulary, reader, batch_tokens=12)
+    vocabulary = VocabularyConfig().build(Coreference(), examples, [])
+    return CoreferencePredictor(EqualWords(), vocabulary, batch_tokens=12)
 
 
 def batches(predictor: CoreferencePredictor) -> list[CoreferenceBatch]:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_tasks.data_readers.snli import SnliConfig
 from elmo_tasks.errors import DataError
 from elmo_tasks.models.esim import EsimConfig
 from elmo_tasks.predictors.inference import InferencePredictor
@@ -29,10 +28,9 @@ def predictor() -> InferencePredictor:
             **{key: {"type": "stacked_bilstm", "hidden_sizes": (4,)} for key in ("encoder", "composition")},
         }
     )
-    reader = SnliConfig().build()
-    vocabulary = VocabularyConfig().build(reader, EXAMPLES, [])
+    vocabulary = VocabularyConfig().build(config.task, EXAMPLES, [])
     model = config.build(vocabulary, config.embedder.build(vocabulary))
-    return InferencePredictor(model, vocabulary, reader, batch_tokens=12)
+    return InferencePredictor(model, vocabulary, batch_tokens=12)
 
 
 def test_raw_texts(predictor: InferencePredictor) -> None:

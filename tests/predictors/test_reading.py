@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from elmo_tasks.data_readers.squad import SquadBatch, SquadConfig
 from elmo_tasks.errors import DataError
 from elmo_tasks.models.reading import ReadingModel, ReadingOutput
 from elmo_tasks.predictors.reading import ReadingPredictor
+from elmo_tasks.tasks.reading import Reading, ReadingBatch, unanswered
 from elmo_tasks.text.vocabulary import VocabularyConfig
 
 WINDOW = 12
@@ -30,7 +30,7 @@ class CapitalReader(ReadingModel):
         self.shapes: list[tuple[int, ...]] = []
         self.read: list[list[str]] = []
 
-    def forward(self, batch: SquadBatch) -> ReadingOutput:
+    def forward(self, batch: ReadingBatch) -> ReadingOutput:
         mask = batch.passage.mask
         self.shapes.append(tuple(mask.shape))
         self.read += batch.passage.texts
@@ -47,9 +47,8 @@ class CapitalReader(ReadingModel):
 
 @pytest.fixture
 def predictor() -> ReadingPredictor:
-    reader = SquadConfig().build()
-    vocabulary = VocabularyConfig().build(reader, [reader.unanswered("Who left?", "Orla left.")], [])
-    return ReadingPredictor(CapitalReader(), vocabulary, reader, batch_tokens=30)
+    vocabulary = VocabularyConfig().build(Reading(), [unanswered("Who left?", "Orla left.")], [])
+    return ReadingPredictor(CapitalReader(), vocabulary, batch_tokens=30)
 
 
 def model(predictor: ReadingPredictor) -> CapitalReader:

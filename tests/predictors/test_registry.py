@@ -1,19 +1,29 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from torch import nn
 
-import elmo_tasks.models
 import elmo_tasks.predictors
+import elmo_tasks.tasks
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.models import BiattentiveClassifier, CrfTagger, SemanticRoleLabeler, TaskModel
 from elmo_tasks.predictors import Predictor, TaggerPredictor, build_predictor, register_predictor
+from elmo_tasks.tasks import Tagging, Task
+
+
+def bare(model: type[TaskModel]) -> TaskModel:
+    """A model without its parts."""
+    made = model.__new__(model)
+    nn.Module.__init__(made)
+    return made
 
 
 def test_the_tagger_s_predictor() -> None:
-    model = CrfTagger.__new__(CrfTagger)
-    nn.Module.__init__(model)
-    built = build_predictor(model, None, None, batch_tokens=7)  # type: ignore[arg-type]
+    model = bare(CrfTagger)
+    model.task = Tagging("BIOUL")
+    built = build_predictor(model, None, batch_tokens=7)  # type: ignore[arg-type]
     assert type(built) is TaggerPredictor
     assert built.batch_tokens == 7
 
@@ -22,37 +32,35 @@ def test_the_nearest_base_s_predictor_is_taken(predictor: TaggerPredictor, monke
     class OwnPredictor(TaggerPredictor):
         pass
 
-    class OwnTagger(type(predictor.model)):  # type: ignore[misc]
+    @dataclasses.dataclass(frozen=True)
+    class OwnTagging(Tagging):
         pass
 
     monkeypatch.setattr(elmo_tasks.predictors, "_PREDICTORS", {})
+    predictor.model.task = OwnTagging("BIOUL")
 
     def build() -> Predictor:
-        return build_predictor(OwnTagger(), predictor.vocabulary, predictor.reader)
+        return build_predictor(predictor.model, predictor.vocabulary)
 
-    with pytest.raises(TypeError, match="no predictor for OwnTagger"):
+    with pytest.raises(TypeError, match="no predictor for the task OwnTagging"):
         build()
-    register_predictor(type(predictor.model), TaggerPredictor)
+    register_predictor(Tagging, TaggerPredictor)
     assert type(build()) is TaggerPredictor
-    register_predictor(OwnTagger, OwnPredictor)
+    register_predictor(OwnTagging, OwnPredictor)
     assert type(build()) is OwnPredictor
 
 
 def test_predicates_are_for_semantic_roles_and_found_by_a_tagger(predictor: TaggerPredictor) -> None:
-    labeller = SemanticRoleLabeler.__new__(SemanticRoleLabeler)
-    nn.Module.__init__(labeller)
-    classifier = BiattentiveClassifier.__new__(BiattentiveClassifier)
-    nn.Module.__init__(classifier)
-    parts = (predictor.vocabulary, predictor.reader)
+    labeller, classifier = bare(SemanticRoleLabeler), bare(BiattentiveClassifier)
     with pytest.raises(ElmoTasksError, match="the run's model is a BiattentiveClassifier"):
-        build_predictor(classifier, *parts, predicates=predictor)
-    other = build_predictor(classifier, *parts)
+        build_predictor(classifier, predictor.vocabulary, predicates=predictor)
+    other = build_predictor(classifier, predictor.vocabulary)
     with pytest.raises(ElmoTasksError, match="the model of their run is a BiattentiveClassifier"):
-        build_predictor(labeller, *parts, predicates=other)
+        build_predictor(labeller, predictor.vocabulary, predicates=other)
 
 
-def test_every_head_has_a_predictor() -> None:
-    own = {value for value in vars(elmo_tasks.models).values() if isinstance(value, type)}
-    heads = {value for value in own if issubclass(value, TaskModel) and value is not TaskModel}
+def test_every_task_has_a_predictor() -> None:
+    own = {value for value in vars(elmo_tasks.tasks).values() if isinstance(value, type)}
+    tasks = {value for value in own if issubclass(value, Task) and value is not Task}
     served = set(elmo_tasks.predictors._PREDICTORS)
-    assert heads == {model for model in served if model.__module__.startswith("elmo_tasks.")}
+    assert tasks == {task for task in served if task.__module__.startswith("elmo_tasks.")}

@@ -10,18 +10,18 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from elmo_tasks.data_readers.conll2003 import Conll2003Config
-from elmo_tasks.data_readers.srl import SrlConll2012Config
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.metrics import Metric
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
+from elmo_tasks.tasks import Batch, SemanticRoles, Tagging
 from elmo_tasks.text.tag_schemes import Span, tags_of_spans
-from elmo_tasks.text.tokens import Batch, TensorRecord
+from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
-VOCABULARY = Vocabulary(words=SPECIAL, num_trained_words=len(SPECIAL), characters=SPECIAL, labels={"tags": ("O",)})
+
+def vocabulary(*labels: str) -> Vocabulary:
+    return Vocabulary(words=SPECIAL, num_trained_words=len(SPECIAL), characters=SPECIAL, labels={"tags": labels})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,9 +32,8 @@ class NoOutput(TensorRecord):
 class StubModel(TaskModel[Batch, NoOutput]):
     """Needs no training; remembers how many examples its batches had, and how many tokens the longest of each."""
 
-    def __init__(self, labels: tuple[str, ...]) -> None:
+    def __init__(self) -> None:
         super().__init__(nn.Linear(1, 1))
-        self.labels = labels
         self.shapes: list[tuple[int, int]] = []
 
     def forward(self, batch: Batch) -> NoOutput:
@@ -43,9 +42,6 @@ class StubModel(TaskModel[Batch, NoOutput]):
         return NoOutput()
 
     def loss(self, output: NoOutput, batch: Batch) -> Tensor:
-        raise NotImplementedError
-
-    def build_metric(self) -> Metric:
         raise NotImplementedError
 
     def spans(self, example: dict[str, Any]) -> list[Span]:
@@ -64,7 +60,7 @@ class StubModel(TaskModel[Batch, NoOutput]):
 class PastTagger(StubModel):
     """Takes words in -ed for predicates."""
 
-    tag_scheme = "IOB2"
+    task = Tagging("IOB2")
 
     def spans(self, example: dict[str, Any]) -> list[Span]:
         return [Span("V", place, place) for place, token in enumerate(example["tokens"]) if token.endswith("ed")]
@@ -72,6 +68,8 @@ class PastTagger(StubModel):
 
 class Neighbours(StubModel):
     """What stands before the predicate has done it to the next two words."""
+
+    task = SemanticRoles()
 
     def spans(self, example: dict[str, Any]) -> list[Span]:
         place, last = example["predicate"], len(example["tokens"]) - 1
@@ -83,18 +81,18 @@ class Neighbours(StubModel):
         return spans
 
 
-def make_tagger(labels: tuple[str, ...] = ("O", "B-V")) -> TaggerPredictor:
-    return TaggerPredictor(PastTagger(labels), VOCABULARY, Conll2003Config().build(), batch_tokens=12)
+def make_tagger(*labels: str) -> TaggerPredictor:
+    return TaggerPredictor(PastTagger(), vocabulary(*labels), batch_tokens=12)
 
 
 def make_predictor(tagger: TaggerPredictor | None) -> SemanticRolesPredictor:
-    model: Any = Neighbours(("O", "B-V", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1"))
-    return SemanticRolesPredictor(model, VOCABULARY, SrlConll2012Config().build(), batch_tokens=12, predicates=tagger)
+    predictor = SemanticRolesPredictor(Neighbours(), vocabulary("O"), batch_tokens=12)
+    return predictor if tagger is None else predictor.with_predicates(tagger)
 
 
 @pytest.fixture
 def predictor() -> SemanticRolesPredictor:
-    return make_predictor(make_tagger())
+    return make_predictor(make_tagger("O", "B-V"))
 
 
 def test_raw_text(predictor: SemanticRolesPredictor) -> None:
@@ -231,4 +229,4 @@ def test_without_a_tagger_predicates_must_be_given() -> None:
 
 def test_refuses_a_tagger_of_something_else() -> None:
     with pytest.raises(ElmoTasksError, match=r"knows no tag B-V, only O, B-PER, \.\.\.; wanted one that was trained"):
-        make_predictor(make_tagger(("O", "B-PER")))
+        make_predictor(make_tagger("O", "B-PER"))

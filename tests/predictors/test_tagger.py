@@ -9,6 +9,7 @@ import pytest
 
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.predictors.tagger import TaggerPredictor
+from elmo_tasks.tasks import Tagging
 
 
 def test_raw_text(predictor: TaggerPredictor) -> None:
@@ -53,7 +54,7 @@ def test_tokens(predictor: TaggerPredictor) -> None:
 
 
 def test_tags_that_are_no_spans_give_none(predictor: TaggerPredictor) -> None:
-    predictor.model.tag_scheme = None
+    predictor.task = Tagging()
     (result,) = predictor.predict([{"tokens": ["Bo", "left"]}])
     assert list(result) == ["tokens", "tags", "probabilities"]
 
@@ -145,4 +146,4 @@ def test_keys_that_the_result_has_too_are_kept(predictor: TaggerPredictor) -> No
 
 def test_batches_hold_at_least_a_token(predictor: TaggerPredictor) -> None:
     with pytest.raises(ElmoTasksError, match="wanted at least 1"):
-        TaggerPredictor(predictor.model, predictor.vocabulary, predictor.reader, batch_tokens=0)
+        TaggerPredictor(predictor.model, predictor.vocabulary, batch_tokens=0)

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks.data_readers.squad import SquadConfig, character_span
+from elmo_tasks.data_readers.squad import SquadConfig
 from elmo_tasks.sample_data import squad
+from elmo_tasks.tasks.reading import character_span
 
 NAMES = ("train-v1.1.json.xz", "dev-v1.1.json")
 

@@ -15,10 +15,10 @@ from elmo_tasks.text import vocabulary
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
 
-class PairReader:
+class Pairs:
     """Examples of two token sequences and labels of two kinds."""
 
-    def tokens(self, example: Mapping[str, Any]) -> Iterable[Sequence[str]]:
+    def texts(self, example: Mapping[str, Any]) -> Iterable[Sequence[str]]:
         return (example["one"], example["other"])
 
     def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
@@ -34,7 +34,7 @@ TEST = [example("e F a", "the", verdict="perhaps", kinds="q")]
 
 
 def build(pretrained: Iterable[str] = (), **settings: Any) -> Vocabulary:
-    return VocabularyConfig(**settings).build(PairReader(), TRAIN, [TEST], pretrained)
+    return VocabularyConfig(**settings).build(Pairs(), TRAIN, [TEST], pretrained)
 
 
 def test_words_by_frequency_then_alphabetically() -> None:
@@ -80,7 +80,7 @@ def test_pretrained_words_that_lower_case_cannot_reach_get_no_rows() -> None:
 
 def test_a_token_that_reads_like_a_special_word_is_a_word() -> None:
     train = [example("<unknown> <padding> <unknown>")]
-    vocab = VocabularyConfig().build(PairReader(), train, [])
+    vocab = VocabularyConfig().build(Pairs(), train, [])
     assert [vocab.word_id(word) for word in ("<unknown>", "<padding>", "other")] == [2, 3, 1]
 
 
@@ -128,7 +128,7 @@ def test_words_of_different_case_share_a_row_but_no_characters() -> None:
 def test_long_words_are_cut() -> None:
     assert build().index_tokens([["a" * 80]]).characters.shape == (2, 50)
     train = [example("a" * 50 + "Z")]
-    assert "Z" not in VocabularyConfig().build(PairReader(), train, []).characters
+    assert "Z" not in VocabularyConfig().build(Pairs(), train, []).characters
 
 
 def test_no_sentence_at_all() -> None:
@@ -163,13 +163,13 @@ def test_a_vocabulary_cannot_be_changed(field: str) -> None:
 
 
 def test_the_same_data_in_another_order_gives_the_same_vocabulary() -> None:
-    again = VocabularyConfig().build(PairReader(), TRAIN[::-1], [TEST])
+    again = VocabularyConfig().build(Pairs(), TRAIN[::-1], [TEST])
     assert again == build()
     assert json.dumps(again.to_json()) == json.dumps(build().to_json())
 
 
 def test_save_and_load(tmp_path: Path) -> None:
-    vocab = VocabularyConfig(lowercase_words=True).build(PairReader(), [example("Ærø \u2028 \ud7ff")], [])
+    vocab = VocabularyConfig(lowercase_words=True).build(Pairs(), [example("Ærø \u2028 \ud7ff")], [])
     vocab.save(tmp_path / "vocabulary.json")
     assert Vocabulary.load(tmp_path / "vocabulary.json") == vocab
 

@@ -6,23 +6,22 @@ from typing import Any
 import datasets
 import pytest
 
-from elmo_tasks.data_readers.conll2003 import Conll2003Config
-from elmo_tasks.text.tokens import TaggingBatch
+from elmo_tasks.tasks.tagging import Tagging, TaggingBatch
 from elmo_tasks.text.vocabulary import VocabularyConfig
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 
-READER = Conll2003Config().build()
+TASK = Tagging("BIOUL")
 LENGTHS = [3, 9, 1, 4, 4, 7, 2, 30, 5, 6, 1, 8, 3]
 DATA = datasets.Dataset.from_list(
     [{"tokens": [f"w{n}"] * n, "tags": ["O"] * n, "document": 0, "sentence": row} for row, n in enumerate(LENGTHS)],
-    features=READER.features,
+    features=TASK.features,
 )
-VOCABULARY = VocabularyConfig().build(READER, DATA, [])
+VOCABULARY = VocabularyConfig().build(TASK, DATA, [])
 
 
 def loader(rank: int = 0, num_processes: int = 1, seed: int = 1, **limits: Any) -> BatchLoader:
     config = DataLoaderConfig(**limits)
-    return config.build(DATA, READER, VOCABULARY, seed=seed, rank=rank, num_processes=num_processes)
+    return config.build(DATA, TASK, VOCABULARY, seed=seed, rank=rank, num_processes=num_processes)
 
 
 @pytest.mark.parametrize("limits", [{"batch_size": 4}, {"batch_tokens": 20}, {"batch_size": 3, "batch_tokens": 12}])

@@ -86,7 +86,7 @@ def test_archive_predicts_the_same_where_nothing_else_is_left(
 
     def predictions(path: Path) -> list[dict[str, Any]]:
         run = load_run(path)
-        return list(build_predictor(run.model, run.vocabulary, run.reader).predict(inputs))
+        return list(build_predictor(run.model, run.vocabulary).predict(inputs))
 
     expected = predictions(tmp_path / "run")
     experiment.archive(tmp_path / "run", tmp_path / "run.tar.gz")
@@ -242,9 +242,9 @@ def test_faults_are_found_before_any_data_is_read(
 MISFITS = [
     (
         '{"type": "sst"}',
-        r"gives ClassificationBatch .*; 'crf_tagger' wants TaggingBatch .* Readers that fit: .*'conll2003'",
+        r"'sst' does not fit model 'crf_tagger': .* \(Classification\); wanted .* \(Tagging\)\. Readers .*'conll2003'",
     ),
-    ('{"type": "conll2003", "tag_scheme": "IOB2"}', r'in BIOUL: set model\.tag_scheme to "IOB2", or \S+ to "BIOUL"'),
+    ('{"type": "conll2003", "tag_scheme": "IOB2"}', r'in BIOUL\. Set model\.tag_scheme to "IOB2", or \S+ to "BIOUL"'),
 ]
 
 

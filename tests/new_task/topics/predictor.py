@@ -9,7 +9,7 @@ from elmo_tasks.predictors import Predictor, register_predictor
 from elmo_tasks.predictors.fields import text_field
 from elmo_tasks.predictors.predictor import Fields
 from elmo_tasks.text.tokenization import tokenize
-from topics.model import TopicModel
+from topics.task import Topics
 
 
 class TopicPredictor(Predictor):
@@ -22,8 +22,7 @@ class TopicPredictor(Predictor):
         yield {"text": text, "tokens": [token.text for sentence in tokenize(text) for token in sentence]}
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
-        topic = prediction["label"]
-        return {"text": example["text"], "topic": topic, "probability": prediction["probabilities"][topic]}
+        return {"text": example["text"], **prediction}
 
 
-register_predictor(TopicModel, TopicPredictor)
+register_predictor(Topics, TopicPredictor)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from elmo_tasks.compatibility import find_misfit
-from elmo_tasks.data_readers import DatasetReaderConfig, SstReader
+from elmo_tasks.data_readers import Conll2003Config, DatasetReaderConfig
 from elmo_tasks.models import (
     BiattentiveClassifierConfig,
     BidafConfig,
@@ -19,6 +19,7 @@ from elmo_tasks.models import (
     ModelConfig,
     SemanticRoleLabelerConfig,
 )
+from elmo_tasks.tasks import Classification
 
 PREDICATES = {"type": "predicates", "source": {"type": "srl_conll2012"}}
 FITTING: dict[type[ModelConfig], list[dict[str, Any]]] = {
@@ -34,11 +35,12 @@ READERS = [reader for model, readers in FITTING.items() if model is not BidafCon
 
 
 def misfit(reader: dict[str, Any], model: ModelConfig) -> str | None:
-    return find_misfit("dataset_reader", DatasetReaderConfig.model_validate(reader), model)
+    config = DatasetReaderConfig.model_validate(reader)
+    return config.misfit(model.task, key="dataset_reader", other=model, other_key="model")
 
 
 @pytest.mark.parametrize("model", FITTING)
-def test_a_model_takes_the_batches_that_it_is_made_for(model: type[ModelConfig]) -> None:
+def test_a_model_learns_from_the_readers_of_its_task(model: type[ModelConfig]) -> None:
     for reader in READERS:
         problem = misfit(reader, model.model_construct(tag_scheme=None))
         assert (problem is None) == (reader in FITTING[model])
@@ -48,8 +50,8 @@ def test_both_types_and_what_would_fit_are_named() -> None:
     problem = misfit({"type": "sst"}, CrfTaggerConfig.model_construct())
     assert problem is not None
     assert re.fullmatch(
-        r"dataset_reader 'sst' gives ClassificationBatch \(Texts with a label each\); 'crf_tagger' wants TaggingBatch "
-        r"\(Sentences with a tag for every token\)\. Readers that fit: .*'conll2003', 'conllu'.*'predicates'.*",
+        r"dataset_reader 'sst' does not fit model 'crf_tagger': texts with a label each \(Classification\); wanted "
+        r"sentences with a tag for every token \(Tagging\)\. Readers that fit: .*'conll2003', 'conllu'.*'predicates'.*",
         problem,
     )
 
@@ -59,13 +61,13 @@ def test_both_types_and_what_would_fit_are_named() -> None:
     [
         (PREDICATES, "IOB2", None),
         (PREDICATES, None, None),
-        (PREDICATES, "BIOUL", 'gives tags in IOB2; .* wants them in BIOUL: set model.tag_scheme to "IOB2"'),
-        ({"type": "conllu"}, "BIOUL", "gives tags that are no spans; .*: set model.tag_scheme to null"),
+        (PREDICATES, "BIOUL", 'tags in IOB2; wanted tags in BIOUL. Set model.tag_scheme to "IOB2"'),
+        ({"type": "conllu"}, "BIOUL", "tags that are not spans; wanted tags in BIOUL. Set model.tag_scheme to null"),
         ({"type": "conll2003"}, "BIOUL", None),
         (
             {"type": "conll2003", "tag_scheme": "IOB1"},
             "IOB2",
-            'gives tags in IOB1; .*: set model.tag_scheme to "IOB1", or dataset_reader.tag_scheme to "IOB2"',
+            'tags in IOB1; wanted tags in IOB2. Set model.tag_scheme to "IOB1", or dataset_reader.tag_scheme to "IOB2"',
         ),
     ],
 )
@@ -75,10 +77,25 @@ def test_the_tagger_s_scheme_is_the_reader_s(reader: dict[str, Any], scheme: str
         assert found is None
     else:
         assert found is not None
-        assert re.fullmatch(rf"dataset_reader '{reader['type']}' {problem}", found)
+        assert found == f"dataset_reader '{reader['type']}' does not fit model 'crf_tagger': {problem}"
 
 
-def test_what_annotations_do_not_tell_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    for annotation in ("NameForTypeCheckersAlone", "Batch"):
-        monkeypatch.setitem(SstReader.collate.__annotations__, "return", annotation)
-        assert misfit({"type": "sst"}, CrfTaggerConfig.model_construct()) is None
+def test_a_special_case_of_a_task_fits_it_and_not_the_other_way_round() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Topics(Classification):
+        summary: ClassVar[str] = "texts with a topic each"
+
+    assert Topics().misfit(Classification()) is None
+    assert Classification().misfit(Topics()) == (
+        "texts with a label each (Classification); wanted texts with a topic each (Topics)"
+    )
+
+
+def test_two_readers_are_compared_as_a_reader_and_a_model_are() -> None:
+    one, other = (Conll2003Config(tag_scheme=scheme) for scheme in ("IOB2", "BIOUL"))
+    keys = {"key": "validation_dataset_reader", "other_key": "dataset_reader"}
+    assert one.misfit(one.task, other=one, **keys) is None
+    assert one.misfit(other.task, other=other, **keys) == (
+        "validation_dataset_reader 'conll2003' does not fit dataset_reader 'conll2003': tags in IOB2; wanted tags in "
+        'BIOUL. Set dataset_reader.tag_scheme to "IOB2", or validation_dataset_reader.tag_scheme to "BIOUL"'
+    )

@@ -1,0 +1,60 @@
+"""Classification: a label for each text.
+
+# B batch
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import datasets
+import torch
+from torch import Tensor
+
+from elmo_tasks.metrics import Accuracy, Metric
+from elmo_tasks.tasks.task import STRING, STRINGS, Batch, Example, Task
+from elmo_tasks.text.tokens import Tokens
+from elmo_tasks.text.vocabulary import Vocabulary
+
+LABELS = "labels"  # the namespace of the labels
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassificationBatch(Batch):
+    """Texts with a label each."""
+
+    tokens: Tokens
+    labels: Tensor | None  # (B,) int64, ids of the vocabulary's "labels"; None where they are not known
+
+
+@dataclasses.dataclass(frozen=True)
+class Classification(Task):
+    """A label for each text. An example is `{"tokens": [str], "label": str}`; for prediction, `tokens` are enough."""
+
+    summary: ClassVar[str] = "texts with a label each"
+    features: ClassVar[datasets.Features] = datasets.Features({"tokens": STRINGS, "label": STRING})
+
+    def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
+        return {LABELS: (example["label"],)}
+
+    def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> ClassificationBatch:
+        tokens = vocabulary.index_tokens([example["tokens"] for example in examples])
+        return ClassificationBatch(examples=examples, tokens=tokens, labels=label_tensor(examples, vocabulary))
+
+    def build_metric(self) -> Metric:
+        return Accuracy("label")
+
+
+def label_tensor(examples: Sequence[Example], vocabulary: Vocabulary) -> Tensor | None:
+    """The ids of the examples' `"label"`, (B,) int64; None unless all are known.
+
+    Raises:
+        UnknownLabelError: the vocabulary does not have a label.
+    """
+    labels = [example.get("label") for example in examples]
+    known = [label for label in labels if label is not None]
+    if len(known) < len(labels):
+        return None
+    return torch.tensor([vocabulary.label_id(LABELS, label) for label in known], dtype=torch.int64)  # (B,)

@@ -1,0 +1,129 @@
+"""Coreference: which mentions of a document mean the same.
+
+# B documents, N tokens of all of them, G mentions of all of them
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import datasets
+import torch
+from torch import Tensor
+
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.metrics import Metric
+from elmo_tasks.metrics.coreference import CoreferenceScores
+from elmo_tasks.tasks.task import STRING, STRINGS, Batch, Example, Task
+from elmo_tasks.text.tokens import Tokens
+from elmo_tasks.text.vocabulary import Vocabulary
+
+logger = logging.getLogger(__name__)
+
+GENRES = "genres"  # the namespace of the labels
+NO_SPEAKER = "-"
+UNKNOWN_GENRE = 0  # genre number n of the vocabulary is n + 1 in a batch
+UNKNOWN_SPEAKER = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class CoreferenceBatch(Batch):
+    """Documents, all in one row of tokens, without padding. The place of a token is that in the row."""
+
+    tokens: Tokens  # a single row, (1, N), with the sentences of all documents in their order
+    speakers: Tensor  # (N,) int64, numbers that are a document's own; 0 where no speaker is known
+    genres: Tensor  # (B,) int64, 0 where the genre is not known
+    mentions: Tensor | None  # (G, 3) int64: first and last place, cluster from 1; None where they are not known
+
+    def sentence_lengths(self) -> list[list[int]]:
+        """The tokens of each sentence of each document."""
+        return [list(map(len, example["sentences"])) for example in self.examples]
+
+
+@dataclasses.dataclass(frozen=True)
+class Coreference(Task):
+    """Clusters of mentions, of whole documents.
+
+    An example is
+
+        {"document": str, "genre": str | None, "sentences": [[str]], "speakers": [[str]], "clusters": [[[int, int]]]}
+
+    `speakers` has a name for each token, `-` where none is known. `clusters` are lists of mentions `[first token, last
+    token]`, numbered in the document, ends inclusive. For prediction, `sentences` are enough.
+
+    A batch has 0 for a genre that the vocabulary does not have, as it has for none at all; the log says so, once for
+    each such genre.
+    """
+
+    summary: ClassVar[str] = "documents with clusters of mentions"
+    features: ClassVar[datasets.Features] = datasets.Features(
+        {
+            "document": STRING,
+            "genre": STRING,
+            "sentences": datasets.Sequence(STRINGS),
+            "speakers": datasets.Sequence(STRINGS),
+            "clusters": datasets.Sequence(datasets.Sequence(datasets.Sequence(datasets.Value("int32")))),
+        }
+    )
+
+    _reported_genres: set[str] = dataclasses.field(default_factory=set, init=False, repr=False, compare=False)
+
+    def texts(self, example: Example) -> Iterable[Sequence[str]]:
+        return example["sentences"]
+
+    def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
+        genre = example.get("genre")
+        return {GENRES: [] if genre is None else [genre]}
+
+    def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> CoreferenceBatch:
+        row = [token for example in examples for sentence in example["sentences"] for token in sentence]
+        speakers = [number for example in examples for number in _speaker_numbers(example)]
+        genres = [self._genre_number(example.get("genre"), vocabulary) for example in examples]
+        return CoreferenceBatch(
+            examples=examples,
+            tokens=vocabulary.index_tokens([row]),
+            speakers=torch.tensor(speakers, dtype=torch.int64),  # (N,)
+            genres=torch.tensor(genres, dtype=torch.int64),  # (B,)
+            mentions=self._mentions(examples),
+        )
+
+    def build_metric(self) -> Metric:
+        return CoreferenceScores("clusters")
+
+    def _genre_number(self, genre: str | None, vocabulary: Vocabulary) -> int:
+        if genre is None:
+            return UNKNOWN_GENRE
+        if genre in vocabulary.labels[GENRES]:
+            return vocabulary.label_id(GENRES, genre) + 1
+        if genre not in self._reported_genres:
+            self._reported_genres.add(genre)
+            known = ", ".join(vocabulary.labels[GENRES]) or "none"
+            logger.warning("the genre %r is not among those of the run (%s) and counts as unknown", genre, known)
+        return UNKNOWN_GENRE
+
+    def _mentions(self, examples: Sequence[Example]) -> Tensor | None:
+        """The gold mentions as places in the batch, (G, 3)."""
+        if any(example.get("clusters") is None for example in examples):
+            return None
+        mentions = []
+        first_place = number = 0
+        for example in examples:
+            for cluster in example["clusters"]:
+                number += 1
+                mentions += [(first_place + start, first_place + end, number) for start, end in cluster]
+            first_place += self.length(example)
+        return torch.tensor(mentions, dtype=torch.int64).view(-1, 3)
+
+
+def _speaker_numbers(example: Example) -> list[int]:
+    """A number for the speaker of each token of the document, in the order in which they first speak."""
+    sentences, speakers = example["sentences"], example.get("speakers")
+    if speakers is None:
+        return [UNKNOWN_SPEAKER] * sum(map(len, sentences))
+    if list(map(len, speakers)) != list(map(len, sentences)):
+        raise ElmoTasksError("speakers do not fit the sentences; wanted a speaker for each token of each sentence")
+    numbers = {NO_SPEAKER: UNKNOWN_SPEAKER}
+    return [numbers.setdefault(speaker, len(numbers)) for sentence in speakers for speaker in sentence]

@@ -1,0 +1,161 @@
+"""Reading: questions about a passage, each answered by a piece of it.
+
+# B batch, Q tokens of the longest question, T tokens of the longest passage
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import datasets
+import torch
+from torch import Tensor
+
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.metrics import Metric, SquadScores
+from elmo_tasks.tasks.task import STRING, STRINGS, Batch, Example, Task
+from elmo_tasks.text.tokenization import Token, tokenize
+from elmo_tasks.text.tokens import Tokens
+from elmo_tasks.text.vocabulary import Vocabulary
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadingBatch(Batch):
+    """Questions, each with the passage that it is about and the place of its answer."""
+
+    question: Tokens  # (B, Q)
+    passage: Tokens  # (B, T)
+    starts: Tensor | None  # (B,) int64, the answer's first token in the passage; None where it is not known
+    ends: Tensor | None  # (B,) int64, its last token: ends are inclusive
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading(Task):
+    """The answer to a question, as a span of tokens of a passage. An example is
+
+        {"id": str, "question": str, "question_tokens": [str],
+         "passage": str, "token_starts": [int], "token_ends": [int],
+         "answers": [str], "answer_spans": [[int, int]]}
+
+    Token i of the passage is `passage[token_starts[i]:token_ends[i]]`, in characters. The passage is one sequence of
+    tokens, whatever sentences it has, so that a biLM reads the whole of it. Each question has its passage with it, only
+    as text and numbers: tokens as strings would make a data set half as large again.
+
+    `answers` are all gold answers as the source has them, for evaluation; `answer_spans` the first and last token
+    (inclusive) of each. An example to predict, without `id` and answers, is made by `unanswered`.
+    """
+
+    summary: ClassVar[str] = "questions, each with a passage and the place of its answer"
+    features: ClassVar[datasets.Features] = datasets.Features(
+        {
+            "id": STRING,
+            "question": STRING,
+            "question_tokens": STRINGS,
+            "passage": STRING,
+            "token_starts": datasets.Sequence(datasets.Value("int32")),
+            "token_ends": datasets.Sequence(datasets.Value("int32")),
+            "answers": STRINGS,
+            "answer_spans": datasets.Sequence(datasets.Sequence(datasets.Value("int32"))),
+        }
+    )
+
+    def texts(self, example: Example) -> Iterable[Sequence[str]]:
+        return (example["question_tokens"], passage_tokens(example))
+
+    def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
+        return {}
+
+    def length(self, example: Example) -> int:
+        """That of the passage, or of the question where that is longer."""
+        return max(len(example["token_starts"]), len(example["question_tokens"]))
+
+    def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> ReadingBatch:
+        """As for every task. Of several gold answers a batch has the one that most annotators gave, the first such."""
+        starts = ends = None
+        if all(example.get("answer_spans") is not None for example in examples):
+            spans = torch.tensor([_most_frequent(example["answer_spans"]) for example in examples])  # (B, 2)
+            starts, ends = spans.unbind(dim=1)
+        return ReadingBatch(
+            examples=examples,
+            question=vocabulary.index_tokens([example["question_tokens"] for example in examples]),
+            passage=vocabulary.index_tokens([passage_tokens(example) for example in examples]),
+            starts=starts,
+            ends=ends,
+        )
+
+    def build_metric(self) -> Metric:
+        return SquadScores()
+
+
+class Passage(NamedTuple):
+    """A passage and the places of its tokens, in characters."""
+
+    text: str
+    starts: list[int]
+    ends: list[int]  # exclusive
+
+    @classmethod
+    def of(cls, text: str) -> Passage:
+        """Tokenizes a passage.
+
+        Raises:
+            ElmoTasksError: it holds nothing but white space.
+        """
+        if not (tokens := _tokens(text)):
+            raise ElmoTasksError("a passage without any token")
+        return cls(text, [token.start for token in tokens], [token.end for token in tokens])
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of an example that the passage makes."""
+        return {"passage": self.text, "token_starts": self.starts, "token_ends": self.ends}
+
+    def covering_span(self, start: int, end: int) -> tuple[int, int]:
+        """The first and last tokens, inclusive, that share a character with text[start:end]."""
+        return bisect.bisect_right(self.ends, start), bisect.bisect_left(self.starts, end) - 1
+
+
+def question_columns(text: str) -> dict[str, Any]:
+    """The columns of an example that a question makes.
+
+    Raises:
+        ElmoTasksError: it holds nothing but white space.
+    """
+    if not (tokens := _tokens(text)):
+        raise ElmoTasksError("a question without any token")
+    return {"question": text, "question_tokens": [token.text for token in tokens]}
+
+
+def unanswered(question: str, passage: str) -> dict[str, Any]:
+    """An example without id and answers, for prediction.
+
+    Raises:
+        ElmoTasksError: question or passage hold nothing but white space.
+    """
+    return {**question_columns(question), **Passage.of(passage).columns()}
+
+
+def passage_tokens(example: Example) -> list[str]:
+    """The tokens of an example's passage."""
+    passage = example["passage"]
+    return [passage[start:end] for start, end in zip(example["token_starts"], example["token_ends"], strict=True)]
+
+
+def character_span(example: Example, first: int, last: int) -> tuple[int, int]:
+    """Where the span of tokens from `first` to `last` (inclusive) stands in the passage: (start, end), end exclusive.
+
+    `example["passage"][start:end]` is the answer as it is written, white space between its tokens included.
+    """
+    return example["token_starts"][first], example["token_ends"][last]
+
+
+def _most_frequent(spans: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    return Counter(map(tuple, spans)).most_common(1)[0][0]  # of equally frequent ones the first
+
+
+def _tokens(text: str) -> list[Token]:
+    """The tokens of all sentences of a text."""
+    return [token for sentence in tokenize(text) for token in sentence]

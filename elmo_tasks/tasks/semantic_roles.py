@@ -1,0 +1,83 @@
+"""Semantic roles: the roles of a given predicate, as a tag for each token of its sentence.
+
+# B batch, T tokens of the longest sentence
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import datasets
+import torch
+from torch import Tensor
+
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.metrics import Metric
+from elmo_tasks.metrics.srl import SrlF1
+from elmo_tasks.tasks.tagging import TAGS, known_tags, tag_tensor
+from elmo_tasks.tasks.task import INTEGER, STRING, STRINGS, Batch, Example, Task
+from elmo_tasks.text.tag_schemes import TagScheme
+from elmo_tasks.text.tokens import Tokens
+from elmo_tasks.text.vocabulary import Vocabulary
+
+SCHEME: TagScheme = "IOB2"  # that of the tags
+
+
+@dataclasses.dataclass(frozen=True)
+class SemanticRolesBatch(Batch):
+    """Sentences, one predicate of each, and a tag for every token."""
+
+    tokens: Tokens
+    predicates: Tensor  # (B,) int64, the place of the predicate in its sentence
+    tags: Tensor | None  # (B, T) int64, ids of the vocabulary's "tags", 0 for padding; None where they are not known
+
+
+@dataclasses.dataclass(frozen=True)
+class SemanticRoles(Task):
+    """The roles of a given predicate.
+
+    An example is `{"tokens": [str], "predicate": int, "lemma": str, "tags": [str], "document": str | None, "sentence":
+    int}`, one for each predicate: `predicate` is the place of its token, `tags` are in IOB2, the predicate's own place
+    is a span `V`. Sentences are numbered from 0 in the whole source, so that the number is enough to group the
+    predicates of a sentence. For prediction, `tokens` and `predicate` are enough.
+
+    A label that is seen in one tag adds both of its tags to the vocabulary. A sentence's words count once for each of
+    its predicates.
+    """
+
+    summary: ClassVar[str] = "sentences with a predicate and the tags of its roles"
+    features: ClassVar[datasets.Features] = datasets.Features(
+        {
+            "tokens": STRINGS,
+            "predicate": INTEGER,
+            "lemma": STRING,
+            "tags": STRINGS,
+            "document": STRING,
+            "sentence": INTEGER,
+        }
+    )
+
+    def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
+        return {TAGS: known_tags(example[TAGS], SCHEME)}
+
+    def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> SemanticRolesBatch:
+        """As for every task.
+
+        Raises:
+            ElmoTasksError: a predicate is not a place of its sentence.
+        """
+        for example in examples:
+            if not 0 <= example["predicate"] < len(example["tokens"]):
+                raise ElmoTasksError(
+                    f"no token {example['predicate']} in a sentence of {len(example['tokens'])} tokens; "
+                    "wanted the place of the predicate, from 0"
+                )
+        tokens = vocabulary.index_tokens([example["tokens"] for example in examples])
+        predicates = torch.tensor([example["predicate"] for example in examples], dtype=torch.int64)  # (B,)
+        tags = tag_tensor(examples, tokens, vocabulary)
+        return SemanticRolesBatch(examples=examples, tokens=tokens, predicates=predicates, tags=tags)
+
+    def build_metric(self) -> Metric:
+        return SrlF1()

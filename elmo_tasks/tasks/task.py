@@ -1,0 +1,80 @@
+"""What every task says: the columns of an example, its texts and labels, its length, its batches and its metric."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import datasets
+
+from elmo_tasks.metrics import Metric
+from elmo_tasks.text.tokens import TensorRecord
+from elmo_tasks.text.vocabulary import Vocabulary
+
+Example = Mapping[str, Any]
+
+STRING, INTEGER = datasets.Value("string"), datasets.Value("int64")
+STRINGS = datasets.Sequence(STRING)
+
+
+@dataclasses.dataclass(frozen=True)
+class Batch(TensorRecord):
+    """The base of every task's batch. `examples` are the data set's rows, in the order of the tensors' first axis."""
+
+    examples: list[dict[str, Any]]
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+
+@dataclasses.dataclass(frozen=True)
+class Task(ABC):
+    """What the readers, the heads and the predictor of a task agree on. A reader makes its examples, from files; a
+    predictor makes them from text; a head reads its batches.
+
+    The fields of a task are the settings that a reader and a head must share. A config can set a field if it has a key
+    of the same name.
+
+    Class attributes:
+        summary: what the examples are, in a few words, for messages.
+        features: the columns of an example of a data set. An example to predict has no labels.
+    """
+
+    summary: ClassVar[str]
+    features: ClassVar[datasets.Features]
+
+    def texts(self, example: Example) -> Iterable[Sequence[str]]:
+        """The token sequences of an example, by default its `tokens`. They make the vocabulary, and the biLM reads
+        them."""
+        return (example["tokens"],)
+
+    @abstractmethod
+    def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
+        """The labels that an example adds to the vocabulary, by namespace."""
+
+    def length(self, example: Example) -> int:
+        """The length of an example for batches of a bounded size, by default the number of all its tokens."""
+        return sum(map(len, self.texts(example)))
+
+    @abstractmethod
+    def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> Batch:
+        """A batch of examples as tensors. Labels are None unless every example has them.
+
+        Raises:
+            UnknownLabelError: the vocabulary does not have a label.
+        """
+
+    @abstractmethod
+    def build_metric(self) -> Metric:
+        """A new metric for predictions of this task."""
+
+    def misfit(self, wanted: Task) -> str | None:
+        """Why a head of the task `wanted` cannot learn from examples of this one: what they are, and what is wanted.
+
+        None if it can: the task is the same, or a special case (a subclass) of the one that is wanted.
+        """
+        if isinstance(self, type(wanted)):
+            return None
+        return f"{self.summary} ({type(self).__name__}); wanted {wanted.summary} ({type(wanted).__name__})"

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.tasks import Coreference
+from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
+
+EXAMPLES: list[dict[str, Any]] = [
+    {
+        "document": "talk/fen_0001; part 002",
+        "genre": "talk",
+        "sentences": [["Mira", "saw", "her", "boat"], ["You", "sold", "it"], ["I"]],
+        "speakers": [["Oak"] * 4, ["Elm"] * 3, ["Oak"]],
+        "clusters": [[[0, 0], [2, 2]], [[2, 3], [6, 6]], [[4, 4], [7, 7]]],
+    },
+    {
+        "document": "loose; part 000",
+        "genre": None,
+        "sentences": [["Rain"]],
+        "speakers": [["-"]],
+        "clusters": [],
+    },
+]
+
+
+@pytest.fixture
+def task() -> Coreference:
+    return Coreference()
+
+
+@pytest.fixture
+def vocabulary() -> Vocabulary:
+    return VocabularyConfig().build(Coreference(), EXAMPLES, [])
+
+
+def test_the_vocabulary_has_words_and_genres(task: Coreference, vocabulary: Vocabulary) -> None:
+    assert vocabulary.labels == {"genres": ("talk",)}
+    assert {"Mira", "Rain"} < set(vocabulary.words)
+    assert [task.length(example) for example in EXAMPLES] == [8, 1]
+
+
+def test_collate(task: Coreference, vocabulary: Vocabulary) -> None:
+    batch = task.collate(EXAMPLES[::-1], vocabulary)
+    assert batch.tokens.texts == [["Rain", "Mira", "saw", "her", "boat", "You", "sold", "it", "I"]]
+    assert batch.sentence_lengths() == [[1], [4, 3, 1]]
+    assert batch.speakers.tolist() == [0, 1, 1, 1, 1, 2, 2, 2, 1]
+    assert batch.genres.tolist() == [0, 1]
+    assert batch.mentions is not None
+    assert batch.mentions.tolist() == [[1, 1, 1], [3, 3, 1], [3, 4, 2], [7, 7, 2], [5, 5, 3], [8, 8, 3]]
+
+
+def test_collate_without_any_cluster(task: Coreference, vocabulary: Vocabulary) -> None:
+    batch = task.collate(EXAMPLES[1:], vocabulary)
+    assert batch.mentions is not None
+    assert batch.mentions.shape == (0, 3)
+
+
+def test_collate_for_prediction(task: Coreference, vocabulary: Vocabulary) -> None:
+    batch = task.collate([{"sentences": [["I", "saw"], ["her"]]}], vocabulary).to("cpu")
+    assert batch.mentions is None
+    assert batch.speakers.tolist() == [0, 0, 0]
+    assert batch.genres.tolist() == [0]
+
+
+def test_a_genre_that_is_not_known_counts_as_unknown_and_is_reported_once(
+    task: Coreference, vocabulary: Vocabulary, caplog: pytest.LogCaptureFixture
+) -> None:
+    example = {**EXAMPLES[0], "genre": "legal"}
+    assert task.collate([example, example], vocabulary).genres.tolist() == [0, 0]
+    (record,) = caplog.records
+    assert record.getMessage() == "the genre 'legal' is not among those of the run (talk) and counts as unknown"
+
+
+def test_speakers_that_do_not_fit(task: Coreference, vocabulary: Vocabulary) -> None:
+    example = copy.deepcopy(EXAMPLES[0])
+    example["speakers"][1].pop()
+    with pytest.raises(ElmoTasksError, match="speakers do not fit the sentences"):
+        task.collate([example], vocabulary)

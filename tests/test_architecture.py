@@ -1,0 +1,93 @@
+"""Imports run one way: from the command line down to the config, and never in a circle."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import elmo_tasks
+
+ROOT = Path(elmo_tasks.__file__).parent
+
+# From the highest layer to the lowest. A folder (or module) may import what is in its own layer or in one below it.
+# What is not listed (errors, files, progress and so on) belongs to the lowest layer, the config's.
+LAYERS = (
+    {"__main__", "cli"},
+    {"commands"},
+    {"experiment", "pretraining", "analysis", "server", "migration", "sample_data"},
+    {"training", "predictors"},
+    {"models", "data_readers", "runs"},
+    {"tasks"},
+    {"modules", "elmo", "metrics", "text"},
+    {"config"},
+)
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package, by its name."""
+    names = {path: ".".join(path.relative_to(ROOT.parent).with_suffix("").parts) for path in ROOT.rglob("*.py")}
+    return {name.removesuffix(".__init__"): path for path, name in names.items()}
+
+
+MODULES = modules()
+
+
+def imports(node: ast.AST, *, for_types: bool) -> Iterator[str]:
+    """The modules of the package that a syntax tree imports, also within functions.
+
+    Arguments:
+        for_types: also those that only a type checker imports.
+    """
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            names = [alias.name for alias in child.names]
+        elif isinstance(child, ast.ImportFrom):
+            assert child.level == 0, "a relative import"
+            inner = [f"{child.module}.{alias.name}" for alias in child.names]
+            names = [name if name in MODULES else str(child.module) for name in inner]
+        elif for_types or not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
+            names = list(imports(child, for_types=for_types))
+        else:
+            continue
+        yield from (name for name in names if name in MODULES)
+
+
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+IMPORTS = {name: set(imports(tree, for_types=True)) for name, tree in TREES.items()}
+
+
+def part(module: str) -> str:
+    """The folder of a module, or the module itself if it is in none: `elmo`, `cli`."""
+    return f"{module}.".split(".")[1]
+
+
+def layer(module: str) -> int:
+    return next((number for number, parts in enumerate(LAYERS) if part(module) in parts), len(LAYERS) - 1)
+
+
+def test_nothing_imports_upwards() -> None:
+    upwards = [
+        f"{module} imports {imported}"
+        for module, found in sorted(IMPORTS.items())
+        for imported in sorted(found)
+        if part(imported) and layer(imported) < layer(module)
+    ]
+    assert upwards == []
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    graphlib.TopologicalSorter({name: set(imports(tree, for_types=False)) for name, tree in TREES.items()}).prepare()
+
+
+def test_no_folder_imports_itself_in_a_circle() -> None:
+    folders: dict[str, set[str]] = {}
+    for module, found in IMPORTS.items():
+        folders.setdefault(part(module), set()).update(part(imported) for imported in found)
+    graphlib.TopologicalSorter({name: found - {name} for name, found in folders.items()}).prepare()
+
+
+def test_models_know_no_files() -> None:
+    readers = {"data_readers", "files", "runs"}
+    assert not [name for name, found in IMPORTS.items() if part(name) == "models" and readers & set(map(part, found))]
