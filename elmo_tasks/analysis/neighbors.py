@@ -10,22 +10,15 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elmo_tasks.elmo.bilm import LayerOutput
+from elmo_tasks.elmo.bilm import LayerSource
 from elmo_tasks.errors import ElmoTasksError
 
 _SENTENCES_AT_ONCE = 512
-
-
-class HasLayers(Protocol):
-    """Anything that computes the layers of sentences, such as `BiLM` and `FastBiLM`."""
-
-    def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +60,7 @@ def find_token(sentence: Sequence[str], word: str) -> TokenInContext:
 
 
 def nearest_tokens(
-    bilm: HasLayers,
+    bilm: LayerSource,
     query: TokenInContext,
     pool: Iterable[Sequence[str]],
     *,
@@ -114,7 +107,7 @@ def nearest_tokens(
 
 
 def _similarities(
-    bilm: HasLayers, sentences: Sequence[tuple[str, ...]], tokens: Sequence[TokenInContext], wanted: Tensor
+    bilm: LayerSource, sentences: Sequence[tuple[str, ...]], tokens: Sequence[TokenInContext], wanted: Tensor
 ) -> Tensor:
     """The cosine similarities of tokens to the wanted vectors, (L+1, T)."""
     layers = bilm.layers(sentences).layers  # (B, L+1, T', D)

@@ -151,13 +151,13 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
 
 
 def _cache(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.elmo import layer_cache_folders as folders
+    from elmo_tasks.elmo import layer_store
 
     if arguments.action == "info":
         columns = ("name", "biLM", "precision", "stored as", "sentences", "tokens", "size", "last used")
-        print_table("layers of biLMs", columns, [entry.as_row() for entry in folders.info()])
+        print_table("layers of biLMs", columns, [entry.as_row() for entry in layer_store.info()])
     else:
-        print(f"{folders.human_size(folders.clear(arguments.name))} freed")
+        print(f"{layer_store.human_size(layer_store.clear(arguments.name))} freed")
 
 
 def _add_random_bilm(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -32,6 +32,12 @@ class LayerOutput(TensorRecord):
 
     layers: Tensor  # (B, L+1, T, D)
     mask: Tensor  # (B, T) bool, True where a token is real
+
+
+class LayerSource(Protocol):
+    """What computes layers: a biLM in any of its forms."""
+
+    def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput: ...
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,42 +1,85 @@
-"""A biLM behind its layer cache.
+"""A biLM behind its layer store.
 
-# B batch, T tokens of the longest sentence, L LSTM layers, D features of a layer
+# B batch, T tokens of the longest sentence, L LSTM layers, P features of one direction, D = 2P features of a layer
+# N tokens of all sentences, F = P + L D features that are stored of a token
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated
 
 import torch
+from pydantic import Field
+from torch import Tensor
 
-from elmo_tasks.elmo.bilm import LayerOutput
-from elmo_tasks.elmo.layer_cache import LayerCache, LayerSource
+from elmo_tasks.config import Config
+from elmo_tasks.elmo.bilm import LayerOutput, LayerSource
+from elmo_tasks.elmo.layer_store import TORCH_TYPES, LayerKey, LayerStore, Storage
+from elmo_tasks.errors import CacheError
 
 logger = logging.getLogger(__name__)
 
+_PART_BYTES = 1 << 26  # some ten seconds of computation, which a killed process loses
+
+
+class LayerCacheConfig(Config):
+    """The cache of a frozen biLM's layers."""
+
+    storage: Storage = Field(
+        "float16", description="Stored numbers; with float32 the vectors are the computed ones bit for bit."
+    )
+    max_gigabytes: Annotated[float, Field(gt=0)] = Field(
+        20.0, description="Bound of all cached layers on this disk together, in 10^9 bytes."
+    )
+
+    def build(self, fingerprint: str, precision: str, num_layers: int, output_size: int) -> LayerStore:
+        """Opens the store of a biLM; see `LayerKey`."""
+        return LayerStore(LayerKey(fingerprint, precision, num_layers, output_size, self.storage), self.max_gigabytes)
+
 
 class CachedLayers:
-    """Gives layers as a biLM does, and runs the biLM only for sentences that the cache does not hold.
+    """Gives layers as a biLM does, and runs the biLM only for sentences that the store does not hold.
 
     `fill` stores a data set's layers beforehand. Sentences that come up later, as in prediction, are computed and not
     stored.
 
     Arguments:
-        build_source: makes the biLM. It is called when the first missing sentence comes up, so that with a full cache
+        build_source: makes the biLM. It is called when the first missing sentence comes up, so that with a full store
             no weights are loaded.
-        cache: the cache of this very biLM.
+        store: the store of this very biLM.
     """
 
-    def __init__(self, build_source: Callable[[], LayerSource], cache: LayerCache) -> None:
-        self.cache = cache
-        self.num_layers = cache.key.num_layers
-        self.output_size = cache.key.output_size
-        self._source = _LazySource(build_source)
+    def __init__(self, build_source: Callable[[], LayerSource], store: LayerStore) -> None:
+        self.store = store
+        self.num_layers = store.key.num_layers
+        self.output_size = store.key.output_size
+        self._build_source = build_source
+        self._source: LayerSource | None = None
 
-    def fill(self, sentences: Sequence[Sequence[str]], progress: Callable[[int, int], object] | None = None) -> None:
-        """Stores the layers of all sentences; see `LayerCache.fill`."""
-        self.cache.fill(sentences, self._source, progress)
+    def fill(
+        self, sentences: Sequence[Sequence[str]], progress: Callable[[int, int], object] = lambda done, total: None
+    ) -> None:
+        """Computes and stores the layers of all sentences that are not there yet.
+
+        The biLM gets sentences in large parts, the longest first. A part is stored as soon as it is computed, so that
+        a killed process loses one part and the next goes on from there.
+
+        Arguments:
+            sentences: in any order, with any repetitions.
+            progress: told, after each part, how many tokens are computed and how many there are to compute.
+
+        Raises:
+            CacheError: there is not enough room, the store cannot be written, or a value is beyond its range.
+        """
+        with self.store.filling(sentences) as missing:
+            done, total = 0, sum(map(len, missing))
+            for part in _parts(missing, self.store.key.token_bytes):
+                vectors = stored_features(self._compute(part), [len(tokens) for tokens in part], self.store.key)
+                self.store.write(part, vectors)
+                done += len(vectors)
+                progress(done, total)
 
     def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
         """The layers of tokenized sentences of any length and in any order, empty ones included.
@@ -47,23 +90,55 @@ class CachedLayers:
         Returns:
             layers (B, L+1, T, D) float32 and mask (B, T), in the main memory.
         """
-        output, missing = self.cache.read_available(sentences)
+        output, missing = self.store.read(sentences)
         if missing:
-            computed = self._source.layers([sentences[row] for row in missing]).layers.to(output.layers)
+            computed = self._compute([sentences[row] for row in missing]).layers.to(output.layers)
             output.layers[missing, :, : computed.shape[2]] = computed
         return output
 
+    @torch.no_grad()
+    def _compute(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
+        if self._source is None:
+            logger.debug("the layer store lacks sentences: loading the biLM")
+            self._source = self._build_source()
+        return self._source.layers(sentences)
 
-class _LazySource:
-    """A biLM that is made when it is first run."""
 
-    def __init__(self, build: Callable[[], LayerSource]) -> None:
-        self._build = build
-        self._built: LayerSource | None = None
+def stored_features(output: LayerOutput, lengths: list[int], key: LayerKey) -> Tensor:
+    """The features (N, F) that are stored of the tokens of sentences, in the main memory.
 
-    def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
-        if self._built is None:
-            logger.debug("the layer cache lacks sentences: loading the biLM")
-            self._built = self._build()
-        with torch.no_grad():
-            return self._built.layers(sentences)
+    Arguments:
+        output: the layers of the sentences.
+        lengths: the sentences' tokens, none of them 0.
+
+    Raises:
+        CacheError: a value is beyond the range of the storage.
+        ValueError: the layers cannot be right. Nothing wrong must get into the store, where it would stay.
+    """
+    wanted = (len(lengths), key.num_layers, max(lengths), key.output_size)
+    if output.layers.shape != wanted:
+        raise ValueError(f"the biLM's layers have the shape {tuple(output.layers.shape)}; wanted {wanted}")
+    if output.mask.sum(dim=1).tolist() != lengths:
+        raise ValueError("the mask of the biLM's layers does not have the sentences' lengths")
+    half = key.output_size // 2
+    token_layer = output.layers[:, 0][output.mask]  # (N, D)
+    if not torch.equal(token_layer[:, :half], token_layer[:, half:]):
+        raise ValueError("the halves of the token layer differ; wanted the same features for both directions")
+    lstm_layers = output.layers[:, 1:].transpose(1, 2)[output.mask]  # (N, L, D)
+    exact = torch.cat([token_layer[:, :half], lstm_layers.flatten(1)], dim=1)  # (N, F)
+    stored = exact.to(TORCH_TYPES[key.storage])
+    if key.storage == "float16" and not stored.isfinite().all():
+        raise CacheError(
+            f"the biLM's layers hold values up to {exact.abs().max().item():g}, beyond float16's 65504; store them "
+            "as float32 (layer_cache.storage: 'float32') or turn the layer cache off (layer_cache: null)"
+        )
+    return stored.cpu()
+
+
+def _parts(sentences: Sequence[Sequence[str]], token_bytes: int) -> Iterator[Sequence[Sequence[str]]]:
+    """Cuts sentences, the longest first, into parts of which the biLM's padded output keeps a bounded size."""
+    start = 0
+    while start < len(sentences):
+        count = max(1, _PART_BYTES // (len(sentences[start]) * token_bytes))
+        yield sentences[start : start + count]
+        start += count

@@ -11,7 +11,7 @@ import torch
 import elmo_tasks.elmo.embed
 from elmo_tasks import cli
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, LayerOutput, random_bilm
-from elmo_tasks.elmo.layer_cache import LayerCacheConfig
+from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
 
 
 def test_a_random_bilm_can_embed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,16 +67,16 @@ def test_cache_lists_and_clears(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path))
-    cache = LayerCacheConfig().build("f" * 64, "float32", num_layers=2, output_size=4)
-    cache.fill([["one", "two"]], ConstantLayers())
+    store = LayerCacheConfig().build("f" * 64, "float32", num_layers=2, output_size=4)
+    CachedLayers(ConstantLayers, store).fill([["one", "two"]])
     assert cli.main(["cache", "info"]) == 0
     listed = capsys.readouterr().out
-    assert cache.key.name[:8] in listed
+    assert store.key.name[:8] in listed
     assert "ffffffff" in listed
     assert cli.main(["cache", "clear", "no-such-name"]) == 2
-    assert cli.main(["cache", "clear", cache.key.name[:8]]) == 0
+    assert cli.main(["cache", "clear", store.key.name[:8]]) == 0
     assert "freed" in capsys.readouterr().out
-    assert not cache.folder.exists()
+    assert not store.folder.exists()
 
 
 class ConstantLayers:
