@@ -31,6 +31,7 @@ from benchmarks.common import Clock, Measurement
 from elmo_tasks.data_readers.conll2003 import Conll2003Config
 from elmo_tasks.elmo import ElmoEmbedder, ScalarMix
 from elmo_tasks.elmo.bilm import LayerOutput
+from elmo_tasks.experiment import build_loop
 from elmo_tasks.models.crf_tagger import CrfTagger
 from elmo_tasks.modules import Embedder, StackedBiLstm
 from elmo_tasks.modules.character_cnn import CharacterCnn
@@ -39,7 +40,8 @@ from elmo_tasks.runs import RunFolder
 from elmo_tasks.text.tokens import Batch
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
-from elmo_tasks.training.trainer import Trainer, TrainerConfig
+from elmo_tasks.training.config import TrainerConfig
+from elmo_tasks.training.loop import Loop
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,-'"
 LABELS = ("O", *(f"{place}-{kind}" for kind in ("PER", "LOC", "ORG", "MISC") for place in "BILU"))
@@ -98,7 +100,7 @@ def make_batches(num_sentences: int = 14_000, batch_size: int = 32) -> tuple[Voc
     return vocabulary, DataLoaderConfig(batch_size=batch_size).build(data, Conll2003Config().build(), vocabulary)
 
 
-def make_trainer(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed: bool, precision: str) -> Trainer:
+def make_loop(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed: bool, precision: str) -> Loop:
     embedder = Embedder(
         WordEmbedding(vocabulary.num_trained_words, NUM_FIXED_WORDS, 50),
         CharacterCnn(len(vocabulary.characters)),
@@ -113,29 +115,29 @@ def make_trainer(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed
     config = TrainerConfig.model_validate(settings)
     model = CrfTagger(embedder, encoder, LABELS, "BIOUL", dropout=0.5).train()
     folder = RunFolder(Path(tempfile.gettempdir()))  # where nothing is written
-    return Trainer(config, model, loader, loader, folder, config.accelerator())
+    return build_loop(config, model, loader, folder, config.accelerator())
 
 
-def run(trainer: Trainer, steps: Sequence[Step]) -> Measurement:
+def run(loop: Loop, steps: Sequence[Step]) -> Measurement:
     clock = Clock()
     for step in steps:
-        trainer.step(step)
+        loop.step(step)
     return clock.stop()
 
 
 class Parts:
-    """The seconds that the parts of a trainer's steps take."""
+    """The seconds that the parts of a loop's steps take."""
 
-    def __init__(self, trainer: Trainer) -> None:
+    def __init__(self, loop: Loop) -> None:
         self.seconds: dict[str, float] = collections.defaultdict(float)
-        model: Any = trainer.model
+        model: Any = loop.objective.model
         for name, module in {"embedder": model.embedder, "encoder": model.encoder}.items():
             module.register_forward_pre_hook(self._hook(f"{name}, forward", begins=True))
             module.register_forward_hook(self._hook(f"{name}, forward", begins=False))
         model.encoder.register_full_backward_pre_hook(self._hook("encoder, backward", begins=True))
         model.encoder.register_full_backward_hook(self._hook("encoder, backward", begins=False))
-        trainer.optimizer.register_step_pre_hook(self._hook("optimizer", begins=True))
-        trainer.optimizer.register_step_post_hook(self._hook("optimizer", begins=False))
+        loop.optimizer.register_step_pre_hook(self._hook("optimizer", begins=True))
+        loop.optimizer.register_step_post_hook(self._hook("optimizer", begins=False))
 
     def _hook(self, part: str, begins: bool) -> Callable[..., None]:
         def note(*_: object) -> None:
@@ -144,17 +146,17 @@ class Parts:
         return note
 
 
-def compare(trainers: dict[str, Trainer], steps: Sequence[Step], repeats: int) -> dict[str, dict[str, Any]]:
+def compare(loops: dict[str, Loop], steps: Sequence[Step], repeats: int) -> dict[str, dict[str, Any]]:
     """The kinds of step in turns; the first turn, in which oneDNN compiles what it needs, does not count."""
-    measurements: dict[str, list[Measurement]] = {name: [] for name in trainers}
+    measurements: dict[str, list[Measurement]] = {name: [] for name in loops}
     for _ in range(repeats + 1):
-        for name, trainer in trainers.items():
-            measurements[name].append(run(trainer, steps))
+        for name, loop in loops.items():
+            measurements[name].append(run(loop, steps))
     results: dict[str, dict[str, Any]] = {}
-    for name, trainer in trainers.items():
+    for name, loop in loops.items():
         repeated = measurements[name][1:]
-        parts = Parts(trainer)
-        total = run(trainer, steps).seconds
+        parts = Parts(loop)
+        total = run(loop, steps).seconds
         results[name] = {
             "milliseconds": statistics.median(one.seconds for one in repeated) / len(steps) * 1000,
             "quiet_repeats": sum(one.quiet for one in repeated),
@@ -189,8 +191,8 @@ def main() -> None:
     results = {}
     for threads in arguments.threads:
         torch.set_num_threads(threads)
-        trainers = {kind[0]: make_trainer(vocabulary, loader, *kind[1:], arguments.precision) for kind in KINDS}
-        results[threads] = compare(trainers, steps, arguments.repeats)
+        loops = {kind[0]: make_loop(vocabulary, loader, *kind[1:], arguments.precision) for kind in KINDS}
+        results[threads] = compare(loops, steps, arguments.repeats)
     print(table(results, arguments.repeats))
     common.write_json(arguments.json, {"machine": common.machine(), "results": results})
 

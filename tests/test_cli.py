@@ -11,6 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 import torch
+from accelerate import PartialState
 
 import elmo_tasks.elmo.embed
 import elmo_tasks.experiment
@@ -167,7 +168,6 @@ def test_train_passes_on_what_was_asked_for(
     assert train.named == {
         "overrides": [],
         "variables": {},
-        "seeds": (),
         "resume": False,
         "force": False,
         "self_contained": False,
@@ -179,18 +179,19 @@ def test_train_passes_on_what_was_asked_for(
         assert train.positional == (config, Path(folder))
     capsys.readouterr()
 
-    train.result = {
+    summary = {
         "seeds": [1, 2],
         "mean": {"best/epoch": 2.5, "best/validation/f1": 91.0, "test/f1": 90.0, "test/f1/PER": 89.0},
         "std": {"best/epoch": 0.5, "best/validation/f1": 0.25, "test/f1": 0.75, "test/f1/PER": 0.0},
     }
+    train_seeds = Recorder(summary)
+    monkeypatch.setattr(elmo_tasks.experiment, "train_seeds", train_seeds)
     arguments = "train c.jsonnet -s out --set a.b=1 --set c=d --ext-var N=V=W --seeds 1,2 --resume --self-contained"
     assert cli.main(arguments.split()) == 0
-    assert train.positional == ("c.jsonnet", "out")
-    assert train.named == {
+    assert train_seeds.positional == ("c.jsonnet", "out", (1, 2))
+    assert train_seeds.named == {
         "overrides": ["a.b=1", "c=d"],
         "variables": {"N": "V=W"},
-        "seeds": (1, 2),
         "resume": True,
         "force": False,
         "self_contained": True,
@@ -204,7 +205,7 @@ def test_of_several_processes_only_the_main_one_prints(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(elmo_tasks.experiment, "train", Recorder({"best": {"epoch": 1, "validation": {"f1": 91.0}}}))
-    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setattr(PartialState, "is_main_process", False)
     assert cli.main(["train", "c.jsonnet"]) == 0
     assert capsys.readouterr().out == ""
 
