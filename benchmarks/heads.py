@@ -28,10 +28,10 @@ from torch.profiler import ProfilerActivity, profile
 from benchmarks import common
 from benchmarks.common import Clock, Measurement
 from elmo_tasks.config import load_config
-from elmo_tasks.experiment import Data, ExperimentConfig, build_loop, build_model
+from elmo_tasks.experiment import Data, ExperimentConfig, build_model
 from elmo_tasks.runs import RunFolder
 from elmo_tasks.text.tokens import Batch
-from elmo_tasks.training.loop import Loop
+from elmo_tasks.training.loop import Loop, Objective
 from elmo_tasks.training.random_state import seed_everything
 
 CONFIGS = Path(__file__).parent.parent / "configs"
@@ -56,7 +56,8 @@ def prepare(config: ExperimentConfig, kind: str, num_steps: int, folder: Path) -
     if kind == CACHED:
         examples = (example for step in steps for batch, _ in step for example in batch.examples)
         model.embedder.prepare([tokens for example in examples for tokens in data.reader.tokens(example)])
-    return build_loop(config.trainer, model, loader, RunFolder(folder), config.trainer.accelerator()), steps
+    total = config.trainer.num_epochs * loader.num_steps(0, config.trainer.num_gradient_accumulation_steps)
+    return Loop(config.trainer, Objective(model), RunFolder(folder), config.trainer.accelerator(), total), steps
 
 
 class Parts:

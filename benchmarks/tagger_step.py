@@ -31,7 +31,6 @@ from benchmarks.common import Clock, Measurement
 from elmo_tasks.data_readers.conll2003 import Conll2003Config
 from elmo_tasks.elmo import ElmoEmbedder, ScalarMix
 from elmo_tasks.elmo.bilm import LayerOutput
-from elmo_tasks.experiment import build_loop
 from elmo_tasks.models.crf_tagger import CrfTagger
 from elmo_tasks.modules import Embedder, StackedBiLstm
 from elmo_tasks.modules.character_cnn import CharacterCnn
@@ -41,7 +40,7 @@ from elmo_tasks.text.tokens import Batch
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.config import TrainerConfig
-from elmo_tasks.training.loop import Loop
+from elmo_tasks.training.loop import Loop, Objective
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,-'"
 LABELS = ("O", *(f"{place}-{kind}" for kind in ("PER", "LOC", "ORG", "MISC") for place in "BILU"))
@@ -115,7 +114,7 @@ def make_loop(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed: b
     config = TrainerConfig.model_validate(settings)
     model = CrfTagger(embedder, encoder, LABELS, "BIOUL", dropout=0.5).train()
     folder = RunFolder(Path(tempfile.gettempdir()))  # where nothing is written
-    return build_loop(config, model, loader, folder, config.accelerator())
+    return Loop(config, Objective(model), folder, config.accelerator(), config.num_epochs * loader.num_steps(0))
 
 
 def run(loop: Loop, steps: Sequence[Step]) -> Measurement:

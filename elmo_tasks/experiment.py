@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 import datasets
 import torch
-from accelerate import Accelerator
 from pydantic import Field, ValidationInfo, field_validator
 from torch import Tensor
 
@@ -33,7 +32,7 @@ from elmo_tasks.models.model import ModelConfig, TaskModel
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
 from elmo_tasks.runs import RunFolder, include_bilm, open_run, read_record, read_tensors, write_archive, write_tensors
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
-from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
+from elmo_tasks.training.batching import DataLoaderConfig
 from elmo_tasks.training.callbacks import Callback, flatten
 from elmo_tasks.training.config import TrainerConfig
 from elmo_tasks.training.evaluation import evaluate as evaluate_model
@@ -180,7 +179,10 @@ def train(
     validation, *test = (
         config.evaluation_loader().build(part, data.evaluation_reader, vocabulary, **share) for part in data.held_out
     )
-    loop = build_loop(config.trainer, model, training, run, accelerator, callbacks)
+    trainer, accumulated = config.trainer, config.trainer.num_gradient_accumulation_steps
+    trainer.check_metric({**model.build_metric().compute(), "loss": 0.0})
+    num_steps = trainer.num_epochs * training.num_steps(0, accumulated)
+    loop = Loop(trainer, Objective(model), run, accelerator, num_steps, callbacks)
     _log_sizes(model, data.training, data.validation)
     model.embedder.prepare(data.texts())
     if begins and accelerator.is_main_process:
@@ -191,12 +193,11 @@ def train(
         # Each process drops other units; with one process this is the seed's own sequence.
         seed_everything(config.random_seed + accelerator.process_index)
 
-    trainer, progress = config.trainer, loop.progress
+    progress = loop.progress
     model.train()
     with loop:
         while progress.epoch < trainer.num_epochs and progress.epochs_since_best() < (trainer.patience or math.inf):
-            steps = training.steps(progress.epoch, trainer.num_gradient_accumulation_steps, progress.recent_steps)
-            for batches in steps:
+            for batches in training.steps(progress.epoch, accumulated, first=progress.recent_steps):
                 loop.step(batches)
                 if trainer.checkpoint_every_steps and progress.step % trainer.checkpoint_every_steps == 0:
                     loop.save()
@@ -255,37 +256,6 @@ def mean_and_deviation(results: Sequence[Mapping[str, Any]]) -> dict[str, dict[s
         "mean": {name: statistics.fmean(each) for name, each in values.items()},
         "std": {name: statistics.stdev(each) if len(each) > 1 else 0.0 for name, each in values.items()},
     }
-
-
-def build_loop(
-    config: TrainerConfig,
-    model: TaskModel,
-    training: BatchLoader,
-    run: RunFolder,
-    accelerator: Accelerator,
-    callbacks: Sequence[Callback] = (),
-) -> Loop:
-    """The loop before its first step.
-
-    Raises:
-        ConfigError: the model has no such validation metric, or no parameters that a regular expression should find.
-    """
-    known = {**model.build_metric().compute(), "loss": 0.0}
-    if config.metric_name.partition("/")[0] not in known:  # whether there is f1/PER, only the data tells
-        config.value_of(known)
-    return Loop(
-        config,
-        Objective(model),
-        run,
-        accelerator,
-        num_steps=config.num_epochs * training.num_steps(0, config.num_gradient_accumulation_steps),
-        num_epochs=config.num_epochs,
-        higher_is_better=config.higher_is_better,
-        grad_clipping=config.grad_clipping,
-        moving_average=config.moving_average,
-        regularizers=config.regularizers,
-        callbacks=callbacks,
-    )
 
 
 def _epoch_record(

@@ -48,15 +48,6 @@ class PretrainerConfig(LoopConfig):
         "auto", description="of the products; 'auto' takes bfloat16 where the device is faster with it"
     )
 
-    @property
-    def targets_per_step(self) -> int:
-        """Targets of each direction in a step, of all processes together."""
-        return self.batch_size * self.unroll_steps
-
-    def steps_between_evaluations(self, num_steps: int) -> int:
-        """How often a training of `num_steps` is evaluated."""
-        return self.evaluate_every_steps or max(1, num_steps // 20)
-
 
 class PretrainingConfig(Config):
     """A whole pretraining, or fine-tuning, of a biLM."""

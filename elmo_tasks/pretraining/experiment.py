@@ -24,7 +24,7 @@ from elmo_tasks.pretraining.corpus import Corpus
 from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.pretraining.objective import StreamObjective, try_out
 from elmo_tasks.pretraining.output_vocabulary import UNKNOWN_NUMBER, OutputVocabulary, most_frequent
-from elmo_tasks.pretraining.perplexity import Perplexity, evaluate_perplexity, unigram_perplexity
+from elmo_tasks.pretraining.perplexity import evaluate_perplexity, unigram_perplexity
 from elmo_tasks.pretraining.runs import PretrainingFolder
 from elmo_tasks.pretraining.texts import read_text
 from elmo_tasks.pretraining.windows import SlotReader, TokenStreams, Window
@@ -34,6 +34,8 @@ from elmo_tasks.training.loop import Loop
 from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
 
 logger = logging.getLogger(__name__)
+
+_EVALUATIONS = 20  # where the config does not say how often
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,20 +122,18 @@ def pretrain(
     if not begins:
         _check_text(run, text)
     training, held_out = _build_readers(corpus, model)
-    trainer, process = config.trainer, (accelerator.process_index, accelerator.num_processes)
+    trainer = config.trainer
     streams = TokenStreams(
-        training, trainer.batch_size, trainer.unroll_steps, config.random_seed, trainer.reset_share, process
+        training,
+        trainer.batch_size,
+        trainer.unroll_steps,
+        config.random_seed,
+        trainer.reset_share,
+        process=(accelerator.process_index, accelerator.num_processes),
     )
     objective = StreamObjective(model, config.softmax, _product_dtype(trainer.precision, accelerator.device))
-    loop = Loop(
-        trainer,
-        objective,
-        run,
-        accelerator,
-        num_steps=max(1, round(trainer.num_epochs * streams.windows_per_epoch)),
-        num_epochs=trainer.num_epochs,
-        callbacks=callbacks,
-    )
+    num_steps = max(1, round(trainer.num_epochs * streams.windows_per_epoch))
+    loop = Loop(trainer, objective, run, accelerator, num_steps, callbacks)
     resumes = not begins and run.training_state.is_file()
     if resumes:
         loop.resume()  # before the plan, since it decides on the precision
@@ -151,26 +151,27 @@ def pretrain(
         # Each process drops other units and draws other candidates; with one process this is the seed's own sequence.
         seed_everything(config.random_seed + accelerator.process_index)
 
-    progress, evaluate_every = loop.progress, trainer.steps_between_evaluations(loop.num_steps)
+    progress, evaluate_every = loop.progress, trainer.evaluate_every_steps or max(1, num_steps // _EVALUATIONS)
     model.train()
     with loop:
         if start_from and progress.records == 0:
             _evaluate(loop, objective, trainer, held_out)
             loop.save()
-        for epoch, window in _windows(streams, progress.step, loop.num_steps):
+        for epoch, window in _windows(streams, progress.step, num_steps):
             progress.epoch = epoch
             loop.step([(window, 1.0)])
-            if progress.step % evaluate_every == 0 and progress.step < loop.num_steps:
+            if progress.step % evaluate_every == 0 and progress.step < num_steps:
                 _evaluate(loop, objective, trainer, held_out.beginning(trainer.evaluation_tokens))
             if progress.step % trainer.checkpoint_every_steps == 0:
                 loop.save()
         loop.save()  # before the last line of the log, which resuming from here writes anew
-        after = _evaluate(loop, objective, trainer, held_out)
+        last = _evaluate(loop, objective, trainer, held_out)
 
     accelerator.wait_for_everyone()
-    results = _results(loop, trainer, training, held_out, after)
+    results = _results(run, last, training, held_out, num_words=len(model.vocabulary), seconds=progress.seconds)
     if accelerator.is_main_process:
-        model.save(run.path, half_precision=config.half_precision)
+        with loop.averaged():
+            model.save(run.path, half_precision=config.half_precision)
         write_json(run.results, results)
     accelerator.wait_for_everyone()
     return results
@@ -207,42 +208,47 @@ def _windows(streams: TokenStreams, first: int, end: int) -> Iterator[tuple[int,
             first += 1
 
 
-def _evaluate(loop: Loop, objective: StreamObjective, trainer: PretrainerConfig, reader: SlotReader) -> Perplexity:
-    """Measures the perplexity of held-out text, adds it to the log and writes the biLM as it is."""
+def _evaluate(loop: Loop, objective: StreamObjective, trainer: PretrainerConfig, reader: SlotReader) -> dict[str, Any]:
+    """Measures the perplexity of held-out text, writes the biLM as it is, and adds to the log the record returned."""
     main, progress = loop.accelerator.is_main_process, loop.progress
-    perplexity = evaluate_perplexity(objective.model, reader, objective.dtype, visible=main)
-    targets = progress.step * trainer.targets_per_step
-    loss, rate = progress.mean_loss(), targets / max(1e-9, progress.seconds)
+    with loop.averaged():
+        perplexity = evaluate_perplexity(objective.model, reader, objective.dtype, visible=main)
+        if main:
+            objective.model.save(loop.folder.path)
+    record = {
+        "step": progress.step,
+        "targets": progress.step * trainer.batch_size * trainer.unroll_steps,
+        "training_loss": progress.mean_loss(),
+        "learning_rate": loop.optimizer.param_groups[0]["lr"],
+        "seconds": round(progress.seconds, 1),
+        "held_out": perplexity.as_record(),
+    }
     message = "step %d of %d, %.1f M tokens, %.0f tokens/s: loss %.3f; held-out perplexity %.1f"
+    targets, loss = record["targets"], record["training_loss"]
+    rate = targets / max(1e-9, progress.seconds)
     logger.info(message, progress.step, loop.num_steps, targets / 1e6, rate, loss, perplexity.mean)
-    loop.record(
-        {
-            "step": progress.step,
-            "targets": targets,
-            "training_loss": loss,
-            "learning_rate": loop.optimizer.param_groups[0]["lr"],
-            "seconds": round(progress.seconds, 1),
-            "held_out": perplexity.as_record(),
-        }
-    )
-    if main:
-        objective.model.save(loop.folder.path)
-    return perplexity
+    loop.record(record)
+    return record
 
 
 def _results(
-    loop: Loop, trainer: PretrainerConfig, training: SlotReader, held_out: SlotReader, after: Perplexity
+    run: PretrainingFolder,
+    last: Mapping[str, Any],
+    training: SlotReader,
+    held_out: SlotReader,
+    *,
+    num_words: int,
+    seconds: float,
 ) -> dict[str, Any]:
-    """What `results.json` says of a training that has come to its end."""
-    first = read_record(loop.folder.records, 1)  # of step 0, where a biLM is fine-tuned
-    num_words = len(loop.objective.model.vocabulary)
+    """What `results.json` says of a training that has come to its end with this last record of its log."""
+    first = read_record(run.records, 1)  # of step 0, where a biLM is fine-tuned
     return {
         "training_targets": training.num_slots,
         "vocabulary": num_words,
-        "trained_targets": loop.progress.step * trainer.targets_per_step,
-        "trained_hours": round(loop.progress.seconds / 3600, 3),
+        "trained_targets": last["targets"],
+        "trained_hours": round(seconds / 3600, 3),
         "before": first["held_out"] if first["step"] == 0 else None,
-        "held_out": after.as_record(),
+        "held_out": last["held_out"],
         "held_out_unigram": unigram_perplexity(training, held_out, num_words),
     }
 
@@ -306,7 +312,7 @@ def _plan(
         parameters=sum(parameter.numel() for parameter in loop.parameters.values()),
         precision=str(objective.dtype).removeprefix("torch."),
         steps=loop.num_steps,
-        tokens_per_second=trainer.targets_per_step / seconds,
+        tokens_per_second=trainer.batch_size * trainer.unroll_steps / seconds,
         hours=loop.num_steps * seconds / 3600,
         memory_gigabytes=memory / 1e9,
     )

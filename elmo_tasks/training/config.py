@@ -23,14 +23,31 @@ TrackerName = Literal[
 ]  # those of accelerate
 
 
-class LoopConfig(Config):
-    """What every training has. The names are AllenNLP's."""
+class Regularizer(Config):
+    """A penalty on the parameters whose names a regular expression finds, added to the loss.
 
+    For ELMo's mix, l2 is the paper's lambda (Peters et al. 2018, section 3.2): lambda times the sum of w squared.
+    """
+
+    parameters: str = Field(description="regular expression, searched in the parameters' names")
+    l1: Annotated[float, Field(ge=0)] = Field(0.0, description="times the sum of absolute values")
+    l2: Annotated[float, Field(ge=0)] = Field(0.0, description="times the sum of squares")
+
+
+class LoopConfig(Config):
+    """How a head or a language model is trained. The names are AllenNLP's."""
+
+    num_epochs: Annotated[float, Field(gt=0)]
     optimizer: OptimizerConfig = Adam()
     learning_rate_scheduler: SchedulerConfig = Constant()
     grad_norm: Annotated[float, Field(gt=0)] | None = Field(
         None, description="scales the gradients of all parameters down to this norm"
     )
+    grad_clipping: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="limits each value of the gradients to this size"
+    )
+    moving_average: MovingAverageConfig | None = Field(None, description="evaluates and saves averaged parameters")
+    regularizers: tuple[Regularizer, ...] = ()
     checkpoint_every_steps: Annotated[int, Field(ge=1)] | None = Field(
         None, description="saves the state from which to resume this often, in addition to each epoch's end"
     )
@@ -68,23 +85,17 @@ class LoopConfig(Config):
             package.setLevel(max(package.getEffectiveLevel(), logging.WARNING))
         return accelerator
 
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a validation metric that grows is a good sign."""
+        return False
+
     def _mixed_precision(self) -> Literal["no", "bf16"]:
         return "no"
 
 
-class Regularizer(Config):
-    """A penalty on the parameters whose names a regular expression finds, added to the loss.
-
-    For ELMo's mix, l2 is the paper's lambda (Peters et al. 2018, section 3.2): lambda times the sum of w squared.
-    """
-
-    parameters: str = Field(description="regular expression, searched in the parameters' names")
-    l1: Annotated[float, Field(ge=0)] = Field(0.0, description="times the sum of absolute values")
-    l2: Annotated[float, Field(ge=0)] = Field(0.0, description="times the sum of squares")
-
-
 class TrainerConfig(LoopConfig):
-    """How a head is trained. The names are AllenNLP's."""
+    """How a head is trained."""
 
     num_epochs: Annotated[int, Field(ge=1)] = Field(description="most epochs")
     patience: Annotated[int, Field(ge=1)] | None = Field(
@@ -93,16 +104,8 @@ class TrainerConfig(LoopConfig):
     validation_metric: Annotated[str, Field(pattern=r"^[+-].+")] = Field(
         description="chooses the best epoch; '+' before the name where higher is better, '-' where lower is"
     )
-    grad_clipping: Annotated[float, Field(gt=0)] | None = Field(
-        None, description="limits each value of the gradients to this size"
-    )
     num_gradient_accumulation_steps: Annotated[int, Field(ge=1)] = Field(1, description="batches to an optimizer step")
-    moving_average: MovingAverageConfig | None = Field(None, description="evaluates and saves averaged parameters")
-    regularizers: tuple[Regularizer, ...] = ()
     precision: Literal["float32", "bfloat16"] = Field("float32", description="of the products in training")
-
-    def _mixed_precision(self) -> Literal["no", "bf16"]:
-        return "bf16" if self.precision == "bfloat16" else "no"
 
     @property
     def metric_name(self) -> str:
@@ -111,6 +114,15 @@ class TrainerConfig(LoopConfig):
     @property
     def higher_is_better(self) -> bool:
         return self.validation_metric[0] == "+"
+
+    def check_metric(self, known: Mapping[str, float]) -> None:
+        """Checks that the validation metric is among those that a model has before it has seen any data.
+
+        Raises:
+            ConfigError: it is not.
+        """
+        if self.metric_name.partition("/")[0] not in known:  # whether there is f1/PER, only the data tells
+            self.value_of(known)
 
     def value_of(self, metrics: Mapping[str, float]) -> float:
         """The validation metric among all metrics.
@@ -122,3 +134,6 @@ class TrainerConfig(LoopConfig):
             known = ", ".join(sorted(metrics))
             raise ConfigError(f"trainer.validation_metric: no metric {self.metric_name!r}; there are {known}")
         return metrics[self.metric_name]
+
+    def _mixed_precision(self) -> Literal["no", "bf16"]:
+        return "bf16" if self.precision == "bfloat16" else "no"

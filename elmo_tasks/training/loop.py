@@ -22,9 +22,8 @@ from torch import Tensor, nn
 
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.runs import Folder, append_line, keep_lines, read_state, write_state
-from elmo_tasks.training.averaging import MovingAverageConfig
 from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
-from elmo_tasks.training.config import LoopConfig, Regularizer
+from elmo_tasks.training.config import LoopConfig
 from elmo_tasks.training.optimizers import find_parameters
 from elmo_tasks.training.random_state import random_state, set_random_state
 
@@ -58,8 +57,6 @@ class Loop:
         folder: where the run is written.
         accelerator: device, precision and the processes that share the work.
         num_steps: optimizer steps of the whole run, for the schedule.
-        num_epochs: the same in epochs, shown only.
-        higher_is_better: whether a validation metric that grows is a good sign, for the schedule.
         callbacks: called in addition to the progress bar and the trackers.
 
     Raises:
@@ -72,13 +69,7 @@ class Loop:
         objective: Objective,
         folder: Folder,
         accelerator: Accelerator,
-        *,
         num_steps: int,
-        num_epochs: float,
-        higher_is_better: bool = False,
-        grad_clipping: float | None = None,
-        moving_average: MovingAverageConfig | None = None,
-        regularizers: Sequence[Regularizer] = (),
         callbacks: Sequence[Callback] = (),
     ) -> None:
         self.config = config
@@ -87,17 +78,18 @@ class Loop:
         self.accelerator = accelerator
         self.num_steps = num_steps
         self.progress = Progress()
-        self._grad_clipping = grad_clipping
         objective.to(accelerator.device)
         self.parameters = {name: each for name, each in objective.model.named_parameters() if each.requires_grad}
         self._regularized = [
-            (one, find_parameters(self.parameters, one.parameters, "trainer.regularizers")) for one in regularizers
+            (each, find_parameters(self.parameters, each.parameters, "trainer.regularizers"))
+            for each in config.regularizers
         ]
         self.optimizer = config.optimizer.build(list(self.parameters.items()))
-        self.schedule = config.learning_rate_scheduler.build(self.optimizer, num_steps, higher_is_better)
-        self.average = moving_average.build(list(self.parameters.values())) if moving_average else None
+        self.schedule = config.learning_rate_scheduler.build(self.optimizer, num_steps, config.higher_is_better)
+        average = config.moving_average
+        self.average = average.build(list(self.parameters.values())) if average else None
         self.loss = accelerator.prepare_model(objective)
-        bar = ProgressBar(num_steps, num_epochs, visible=accelerator.is_main_process)
+        bar = ProgressBar(num_steps, config.num_epochs, visible=accelerator.is_main_process)
         self._callbacks = [bar, Trackers(accelerator, folder.path), *callbacks]
         self._clock = time.monotonic()
 
@@ -135,8 +127,8 @@ class Loop:
             total += loss.detach()
         if self.config.grad_norm is not None:
             nn.utils.clip_grad_norm_(self.parameters.values(), self.config.grad_norm)
-        if self._grad_clipping is not None:
-            nn.utils.clip_grad_value_(self.parameters.values(), self._grad_clipping)
+        if self.config.grad_clipping is not None:
+            nn.utils.clip_grad_value_(self.parameters.values(), self.config.grad_clipping)
         self.optimizer.step()
         self.schedule.after_step()
         if self.average:

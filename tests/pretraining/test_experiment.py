@@ -122,7 +122,7 @@ def test_resuming_repeats_no_line_of_the_log(
     before = log()
     assert [record["step"] for record in before] == [0]
     with monkeypatch.context() as patched:  # after the last evaluation
-        patched.setattr("elmo_tasks.pretraining.experiment._results", lambda *_: 1 / 0)
+        patched.setattr("elmo_tasks.pretraining.experiment._results", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             tune(resume=True)
     whole = log()
@@ -212,3 +212,15 @@ def test_a_loss_that_is_not_finite_ends_the_training(config_file: Path, tmp_path
     overrides = ["trainer.optimizer.lr=1e30", "trainer.grad_norm=null"]
     with pytest.raises(ElmoTasksError, match=r"the loss is (nan|inf) at step \d"):
         pretrain(config_file, tmp_path / "run", overrides=overrides)
+
+
+def test_the_averaged_biLM_is_measured_and_written(config_file: Path, tmp_path: Path) -> None:
+    overrides = ["trainer.num_epochs=0.5", 'trainer.moving_average={"decay": 0.9}', "trainer.grad_clipping=0.01"]
+    pretrain(config_file, tmp_path / "run", overrides=overrides)
+    state = read_state(tmp_path / "run" / "training.pt")
+    model = LanguageModel.load(tmp_path / "run")
+    for written, average, own in zip(
+        model.parameters(), state["average"]["averages"], state["parameters"], strict=True
+    ):
+        assert written.equal(average)
+        assert not own.equal(average)

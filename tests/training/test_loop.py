@@ -12,12 +12,12 @@ import torch
 from elmo_tasks import experiment
 from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError
-from elmo_tasks.experiment import ExperimentConfig, build_loop, build_model, train
+from elmo_tasks.experiment import ExperimentConfig, build_model, train
 from elmo_tasks.runs import RunFolder, read_state, write_state
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.callbacks import Callback, Progress
-from elmo_tasks.training.loop import Loop
+from elmo_tasks.training.loop import Loop, Objective
 from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
 
 
@@ -31,7 +31,8 @@ def make_loop(config_file: Path, folder: Path, *overrides: str) -> tuple[Loop, B
     model = build_model(config, vocabulary, pretrained=True)
     training = config.data_loader.build(data, reader, vocabulary, seed=1)
     folder.mkdir(exist_ok=True)
-    return build_loop(config.trainer, model, training, RunFolder(folder), config.trainer.accelerator()), training
+    trainer, run = config.trainer, RunFolder(folder)
+    return Loop(trainer, Objective(model), run, trainer.accelerator(), num_steps=trainer.num_epochs * 7), training
 
 
 @pytest.fixture
@@ -39,11 +40,11 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> list[Loop]:
     """The loops that `experiment.train` makes during a test."""
     made: list[Loop] = []
 
-    def build(*arguments: Any) -> Loop:
-        made.append(build_loop(*arguments))
+    def make(*arguments: Any) -> Loop:
+        made.append(Loop(*arguments))
         return made[-1]
 
-    monkeypatch.setattr(experiment, "build_loop", build)
+    monkeypatch.setattr(experiment, "Loop", make)
     return made
 
 
@@ -141,7 +142,8 @@ def test_unknown_metric_names_the_known(config_file: Path, tmp_path: Path) -> No
         with pytest.raises(
             ConfigError, match=rf"no metric '{metric}'; there are accuracy, f1, loss, precision, recall"
         ):
-            make_loop(config_file, tmp_path / "run", f"trainer.validation_metric=+{metric}")
+            train(config_file, tmp_path / "run", overrides=[f"trainer.validation_metric=+{metric}"])
+        assert not (tmp_path / "run").exists()
     overrides = ("trainer.validation_metric=+f1/ROCK", "trainer.num_epochs=1")
     with pytest.raises(ConfigError, match=r"no metric 'f1/ROCK'; there are .*f1/PER"):  # only the data tells
         train(config_file, tmp_path / "run", overrides=overrides)
