@@ -90,7 +90,7 @@ class Loop:
         self.average = average.build(list(self.parameters.values())) if average else None
         self.loss = accelerator.prepare_model(objective)
         bar = ProgressBar(num_steps, config.num_epochs, visible=accelerator.is_main_process)
-        self._callbacks = [bar, Trackers(accelerator, folder.path), *callbacks]
+        self._callbacks = [Trackers(accelerator, folder.path), bar, *callbacks]
         self._clock = time.monotonic()
 
     def __enter__(self) -> Loop:
