@@ -31,8 +31,8 @@ from elmo_tasks.config import load_config
 from elmo_tasks.experiment import Data, ExperimentConfig, build_model
 from elmo_tasks.runs import RunFolder
 from elmo_tasks.tasks import Batch
+from elmo_tasks.training.loop import Loop, Objective
 from elmo_tasks.training.random_state import seed_everything
-from elmo_tasks.training.trainer import Trainer
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 BASELINE, CACHED, COMPUTED = KINDS = ("no ELMo", "ELMo, layers cached", "ELMo, biLM at work")
@@ -45,8 +45,8 @@ def all_configs() -> list[Path]:
     return [CONFIGS / path.name for path in sorted((CONFIGS / "baselines").glob("*.jsonnet"))]
 
 
-def prepare(config: ExperimentConfig, kind: str, num_steps: int, folder: Path) -> tuple[Trainer, list[Step]]:
-    """A trainer, and the first steps of its first epoch."""
+def prepare(config: ExperimentConfig, kind: str, num_steps: int, folder: Path) -> tuple[Loop, list[Step]]:
+    """A loop, and the first steps of its first epoch."""
     seed_everything(config.random_seed)
     data = Data.read(config)
     vocabulary = data.vocabulary(config)
@@ -56,17 +56,18 @@ def prepare(config: ExperimentConfig, kind: str, num_steps: int, folder: Path) -
     if kind == CACHED:
         examples = (example for step in steps for batch, _ in step for example in batch.examples)
         model.embedder.prepare([tokens for example in examples for tokens in data.reader.task.texts(example)])
-    return Trainer(config.trainer, model, loader, loader, RunFolder(folder), config.trainer.accelerator()), steps
+    total = config.trainer.num_epochs * loader.num_steps(0, config.trainer.num_gradient_accumulation_steps)
+    return Loop(config.trainer, Objective(model), RunFolder(folder), config.trainer.accelerator(), total), steps
 
 
 class Parts:
     """Measures the seconds of ELMo, of the embedder with ELMo, and of the whole forward pass."""
 
-    def __init__(self, trainer: Trainer) -> None:
+    def __init__(self, loop: Loop) -> None:
         self.seconds = {"elmo": 0.0, "embedder": 0.0, "forward": 0.0}
-        modules = {"embedder": trainer.model.embedder, "forward": trainer.model}
-        if trainer.model.embedder.elmo is not None:
-            modules["elmo"] = trainer.model.embedder.elmo
+        modules = {"embedder": loop.objective.model.embedder, "forward": loop.objective.model}
+        if loop.objective.model.embedder.elmo is not None:
+            modules["elmo"] = loop.objective.model.embedder.elmo
         self._hooks = []
         for part, module in modules.items():
             self._hooks.append(module.register_forward_pre_hook(self._hook(part, begins=True)))
@@ -83,34 +84,34 @@ class Parts:
             hook.remove()
 
 
-def run(trainer: Trainer, steps: Sequence[Step]) -> Measurement:
+def run(loop: Loop, steps: Sequence[Step]) -> Measurement:
     """Measures these training steps."""
     clock = Clock()
     for step in steps:
-        trainer.step(step)
+        loop.step(step)
     return clock.stop()
 
 
-def decoding_seconds(trainer: Trainer, steps: Sequence[Step]) -> float:
+def decoding_seconds(loop: Loop, steps: Sequence[Step]) -> float:
     """The time to decode the outputs of the steps' batches."""
     seconds = 0.0
-    trainer.model.eval()
+    loop.objective.model.eval()
     with torch.inference_mode():
         for batch, _ in itertools.chain.from_iterable(steps):
-            output = trainer.model(batch)
-            trainer.model.decode(output, batch, probabilities=False)  # the first call compiles
+            output = loop.objective.model(batch)
+            loop.objective.model.decode(output, batch, probabilities=False)  # the first call compiles
             begin = time.perf_counter()
-            trainer.model.decode(output, batch, probabilities=False)
+            loop.objective.model.decode(output, batch, probabilities=False)
             seconds += time.perf_counter() - begin
-    trainer.model.train()
+    loop.objective.model.train()
     return seconds
 
 
-def python_share(trainer: Trainer, steps: Sequence[Step]) -> float:
+def python_share(loop: Loop, steps: Sequence[Step]) -> float:
     """The share of the steps' time outside of torch operations."""
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         begin = time.perf_counter()
-        run(trainer, steps)
+        run(loop, steps)
         seconds = time.perf_counter() - begin
     events = profiler.events() or []
     inside = sum(event.time_range.elapsed_us() for event in events if event.cpu_parent is None) / 1e6
@@ -125,12 +126,12 @@ def measure(path: str, kind: str, num_steps: int, repeats: int, threads: int) ->
         overrides = ["model.embedder.elmo.layer_cache=null"]
     config = load_config(path, ExperimentConfig, overrides, {})
     with tempfile.TemporaryDirectory() as folder:
-        trainer, steps = prepare(config, kind, num_steps, Path(folder))
-        run(trainer, steps)  # warms up: oneDNN compiles its kernels
-        measurements = [run(trainer, steps) for _ in range(repeats)]
+        loop, steps = prepare(config, kind, num_steps, Path(folder))
+        run(loop, steps)  # warms up: oneDNN compiles its kernels
+        measurements = [run(loop, steps) for _ in range(repeats)]
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        parts = Parts(trainer)
-        total = run(trainer, steps).seconds
+        parts = Parts(loop)
+        total = run(loop, steps).seconds
         parts.remove()
         seconds = statistics.median(one.seconds for one in measurements) / len(steps)
         return {
@@ -142,8 +143,8 @@ def measure(path: str, kind: str, num_steps: int, repeats: int, threads: int) ->
             "embedder": (parts.seconds["embedder"] - parts.seconds["elmo"]) / total,
             "forward": (parts.seconds["forward"] - parts.seconds["embedder"]) / total,
             "backward": 1 - parts.seconds["forward"] / total,
-            "decoding": decoding_seconds(trainer, steps) / len(steps) / seconds,
-            "python": python_share(trainer, steps[:2]),
+            "decoding": decoding_seconds(loop, steps) / len(steps) / seconds,
+            "python": python_share(loop, steps[:2]),
         }
 
 

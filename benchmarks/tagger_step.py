@@ -39,7 +39,8 @@ from elmo_tasks.runs import RunFolder
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
-from elmo_tasks.training.trainer import Trainer, TrainerConfig
+from elmo_tasks.training.config import TrainerConfig
+from elmo_tasks.training.loop import Loop, Objective
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,-'"
 LABELS = ("O", *(f"{place}-{kind}" for kind in ("PER", "LOC", "ORG", "MISC") for place in "BILU"))
@@ -96,7 +97,7 @@ def make_batches(num_sentences: int = 14_000, batch_size: int = 32) -> tuple[Voc
     return vocabulary, DataLoaderConfig(batch_size=batch_size).build(data, Tagging("BIOUL"), vocabulary)
 
 
-def make_trainer(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed: bool, precision: str) -> Trainer:
+def make_loop(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed: bool, precision: str) -> Loop:
     embedder = Embedder(
         WordEmbedding(vocabulary.num_trained_words, NUM_FIXED_WORDS, 50),
         CharacterCnn(len(vocabulary.characters)),
@@ -111,22 +112,22 @@ def make_trainer(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed
     config = TrainerConfig.model_validate(settings)
     model = CrfTagger(embedder, encoder, LABELS, "BIOUL", dropout=0.5).train()
     folder = RunFolder(Path(tempfile.gettempdir()))  # nothing is written to it
-    return Trainer(config, model, loader, loader, folder, config.accelerator())
+    return Loop(config, Objective(model), folder, config.accelerator(), config.num_epochs * loader.num_steps(0))
 
 
 class Parts:
     """Measures the seconds of the parts of training steps."""
 
-    def __init__(self, trainer: Trainer) -> None:
+    def __init__(self, loop: Loop) -> None:
         self.seconds: dict[str, float] = collections.defaultdict(float)
-        model: Any = trainer.model
+        model: Any = loop.objective.model
         for name, module in {"embedder": model.embedder, "encoder": model.encoder}.items():
             module.register_forward_pre_hook(self._hook(f"{name}, forward", begins=True))
             module.register_forward_hook(self._hook(f"{name}, forward", begins=False))
         model.encoder.register_full_backward_pre_hook(self._hook("encoder, backward", begins=True))
         model.encoder.register_full_backward_hook(self._hook("encoder, backward", begins=False))
-        trainer.optimizer.register_step_pre_hook(self._hook("optimizer", begins=True))
-        trainer.optimizer.register_step_post_hook(self._hook("optimizer", begins=False))
+        loop.optimizer.register_step_pre_hook(self._hook("optimizer", begins=True))
+        loop.optimizer.register_step_post_hook(self._hook("optimizer", begins=False))
 
     def _hook(self, part: str, begins: bool) -> Callable[..., None]:
         def note(*_: object) -> None:
@@ -135,17 +136,17 @@ class Parts:
         return note
 
 
-def compare(trainers: dict[str, Trainer], steps: Sequence[Step], repeats: int) -> dict[str, dict[str, Any]]:
+def compare(loops: dict[str, Loop], steps: Sequence[Step], repeats: int) -> dict[str, dict[str, Any]]:
     """Measures all kinds of step in turns. The first turn, in which oneDNN compiles its kernels, does not count."""
-    measurements: dict[str, list[Measurement]] = {name: [] for name in trainers}
+    measurements: dict[str, list[Measurement]] = {name: [] for name in loops}
     for _ in range(repeats + 1):
-        for name, trainer in trainers.items():
-            measurements[name].append(run(trainer, steps))
+        for name, loop in loops.items():
+            measurements[name].append(run(loop, steps))
     results: dict[str, dict[str, Any]] = {}
-    for name, trainer in trainers.items():
+    for name, loop in loops.items():
         repeated = measurements[name][1:]
-        parts = Parts(trainer)
-        total = run(trainer, steps).seconds
+        parts = Parts(loop)
+        total = run(loop, steps).seconds
         results[name] = {
             "milliseconds": statistics.median(one.seconds for one in repeated) / len(steps) * 1000,
             "quiet_repeats": sum(one.quiet for one in repeated),
@@ -180,8 +181,8 @@ def main() -> None:
     results = {}
     for threads in arguments.threads:
         torch.set_num_threads(threads)
-        trainers = {kind[0]: make_trainer(vocabulary, loader, *kind[1:], arguments.precision) for kind in KINDS}
-        results[threads] = compare(trainers, steps, arguments.repeats)
+        loops = {kind[0]: make_loop(vocabulary, loader, *kind[1:], arguments.precision) for kind in KINDS}
+        results[threads] = compare(loops, steps, arguments.repeats)
     print(table(results, arguments.repeats))
     common.write_json(arguments.json, {"machine": common.machine(), "results": results})
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 
 def is_main_process() -> bool:
-    """Whether this process prints the results: the first of those that a launcher such as torchrun has started."""
-    return os.environ.get("RANK", "0") == "0"
+    """Whether this process prints and writes results: the first of those that share a training or an evaluation."""
+    from accelerate import PartialState
+
+    return PartialState().is_main_process
 
 
 def set_up_logging(level: int) -> None:
-    """Sends logs of `level` and above to standard error. Processes other than the main one log only warnings."""
+    """Sends logs of `level` and above to standard error."""
     handler: logging.Handler
     if sys.stderr.isatty():
         from rich.console import Console
@@ -29,7 +30,7 @@ def set_up_logging(level: int) -> None:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"))
     package = logging.getLogger("elmo_tasks")
     package.handlers = [handler]
-    package.setLevel(level if is_main_process() else max(level, logging.WARNING))
+    package.setLevel(level)
 
 
 @contextlib.contextmanager

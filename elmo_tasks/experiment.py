@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import Annotated, Any
 
 import datasets
 import torch
-from accelerate import Accelerator
 from pydantic import Field, ValidationInfo, field_validator
 from torch import Tensor
 
@@ -21,20 +21,23 @@ import elmo_tasks.data_readers
 import elmo_tasks.models
 import elmo_tasks.modules  # noqa: F401
 from elmo_tasks.config import Config, load_config, to_json
+from elmo_tasks.console import is_main_process
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
-from elmo_tasks.errors import RunError, UnknownLabelError
-from elmo_tasks.files import atomic_write, write_json
+from elmo_tasks.errors import ElmoTasksError, RunError, UnknownLabelError
+from elmo_tasks.files import write_json
 from elmo_tasks.models.model import ModelConfig, TaskModel
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
-from elmo_tasks.runs import RunFolder, include_bilm, open_run, read_tensors, write_archive, write_tensors
+from elmo_tasks.runs import RunFolder, include_bilm, open_run, read_record, read_tensors, write_archive, write_tensors
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 from elmo_tasks.training.batching import DataLoaderConfig
+from elmo_tasks.training.callbacks import Callback, flatten
+from elmo_tasks.training.config import TrainerConfig
 from elmo_tasks.training.evaluation import evaluate as evaluate_model
+from elmo_tasks.training.evaluation import ordered_lines
+from elmo_tasks.training.loop import Loop, Objective
 from elmo_tasks.training.random_state import seed_everything
-from elmo_tasks.training.reporting import flatten
-from elmo_tasks.training.trainer import Trainer, TrainerConfig
 
 logger = logging.getLogger(__name__)
 
@@ -135,39 +138,116 @@ def train(
     *,
     overrides: Sequence[str] = (),
     variables: Mapping[str, str] | None = None,
-    seeds: Sequence[int] = (),
     resume: bool = False,
     force: bool = False,
     self_contained: bool = False,
+    callbacks: Sequence[Callback] = (),
 ) -> dict[str, Any]:
-    """Trains what a config describes, once or once a seed, and evaluates it on the test set.
+    """Trains what a config describes, and evaluates the best epoch on the test set.
 
     Arguments:
-        folder: where the run is written; with `seeds`, holds a run's folder `seed_N` for each.
+        folder: where the run is written.
         overrides: `key.path=value`, over what the config says.
         variables: external variables of the Jsonnet file.
         resume: goes on with what the folder holds; a run that has finished is left as it is.
         force: removes what an earlier run left in the folder.
         self_contained: copies the biLM's files into the run.
+        callbacks: called after every step and epoch, in addition to the progress bar and the trackers.
 
     Returns:
-        the metrics of `metrics.json`; with `seeds`, the means and standard deviations of `seeds.json`.
+        the metrics of `metrics.json`.
 
     Raises:
         ConfigError: the config has problems, all of them named.
         RunError: the folder holds a run, and neither `resume` nor `force` is given.
+        ElmoTasksError: the loss is no longer finite, or no epoch has a value of the validation metric.
     """
-    config = load_config(config_path, ExperimentConfig, overrides, variables or {})
-    settings = {"resume": resume, "force": force, "self_contained": self_contained}
-    if not seeds:
-        return _train_once(config, RunFolder(folder), **settings)
-    results: dict[int, dict[str, Any]] = {}
+    config, run = load_config(config_path, ExperimentConfig, overrides, variables or {}), RunFolder(folder)
+    accelerator = config.trainer.accelerator(run.tensorboard)
+    begins = run.claim(to_json(config), resume=resume, force=force, kind=ExperimentConfig)
+    accelerator.wait_for_everyone()  # nobody writes before everybody has looked
+    if not begins and run.metrics.is_file():
+        logger.info("%s: finished before; nothing to do", run.path)
+        return json.loads(run.metrics.read_text(encoding="utf-8"))
+
+    seed_everything(config.random_seed)
+    with accelerator.main_process_first():  # the first to read fills the cache for the others
+        data = Data.read(config)
+    vocabulary = data.vocabulary(config)
+    model = build_model(config, vocabulary, pretrained=True)
+    if not begins:
+        _take_up(config, run, vocabulary, model)
+
+    share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
+    training = config.data_loader.build(data.training, data.reader.task, vocabulary, seed=config.random_seed, **share)
+    validation, *test = (
+        config.evaluation_loader().build(part, data.evaluation_reader.task, vocabulary, **share)
+        for part in data.held_out
+    )
+    trainer, accumulated = config.trainer, config.trainer.num_gradient_accumulation_steps
+    trainer.check_metric({**model.task.build_metric().compute(), "loss": 0.0})
+    num_steps = trainer.num_epochs * training.num_steps(0, accumulated)
+    loop = Loop(trainer, Objective(model), run, accelerator, num_steps, callbacks)
+    _log_sizes(model, data.training, data.validation)
+    model.embedder.prepare(data.texts())
+    if begins and accelerator.is_main_process:
+        _begin(config, run, vocabulary, model, force=force, self_contained=self_contained)
+    if not begins and run.training_state.is_file():
+        loop.resume()
+    else:
+        # Each process drops other units; with one process this is the seed's own sequence.
+        seed_everything(config.random_seed + accelerator.process_index)
+
+    progress = loop.progress
+    model.train()
+    with loop:
+        while progress.epoch < trainer.num_epochs and progress.epochs_since_best() < (trainer.patience or math.inf):
+            for batches in training.steps(progress.epoch, accumulated, first=progress.recent_steps):
+                loop.step(batches)
+                if trainer.checkpoint_every_steps and progress.step % trainer.checkpoint_every_steps == 0:
+                    loop.save()
+            with loop.averaged():
+                metrics = evaluate_model(model, validation, accelerator)
+                value = trainer.value_of(metrics)
+                if better := progress.is_better(value, trainer.higher_is_better):
+                    progress.best_epoch, progress.best_value = progress.epoch + 1, value
+                    if accelerator.is_main_process:
+                        write_tensors(run.model, {name: each.detach() for name, each in loop.parameters.items()})
+                loop.record(_epoch_record(trainer, loop, model, metrics, better))
+            progress.epoch += 1
+            loop.schedule.after_epoch(value)
+            loop.save()
+
+    accelerator.wait_for_everyone()
+    if progress.best_epoch is None:
+        raise ElmoTasksError(f"no epoch had a value of {trainer.metric_name!r} that is a number; nothing was saved")
+    loop.set_parameters(read_tensors(run.model))
+    results = {"best": read_record(run.records, progress.best_epoch)}
+    if test and config.evaluate_on_test:
+        results["test"] = evaluate_model(model, test[0], accelerator)
+    if accelerator.is_main_process:
+        write_json(run.metrics, results)
+    accelerator.wait_for_everyone()
+    return results
+
+
+def train_seeds(
+    config_path: str | Path, folder: str | Path, seeds: Sequence[int], *, overrides: Sequence[str] = (), **settings: Any
+) -> dict[str, Any]:
+    """Trains once for each seed, each run in the folder `seed_N`.
+
+    Arguments and errors are those of `train`.
+
+    Returns:
+        the means and standard deviations of `seeds.json`.
+    """
+    results: list[dict[str, Any]] = []
     for seed in seeds:
         logger.info("seed %d (%d of %d)", seed, len(results) + 1, len(seeds))
-        seeded = config.model_copy(update={"random_seed": seed})
-        results[seed] = _train_once(seeded, RunFolder(Path(folder) / f"seed_{seed}"), **settings)
-    summary = {"seeds": list(seeds), **mean_and_deviation(list(results.values()))}
-    if Accelerator().is_main_process:
+        seeded = (*overrides, f"random_seed={seed}")
+        results.append(train(config_path, Path(folder) / f"seed_{seed}", overrides=seeded, **settings))
+    summary = {"seeds": list(seeds), **mean_and_deviation(results)}
+    if is_main_process():
         write_json(Path(folder) / "seeds.json", summary)
     return summary
 
@@ -183,47 +263,24 @@ def mean_and_deviation(results: Sequence[Mapping[str, Any]]) -> dict[str, dict[s
     }
 
 
-def _train_once(
-    config: ExperimentConfig, folder: RunFolder, *, resume: bool, force: bool, self_contained: bool
+def _epoch_record(
+    config: TrainerConfig, loop: Loop, model: TaskModel, metrics: dict[str, float], better: bool
 ) -> dict[str, Any]:
-    accelerator = config.trainer.accelerator()
-    begins = folder.claim(to_json(config), resume=resume, force=force)
-    accelerator.wait_for_everyone()  # nobody writes before everybody has looked
-    if not begins and folder.metrics.is_file():
-        logger.info("%s: finished before; nothing to do", folder.path)
-        return json.loads(folder.metrics.read_text(encoding="utf-8"))
-
-    seed_everything(config.random_seed)
-    with accelerator.main_process_first():  # the first to read fills the cache for the others
-        data = Data.read(config)
-    vocabulary = data.vocabulary(config)
-    model = build_model(config, vocabulary, pretrained=True)
-    if not begins:
-        _take_up(config, folder, vocabulary, model)
-
-    share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
-    training = config.data_loader.build(data.training, data.reader.task, vocabulary, seed=config.random_seed, **share)
-    held_out = [
-        config.evaluation_loader().build(part, data.evaluation_reader.task, vocabulary, **share)
-        for part in data.held_out
-    ]
-    trainer = Trainer(config.trainer, model, training, held_out[0], folder, accelerator)
-    _log_sizes(model, data.training, data.validation)
-    model.embedder.prepare(data.texts())
-    if begins and accelerator.is_main_process:
-        _begin(config, folder, vocabulary, model, force=force, self_contained=self_contained)
-    if not begins and folder.training_state.is_file():
-        trainer.resume()
-    else:
-        # Each process drops other units; with one process this is the seed's own sequence.
-        seed_everything(config.random_seed + accelerator.process_index)
-    metrics = {"best": trainer.train()}
-    if data.test and config.evaluate_on_test:
-        metrics["test"] = evaluate_model(model, held_out[-1], accelerator)
-    if accelerator.is_main_process:
-        write_json(folder.metrics, metrics)
-    accelerator.wait_for_everyone()
-    return metrics
+    """What `metrics.jsonl` says of an epoch."""
+    progress = loop.progress
+    loss, seconds = progress.mean_loss(), progress.recent_seconds
+    name, value, best = config.metric_name, config.value_of(metrics), " (best)" if better else ""
+    message = "epoch %d: training loss %.4f, validation %s %.2f%s, %.0f s"
+    logger.info(message, progress.epoch + 1, loss, name, value, best, seconds)
+    return {
+        "epoch": progress.epoch + 1,
+        "step": progress.step,
+        "training": {"loss": loss, "seconds": round(seconds, 2)},
+        "validation": metrics,
+        "learning_rate": [group["lr"] for group in loop.optimizer.param_groups],
+        "elmo": model.embedder.mix_weights(),
+        "best": better,
+    }
 
 
 def _begin(
@@ -361,20 +418,15 @@ def evaluate(
         examples = run.reader.read(data)
     share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
     loader = loader_config.build(examples, run.reader.task, run.vocabulary, **share)
-    records: list[dict[str, Any]] = []
-
-    def keep(example: dict[str, Any], prediction: dict[str, Any]) -> None:
-        records.append({"example": example, "prediction": prediction})
-
     try:
-        metrics = evaluate_model(run.model, loader, accelerator, keep if predictions else None)
+        with ordered_lines(predictions if accelerator.is_main_process else None) as write:
+
+            def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
+                write(row, {"example": example, "prediction": prediction})
+
+            return evaluate_model(run.model, loader, accelerator, keep if predictions else None)
     except UnknownLabelError as error:
         raise run.reader.unknown_label(data, examples, error) from None
-    if predictions and accelerator.is_main_process:
-        with atomic_write(predictions) as stream:
-            for _, record in sorted(zip(loader.rows(), records, strict=True), key=lambda pair: pair[0]):
-                stream.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
-    return metrics
 
 
 def archive(path: str | Path, target: str | Path, *, self_contained: bool = True) -> None:

@@ -29,10 +29,12 @@ from typing import Any
 
 import safetensors.torch
 import torch
+from pydantic import ValidationError
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from elmo_tasks import __version__
+from elmo_tasks.config import Config, to_json
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.errors import RunError
 from elmo_tasks.files import atomic_path, atomic_write, cache_folder, content_hash, write_json
@@ -41,24 +43,32 @@ _PACKAGES = ("torch", "pytorch-crf", "datasets", "accelerate", "seqeval", "numpy
 
 
 class Folder:
-    """The folder of a run of any kind: its files by name, which a subclass adds to as properties."""
+    """The folder of a run of any kind: its files by name, to which a subclass adds its own.
+
+    `files` lists what `clear` removes.
+    """
+
+    records: Path  # a JSON object a line, one for each evaluation
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-
-    config = property(lambda self: self.path / "config.json")
-    versions = property(lambda self: self.path / "versions.json")
+        self.config = self.path / "config.json"
+        self.versions = self.path / "versions.json"
+        self.training_state = self.path / "training.pt"
+        self.tensorboard = self.path / "tensorboard"
+        self.files: tuple[Path, ...] = (self.config, self.versions, self.training_state, self.tensorboard)
 
     def is_started(self) -> bool:
         return self.config.is_file()
 
-    def claim(self, config: Mapping[str, Any], *, resume: bool, force: bool) -> bool:
+    def claim(self, config: Mapping[str, Any], *, resume: bool, force: bool, kind: type[Config] | None = None) -> bool:
         """Makes sure that a run with this config can be written here; nothing is changed yet.
 
         Arguments:
             config: the resolved config, as JSON has it.
             resume: whether to go on with a run that is there.
             force: whether `clear` may remove a run that is there.
+            kind: what `config` is. Keys that it has had only since the run began are compared by their defaults.
 
         Returns:
             whether a run begins, so that `begin` is still to be called.
@@ -69,6 +79,8 @@ class Folder:
         if force or not self.is_started():
             return True
         earlier = json.loads(self.config.read_text(encoding="utf-8"))
+        if kind:
+            earlier |= _with_defaults(earlier, kind)
         changed = sorted(_differences(earlier, config))
         if resume and changed:
             raise RunError(f"{self.path}: cannot resume with another config; these keys differ: {', '.join(changed)}")
@@ -88,27 +100,27 @@ class Folder:
 
     def clear(self) -> None:
         """Removes the run's files, and nothing else that may lie in the folder."""
-        for name in dir(type(self)):
-            if isinstance(getattr(type(self), name), property):
-                path = getattr(self, name)
-                if path.is_dir():
-                    shutil.rmtree(path)
-                else:
-                    path.unlink(missing_ok=True)
+        for path in self.files:
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
 
 
 class RunFolder(Folder):
     """The files of a task model's run; see the module's text."""
 
-    vocabulary = property(lambda self: self.path / "vocabulary.json")
-    frozen = property(lambda self: self.path / "frozen.safetensors")
-    model = property(lambda self: self.path / "model.safetensors")
-    bilm_reference = property(lambda self: self.path / "bilm.json")
-    bilm = property(lambda self: self.path / "bilm")
-    epochs = property(lambda self: self.path / "metrics.jsonl")
-    metrics = property(lambda self: self.path / "metrics.json")
-    training_state = property(lambda self: self.path / "training.pt")
-    tensorboard = property(lambda self: self.path / "tensorboard")
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path)
+        self.vocabulary = self.path / "vocabulary.json"
+        self.frozen = self.path / "frozen.safetensors"
+        self.model = self.path / "model.safetensors"
+        self.bilm_reference = self.path / "bilm.json"
+        self.bilm = self.path / "bilm"
+        self.records = self.path / "metrics.jsonl"
+        self.metrics = self.path / "metrics.json"
+        self.files += (self.vocabulary, self.frozen, self.model, self.bilm_reference, self.bilm)
+        self.files += (self.records, self.metrics)
 
     def bilm_files(self) -> BiLMFiles:
         """The files of the run's biLM: its own copies, those that it refers to, or the default biLM's."""
@@ -161,6 +173,14 @@ class RunFolder(Folder):
             more = f", and {len(misfits) - 3} more" if len(misfits) > 3 else ""
             raise RunError(f"{self.path}: the weights do not fit the config: {', '.join(misfits[:3])}{more}")
         model.load_state_dict(saved)
+
+
+def _with_defaults(earlier: Mapping[str, Any], kind: type[Config]) -> dict[str, Any]:
+    """An earlier config with the keys that it lacks; nothing if it is not valid today."""
+    values = {name: earlier[name] for name in kind.model_fields if name in earlier}
+    with contextlib.suppress(ValidationError):
+        return to_json(kind.model_validate_json(json.dumps(values)))
+    return {}
 
 
 def _differences(one: Any, other: Any, key: str = "") -> Iterator[str]:
@@ -216,10 +236,10 @@ def append_line(path: Path, record: Mapping[str, Any]) -> None:
         stream.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def read_record(path: Path, epoch: int) -> dict[str, Any]:
-    """The record of an epoch, counted from 1, of a run's `metrics.jsonl`."""
+def read_record(path: Path, number: int) -> dict[str, Any]:
+    """A record of a JSON lines file, counted from 1."""
     with path.open(encoding="utf-8") as stream:
-        return json.loads(list(stream)[epoch - 1])
+        return json.loads(list(stream)[number - 1])
 
 
 def keep_lines(path: Path, count: int) -> None:
@@ -261,7 +281,7 @@ def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) ->
     if not folder.model.is_file():
         raise RunError(f"{folder.path}: no {folder.model.name}; wanted the folder of a run that has finished an epoch")
     own = (folder.config, folder.versions, folder.vocabulary, folder.frozen, folder.model, folder.bilm_reference)
-    packed = {path.name: path for path in (*own, folder.epochs, folder.metrics) if path.is_file()}
+    packed = {path.name: path for path in (*own, folder.records, folder.metrics) if path.is_file()}
     if with_bilm and folder.bilm_reference.is_file():
         files = folder.bilm_files()
         packed |= {"bilm/options.json": files.options, "bilm/weights.hdf5": files.weights}

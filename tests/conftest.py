@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from accelerate.state import AcceleratorState
+
+from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.sample_data import VECTORS, write_sample_data
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -40,3 +45,59 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data: {folder} is not a folder (set ELMO_TASKS_DATA)")
     return folder
+
+
+# A small experiment on sample data, with a tiny ELMo: everything that a run consists of, in a second or two.
+
+
+@pytest.fixture(scope="session")
+def sample_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sample data for the tagger and a tiny biLM with random weights in `bilm`."""
+    folder = tmp_path_factory.mktemp("sample")
+    write_sample_data(folder, "ner", sentences=(50, 12, 12))
+    random_bilm(TINY_OPTIONS, seed=1).save(folder / "bilm" / "options.json", folder / "bilm" / "weights.hdf5")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def settings(sample_folder: Path) -> dict[str, Any]:
+    """The experiment's config as plain values, every random thing in use."""
+    return {
+        "dataset_reader": {"type": "conll2003"},
+        "train_data_path": str(sample_folder / "ner_conll2003" / "eng.train"),
+        "validation_data_path": str(sample_folder / "ner_conll2003" / "eng.testa"),
+        "test_data_path": str(sample_folder / "ner_conll2003" / "eng.testb"),
+        "vocabulary": {"lowercase_words": True},
+        "model": {
+            "type": "crf_tagger",
+            "embedder": {
+                "words": {"size": 50, "vectors": str(sample_folder / VECTORS), "unknown_probability": 0.1},
+                "characters": {"embedding_size": 4, "filters": 6},
+                "elmo": {
+                    "options": str(sample_folder / "bilm" / "options.json"),
+                    "weights": str(sample_folder / "bilm" / "weights.hdf5"),
+                },
+            },
+            "encoder": {"type": "stacked_bilstm", "hidden_sizes": [8, 6], "dropout": 0.3},
+            "dropout": 0.3,
+        },
+        "data_loader": {"batch_size": 8},
+        "trainer": {
+            "num_epochs": 3,
+            "validation_metric": "+f1",
+            "optimizer": {"type": "adam", "lr": 0.02},
+            "learning_rate_scheduler": {"type": "linear_decay", "warmup_steps": 2},
+            "grad_norm": 5.0,
+            "moving_average": {"decay": 0.9},
+            "regularizers": [{"parameters": "mixes.*weights", "l2": 0.1}],
+            "device": "cpu",
+        },
+        "random_seed": 3,
+    }
+
+
+@pytest.fixture
+def config_file(settings: dict[str, Any], tmp_path: Path) -> Path:
+    path = tmp_path / "experiment.json"
+    path.write_text(json.dumps(settings), encoding="utf-8")
+    return path

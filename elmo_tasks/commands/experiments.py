@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands.arguments import (
     add_config_arguments,
@@ -49,22 +49,24 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 def _train(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
-    from elmo_tasks.experiment import ExperimentConfig, train
+    from elmo_tasks.experiment import ExperimentConfig, train, train_seeds
 
     include_packages(arguments.include_package)
     if arguments.dry_run:
         _print_config(arguments, ExperimentConfig)
         return
-    metrics = train(
-        arguments.config,
-        arguments.run_folder or default_run_folder(arguments.config),
-        overrides=arguments.set,
-        variables=dict(arguments.ext_var),
-        seeds=arguments.seeds,
-        resume=arguments.resume,
-        force=arguments.force,
-        self_contained=arguments.self_contained,
-    )
+    settings: dict[str, Any] = {
+        "overrides": arguments.set,
+        "variables": dict(arguments.ext_var),
+        "resume": arguments.resume,
+        "force": arguments.force,
+        "self_contained": arguments.self_contained,
+    }
+    folder = arguments.run_folder or default_run_folder(arguments.config)
+    if arguments.seeds:
+        metrics = train_seeds(arguments.config, folder, arguments.seeds, **settings)
+    else:
+        metrics = train(arguments.config, folder, **settings)
     if is_main_process():
         print_training_metrics(metrics)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from accelerate import Accelerator
 from pydantic import Field
 
 from elmo_tasks.config import Config
@@ -12,6 +11,7 @@ from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, TINY_OPTIONS, BiLMOptions
 from elmo_tasks.pretraining import dataset_corpus  # noqa: F401 - registers its type
 from elmo_tasks.pretraining.prepare import CorpusConfig
 from elmo_tasks.pretraining.softmax import SampledSoftmax, SoftmaxConfig
+from elmo_tasks.training.config import LoopConfig
 from elmo_tasks.training.optimizers import AdamW, OptimizerConfig
 from elmo_tasks.training.schedules import CosineDecay, SchedulerConfig
 
@@ -19,7 +19,7 @@ Count = Annotated[int, Field(ge=1)]
 SizeName = Literal["tiny", "small", "medium", "original"]
 
 
-class PretrainerConfig(Config):
+class PretrainerConfig(LoopConfig):
     """How a language model is trained. Names that a task's trainer has too mean the same."""
 
     num_epochs: Annotated[float, Field(gt=0)] = Field(
@@ -44,13 +44,9 @@ class PretrainerConfig(Config):
         100_000, description="of held-out text, from its beginning on, that are looked at while training; after it, all"
     )
     checkpoint_every_steps: Count = Field(500, description="saves the state from which to resume this often")
-    device: Literal["auto", "cpu"] = Field("auto", description="'auto' takes a GPU where there is one")
     precision: Literal["auto", "float32", "bfloat16"] = Field(
         "auto", description="of the products; 'auto' takes bfloat16 where the device is faster with it"
     )
-
-    def accelerator(self) -> Accelerator:
-        return Accelerator(cpu=self.device == "cpu")
 
 
 class PretrainingConfig(Config):

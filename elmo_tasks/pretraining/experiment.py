@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator
 
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles, bilm_folder
 from elmo_tasks.errors import RunError
 from elmo_tasks.files import write_json
-from elmo_tasks.pretraining.config import PretrainingConfig
+from elmo_tasks.pretraining.config import PretrainerConfig, PretrainingConfig
 from elmo_tasks.pretraining.corpus import Corpus
 from elmo_tasks.pretraining.language_model import LanguageModel
+from elmo_tasks.pretraining.objective import StreamObjective, try_out
 from elmo_tasks.pretraining.output_vocabulary import UNKNOWN_NUMBER, OutputVocabulary, most_frequent
-from elmo_tasks.pretraining.perplexity import Perplexity, evaluate_perplexity, unigram_perplexity
+from elmo_tasks.pretraining.perplexity import evaluate_perplexity, unigram_perplexity
 from elmo_tasks.pretraining.prepare import read_text
-from elmo_tasks.pretraining.pretrainer import Pretrainer
 from elmo_tasks.pretraining.runs import PretrainingFolder
-from elmo_tasks.pretraining.windows import SlotReader
-from elmo_tasks.runs import read_state
+from elmo_tasks.pretraining.windows import SlotReader, TokenStreams, Window
+from elmo_tasks.runs import read_record
+from elmo_tasks.training.callbacks import Callback
+from elmo_tasks.training.loop import Loop
 from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
 
 logger = logging.getLogger(__name__)
+
+_EVALUATIONS = 20  # where the config does not say how often
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,11 +79,12 @@ def pretrain(
     force: bool = False,
     dry_run: bool = False,
     announce: Callable[[Plan], None] = lambda plan: None,
+    callbacks: Sequence[Callback] = (),
 ) -> dict[str, Any] | None:
     """Trains a biLM on text, from nothing or from another biLM's weights.
 
     Arguments:
-        folder: where the biLM and everything beside it is written; see `runs`.
+        folder: where the biLM and everything that comes with it is written; see `runs`.
         overrides: `key.path=value`, over what the config says.
         variables: external variables of the Jsonnet file.
         start_from: the folder of a biLM to fine-tune; its architecture and vocabulary stand in for the config's.
@@ -87,6 +92,7 @@ def pretrain(
         force: removes what an earlier training left in the folder.
         dry_run: ends before the training, and writes nothing but the prepared corpus in the cache.
         announce: called with the plan before the training begins.
+        callbacks: called after every step and evaluation, in addition to the progress bar and the trackers.
 
     Returns:
         what `results.json` holds, or None after a dry run.
@@ -95,15 +101,14 @@ def pretrain(
         ConfigError: the config has problems, all of them named.
         RunError: the folder holds a training, and neither `resume` nor `force` is given; or it holds the biLM to start
             from, or was begun with other text.
+        ElmoTasksError: the loss is no longer finite.
     """
-    config = load_config(config_path, PretrainingConfig, overrides, variables or {})
-    run = PretrainingFolder(folder)
-    accelerator = config.trainer.accelerator()
-    main = accelerator.is_main_process
+    config, run = load_config(config_path, PretrainingConfig, overrides, variables or {}), PretrainingFolder(folder)
+    accelerator = config.trainer.accelerator(run.tensorboard)
     if start_from and bilm_folder(start_from).resolve() == run.path.resolve():
         raise RunError(f"{run.path}: the biLM of --from lies in this folder; -s names another one for what comes of it")
     described = {**to_json(config), "from": str(start_from) if start_from else None}
-    begins = dry_run or run.claim(described, resume=resume, force=force)
+    begins = dry_run or run.claim(described, resume=resume, force=force, kind=PretrainingConfig)
     accelerator.wait_for_everyone()  # nobody writes before everybody has looked
     if not begins and run.results.is_file():
         logger.info("%s: finished before; nothing to do", run.path)
@@ -116,27 +121,57 @@ def pretrain(
     text = {"corpus": corpus.folder.name, "vocabulary": model.vocabulary.fingerprint()}
     if not begins:
         _check_text(run, text)
-    state = read_state(run.training_state) if not begins and run.training_state.is_file() else None
-    pretrainer = _build_pretrainer(config, corpus, model, run, accelerator, state)
-    plan = _plan(corpus, pretrainer)
-    if main:
+    training, held_out = _build_readers(corpus, model)
+    trainer = config.trainer
+    streams = TokenStreams(
+        training,
+        trainer.batch_size,
+        trainer.unroll_steps,
+        config.random_seed,
+        trainer.reset_share,
+        process=(accelerator.process_index, accelerator.num_processes),
+    )
+    objective = StreamObjective(model, config.softmax, _product_dtype(trainer.precision, accelerator.device))
+    num_steps = max(1, round(trainer.num_epochs * streams.windows_per_epoch))
+    loop = Loop(trainer, objective, run, accelerator, num_steps, callbacks)
+    resumes = not begins and run.training_state.is_file()
+    if resumes:
+        loop.resume()  # before the plan, since it decides on the precision
+    plan = _plan(corpus, streams, training, loop, objective, trainer)
+    if accelerator.is_main_process:
         announce(plan)
     if dry_run:
         return None
-
-    if begins and main:  # the text could be read, and the model fits
+    if begins and accelerator.is_main_process:  # the text could be read, and the model fits
         if force:
             run.clear()
         write_json(run.text, text)
         run.begin(described)
-    if state:
-        pretrainer.resume(state)
-    else:
+    if not resumes:
         # Each process drops other units and draws other candidates; with one process this is the seed's own sequence.
         seed_everything(config.random_seed + accelerator.process_index)
-    results = _results(pretrainer, pretrainer.train(evaluate_first=start_from is not None))
-    if main:
-        model.save(run.path, half_precision=config.half_precision)
+
+    progress, evaluate_every = loop.progress, trainer.evaluate_every_steps or max(1, num_steps // _EVALUATIONS)
+    model.train()
+    with loop:
+        if start_from and progress.records == 0:
+            _evaluate(loop, objective, trainer, held_out)
+            loop.save()
+        for epoch, window in _windows(streams, progress.step, num_steps):
+            progress.epoch = epoch
+            loop.step([(window, 1.0)])
+            if progress.step % evaluate_every == 0 and progress.step < num_steps:
+                _evaluate(loop, objective, trainer, held_out.beginning(trainer.evaluation_tokens))
+            if progress.step % trainer.checkpoint_every_steps == 0:
+                loop.save()
+        loop.save()  # before the last line of the log, which resuming from here writes anew
+        last = _evaluate(loop, objective, trainer, held_out)
+
+    accelerator.wait_for_everyone()
+    results = _results(run, last, training, held_out, num_words=len(model.vocabulary), seconds=progress.seconds)
+    if accelerator.is_main_process:
+        with loop.averaged():
+            model.save(run.path, half_precision=config.half_precision)
         write_json(run.results, results)
     accelerator.wait_for_everyone()
     return results
@@ -157,36 +192,64 @@ def _check_text(run: PretrainingFolder, text: Mapping[str, str]) -> None:
         )
 
 
-def _build_pretrainer(
-    config: PretrainingConfig,
-    corpus: Corpus,
-    model: LanguageModel,
-    run: PretrainingFolder,
-    accelerator: Accelerator,
-    state: Mapping[str, Any] | None,
-) -> Pretrainer:
-    """The pretrainer before its first step; a state that it is to resume decides on the precision."""
-    dtype = getattr(torch, state["dtype"]) if state else _product_dtype(config.trainer.precision, accelerator.device)
+def _build_readers(corpus: Corpus, model: LanguageModel) -> list[SlotReader]:
+    """Readers of the training text and of the held-out text."""
     max_characters = model.bilm.options.char_cnn.max_characters_per_token
-    training, held_out = (
-        SlotReader(part, corpus.types, model.vocabulary, max_characters) for part in (corpus.training, corpus.held_out)
-    )
-    return Pretrainer(
-        config.trainer, model, config.softmax, training, held_out, run, accelerator, dtype, config.random_seed
-    )
+    parts = (corpus.training, corpus.held_out)
+    return [SlotReader(part, corpus.types, model.vocabulary, max_characters) for part in parts]
 
 
-def _results(pretrainer: Pretrainer, after: Perplexity) -> dict[str, Any]:
-    """What `results.json` says of a training that has come to its end."""
-    num_words = len(pretrainer.model.vocabulary)
+def _windows(streams: TokenStreams, first: int, end: int) -> Iterator[tuple[int, Window]]:
+    """(epoch, window) for each step from the `first` to before the `end`; the streams do not break between epochs."""
+    while first < end:
+        epoch, place = divmod(first, streams.windows_per_epoch)
+        for window in itertools.islice(streams.windows(epoch, place), end - first):
+            yield epoch, window
+            first += 1
+
+
+def _evaluate(loop: Loop, objective: StreamObjective, trainer: PretrainerConfig, reader: SlotReader) -> dict[str, Any]:
+    """Measures the perplexity of held-out text, writes the biLM as it is, and adds to the log the record returned."""
+    main, progress = loop.accelerator.is_main_process, loop.progress
+    with loop.averaged():
+        perplexity = evaluate_perplexity(objective.model, reader, objective.dtype, visible=main)
+        if main:
+            objective.model.save(loop.folder.path)
+    record = {
+        "step": progress.step,
+        "targets": progress.step * trainer.batch_size * trainer.unroll_steps,
+        "training_loss": progress.mean_loss(),
+        "learning_rate": loop.optimizer.param_groups[0]["lr"],
+        "seconds": round(progress.seconds, 1),
+        "held_out": perplexity.as_record(),
+    }
+    message = "step %d of %d, %.1f M tokens, %.0f tokens/s: loss %.3f; held-out perplexity %.1f"
+    targets, loss = record["targets"], record["training_loss"]
+    rate = targets / max(1e-9, progress.seconds)
+    logger.info(message, progress.step, loop.num_steps, targets / 1e6, rate, loss, perplexity.mean)
+    loop.record(record)
+    return record
+
+
+def _results(
+    run: PretrainingFolder,
+    last: Mapping[str, Any],
+    training: SlotReader,
+    held_out: SlotReader,
+    *,
+    num_words: int,
+    seconds: float,
+) -> dict[str, Any]:
+    """What `results.json` says of a training that has come to its end with this last record of its log."""
+    first = read_record(run.records, 1)  # of step 0, where a biLM is fine-tuned
     return {
-        "training_targets": pretrainer.training.num_slots,
+        "training_targets": training.num_slots,
         "vocabulary": num_words,
-        "trained_targets": pretrainer.position.targets,
-        "trained_hours": round(pretrainer.position.seconds / 3600, 3),
-        "before": pretrainer.before,
-        "held_out": after.as_record(),
-        "held_out_unigram": unigram_perplexity(pretrainer.training, pretrainer.held_out, num_words),
+        "trained_targets": last["targets"],
+        "trained_hours": round(seconds / 3600, 3),
+        "before": first["held_out"] if first["step"] == 0 else None,
+        "held_out": last["held_out"],
+        "held_out_unigram": unigram_perplexity(training, held_out, num_words),
     }
 
 
@@ -225,25 +288,32 @@ def _bfloat16_is_faster(device: torch.device) -> bool:
     return times[1] < 0.75 * times[0]
 
 
-def _plan(corpus: Corpus, pretrainer: Pretrainer) -> Plan:
+def _plan(
+    corpus: Corpus,
+    streams: TokenStreams,
+    training: SlotReader,
+    loop: Loop,
+    objective: StreamObjective,
+    trainer: PretrainerConfig,
+) -> Plan:
     """The plan, for which the first window is tried out; nothing that training depends on is changed."""
     generators = random_state()
-    seconds, memory = pretrainer.try_out()
+    seconds, memory = try_out(loop, objective, next(streams.windows(0)))
     set_random_state(generators)
-    counts = pretrainer.training.count_targets(len(pretrainer.model.vocabulary))
-    rate = pretrainer.targets_per_step / seconds
+    num_words = len(objective.model.vocabulary)
+    counts = training.count_targets(num_words)
     return Plan(
         corpus=str(corpus.folder),
         tokens=corpus.training.num_tokens,
         held_out_tokens=corpus.held_out.num_tokens,
         distinct_tokens=len(corpus.types),
-        vocabulary=len(pretrainer.model.vocabulary),
+        vocabulary=num_words,
         unknown_percent=100.0 * float(counts[UNKNOWN_NUMBER]) / corpus.training.num_tokens,
-        parameters=sum(parameter.numel() for parameter in pretrainer.parameters),
-        precision=str(pretrainer.dtype).removeprefix("torch."),
-        steps=pretrainer.num_steps,
-        tokens_per_second=rate,
-        hours=pretrainer.num_steps * seconds / 3600,
+        parameters=sum(parameter.numel() for parameter in loop.parameters.values()),
+        precision=str(objective.dtype).removeprefix("torch."),
+        steps=loop.num_steps,
+        tokens_per_second=trainer.batch_size * trainer.unroll_steps / seconds,
+        hours=loop.num_steps * seconds / 3600,
         memory_gigabytes=memory / 1e9,
     )
 

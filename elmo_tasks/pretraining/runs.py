@@ -15,6 +15,8 @@ tensorboard/          curves
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from elmo_tasks.pretraining.language_model import SOFTMAX_FILE, VOCABULARY_FILE
 from elmo_tasks.runs import Folder
 
@@ -22,12 +24,14 @@ from elmo_tasks.runs import Folder
 class PretrainingFolder(Folder):
     """A pretraining's files by name; see the module's text."""
 
-    text = property(lambda self: self.path / "text.json")
-    options = property(lambda self: self.path / "options.json")
-    weights = property(lambda self: self.path / "weights.hdf5")
-    vocabulary = property(lambda self: self.path / VOCABULARY_FILE)
-    softmax = property(lambda self: self.path / SOFTMAX_FILE)
-    log = property(lambda self: self.path / "log.jsonl")
-    results = property(lambda self: self.path / "results.json")
-    training_state = property(lambda self: self.path / "training.pt")
-    tensorboard = property(lambda self: self.path / "tensorboard")
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path)
+        self.text = self.path / "text.json"
+        self.options = self.path / "options.json"
+        self.weights = self.path / "weights.hdf5"
+        self.vocabulary = self.path / VOCABULARY_FILE
+        self.softmax = self.path / SOFTMAX_FILE
+        self.records = self.path / "log.jsonl"
+        self.results = self.path / "results.json"
+        self.files += (self.text, self.options, self.weights, self.vocabulary, self.softmax)
+        self.files += (self.records, self.results)

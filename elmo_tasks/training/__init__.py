@@ -1,1 +1,1 @@
-"""Training: batches, optimizers, schedules, averaging, checkpoints and the one Trainer that all heads share."""
+"""Training: the one loop for heads and biLMs; batches, optimizers, schedules, averages, callbacks and evaluation."""

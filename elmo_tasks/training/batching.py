@@ -147,15 +147,15 @@ class BatchLoader:
             shares.append(Share(rows or (batch[0],), len(rows) * self.num_processes / total))
         return shares
 
-    def once(self) -> Iterator[Batch]:
-        """Yields this process's part of every batch of epoch 0, each example of the data set in just one process."""
-        parts = (batch[self.rank :: self.num_processes] for batch in self.plan(0))
-        yield from self._load([tuple(part) for part in parts if part])
+    def once(self) -> Iterator[tuple[list[int], Batch | None]]:
+        """Yields (rows, batch), this process's part of every batch of epoch 0: each row comes in only one process.
 
-    def rows(self) -> list[int]:
-        """The rows that `once` yields in all processes, as they are gathered: those of the first process come first."""
-        plan, ranks = self.plan(0), range(self.num_processes)
-        return [row for rank in ranks for batch in plan for row in batch[rank :: self.num_processes]]
+        All processes yield equally often. A process that has no part of a batch yields ([], None).
+        """
+        parts = [batch[self.rank :: self.num_processes] for batch in self.plan(0)]
+        batches = iter(self._load([tuple(part) for part in parts if part]))
+        for part in parts:
+            yield part, next(batches) if part else None
 
     def _load(self, batches: list[tuple[int, ...]]) -> DataLoader[Any]:
         return DataLoader(

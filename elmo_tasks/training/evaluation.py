@@ -1,19 +1,24 @@
-"""Predictions for a whole data set and what the task's metric says of them."""
+"""Predictions for a whole data set, and what the task's metric says of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
 
+from elmo_tasks.files import atomic_write
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.training.batching import BatchLoader
 
-Sink = Callable[[dict[str, Any], dict[str, Any]], None]
+Sink = Callable[[int, dict[str, Any], dict[str, Any]], None]
 
 
 def evaluate(
@@ -21,27 +26,60 @@ def evaluate(
 ) -> dict[str, float]:
     """The metrics of a model on a data set with gold labels, among them the mean `loss` of an example.
 
+    Only one batch of predictions is held at a time.
+
     Arguments:
-        sink: called in the main process with each example and its prediction, in the order of the loader's `rows`.
+        sink: called in the main process with each row of the data set, its example and its prediction, in the order of
+            the batches.
     """
     training = model.training
     model.eval()
     metric = model.task.build_metric()
-    pairs: list[tuple[dict[str, Any], dict[str, Any]]] = []
-    loss = 0.0
+    loss, count = 0.0, 0
     with torch.inference_mode(), progress_bar(visible=accelerator.is_main_process) as bar:
         task = bar.add_task("evaluation", total=len(loader.data), note="")
-        for batch in loader.once():
-            batch = batch.to(accelerator.device)
-            with accelerator.autocast():
-                output = model(batch)
-                loss += model.loss(output, batch).item() * len(batch)
-            pairs.extend(zip(batch.examples, model.decode(output, batch, probabilities=sink is not None), strict=True))
-            bar.update(task, advance=len(batch) * accelerator.num_processes)
+        for rows, batch in loader.once():
+            found: list[tuple[int, dict[str, Any], dict[str, Any]]] = []
+            if batch is not None:
+                batch = batch.to(accelerator.device)
+                with accelerator.autocast():
+                    output = model(batch)
+                    loss += model.loss(output, batch).item() * len(batch)
+                predictions = model.decode(output, batch, probabilities=sink is not None)
+                found = list(zip(rows, batch.examples, predictions, strict=True))
+            found = gather_object(found)
+            metric.update([prediction for _, _, prediction in found], [example for _, example, _ in found])
+            count += len(found)
+            if sink and accelerator.is_main_process:
+                for row, example, prediction in found:
+                    sink(row, example, prediction)
+            bar.update(task, completed=count)
     model.train(training)
-    pairs = gather_object(pairs)
-    metric.update([prediction for _, prediction in pairs], [example for example, _ in pairs])
-    if sink and accelerator.is_main_process:
-        for example, prediction in pairs:
-            sink(example, prediction)
-    return {**metric.compute(), "loss": sum(gather_object([loss])) / max(1, len(pairs))}
+    return {**metric.compute(), "loss": sum(gather_object([loss])) / max(1, count)}
+
+
+@contextlib.contextmanager
+def ordered_lines(path: str | Path | None) -> Iterator[Callable[[int, Any], None]]:
+    """Writes lines of JSON, which come in any order, in the order of their numbers, atomically.
+
+    The lines wait in a temporary file. Only their places are held in memory.
+
+    Yields:
+        a function of a line's number and its value. Without a path it does nothing.
+    """
+    if path is None:
+        yield lambda number, value: None
+        return
+    places: dict[int, tuple[int, int]] = {}  # of each line its start and its length in bytes
+    with tempfile.TemporaryFile() as lines:
+
+        def add(number: int, value: Any) -> None:
+            line = (json.dumps(value, ensure_ascii=False) + "\n").encode()
+            places[number] = lines.tell(), len(line)
+            lines.write(line)
+
+        yield add
+        with atomic_write(path) as target:
+            for _, (start, length) in sorted(places.items()):
+                lines.seek(start)
+                target.write(lines.read(length))

@@ -8,6 +8,7 @@ from unittest.mock import Mock
 
 import jsonschema
 import pytest
+from accelerate import PartialState
 
 import elmo_tasks.experiment
 from elmo_tasks import cli
@@ -31,7 +32,6 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert train.call_args.kwargs == {
         "overrides": [],
         "variables": {},
-        "seeds": (),
         "resume": False,
         "force": False,
         "self_contained": False,
@@ -43,18 +43,19 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
         assert train.call_args.args == (config, Path(folder))
     capsys.readouterr()
 
-    train.return_value = {
+    summary = {
         "seeds": [1, 2],
         "mean": {"best/epoch": 2.5, "best/validation/f1": 91.0, "test/f1": 90.0, "test/f1/PER": 89.0},
         "std": {"best/epoch": 0.5, "best/validation/f1": 0.25, "test/f1": 0.75, "test/f1/PER": 0.0},
     }
+    train_seeds = Mock(return_value=summary)
+    monkeypatch.setattr(elmo_tasks.experiment, "train_seeds", train_seeds)
     arguments = "train c.jsonnet -s out --set a.b=1 --set c=d --ext-var N=V=W --seeds 1,2 --resume --self-contained"
     assert cli.main(arguments.split()) == 0
-    assert train.call_args.args == ("c.jsonnet", "out")
-    assert train.call_args.kwargs == {
+    assert train_seeds.call_args.args == ("c.jsonnet", "out", (1, 2))
+    assert train_seeds.call_args.kwargs == {
         "overrides": ["a.b=1", "c=d"],
         "variables": {"N": "V=W"},
-        "seeds": (1, 2),
         "resume": True,
         "force": False,
         "self_contained": True,
@@ -70,7 +71,7 @@ def test_of_several_processes_only_the_main_one_prints(
     monkeypatch.setattr(
         elmo_tasks.experiment, "train", Mock(return_value={"best": {"epoch": 1, "validation": {"f1": 91.0}}})
     )
-    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setattr(PartialState, "is_main_process", False)
     assert cli.main(["train", "c.jsonnet"]) == 0
     assert capsys.readouterr().out == ""
 

@@ -44,8 +44,8 @@ def test_killed_and_resumed_is_the_same_training_bit_for_bit(config_file: Path, 
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
-    last = read_state(tmp_path / "whole" / "training.pt")["position"]["step"]
-    assert read_state(state)["position"]["step"] < last
+    last = read_state(tmp_path / "whole" / "training.pt")["progress"]["step"]
+    assert read_state(state)["progress"]["step"] < last
     run(*command(config_file, killed, *arguments, "--resume"))
     for name in ("options.json", "weights.hdf5", "vocabulary.txt", "softmax.safetensors"):
         assert (killed / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name

@@ -17,21 +17,21 @@ from elmo_tasks.elmo import BiLM
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.pretraining.experiment import Plan, perplexity_of_text, pretrain
 from elmo_tasks.pretraining.language_model import LanguageModel
-from elmo_tasks.pretraining.pretrainer import Pretrainer
 from elmo_tasks.pretraining.runs import PretrainingFolder
 from elmo_tasks.runs import read_state
+from elmo_tasks.training.loop import Loop
 
 
 def stop_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ends the training before it makes a step, as a killed process ends."""
-    plain_step: Callable[..., float] = Pretrainer.step
+    plain_step: Callable[..., float] = Loop.step
 
-    def stopping(pretrainer: Pretrainer, window: Any) -> float:
-        if pretrainer.position.step == step:
+    def stopping(loop: Loop, parts: Any) -> float:
+        if loop.progress.step == step:
             raise KeyboardInterrupt
-        return plain_step(pretrainer, window)
+        return plain_step(loop, parts)
 
-    monkeypatch.setattr(Pretrainer, "step", stopping)
+    monkeypatch.setattr(Loop, "step", stopping)
 
 
 def weights(folder: Path) -> dict[str, np.ndarray]:
@@ -50,7 +50,7 @@ def test_it_learns_what_context_tells(config_file: Path, tmp_path: Path) -> None
     assert results["held_out"]["forward"] < 3
     assert results["held_out"]["backward"] < 3
     folder = PretrainingFolder(tmp_path / "run")
-    log = [json.loads(line) for line in folder.log.read_text().splitlines()]
+    log = [json.loads(line) for line in folder.records.read_text().splitlines()]
     assert [record["step"] for record in log] == [*range(30, plans[0].steps, 30), plans[0].steps]
     assert log[-1]["held_out"]["mean"] < log[0]["held_out"]["mean"]
     assert json.loads(folder.results.read_text()) == results
@@ -72,7 +72,7 @@ def test_a_killed_training_ends_with_the_same_weights(
     assert resumed is not None
     assert resumed["held_out"] == whole["held_out"]
     one, other = (read_state(tmp_path / name / "training.pt") for name in ("whole", "resumed"))
-    assert one["position"]["step"] == other["position"]["step"] > 37
+    assert one["progress"]["step"] == other["progress"]["step"] > 37
     for left, right in zip(one["parameters"], other["parameters"], strict=True):
         assert torch.equal(left, right)
     for name, values in weights(tmp_path / "whole").items():
@@ -122,7 +122,7 @@ def test_resuming_repeats_no_line_of_the_log(
     before = log()
     assert [record["step"] for record in before] == [0]
     with monkeypatch.context() as patched:  # after the last evaluation
-        patched.setattr("elmo_tasks.pretraining.experiment._results", lambda *_: 1 / 0)
+        patched.setattr("elmo_tasks.pretraining.experiment._results", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             tune(resume=True)
     whole = log()
@@ -212,3 +212,15 @@ def test_a_loss_that_is_not_finite_ends_the_training(config_file: Path, tmp_path
     overrides = ["trainer.optimizer.lr=1e30", "trainer.grad_norm=null"]
     with pytest.raises(ElmoTasksError, match=r"the loss is (nan|inf) at step \d"):
         pretrain(config_file, tmp_path / "run", overrides=overrides)
+
+
+def test_the_averaged_biLM_is_measured_and_written(config_file: Path, tmp_path: Path) -> None:
+    overrides = ["trainer.num_epochs=0.5", 'trainer.moving_average={"decay": 0.9}', "trainer.grad_clipping=0.01"]
+    pretrain(config_file, tmp_path / "run", overrides=overrides)
+    state = read_state(tmp_path / "run" / "training.pt")
+    model = LanguageModel.load(tmp_path / "run")
+    for written, average, own in zip(
+        model.parameters(), state["average"]["averages"], state["parameters"], strict=True
+    ):
+        assert written.equal(average)
+        assert not own.equal(average)

@@ -16,7 +16,7 @@ from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError, RunError, WeightsError
 from elmo_tasks.experiment import load_run, mean_and_deviation
 from elmo_tasks.predictors import build_predictor
-from elmo_tasks.training.trainer import Trainer
+from elmo_tasks.training.loop import Loop
 
 QUICK = ("trainer.num_epochs=2",)
 
@@ -135,11 +135,11 @@ def test_a_run_does_not_resume_with_another_vocabulary_or_bilm(
     random_bilm(TINY_OPTIONS, seed=2).save(bilm / "options.json", bilm / "weights.hdf5")
     overrides = [*QUICK, f"train_data_path={data}", f'model.embedder.elmo={{"bilm": "{bilm}"}}']
 
-    def killed(trainer: Trainer) -> None:
+    def killed(loop: Loop, values: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_finish", killed)
+        patch.setattr(Loop, "set_parameters", killed)
         with pytest.raises(KeyboardInterrupt):
             experiment.train(config_file, tmp_path / "run", overrides=overrides)
     before = files_of(tmp_path / "run")
@@ -211,7 +211,7 @@ def test_a_predictor_leaves_the_device_of_others_open(trained: Path) -> None:
 
 
 def test_seeds_give_mean_and_deviation(config_file: Path, tmp_path: Path) -> None:
-    summary = experiment.train(config_file, tmp_path / "runs", overrides=("trainer.num_epochs=1",), seeds=(1, 2))
+    summary = experiment.train_seeds(config_file, tmp_path / "runs", (1, 2), overrides=("trainer.num_epochs=1",))
     losses = [
         json.loads((tmp_path / "runs" / f"seed_{seed}" / "metrics.json").read_text())["test"]["loss"] for seed in (1, 2)
     ]

@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from elmo_tasks.config import to_json
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import RunError, WeightsError
 from elmo_tasks.files import write_json
+from elmo_tasks.pretraining.runs import PretrainingFolder
 from elmo_tasks.runs import (
+    Folder,
     RunFolder,
     include_bilm,
     keep_lines,
@@ -20,6 +23,7 @@ from elmo_tasks.runs import (
     write_state,
     write_tensors,
 )
+from elmo_tasks.training.config import TrainerConfig
 
 
 def test_tensors_and_states_go_round(tmp_path: Path) -> None:
@@ -64,10 +68,23 @@ def test_a_folder_says_what_can_be_done_with_the_run_it_holds(tmp_path: Path) ->
     assert folder.is_started()  # until the new run begins
 
 
-def test_clear_leaves_other_files_alone(tmp_path: Path) -> None:
+def test_keys_that_a_later_version_added_do_not_keep_a_run_from_its_folder(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
+    today = to_json(TrainerConfig(num_epochs=3, validation_metric="+f1"))
+    folder.begin({name: value for name, value in today.items() if name != "trackers"})
+    assert not folder.claim(today, resume=True, force=False, kind=TrainerConfig)
+    with pytest.raises(RunError, match="these keys differ: trackers"):
+        folder.claim({**today, "trackers": []}, resume=True, force=False, kind=TrainerConfig)
+
+
+@pytest.mark.parametrize("kind", [RunFolder, PretrainingFolder])
+def test_clear_removes_what_the_list_names_and_leaves_other_files_alone(kind: type[Folder], tmp_path: Path) -> None:
+    folder = kind(tmp_path)
+    assert set(folder.files) == {value for name, value in vars(folder).items() if name not in ("path", "files")}
+    for path in folder.files:
+        path.write_text("{}")
+    folder.tensorboard.unlink()
     folder.tensorboard.mkdir()
-    folder.config.write_text("{}")
     (tmp_path / "notes.txt").write_text("mine")
     assert folder.is_started()
     folder.clear()

@@ -1,0 +1,74 @@
+"""The loss that pretraining minimizes, with the states that its streams carry from window to window."""
+
+from __future__ import annotations
+
+import math
+import resource
+import sys
+import time
+from typing import Any
+
+import torch
+from accelerate.utils import send_to_device
+from torch import Tensor
+
+from elmo_tasks.pretraining.language_model import LanguageModel, LayerStates
+from elmo_tasks.pretraining.softmax import SoftmaxConfig
+from elmo_tasks.pretraining.windows import Window
+from elmo_tasks.training.loop import Loop, Objective
+
+_STEPS_TRIED = 4  # the first takes far longer: kernels are made, memory is fetched
+
+
+class StreamObjective(Objective):
+    """The mean loss of a window's targets, in nats. Each window begins with the states that the last one ended with.
+
+    Arguments:
+        softmax: what targets are compared with.
+        dtype: of the products' factors.
+    """
+
+    def __init__(self, model: LanguageModel, softmax: SoftmaxConfig, dtype: torch.dtype) -> None:
+        super().__init__(model)
+        self.dtype = dtype
+        self.states: LayerStates | None = None  # of this process's streams; None: zeros
+        self._softmax = softmax
+
+    def forward(self, window: Window) -> Tensor:
+        states = self.model.initial_states(window.inputs[0].shape[1]) if self.states is None else self.states
+        candidates = self._softmax.draw(len(self.model.vocabulary))
+        device = self.model.softmax_bias.device
+        loss = self.model(window, states, candidates.to(device) if candidates else None, self.dtype)
+        self.states = loss.states
+        return loss.mean
+
+    def carried(self) -> dict[str, Any]:
+        return {"dtype": str(self.dtype).removeprefix("torch."), "states": self.states}
+
+    def carry_on(self, carried: dict[str, Any]) -> None:
+        self.dtype = getattr(torch, carried["dtype"])
+        self.states = send_to_device(carried["states"], self.model.softmax_bias.device)
+
+
+def try_out(loop: Loop, objective: StreamObjective, window: Window) -> tuple[float, int]:
+    """Makes some steps without changing weights or states: the seconds of the fastest, and the bytes of a training."""
+    device, states, seconds = loop.accelerator.device, objective.states, math.inf
+    for _ in range(_STEPS_TRIED):
+        objective.states = states
+        started = time.monotonic()
+        loss = loop.loss(window.to(device))
+        loop.accelerator.backward(loss)
+        loss.item()
+        seconds = min(seconds, time.monotonic() - started)
+        loop.optimizer.zero_grad(set_to_none=True)
+    objective.states = states
+    moments = 2 * sum(parameter.numel() * parameter.element_size() for parameter in loop.parameters.values())
+    return seconds, _peak_memory(device) + moments
+
+
+def _peak_memory(device: torch.device) -> int:
+    """The most bytes that have been in use: of a GPU's memory by torch, or of the machine's by this process."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kilobytes * (1 if sys.platform == "darwin" else 1024)

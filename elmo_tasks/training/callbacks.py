@@ -1,0 +1,131 @@
+"""What is told of a training while it runs: the progress bar, and the trackers of accelerate."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from accelerate import Accelerator
+
+from elmo_tasks.progress import progress_bar
+
+_PROJECT = "elmo-tasks"
+_STEPS_PER_POINT = 50
+
+
+@dataclasses.dataclass
+class Progress:
+    """How far a training has come. With the tensors and generators that are saved with it, all that resuming needs."""
+
+    epoch: int = 0  # under way, from 0
+    step: int = 0  # optimizer steps made
+    seconds: float = 0.0  # of training, without evaluations
+    records: int = 0  # records written, one for each evaluation
+    # Since the last record, which is since the epoch began where each epoch has one.
+    recent_steps: int = 0
+    recent_loss: float = 0.0  # summed over the steps
+    recent_seconds: float = 0.0
+    best_epoch: int | None = None  # from 1
+    best_value: float | None = None
+
+    def mean_loss(self) -> float:
+        """The mean loss of the steps since the last record."""
+        return self.recent_loss / max(1, self.recent_steps)
+
+    def epochs_since_best(self) -> int:
+        return self.epoch - (self.best_epoch or 0)
+
+    def is_better(self, value: float, higher_is_better: bool) -> bool:
+        if self.best_value is None:
+            return not math.isnan(value)
+        return value > self.best_value if higher_is_better else value < self.best_value
+
+
+class Callback:
+    """Is called by a training loop. Each method does nothing until a subclass overrides it."""
+
+    def on_start(self, progress: Progress) -> None:
+        """Called before the first step of this process, which may be a later step of the run."""
+
+    def on_step(self, progress: Progress, loss: float) -> None:
+        """Called after each optimizer step with its loss."""
+
+    def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
+        """Called after each evaluation with its record, a mapping that JSON can hold."""
+
+    def on_end(self) -> None:
+        """Called at the end, also when an error ends the training."""
+
+
+class ProgressBar(Callback):
+    """Shows the steps, the epoch, the loss and the best epoch so far on a terminal."""
+
+    def __init__(self, num_steps: int, num_epochs: float, *, visible: bool) -> None:
+        self._bar = progress_bar(visible=visible)
+        self._task = self._bar.add_task("steps", total=num_steps, note="")
+        self._num_epochs = num_epochs
+
+    def on_start(self, progress: Progress) -> None:
+        self._bar.update(self._task, completed=progress.step)
+        self._bar.start()
+
+    def on_step(self, progress: Progress, loss: float) -> None:
+        note = f"epoch {progress.epoch + 1} of {self._num_epochs:g}, loss {progress.mean_loss():.4f}"
+        if progress.best_value is not None:
+            note += f", best {progress.best_value:.2f} in epoch {progress.best_epoch}"
+        self._bar.update(self._task, completed=progress.step, note=note)
+
+    def on_end(self) -> None:
+        self._bar.stop()
+
+
+class Trackers(Callback):
+    """Sends the losses and the records to the trackers that the accelerator was made with.
+
+    TensorBoard forgets what it has seen after the step from which a training resumes. The other trackers begin a new
+    curve there.
+
+    Arguments:
+        folder: of the run, whose name the trackers show.
+    """
+
+    def __init__(self, accelerator: Accelerator, folder: Path) -> None:
+        self._accelerator = accelerator
+        self._name = folder.resolve().name
+
+    def on_start(self, progress: Progress) -> None:
+        if not self._accelerator.log_with:
+            return
+        settings = {"tensorboard": {"purge_step": progress.step + 1 if progress.step else None}}
+        settings |= {"wandb": {"name": self._name}, "mlflow": {"run_name": self._name}}  # type: ignore[dict-item]
+        self._accelerator.init_trackers(_PROJECT, init_kwargs=settings)  # TensorBoard takes a second to import
+
+    def on_step(self, progress: Progress, loss: float) -> None:
+        if progress.step % _STEPS_PER_POINT == 0:
+            rate = progress.step / max(1e-9, progress.seconds)
+            self._accelerator.log({"step/loss": loss, "step/steps_per_second": rate}, step=progress.step)
+
+    def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
+        self._accelerator.log(flatten(record), step=progress.step)
+
+    def on_end(self) -> None:
+        for tracker in self._accelerator.trackers:  # end_training would end the processes' connection too
+            tracker.finish()
+        self._accelerator.trackers.clear()
+
+
+def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
+    """The numbers of nested mappings and lists under names like `validation/f1` and `elmo/input/weights/0`."""
+    flat: dict[str, float] = {}
+    for key, value in record.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            flat.update(flatten(value, f"{name}/"))
+        elif isinstance(value, (list, tuple)):
+            flat.update(flatten(dict(enumerate(value)), f"{name}/"))  # type: ignore[arg-type]
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            flat[name] = value
+    return flat

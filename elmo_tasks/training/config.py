@@ -1,0 +1,139 @@
+"""How a model is trained: what heads and biLMs have in common, and what a head's trainer has in addition."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from accelerate import Accelerator
+from accelerate.tracking import get_available_trackers
+from accelerate.utils import ProjectConfiguration
+from pydantic import Field
+
+from elmo_tasks.config import Config
+from elmo_tasks.errors import ConfigError
+from elmo_tasks.training.averaging import MovingAverageConfig
+from elmo_tasks.training.optimizers import Adam, OptimizerConfig
+from elmo_tasks.training.schedules import Constant, SchedulerConfig
+
+TrackerName = Literal[
+    "tensorboard", "wandb", "mlflow", "comet_ml", "aim", "clearml", "dvclive", "swanlab", "trackio"
+]  # those of accelerate
+
+
+class Regularizer(Config):
+    """A penalty on the parameters whose names a regular expression finds, added to the loss.
+
+    For ELMo's mix, l2 is the paper's lambda (Peters et al. 2018, section 3.2): lambda times the sum of w squared.
+    """
+
+    parameters: str = Field(description="regular expression, searched in the parameters' names")
+    l1: Annotated[float, Field(ge=0)] = Field(0.0, description="times the sum of absolute values")
+    l2: Annotated[float, Field(ge=0)] = Field(0.0, description="times the sum of squares")
+
+
+class LoopConfig(Config):
+    """How a head or a language model is trained. The names are AllenNLP's."""
+
+    num_epochs: Annotated[float, Field(gt=0)]
+    optimizer: OptimizerConfig = Adam()
+    learning_rate_scheduler: SchedulerConfig = Constant()
+    grad_norm: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="scales the gradients of all parameters down to this norm"
+    )
+    grad_clipping: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="limits each value of the gradients to this size"
+    )
+    moving_average: MovingAverageConfig | None = Field(None, description="evaluates and saves averaged parameters")
+    regularizers: tuple[Regularizer, ...] = ()
+    checkpoint_every_steps: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="saves the state from which to resume this often, in addition to each epoch's end"
+    )
+    device: Literal["auto", "cpu"] = Field("auto", description="'auto' takes a GPU where there is one")
+    trackers: tuple[TrackerName, ...] = Field(
+        ("tensorboard",),
+        description="where the curves go: 'tensorboard' writes them to the run's folder; the others must be installed "
+        "and set up by you",
+    )
+
+    def accelerator(self, folder: Path | None = None) -> Accelerator:
+        """The device, the precision and the processes that share the work.
+
+        Arguments:
+            folder: where TensorBoard's curves go. Without it nothing is tracked.
+
+        Raises:
+            ConfigError: a tracker is not installed.
+        """
+        trackers = list(self.trackers) if folder else []
+        installed = sorted(str(name) for name in get_available_trackers())
+        if missing := [name for name in trackers if name not in installed]:
+            raise ConfigError(
+                f"trainer.trackers: {', '.join(missing)} cannot be imported; install it with pip, or choose among "
+                f"those that are installed: {', '.join(installed)}"
+            )
+        accelerator = Accelerator(
+            cpu=self.device == "cpu",
+            mixed_precision=self._mixed_precision(),
+            log_with=trackers or None,
+            project_config=ProjectConfiguration(logging_dir=str(folder) if folder else None),
+        )
+        if not accelerator.is_main_process:  # of several processes, only the first says more than warnings
+            package = logging.getLogger("elmo_tasks")
+            package.setLevel(max(package.getEffectiveLevel(), logging.WARNING))
+        return accelerator
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a validation metric that grows is a good sign."""
+        return False
+
+    def _mixed_precision(self) -> Literal["no", "bf16"]:
+        return "no"
+
+
+class TrainerConfig(LoopConfig):
+    """How a head is trained."""
+
+    num_epochs: Annotated[int, Field(ge=1)] = Field(description="most epochs")
+    patience: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="stops after this many epochs without a better validation metric"
+    )
+    validation_metric: Annotated[str, Field(pattern=r"^[+-].+")] = Field(
+        description="chooses the best epoch; '+' before the name where higher is better, '-' where lower is"
+    )
+    num_gradient_accumulation_steps: Annotated[int, Field(ge=1)] = Field(1, description="batches to an optimizer step")
+    precision: Literal["float32", "bfloat16"] = Field("float32", description="of the products in training")
+
+    @property
+    def metric_name(self) -> str:
+        return self.validation_metric[1:]
+
+    @property
+    def higher_is_better(self) -> bool:
+        return self.validation_metric[0] == "+"
+
+    def check_metric(self, known: Mapping[str, float]) -> None:
+        """Checks that the validation metric is among those that a model has before it has seen any data.
+
+        Raises:
+            ConfigError: it is not.
+        """
+        if self.metric_name.partition("/")[0] not in known:  # whether there is f1/PER, only the data tells
+            self.value_of(known)
+
+    def value_of(self, metrics: Mapping[str, float]) -> float:
+        """The validation metric among all metrics.
+
+        Raises:
+            ConfigError: there is no such metric.
+        """
+        if self.metric_name not in metrics:
+            known = ", ".join(sorted(metrics))
+            raise ConfigError(f"trainer.validation_metric: no metric {self.metric_name!r}; there are {known}")
+        return metrics[self.metric_name]
+
+    def _mixed_precision(self) -> Literal["no", "bf16"]:
+        return "bf16" if self.precision == "bfloat16" else "no"

@@ -1,0 +1,227 @@
+"""The loop that trains heads and biLMs: the optimizer step, and the state from which a run resumes.
+
+A run that is killed and resumed ends with the same weights and metrics, bit for bit, as one that was not: the state
+holds the parameters, the optimizer, the schedule, the averages, every generator of random numbers, the place in the
+data and what a loss carries from step to step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import gather_object
+from torch import Tensor, nn
+
+from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.runs import Folder, append_line, keep_lines, read_state, write_state
+from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
+from elmo_tasks.training.config import LoopConfig
+from elmo_tasks.training.optimizers import find_parameters
+from elmo_tasks.training.random_state import random_state, set_random_state
+
+logger = logging.getLogger(__name__)
+
+_STATE_VERSION = 2
+
+
+class Objective(nn.Module):
+    """Goes from a batch to its mean loss in one call, as data-parallel wrappers want it."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: Any) -> Tensor:
+        return self.model.loss(self.model(batch), batch)
+
+    def carried(self) -> Any:
+        """What this process carries from one step into the next, as tensors and plain values."""
+
+    def carry_on(self, carried: Any) -> None:
+        """Restores what `carried` gave."""
+
+
+class Loop:
+    """Trains one model. A `with` block around the steps starts and ends the callbacks.
+
+    Arguments:
+        objective: the model with its loss. Parameters that want no gradient, such as a frozen biLM's, stay as they are.
+        folder: where the run is written.
+        accelerator: device, precision and the processes that share the work.
+        num_steps: optimizer steps of the whole run, for the schedule.
+        callbacks: called in addition to the progress bar and the trackers.
+
+    Raises:
+        ConfigError: the model has no parameters that a regular expression should find.
+    """
+
+    def __init__(
+        self,
+        config: LoopConfig,
+        objective: Objective,
+        folder: Folder,
+        accelerator: Accelerator,
+        num_steps: int,
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
+        self.config = config
+        self.objective = objective
+        self.folder = folder
+        self.accelerator = accelerator
+        self.num_steps = num_steps
+        self.progress = Progress()
+        objective.to(accelerator.device)
+        self.parameters = {name: each for name, each in objective.model.named_parameters() if each.requires_grad}
+        self._regularized = [
+            (each, find_parameters(self.parameters, each.parameters, "trainer.regularizers"))
+            for each in config.regularizers
+        ]
+        self.optimizer = config.optimizer.build(list(self.parameters.items()))
+        self.schedule = config.learning_rate_scheduler.build(self.optimizer, num_steps, config.higher_is_better)
+        average = config.moving_average
+        self.average = average.build(list(self.parameters.values())) if average else None
+        self.loss = accelerator.prepare_model(objective)
+        bar = ProgressBar(num_steps, config.num_epochs, visible=accelerator.is_main_process)
+        self._callbacks = [Trackers(accelerator, folder.path), bar, *callbacks]
+        self._clock = time.monotonic()
+
+    def __enter__(self) -> Loop:
+        if self.accelerator.is_main_process:
+            keep_lines(self.folder.records, self.progress.records)  # later ones are made again
+        for callback in self._callbacks:
+            callback.on_start(self.progress)
+        self._clock = time.monotonic()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for callback in self._callbacks:
+            callback.on_end()
+
+    def step(self, parts: Sequence[tuple[Any, float]]) -> float:
+        """Makes one optimizer step on the weighted parts of a batch.
+
+        Returns:
+            the loss: the weighted sum of the parts' losses, averaged over all processes, and the regularizers'
+            penalties.
+
+        Raises:
+            ElmoTasksError: the loss is not finite.
+        """
+        self.optimizer.zero_grad(set_to_none=True)
+        total = torch.zeros((), device=self.accelerator.device)
+        for index, (batch, weight) in enumerate(parts):
+            last = index == len(parts) - 1
+            with contextlib.nullcontext() if last else self.accelerator.no_sync(self.loss):
+                loss = self.loss(batch.to(self.accelerator.device)) * weight
+                if last and self._regularized:
+                    loss = loss + self.penalty()
+                self.accelerator.backward(loss)
+            total += loss.detach()
+        if self.config.grad_norm is not None:
+            nn.utils.clip_grad_norm_(self.parameters.values(), self.config.grad_norm)
+        if self.config.grad_clipping is not None:
+            nn.utils.clip_grad_value_(self.parameters.values(), self.config.grad_clipping)
+        self.optimizer.step()
+        self.schedule.after_step()
+        if self.average:
+            self.average.update()
+        mean: Tensor = self.accelerator.reduce(total, "mean")
+        if not math.isfinite(value := mean.item()):
+            raise ElmoTasksError(
+                f"the loss is {value} at step {self.progress.step + 1}; "
+                "a lower trainer.optimizer.lr or a trainer.grad_norm may help"
+            )
+        self._advance(value)
+        return value
+
+    def penalty(self) -> Tensor:
+        """The regularizers' penalties on the parameters as they are."""
+        penalties = []
+        for regularizer, names in self._regularized:
+            for parameter in map(self.parameters.__getitem__, names):
+                penalties.append(regularizer.l1 * parameter.abs().sum() + regularizer.l2 * parameter.square().sum())
+        return torch.stack(penalties).sum()
+
+    def _advance(self, loss: float) -> None:
+        now, progress = time.monotonic(), self.progress
+        progress.step += 1
+        progress.recent_steps += 1
+        progress.recent_loss += loss
+        progress.seconds += now - self._clock
+        progress.recent_seconds += now - self._clock
+        self._clock = now
+        for callback in self._callbacks:
+            callback.on_step(progress, loss)
+
+    def record(self, record: Mapping[str, Any]) -> None:
+        """Writes the record of an evaluation, and begins to count the steps after it."""
+        progress = self.progress
+        if self.accelerator.is_main_process:
+            append_line(self.folder.records, record)
+        for callback in self._callbacks:
+            callback.on_epoch(progress, record)
+        progress.records += 1
+        progress.recent_steps, progress.recent_loss, progress.recent_seconds = 0, 0.0, 0.0
+        self._clock = time.monotonic()
+
+    def averaged(self) -> contextlib.AbstractContextManager[None]:
+        """Within the block the parameters have the values of their moving averages, if there are any."""
+        return self.average.applied() if self.average else contextlib.nullcontext()
+
+    def save(self) -> None:
+        """Writes the state from which `resume` goes on."""
+        processes = gather_object([{"generators": random_state(), "carried": self.objective.carried()}])
+        if not self.accelerator.is_main_process:
+            return
+        state = {
+            "version": _STATE_VERSION,
+            "progress": dataclasses.asdict(self.progress),
+            "parameters": [parameter.detach() for parameter in self.parameters.values()],
+            "optimizer": self.optimizer.state_dict(),
+            "schedule": self.schedule.state_dict(),
+            "average": self.average.state_dict() if self.average else None,
+            "processes": processes,
+        }
+        write_state(self.folder.training_state, state)
+
+    def resume(self) -> None:
+        """Takes up the state that the run's folder holds.
+
+        Raises:
+            RunError: the state is damaged, of another number of processes, or of an earlier version.
+        """
+        path, state = self.folder.training_state, read_state(self.folder.training_state)
+        if state.get("version") != _STATE_VERSION:
+            raise RunError(
+                f"{path}: a state of another version of elmo-tasks, from which this one cannot resume; finish the run "
+                "with the version that began it (versions.json names it), or begin anew with --force"
+            )
+        if len(state["processes"]) != self.accelerator.num_processes:
+            raise RunError(
+                f"{path}: saved by {len(state['processes'])} processes, resumed by {self.accelerator.num_processes}; "
+                "wanted the same number"
+            )
+        self.progress = Progress(**state["progress"])
+        self.set_parameters(dict(zip(self.parameters, state["parameters"], strict=True)))
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.schedule.load_state_dict(state["schedule"])
+        if self.average:
+            self.average.load_state_dict(state["average"])
+        own = state["processes"][self.accelerator.process_index]
+        set_random_state(own["generators"])
+        self.objective.carry_on(own["carried"])
+        logger.info("resumed at step %d, epoch %d", self.progress.step, self.progress.epoch + 1)
+
+    @torch.no_grad()
+    def set_parameters(self, values: Mapping[str, Tensor]) -> None:
+        """Gives every trained parameter the value of its name."""
+        for name, parameter in self.parameters.items():
+            parameter.copy_(values[name])

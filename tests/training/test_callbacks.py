@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from elmo_tasks.errors import ConfigError
+from elmo_tasks.experiment import train
+from elmo_tasks.training import config
+from elmo_tasks.training.callbacks import Callback, Progress, flatten
+
+
+class Noting(Callback):
+    """Notes what it is called with, and stops the training before a step."""
+
+    def __init__(self, stop_at: int | None = None) -> None:
+        self.steps: list[int] = []
+        self.losses: list[float] = []
+        self.records: list[Mapping[str, Any]] = []
+        self.ends = 0
+        self._stop_at = stop_at
+
+    def on_step(self, progress: Progress, loss: float) -> None:
+        self.steps.append(progress.step)
+        self.losses.append(loss)
+        if progress.step == self._stop_at:
+            raise KeyboardInterrupt
+
+    def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
+        self.records.append(record)
+
+    def on_end(self) -> None:
+        self.ends += 1
+
+
+def curve(folder: Path, name: str) -> list[int]:
+    """The steps of a curve in TensorBoard."""
+    events = EventAccumulator(str(folder))
+    events.Reload()
+    return [point.step for point in events.Scalars(name)]
+
+
+def test_callbacks_hear_of_every_step_and_epoch_and_of_the_end(config_file: Path, tmp_path: Path) -> None:
+    noting = Noting()
+    train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=2"], callbacks=[noting])
+    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert noting.records == records
+    assert noting.steps == list(range(1, records[-1]["step"] + 1))
+    first = noting.losses[: records[0]["step"]]
+    assert sum(first) / len(first) == pytest.approx(records[0]["training"]["loss"])
+    assert noting.ends == 1
+
+
+def test_resuming_repeats_no_point_of_a_curve(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("elmo_tasks.training.callbacks._STEPS_PER_POINT", 1)
+    overrides, stopping = ["trainer.num_epochs=2", "trainer.checkpoint_every_steps=4"], Noting(stop_at=6)
+    with pytest.raises(KeyboardInterrupt):
+        train(config_file, tmp_path / "run", overrides=overrides, callbacks=[stopping])
+    assert stopping.ends == 1
+    train(config_file, tmp_path / "run", overrides=overrides, resume=True)
+    (folder,) = (tmp_path / "run" / "tensorboard").iterdir()
+    assert curve(folder, "step/loss") == list(range(1, 15))
+    assert curve(folder, "validation/f1") == [7, 14]
+
+
+def test_without_trackers_nothing_is_tracked(config_file: Path, tmp_path: Path) -> None:
+    train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1", "trainer.trackers=[]"])
+    assert not (tmp_path / "run" / "tensorboard").exists()
+
+
+def test_unknown_and_missing_trackers_are_config_errors(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ConfigError, match=r"trainer\.trackers.*wandbb"):
+        train(config_file, tmp_path / "run", overrides=['trainer.trackers=["wandbb"]'])
+    monkeypatch.setattr(config, "get_available_trackers", lambda: ["tensorboard"])
+    with pytest.raises(ConfigError, match=r"trainer\.trackers: wandb cannot be imported; .* installed: tensorboard"):
+        train(config_file, tmp_path / "run", overrides=['trainer.trackers=["wandb", "tensorboard"]'])
+    assert not (tmp_path / "run").exists()
+
+
+def test_tensorboard_is_imported_only_when_used() -> None:
+    code = "import sys, elmo_tasks.experiment, elmo_tasks.pretraining.experiment; print('tensorboard' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"
+
+
+def test_flatten_names_the_numbers() -> None:
+    record = {"step": 3, "best": True, "validation": {"f1": 1.5, "name": "x"}, "learning_rate": [0.1, 0.2]}
+    assert flatten(record) == {"step": 3, "validation/f1": 1.5, "learning_rate/0": 0.1, "learning_rate/1": 0.2}
