@@ -21,6 +21,7 @@ from elmo_tasks.elmo.vector_file import VectorFile, create_vector_file
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files import read_lines
 from elmo_tasks.progress import progress_bar
+from elmo_tasks.text.batches import batches_of_like_lengths
 
 Pooling = Literal["none", "mean", "max"]
 Tokenizer = Callable[[str], list[list[str]]]
@@ -144,13 +145,10 @@ def _batches(sentences: Iterator[_Sentence], max_tokens: int, one_by_one: bool) 
         yield from ([sentence] for sentence in sentences)
         return
     for window in _windows(sentences, max_tokens * _BATCHES_SORTED_AT_ONCE):
-        batch: list[_Sentence] = []
-        for sentence in sorted(window, key=lambda each: len(each.tokens)):
-            if batch and (len(batch) + 1) * (len(sentence.tokens) + 2) > max_tokens:
-                yield batch
-                batch = []
-            batch.append(sentence)
-        yield batch
+        lengths = [len(sentence.tokens) + 2 for sentence in window]  # borders included
+        order = sorted(range(len(window)), key=lengths.__getitem__)
+        for rows in batches_of_like_lengths(lengths, order, max_padded=max_tokens):
+            yield [window[row] for row in rows]
 
 
 def _windows(sentences: Iterator[_Sentence], max_tokens: int) -> Iterator[list[_Sentence]]:

@@ -60,7 +60,20 @@ class EmbeddedTokens(TensorRecord):
     """What an embedder makes of tokens, zero in the padding."""
 
     inputs: Tensor  # (B, T, output_size), for the head's encoder
-    outputs: Tensor | None  # (B, T, elmo_size), to add to the encoder's output; None without such a mix
+    outputs: Tensor | None  # (B, T, elmo_size), ELMo's mix "output"; None without such a mix
+
+    def join(self, encoded: Tensor) -> Tensor:
+        """Concatenates the mix "output", if there is one, to an encoder's output, which has had its dropout.
+
+        The mix has a dropout of its own. For the size of the result see `Embedder.joined_size`.
+
+        Arguments:
+            encoded: (B, T, H).
+
+        Returns:
+            (B, T, H + elmo_size)
+        """
+        return encoded if self.outputs is None else torch.cat([encoded, self.outputs], dim=2)
 
 
 class Embedder(nn.Module):
@@ -87,6 +100,10 @@ class Embedder(nn.Module):
         self.elmo_size = elmo.output_size if elmo and "output" in elmo.mixes else 0
         self.output_size = elmo.output_size if elmo and "input" in elmo.mixes else 0
         self.output_size += sum(part.output_size for part in (words, characters) if part)
+
+    def joined_size(self, encoded_size: int) -> int:
+        """How many features `EmbeddedTokens.join` makes of an encoder's output with `encoded_size` features."""
+        return encoded_size + self.elmo_size
 
     def forward(self, tokens: Tokens) -> EmbeddedTokens:
         """The vectors of a batch of sentences."""

@@ -16,6 +16,7 @@ from elmo_tasks.dropout import Dropout
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder
+from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.tokens import TensorRecord, Tokens
 
 _GROUP_TOKENS = 4096  # most tokens of a group, padding included; a longer sentence is a group of its own
@@ -38,18 +39,18 @@ class GroupedSentenceEncoder(nn.Module):
     and are padded group by group.
 
     Arguments:
+        embedder: what the tokens are read with.
         encoder: of inputs of the embedder's size D.
-        elmo_size: features of ELMo's second mix, which are concatenated to the encoder's output.
         input_dropout: probability of dropping a feature of a token's input.
         output_dropout: probability of variational dropout on the encoder's output.
     """
 
-    def __init__(self, encoder: Encoder, elmo_size: int, input_dropout: float, output_dropout: float) -> None:
+    def __init__(self, embedder: Embedder, encoder: Encoder, input_dropout: float, output_dropout: float) -> None:
         super().__init__()
         self.encoder = encoder
         self.input_dropout = Dropout(input_dropout)
         self.output_dropout = VariationalDropout(output_dropout)
-        self.output_size = encoder.output_size + elmo_size
+        self.output_size = embedder.joined_size(encoder.output_size)
 
     def forward(
         self, embedder: Embedder, tokens: Tokens, starts: NDArray[np.int64], lengths: NDArray[np.int64]
@@ -66,7 +67,8 @@ class GroupedSentenceEncoder(nn.Module):
         """
         new_starts = np.cumsum(lengths) - lengths  # among the tokens of these sentences alone
         inputs, encoded, places = [], [], []
-        for group in groups_of_like_length(lengths):
+        for rows in batches_of_like_lengths(lengths.tolist(), max_padded=_GROUP_TOKENS, least_share=_LEAST_SHARE):
+            group = np.array(rows)
             vectors = self._encode(embedder, padded_sentences(tokens, starts[group], lengths[group]))
             offsets = np.arange(lengths[group].max())  # (T,)
             is_token = offsets < lengths[group, None]  # (S, T) of the group
@@ -81,23 +83,7 @@ class GroupedSentenceEncoder(nn.Module):
         embedded = embedder(tokens)
         inputs = self.input_dropout(embedded.inputs)  # (S, T, D)
         encoded = self.output_dropout(self.encoder(inputs, tokens.mask))  # (S, T, H)
-        if embedded.outputs is not None:  # with a dropout of its own
-            encoded = torch.cat([encoded, embedded.outputs], dim=2)
-        return TokenVectors(inputs=inputs, encoded=encoded)
-
-
-def groups_of_like_length(lengths: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """The numbers of the sentences of each group, the longest sentences first."""
-    order = np.argsort(-lengths, kind="stable")
-    groups = []
-    first = 0
-    for place, number in enumerate(order.tolist()):
-        longest = lengths[order[first]]
-        is_full = (place + 1 - first) * longest > _GROUP_TOKENS
-        if place > first and (is_full or lengths[number] < _LEAST_SHARE * longest):
-            groups.append(order[first:place])
-            first = place
-    return [*groups, order[first:]]
+        return TokenVectors(inputs=inputs, encoded=embedded.join(encoded))
 
 
 def padded_sentences(tokens: Tokens, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> Tokens:

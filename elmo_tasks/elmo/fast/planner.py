@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from elmo_tasks.text.batches import batches_of_like_lengths
+
 _MOST_SENTENCES = 512  # of a group: bounds the memory of one step, and more rows make no product faster
 
 
@@ -29,16 +31,9 @@ def plan_groups(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
     order = sorted((number for number, length in enumerate(lengths) if length > 0), key=lambda each: -lengths[each])
     total = sum(lengths)
     wanted = total / max(1, -(-total // token_budget))  # so that no group is left with what is too little for it
-    groups: list[list[int]] = []
-    tokens = 0
-    for number in order:
-        full = not groups or len(groups[-1]) == _MOST_SENTENCES or tokens >= wanted
-        if full or tokens + lengths[number] > token_budget:
-            groups.append([])
-            tokens = 0
-        groups[-1].append(number)
-        tokens += lengths[number]
-    return groups
+    return list(
+        batches_of_like_lengths(lengths, order, max_rows=_MOST_SENTENCES, max_tokens=token_budget, enough_tokens=wanted)
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections
 import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -19,6 +19,7 @@ from elmo_tasks.elmo.fast.products import Precision, Product, build_product
 from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.elmo.options import CharacterCnnOptions
 from elmo_tasks.elmo.token_encoder import Highway, TokenEncoder
+from elmo_tasks.text.batches import batches_of_like_lengths
 
 _WINDOWS_AT_ONCE = 2048  # of characters: 16 MB of the published models' filters
 _FEWEST_WORDS_AT_ONCE, _MOST_WORDS_AT_ONCE = 8, 256
@@ -34,7 +35,6 @@ class WordEncoder:
 
     Arguments:
         encoder: what to compute.
-        max_characters: to what a word is cut, its border characters included.
         options: its sizes.
         precision: of all products; of the filters' sums, half precision unless it is float32.
     """
@@ -58,9 +58,14 @@ class WordEncoder:
         ids = tokens_to_ids(words, self._max_characters)  # (U, C)
         lengths = (ids != PADDING_ID).sum(dim=1)
         order = lengths.argsort(stable=True)
-        ids = ids[order].to(self._characters.device)
-        blocks = _blocks(lengths[order].tolist())
-        tasks = [functools.partial(self._encode, ids[block], longest) for block, longest in blocks]
+        lengths = lengths[order]
+        # At least two blocks, as there are two to work on them, unless they were too small to be worth it.
+        most = min(max(-(-len(words) // 2), _FEWEST_WORDS_AT_ONCE), _MOST_WORDS_AT_ONCE)
+        windows = (lengths + 1).tolist()
+        blocks = batches_of_like_lengths(windows, range(len(words)), max_rows=most, max_padded=_WINDOWS_AT_ONCE)
+        sizes = [len(block) for block in blocks]
+        parts = zip(ids[order].to(self._characters.device).split(sizes), lengths.split(sizes), strict=True)
+        tasks = [functools.partial(self._encode, part, int(longest[-1])) for part, longest in parts]
         vectors = torch.cat(run_together(tasks, self._characters.device))  # (U, P)
         return vectors[order.argsort().to(vectors.device)]
 
@@ -159,17 +164,3 @@ def _build_highway(highway: Highway, precision: Precision) -> Product:
     """A highway layer's two products as one: first the carry gate's outputs, then the transformed inputs."""
     weight = torch.cat([highway.carry.weight, highway.transform.weight])
     return build_product(weight, torch.cat([highway.carry.bias, highway.transform.bias]), precision)
-
-
-def _blocks(lengths: Sequence[int]) -> Iterator[tuple[slice, int]]:
-    """Neighbours among words sorted by length that are encoded at once, and the longest one's length.
-
-    At least two blocks, as there are two to work on them, unless they were too small to be worth it.
-    """
-    most = min(max(-(-len(lengths) // 2), _FEWEST_WORDS_AT_ONCE), _MOST_WORDS_AT_ONCE)
-    start = 0
-    for end in range(1, len(lengths) + 1):
-        full = end - start == most
-        if end == len(lengths) or full or (end + 1 - start) * (lengths[end] + 1) > _WINDOWS_AT_ONCE:
-            yield slice(start, end), lengths[end - 1]
-            start = end
