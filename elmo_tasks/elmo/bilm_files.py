@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
 from elmo_tasks.errors import WeightsError
-from elmo_tasks.files import content_hash
+from elmo_tasks.files import content_hash, file_state
 
 DEFAULT_BILM = "default"
 """What the biLM that is installed with the package is called wherever a biLM's folder is wanted."""
@@ -57,6 +58,8 @@ class BiLMFiles:
     def fingerprint(self) -> str:
         """The SHA-256 of both files' contents, in hexadecimal: it names the biLM without loading it.
 
+        A process reads the files once, and again only after they have changed.
+
         Raises:
             WeightsError: a file is missing.
         """
@@ -64,8 +67,13 @@ class BiLMFiles:
         for path in (self.options, self.weights):
             if not path.is_file():
                 raise WeightsError(f"{path}: no such file")
-            digest.update(content_hash(path).encode())
+            digest.update(_kept_hash(path, file_state(path)).encode())
         return digest.hexdigest()
+
+
+@functools.lru_cache(maxsize=8)
+def _kept_hash(path: Path, state: tuple[int, ...]) -> str:
+    return content_hash(path)
 
 
 def _only(folder: Path, pattern: str) -> Path:

@@ -16,8 +16,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from elmo_tasks.metrics.metric import Metric, f1_score
 
@@ -248,6 +246,10 @@ def _best_alignment(similarity: Mapping[tuple[int, int], float], num_rows: int, 
     Arguments:
         similarity: of the pairs where it is not 0. That they are few is what makes large documents quick.
     """
+    # Imported here, as only this metric needs scipy.
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
     if not similarity:
         return 0.0
     rows, columns = np.array(list(similarity)).T

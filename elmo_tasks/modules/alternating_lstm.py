@@ -24,6 +24,7 @@ from torch.nn import functional
 
 from elmo_tasks.dropout import dropout_factors
 from elmo_tasks.elmo.fast.compilation import compiled
+from elmo_tasks.elmo.tanh_by_sigmoid import gate_factors
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 from elmo_tasks.modules.reversal import reversal
 
@@ -119,10 +120,9 @@ class HighwayLstm(nn.Module):
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else inputs.dtype
         state_dtype = torch.promote_types(dtype, torch.float32)
         hidden_size = self.recurrent_weight.shape[1]
-        # Every tanh(x) is had as 2 sigmoid(2x) - 1, which is faster. The factors of 2 lie in the weights, where they
-        # round nothing: candidates and cells are twice, highway and output before the dropout half of what they mean.
-        scales = self.bias.new_tensor([1.0, 2.0, 1.0, 1.0, 1.0, 0.5]).repeat_interleave(hidden_size)  # (6H,)
-        gate_scales = scales[: len(self.bias)]
+        # See `tanh_by_sigmoid`: the cells' output is halved; so is the highway, and dropout's factors are doubled.
+        gate_scales = gate_factors(self.bias, _GATES)  # (5H,)
+        scales = torch.cat([gate_scales, gate_scales.new_full((hidden_size,), 0.5)])  # (6H,)
         size = inputs.shape[1], hidden_size
         factors = inputs.new_full(size, 2.0, dtype=state_dtype)  # (B, H)
         if self.training and self.dropout > 0:
@@ -209,7 +209,6 @@ def _fill_slopes(slopes: Tensor, gates: Tensor, cells: Tensor, curves: Tensor, c
     by_gate[2].mul_(cells[:-1])
     by_gate[3].mul_(curves).mul_(carry)
     by_gate[4].mul_((curves * leave).sub_(carried))
-    # Of s = sigmoid(2c) - 1/2 the derivative by 2c is (1/2 + s) (1/2 - s).
     return (0.25 - curves.square()).mul_(leave).mul_(carry)
 
 

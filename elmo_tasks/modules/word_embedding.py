@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from elmo_tasks.config import Config
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.modules.word_vectors import WordVectorFile
+from elmo_tasks.modules.word_vectors import WordVectorFile, open_word_vectors
 from elmo_tasks.text.vocabulary import PADDING, UNKNOWN, Vocabulary
 
 logger = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ def open_vectors(path: str, size: int) -> WordVectorFile:
     Raises:
         ElmoTasksError: its vectors are not of the size wanted.
     """
-    vectors = WordVectorFile(path)
+    vectors = open_word_vectors(path)
     if vectors.dimension != size:
         raise ElmoTasksError(
             f"{path}: its vectors have {vectors.dimension} numbers, the config wants {size}; "

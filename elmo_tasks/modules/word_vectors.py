@@ -16,15 +16,26 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import atomic_path, cache_folder, content_hash, read_lines
+from elmo_tasks.files import atomic_path, cache_folder, content_hash, file_state, read_lines
 
 logger = logging.getLogger(__name__)
 
 _VERSION = 1  # to be raised when the cache's layout or what is read changes
 _BATCH_ROWS = 1 << 14  # rows in memory while a file is parsed
+
+
+def open_word_vectors(path: str | Path) -> WordVectorFile:
+    """The file at `path`, which a process hashes and opens once, and again only after it has changed.
+
+    Raises:
+        DataError: see `WordVectorFile`.
+    """
+    path = Path(path)
+    return _kept_file(path, file_state(path) if path.is_file() else ())
 
 
 class WordVectorFile:
@@ -67,14 +78,19 @@ class WordVectorFile:
         """D, how many numbers a vector has."""
         return self._table.schema.field("vector").type.list_size
 
-    @functools.cached_property
+    @property
     def words(self) -> Sequence[str]:
-        """All words in the order of the file, which is that of their frequency in the files of GloVe and word2vec."""
+        """All words in the order of the file, which is that of their frequency in the files of GloVe and word2vec.
+
+        They are read each time, as they can take more memory than everything else in a run.
+        """
         return tuple(self._table.column("word").to_pylist())
 
     def rows(self, words: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of these words, in their exact form: (N, D), a row of NaN for a word that the file lacks."""
-        positions = np.array([self._positions.get(word, -1) for word in words], dtype=np.int64)  # (N,)
+        # Of a word that comes twice this finds the first place.
+        found = pc.index_in(pa.array(words, type=pa.string()), value_set=self._table.column("word"))
+        positions = found.fill_null(-1).to_numpy()  # (N,)
         vectors = np.full((len(words), self.dimension), np.nan, dtype=np.float32)  # (N, D)
         begin = 0
         for chunk in self._table.column("vector").chunks:
@@ -84,10 +100,10 @@ class WordVectorFile:
             begin += len(chunk)
         return vectors
 
-    @functools.cached_property
-    def _positions(self) -> dict[str, int]:
-        last = len(self.words) - 1
-        return {word: last - position for position, word in enumerate(reversed(self.words))}  # the first one stays
+
+@functools.lru_cache(maxsize=2)
+def _kept_file(path: Path, state: tuple[int, ...]) -> WordVectorFile:
+    return WordVectorFile(path)
 
 
 def _open(path: Path) -> pa.Table | None:

@@ -38,18 +38,18 @@ def batches_of_like_lengths(
     longest = tokens = 0
     for row in order:
         length = lengths[row]
-        padded = (len(batch) + 1) * max(longest, length)
+        reach = max(longest, length)
         if batch and (
             len(batch) >= max_rows
-            or padded > max_padded
+            or (len(batch) + 1) * reach > max_padded
             or tokens >= enough_tokens
             or tokens + length > max_tokens
             or length < least_share * longest
         ):
             yield batch
-            batch, longest, tokens = [], 0, 0
+            batch, reach, tokens = [], length, 0
         batch.append(row)
-        longest = max(longest, length)
+        longest = reach
         tokens += length
     if batch:
         yield batch

@@ -8,6 +8,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.text.tag_schemes import (
     Span,
     TagScheme,
@@ -87,6 +88,30 @@ def test_a_fault_is_found_in_exactly_the_invalid_sequences(scheme: TagScheme, le
                 for spans in every_set_of_spans(position + 1)
             }
             assert tags[:position] in longer
+
+
+@pytest.mark.parametrize(
+    ("tags", "spans"),
+    [
+        ("", []),
+        ("O O", []),
+        ("B-PER I-PER O B-LOC", [("PER", 0, 1), ("LOC", 3, 3)]),  # IOB2
+        ("I-PER I-PER B-PER I-LOC", [("PER", 0, 1), ("PER", 2, 2), ("LOC", 3, 3)]),  # IOB1
+        ("B-PER L-PER U-LOC U-LOC O", [("PER", 0, 1), ("LOC", 2, 2), ("LOC", 3, 3)]),  # BIOUL
+        ("B-PER I-PER E-PER S-LOC", [("PER", 0, 2), ("LOC", 3, 3)]),  # IOBES
+        ("O I-PER I-LOC", [("PER", 1, 1), ("LOC", 2, 2)]),  # ill-formed: I after O and after another type
+        ("L-PER L-PER I-PER", [("PER", 0, 0), ("PER", 1, 1), ("PER", 2, 2)]),
+        ("B-A-B I-A-B", [("A-B", 0, 1)]),  # a hyphen in the label
+    ],
+)
+def test_spans_are_read_as_conlleval_reads_them(tags: str, spans: list[tuple[str, int, int]]) -> None:
+    assert spans_of_tags(tags.split()) == spans
+
+
+@pytest.mark.parametrize("tag", ["", "B", "B-", "PER", "X-PER", "BI-PER"])
+def test_what_is_not_a_tag_is_named(tag: str) -> None:
+    with pytest.raises(ElmoTasksError, match="is not a span tag"):
+        spans_of_tags(["O", tag])
 
 
 def test_allowed_transitions_follow_the_order_of_the_tags() -> None:

@@ -15,16 +15,13 @@ from torch import Tensor, nn
 from elmo_tasks.elmo.fast.compilation import compiled
 from elmo_tasks.elmo.fast.products import Precision, Product, build_product
 from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
+from elmo_tasks.elmo.tanh_by_sigmoid import DoubledWeights
 
 _ROWS_AT_ONCE = 96  # of the inputs' part of all gates: with the published sizes, what a processor's caches hold
 
 
 class LstmSteps(nn.Module):
-    """The steps of one layer, each of which needs the one before; see `ProjectedLstm`.
-
-    Every tanh(x) is had as 2 sigmoid(2x) - 1, since vectorized sigmoids are six times as fast as tanhs. The factors
-    are powers of two and lie in the weights, where they cost nothing and round nothing: the candidate's gates and the
-    cells are twice what they are in `ProjectedLstm`, and the projection's weights twice theirs.
+    """The steps of one layer, each of which needs the one before; see `ProjectedLstm` and `tanh_by_sigmoid`.
 
     Arguments:
         recurrent: (P) -> (4H)
@@ -78,23 +75,14 @@ class LstmProducts:
     """
 
     def __init__(self, lstm: ProjectedLstm, precision: Precision) -> None:
-        cells = len(lstm.bias) // 4
-        factors = lstm.bias.new_ones(4, cells)
-        factors[1] = 2.0  # the candidate
-        shifts = torch.zeros_like(factors)
-        shifts[2] = 1.0  # the forget gate
-        bias = lstm.bias.detach() * factors.flatten() + shifts.flatten()
-        by_gate = factors.view(-1, 1)
-        self.num_cells, self.num_features = cells, lstm.input_weight.shape[1]
-        self._zeros = factors.new_zeros(())
-        self.inputs = build_product(lstm.input_weight * by_gate, bias, precision)
-        projection: Product | None = None
-        if lstm.projection_weight is not None:
-            projection = build_product(lstm.projection_weight * 2.0, None, precision)
+        self.num_cells, self.num_features = len(lstm.bias) // 4, lstm.input_weight.shape[1]
+        self._zeros = lstm.bias.new_zeros(())
+        weights = DoubledWeights.of(lstm)
+        self.inputs = build_product(weights.inputs, weights.bias, precision)
         steps = LstmSteps(
-            build_product(lstm.recurrent_weight * by_gate, None, precision),
-            projection,
-            None if lstm.cell_clip is None else 2.0 * lstm.cell_clip,
+            build_product(weights.recurrent, None, precision),
+            None if weights.projection is None else build_product(weights.projection, None, precision),
+            weights.cell_clip,
             lstm.projection_clip,
         )
         # The operations of a step are so short that two directions would wait for Python's interpreter by turns. On a
