@@ -11,15 +11,18 @@ All functions are safe to call from several threads, and take time proportional 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib.metadata
 import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
+if TYPE_CHECKING:
+    from nltk.tokenize.punkt import PunktSentenceTokenizer
 
-from elmo_tasks.text.word_tokenizer import WordTokenizer
+    from elmo_tasks.text.word_tokenizer import WordTokenizer
 
 # Names the tokenizer in the keys of caches; its number is to be raised whenever a change here or in `word_tokenizer`
 # gives other tokens.
@@ -111,7 +114,11 @@ def tokenize_to_strings(text: str) -> Iterator[list[str]]:
         yield [text[start:end] for start, end in sentence]
 
 
-def _punkt() -> PunktSentenceTokenizer:
+@functools.cache
+def _sentence_tokenizer() -> PunktSentenceTokenizer:
+    # Imported here, as NLTK imports scikit-learn, and most commands read no raw text.
+    from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
+
     parameters = PunktParameters()
     starters = _SENTENCE_STARTERS.split()
     parameters.abbrev_types.update(_ABBREVIATIONS.split())
@@ -124,8 +131,11 @@ def _punkt() -> PunktSentenceTokenizer:
     return PunktSentenceTokenizer(parameters)
 
 
-_SENTENCE_TOKENIZER = _punkt()
-_WORD_TOKENIZER = WordTokenizer()
+@functools.cache
+def _word_tokenizer() -> WordTokenizer:
+    from elmo_tasks.text.word_tokenizer import WordTokenizer
+
+    return WordTokenizer()
 
 
 def _spans(text: str, separator: re.Pattern[str]) -> Iterator[list[tuple[int, int]]]:
@@ -150,7 +160,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     while start < end:
         stop = _window_end(text, start, end)
         window = text[start:stop].translate(_STRAIGHT_QUOTES)
-        borders = [start + border for border, _ in _SENTENCE_TOKENIZER.span_tokenize(window)][1:]
+        borders = [start + border for border, _ in _sentence_tokenizer().span_tokenize(window)][1:]
         if borders and stop < end:
             stop = borders.pop()  # the window's last sentence may go on behind it: it begins the next window
         yield from itertools.pairwise([start, *borders, stop])
@@ -171,7 +181,7 @@ def _words(text: str, start: int, end: int) -> list[tuple[int, int]]:
     stand_in = _APOSTROPHE.sub("'", text[start:end].translate(_WORD_STAND_INS))
     stand_in = _UNSPLIT.sub(lambda match: "x" * len(match.group()), stand_in)
     spans = []
-    for piece in _WORD_TOKENIZER.tokenize(" ".join(stand_in.split())):
+    for piece in _word_tokenizer().tokenize(" ".join(stand_in.split())):
         while text[start].isspace():
             start += 1
         stop = start + len(piece)
