@@ -15,10 +15,10 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from elmo_tasks.config import Config
-from elmo_tasks.dropout import Dropout
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.cached_layers import CachedLayers
+from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.elmo.fast import FastBiLM, Precision
 from elmo_tasks.elmo.layer_cache import LayerCacheConfig, LayerSource
 from elmo_tasks.elmo.options import BiLMOptions

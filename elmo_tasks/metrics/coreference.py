@@ -74,16 +74,6 @@ class CoreferenceScores(Metric):
     def reset(self) -> None:
         self._tallies: dict[str, _Tally] = {}
 
-    def report(self) -> str:
-        """The scores as the reference scorer prints them: cut off, not rounded, after the second digit."""
-        fractions = self._fractions()
-        lines = [
-            f"{name:>8}: recall: {_printed(fraction.recall)}; precision: {_printed(fraction.precision)}; "
-            f"F1: {_printed(fraction.f1)}"
-            for name, fraction in fractions.items()
-        ]
-        return "\n".join([*lines, f"CoNLL F1: {_printed(_conll_f1(fractions))}"])
-
     def _fractions(self) -> dict[str, _Fractions]:
         tallies = {name: self._tallies.get(name, _Tally()) for name in ("mentions", *_CONLL_METRICS, "ceaf_m")}
         fractions = {name: tally.fractions() for name, tally in tallies.items()}
@@ -280,7 +270,3 @@ def _mean(fractions: Sequence[_Fractions]) -> _Fractions:
 
 def _conll_f1(fractions: Mapping[str, _Fractions]) -> float:
     return sum(fractions[name].f1 for name in _CONLL_METRICS) / len(_CONLL_METRICS)
-
-
-def _printed(fraction: float) -> str:
-    return f"{int(fraction * 10_000) / 100:.2f}%"

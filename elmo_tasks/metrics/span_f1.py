@@ -45,7 +45,7 @@ class SpanF1(Metric):
         precision, recall, f1 = self._scores(self._correct.total(), self._found.total(), self._gold.total())
         accuracy = percentage(self._correct_tokens, self._tokens)
         scores = {"f1": f1, "precision": precision, "recall": recall, "accuracy": accuracy}
-        for label in self.labels():
+        for label in sorted(self._gold.keys() | self._found.keys()):
             precision, recall, f1 = self._scores(self._correct[label], self._found[label], self._gold[label])
             scores |= {f"f1/{label}": f1, f"precision/{label}": precision, f"recall/{label}": recall}
         return scores
@@ -56,26 +56,6 @@ class SpanF1(Metric):
         self._gold: Counter[str] = Counter()
         self._found: Counter[str] = Counter()
         self._correct: Counter[str] = Counter()
-
-    def labels(self) -> list[str]:
-        """The types of span that were seen so far, gold or predicted, sorted."""
-        return sorted(self._gold.keys() | self._found.keys())
-
-    def report(self) -> str:
-        """The scores as conlleval prints them, for reading and for comparing with published tables."""
-        scores = self.compute()
-        lines = [
-            f"processed {self._tokens} tokens with {self._gold.total()} phrases; "
-            f"found: {self._found.total()} phrases; correct: {self._correct.total()}.",
-            f"accuracy: {scores['accuracy']:6.2f}%; precision: {scores['precision']:6.2f}%; "
-            f"recall: {scores['recall']:6.2f}%; FB1: {scores['f1']:6.2f}",
-        ]
-        for label in self.labels():
-            lines.append(
-                f"{label:>17}: precision: {scores[f'precision/{label}']:6.2f}%; "
-                f"recall: {scores[f'recall/{label}']:6.2f}%; FB1: {scores[f'f1/{label}']:6.2f}  {self._found[label]}"
-            )
-        return "\n".join(lines)
 
     @staticmethod
     def _scores(correct: int, found: int, gold: int) -> tuple[float, float, float]:

@@ -77,7 +77,7 @@ class SrlF1(Metric):
     def compute(self) -> dict[str, float]:
         perfect = percentage(self._perfect, self._propositions)
         scores = {**self._scores("", *self._overall()), "perfect": perfect}
-        for role in self.roles():
+        for role in sorted(self._correct.keys() | self._excess.keys() | self._missed.keys()):
             scores |= self._scores(f"/{role}", self._correct[role], self._excess[role], self._missed[role])
         return scores
 
@@ -88,42 +88,10 @@ class SrlF1(Metric):
         self._excess: Counter[str] = Counter()  # predicted, but wrong
         self._missed: Counter[str] = Counter()
 
-    def roles(self) -> list[str]:
-        """The roles that were seen so far, gold or predicted, sorted; V is one of them."""
-        return sorted(self._correct.keys() | self._excess.keys() | self._missed.keys())
-
-    def report(self) -> str:
-        """The scores as srl-eval.pl prints them, without its count of sentences."""
-        rule = "-" * 60
-        roles = self.roles()
-        return "\n".join(
-            [
-                f"Number of Propositions :      {self._propositions:6}",
-                f"Percentage of perfect props : {percentage(self._perfect, self._propositions):6.2f}",
-                "",
-                f"{'':>10}    corr.  excess  missed    prec.    rec.      F1",
-                rule,
-                self._row("Overall", *self._overall()),
-                "-" * 10,
-                *(self._row_of_role(role) for role in roles if role != VERB),
-                rule,
-                *(self._row_of_role(role) for role in roles if role == VERB),
-                rule,
-            ]
-        )
-
     def _overall(self) -> tuple[int, int, int]:
         counts = (self._correct, self._excess, self._missed)
         correct, excess, missed = (counter.total() - counter[VERB] for counter in counts)
         return correct, excess, missed
-
-    def _row_of_role(self, role: str) -> str:
-        return self._row(role, self._correct[role], self._excess[role], self._missed[role])
-
-    def _row(self, name: str, correct: int, excess: int, missed: int) -> str:
-        scores = self._scores("", correct, excess, missed)
-        counts = f"{correct:6}  {excess:6}  {missed:6}"
-        return f"{name:>10}   {counts}   {scores['precision']:6.2f}  {scores['recall']:6.2f}  {scores['f1']:6.2f}"
 
     @staticmethod
     def _scores(ending: str, correct: int, excess: int, missed: int) -> dict[str, float]:

@@ -13,7 +13,7 @@ from pydantic import Field
 from torch import Tensor
 
 from elmo_tasks.data_readers.sst import ClassificationBatch
-from elmo_tasks.dropout import Dropout
+from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.metrics import Accuracy, Metric
 from elmo_tasks.models.classification import known_labels, label_loss, label_predictions
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel

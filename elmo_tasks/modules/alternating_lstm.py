@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from elmo_tasks.dropout import dropout_factors
+from elmo_tasks.elmo.dropout import dropout_factors
 from elmo_tasks.elmo.fast.compilation import compiled
 from elmo_tasks.elmo.tanh_by_sigmoid import gate_factors
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_tasks.config import Config
-from elmo_tasks.dropout import Dropout
+from elmo_tasks.elmo.dropout import Dropout
 
 Activation = Literal["relu", "tanh", "none"]
 

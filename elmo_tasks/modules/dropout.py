@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from elmo_tasks.dropout import Dropout, dropout_factors
+from elmo_tasks.elmo.dropout import Dropout, dropout_factors
 
 
 class VariationalDropout(Dropout):

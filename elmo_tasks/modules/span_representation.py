@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.dropout import Dropout
+from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.modules.attention import masked_softmax
 from elmo_tasks.modules.partwise import PartwiseScorer
 from elmo_tasks.modules.sentence_groups import TokenVectors

@@ -71,23 +71,7 @@ def test_conlleval_s_verdict_is_reproduced_to_the_printed_digit(data_folder: Pat
 
     for name in ("accuracy", "precision", "recall", "f1"):
         assert f"{scores[name]:.2f}" == f"{expected[name]:.2f}"
-    assert metric.labels() == sorted(expected["per_type"])
+    assert {name for name in scores if name.startswith("f1/")} == {f"f1/{label}" for label in expected["per_type"]}
     for label, values in expected["per_type"].items():
         ours = [f"{scores[f'{name}/{label}']:.2f}" for name in ("precision", "recall", "f1")]
         assert ours == [f"{value:.2f}" for value in values]
-    assert metric.report().splitlines()[:2] == [
-        "processed {tokens} tokens with {gold_phrases} phrases; found: {found_phrases} phrases; "
-        "correct: {correct_phrases}.".format(**expected),
-        "accuracy:  98.25%; precision:  92.14%; recall:  92.30%; FB1:  92.22",
-    ]
-
-
-def test_the_report_is_laid_out_as_conlleval_s() -> None:
-    metric = SpanF1()
-    metric.update([{"tags": ["B-LOC", "O", "B-ORG"]}], [{"tags": ["B-LOC", "O", "B-LOC"]}])
-    assert metric.report().splitlines() == [
-        "processed 3 tokens with 2 phrases; found: 2 phrases; correct: 1.",
-        "accuracy:  66.67%; precision:  50.00%; recall:  50.00%; FB1:  50.00",
-        "              LOC: precision: 100.00%; recall:  50.00%; FB1:  66.67  1",
-        "              ORG: precision:   0.00%; recall:   0.00%; FB1:   0.00  1",
-    ]
