@@ -2,8 +2,8 @@
 
 Sources: Pradhan et al. (2014), "Scoring Coreference Partitions of Predicted Mentions", and Luo et al. (2014), "An
 Extension of BLANC to System Mentions". As there, the gold clusters of a document are called the key, the predicted
-ones the response. A mention of one that the other lacks stays where it is: it makes its own side's counts larger and
-is never correct.
+ones the response. A mention that only one of the two has is kept: it makes the counts of its own side larger and is
+never correct.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class CoreferenceScores(Metric):
     - `ceaf_e`, `ceaf_m`: the similarity of clusters aligned one to one in the best way, by the Dice coefficient or by
       the number of common mentions (Luo 2005);
     - `blanc`: the mean over pairs of mentions that corefer and pairs that do not (Luo et al. 2014); a kind of pair that
-      the key has none of is left out.
+      the key does not have is left out.
 
-    The order of clusters has a meaning in one case alone, annotation in which a mention of the key is in two clusters:
-    as in the scorer it then belongs, for MUC and B-cubed, to the last of them.
+    The order of clusters matters only if a mention of the key is in two clusters: as in the scorer, it then belongs to
+    the last of them for MUC and B-cubed.
 
     Departures: the scorer drops the second occurrence of a mention in the response only if the key has that mention,
-    and refuses a response with many; here every second occurrence is dropped. It counts a mention that is twice in one
-    cluster of the key twice; here it counts once.
+    and refuses a response with many; here every second occurrence is dropped. The scorer counts a mention that is twice
+    in one cluster of the key twice; here it counts once.
     """
 
     def __init__(self, field: str = "clusters") -> None:
@@ -116,14 +116,14 @@ class _Tally:
 
 @dataclass(frozen=True)
 class _Document:
-    """The clusters of one document and what key and response have in common."""
+    """The clusters of one document, and what key and response have in common."""
 
     key: list[set[Mention]]
     response: list[set[Mention]]
 
     @classmethod
     def from_clusters(cls, key: Clusters, response: Clusters) -> _Document:
-        """Leaves out empty clusters, and mentions of the response that an earlier cluster has already."""
+        """Leaves out empty clusters, and mentions of the response that an earlier cluster already has."""
         seen: set[Mention] = set()
         distinct = []
         for cluster in _sets_of_mentions(response):
@@ -159,7 +159,7 @@ class _Document:
 
     @cached_property
     def _common_of_last(self) -> Counter[tuple[int, int]]:
-        """The same, a mention in several clusters of the key counted in the last of them alone."""
+        """The same; a mention in several clusters of the key counts only in the last of them."""
         found = self._response_of
         return Counter((number, found[mention]) for mention, number in self._key_of.items() if mention in found)
 
@@ -203,7 +203,7 @@ class _Document:
         twice, twice_common = self._links_in_several_clusters(shared)
         links, common_links = _pairs(gold) - twice, _pairs(self._common.values()) - twice_common
 
-        # A mention of several clusters has, beside its links, a non-coreference link to all mentions and to itself.
+        # A mention of several clusters has its links and also a non-coreference link to all mentions and to itself.
         group: dict[Mention, int | Mention] = {**self._key_of, **{mention: mention for mention in shared}}
         of_both = [mention for mention in self._response_of if mention in group]
         alone = _pairs([len(group)]) - _pairs(Counter(group.values()).values()) + len(shared)
@@ -220,7 +220,7 @@ class _Document:
         }
 
     def _links_in_several_clusters(self, shared: set[Mention]) -> tuple[int, int]:
-        """By how much the clusters' sizes overstate the links of the key, and those that the response has too."""
+        """By how many links the clusters' sizes overstate those of the key, and those that the response has too."""
         links = Counter(pair for cluster in self.key for pair in combinations(sorted(cluster & shared), 2))
         in_response = [
             times - 1
@@ -231,10 +231,10 @@ class _Document:
 
 
 def _best_alignment(similarity: Mapping[tuple[int, int], float], num_rows: int, num_columns: int) -> float:
-    """The largest sum of similarities that aligning rows and columns one to one can have.
+    """The largest possible sum of similarities when rows and columns are aligned one to one.
 
     Arguments:
-        similarity: of the pairs where it is not 0. That they are few is what makes large documents quick.
+        similarity: of the pairs where it is not 0. These are few, which makes large documents fast.
     """
     # Imported here, as only this metric needs scipy.
     from scipy.sparse import csr_array
@@ -243,8 +243,8 @@ def _best_alignment(similarity: Mapping[tuple[int, int], float], num_rows: int, 
     if not similarity:
         return 0.0
     rows, columns = np.array(list(similarity)).T
-    # The solver aligns every row, so each has a column of its own, of similarity 0, where it stays alone. A weight of 0
-    # would say that the two cannot be aligned: hence 1 is added to all.
+    # The solver aligns every row, so each gets an additional column of its own with similarity 0. For the solver a
+    # weight of 0 means that the two cannot be aligned, so 1 is added to all.
     own = np.arange(num_rows)
     places = (np.concatenate([rows, own]), np.concatenate([columns, num_columns + own]))
     weights = np.concatenate([1.0 + np.array(list(similarity.values())), np.ones(num_rows)])

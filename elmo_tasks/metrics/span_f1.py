@@ -9,7 +9,7 @@ from typing import Any
 from elmo_tasks.metrics.metric import Metric, f1_score, percentage
 from elmo_tasks.text.tag_schemes import spans_of_tags
 
-# Token accuracy is that of IOB2 tags, so that it does not depend on whether a model learns IOB2 or BIOUL.
+# Token accuracy is computed on IOB2 tags, so that it does not depend on whether a model learns IOB2 or BIOUL.
 _IOB2_LETTERS = str.maketrans("ESLU", "IBIB")
 
 

@@ -133,7 +133,7 @@ def _constraints(labels: tuple[str, ...], scheme: TagScheme | None) -> Transitio
         return None
     if wrong := [label for label in labels if not is_tag(label, scheme)]:
         raise ElmoTasksError(
-            f"model.tag_scheme: {wrong[0]!r} is no tag of {scheme}; set it to the scheme of the reader's tags, "
+            f"model.tag_scheme: {wrong[0]!r} is not a tag of {scheme}; set it to the scheme of the reader's tags, "
             "or to null where tags are no spans"
         )
     return TransitionConstraints.of_scheme(labels, scheme)

@@ -75,7 +75,7 @@ class SemanticRoleLabeler(TaskModel[SrlBatch, SemanticRoleLabelerOutput]):
         dropout: probability of variational dropout on the encoder's input.
 
     Raises:
-        ElmoTasksError: a label is no tag of IOB2.
+        ElmoTasksError: a label is not a tag of IOB2.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""All sentences of documents through embedder and encoder, in memory that no long sentence can blow up.
+"""Embeds and encodes all sentences of documents, in bounded memory even with very long sentences.
 
 # S sentences, T tokens of the longest, N tokens of all sentences, D features of the input, H features of the output
 """
@@ -20,7 +20,7 @@ from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.tokens import TensorRecord, Tokens
 
 _GROUP_TOKENS = 4096  # most tokens of a group, padding included; a longer sentence is a group of its own
-_LEAST_SHARE = 0.6  # of the group's longest sentence that its shortest has
+_LEAST_SHARE = 0.6  # the length of a group's shortest sentence is at least this share of the longest one's
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,11 +32,11 @@ class TokenVectors(TensorRecord):
 
 
 class GroupedSentenceEncoder(nn.Module):
-    """Embeds and encodes each sentence for itself, in groups of like length.
+    """Embeds and encodes each sentence by itself, in groups of like length.
 
-    Sentences of a document differ much in length. In one padded batch most would be padding, and with a very long
-    sentence among many short ones there would be no end to the memory. So the tokens of all sentences come in one row,
-    and are padded group by group.
+    The sentences of a document differ much in length. One padded batch would be mostly padding, and a very long
+    sentence among many short ones would need very much memory. So the tokens of all sentences come in one row, and are
+    padded group by group.
 
     Arguments:
         embedder: what the tokens are read with.
@@ -58,14 +58,14 @@ class GroupedSentenceEncoder(nn.Module):
         """Encodes sentences.
 
         Arguments:
-            tokens: one row with the tokens of all sentences, and maybe of others.
+            tokens: one row with the tokens of all sentences; it may hold others.
             starts: (S,) where in the row each sentence begins.
             lengths: (S,) its tokens, at least 1.
 
         Returns:
             the vectors of the sentences' tokens, in the order of the sentences.
         """
-        new_starts = np.cumsum(lengths) - lengths  # among the tokens of these sentences alone
+        new_starts = np.cumsum(lengths) - lengths  # among the tokens of these sentences
         inputs, encoded, places = [], [], []
         for rows in batches_of_like_lengths(lengths.tolist(), max_padded=_GROUP_TOKENS, least_share=_LEAST_SHARE):
             group = np.array(rows)
@@ -87,7 +87,7 @@ class GroupedSentenceEncoder(nn.Module):
 
 
 def padded_sentences(tokens: Tokens, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> Tokens:
-    """Some of the sentences of a row, padded to the longest of them, with the characters of their own words alone."""
+    """Some of the sentences of a row, padded to the longest of them, with the characters of only their own words."""
     device = tokens.words.device
     offsets = torch.arange(int(lengths.max()), device=device)  # (T,)
     mask = offsets < torch.from_numpy(lengths).to(device).unsqueeze(1)  # (S, T)

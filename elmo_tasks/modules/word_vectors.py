@@ -24,12 +24,12 @@ from elmo_tasks.files import atomic_path, cache_folder, content_hash, file_state
 
 logger = logging.getLogger(__name__)
 
-_VERSION = 1  # to be raised when the cache's layout or what is read changes
+_VERSION = 1  # raise it when the cache's layout or what is read changes
 _BATCH_ROWS = 1 << 14  # rows in memory while a file is parsed
 
 
 def open_word_vectors(path: str | Path) -> WordVectorFile:
-    """The file at `path`, which a process hashes and opens once, and again only after it has changed.
+    """The file at `path`. A process hashes and opens it once, and again only after it has changed.
 
     Raises:
         DataError: see `WordVectorFile`.
@@ -41,13 +41,13 @@ def open_word_vectors(path: str | Path) -> WordVectorFile:
 class WordVectorFile:
     """Word vectors of a text file with a word and its numbers, separated by spaces, in each line.
 
-    The form of word2vec and fastText, whose first line gives the number of words and of numbers, is told from that of
-    GloVe by itself. Words may hold spaces, as some of GloVe's largest file do: the last D fields of a line are the
-    numbers. Of a word that comes twice the first vector counts.
+    Two forms are recognized: that of GloVe, and that of word2vec and fastText, whose first line gives the number of
+    words and of numbers per word. Words may contain spaces, as some of GloVe's largest file do: the last D fields of a
+    line are the numbers. If a word comes twice, the first vector counts.
 
     Parsing such a file takes much longer than using it, so it happens once: words and vectors are kept in
-    `<cache folder>/word_vectors`, by the content of the file, and memory-mapped from there, so that only the rows asked
-    for are loaded. Several processes can do so at once; a damaged cache file is made anew.
+    `<cache folder>/word_vectors`, named by the content of the file, and memory-mapped from there, so that only the rows
+    that are wanted are loaded. Several processes can do so at once; a damaged cache file is written again.
 
     Arguments:
         path: the file, plain or compressed (.gz, .xz, .bz2, .zip).
@@ -82,13 +82,13 @@ class WordVectorFile:
     def words(self) -> Sequence[str]:
         """All words in the order of the file, which is that of their frequency in the files of GloVe and word2vec.
 
-        They are read each time, as they can take more memory than everything else in a run.
+        They are read each time and not kept, since there can be millions.
         """
         return tuple(self._table.column("word").to_pylist())
 
     def rows(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of these words, in their exact form: (N, D), a row of NaN for a word that the file lacks."""
-        # Of a word that comes twice this finds the first place.
+        """The vectors of words in their exact form: (N, D), a row of NaN for a word that the file lacks."""
+        # If a word comes twice, this finds the first.
         found = pc.index_in(pa.array(words, type=pa.string()), value_set=self._table.column("word"))
         positions = found.fill_null(-1).to_numpy()  # (N,)
         vectors = np.full((len(words), self.dimension), np.nan, dtype=np.float32)  # (N, D)

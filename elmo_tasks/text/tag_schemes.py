@@ -1,4 +1,4 @@
-"""Tag schemes: how the tags of single tokens stand for labelled spans.
+"""Tag schemes: how the tags of tokens describe labelled spans.
 
 # K tags
 
@@ -38,7 +38,7 @@ class Span(NamedTuple):
 
 
 class Transitions(NamedTuple):
-    """What may stand where, for K tags."""
+    """Which of K tags may begin a sentence, follow another tag, and end a sentence."""
 
     start: NDArray[np.bool_]  # (K,) tag may begin a sentence
     between: NDArray[np.bool_]  # (K, K) [i, j]: tag j may follow tag i
@@ -130,15 +130,15 @@ def detect_scheme(tags: Sequence[str]) -> TagScheme | None:
 
 
 def find_fault(tags: Sequence[str], scheme: TagScheme) -> tuple[int, str] | None:
-    """The position of the first tag that the scheme forbids there, and why; None for a sequence to be accepted.
+    """The position of the first tag that the scheme forbids, and the reason; None for a sequence that is accepted.
 
-    A B of IOB1 where I would do is accepted, though no valid sequence has it: the official training file has two.
+    In IOB1 a B is accepted where only I is valid: the official training file has two of them.
     """
     previous: str | None = None
     for position, tag in enumerate(tags):
         if not is_tag(tag, scheme):
             prefixes = ", ".join(f"{prefix}-LABEL" for prefix in _PREFIXES[scheme])
-            return position, f"{tag!r} is no tag of {scheme}; wanted O or one of {prefixes}"
+            return position, f"{tag!r} is not a tag of {scheme}; wanted O or one of {prefixes}"
         if scheme != "IOB1" and not _may_follow(previous, tag, scheme):
             place = "at the beginning of a sentence" if previous is None else f"after {previous!r}"
             return position, f"{tag!r} {place} is not valid in {scheme}"
@@ -149,16 +149,16 @@ def find_fault(tags: Sequence[str], scheme: TagScheme) -> tuple[int, str] | None
 
 
 def allowed_transitions(tags: Sequence[str], scheme: TagScheme) -> Transitions:
-    """Which of K tags may begin a sentence, follow one another, and end a sentence: for a CRF's constraints.
+    """Which of K tags may begin a sentence, follow one another, and end a sentence, for the constraints of a CRF.
 
     A sequence is valid exactly if its first tag, its last tag and every pair of neighbours are allowed.
 
     Raises:
-        ValueError: one of the tags is no tag of the scheme.
+        ValueError: one of the tags is not a tag of the scheme.
     """
     for tag in tags:
         if not is_tag(tag, scheme):
-            raise ValueError(f"{tag!r} is no tag of {scheme}")
+            raise ValueError(f"{tag!r} is not a tag of {scheme}")
     return Transitions(
         start=np.array([_may_follow(None, tag, scheme) for tag in tags], dtype=bool),
         between=np.array([[_may_follow(one, other, scheme) for other in tags] for one in tags], dtype=bool),

@@ -41,7 +41,7 @@ def test_arguments_of_tags(tags: str, arguments: list[tuple[str, tuple[tuple[int
 
 @pytest.mark.parametrize("tag", ["", "V", "B-", "U-A0", "(V*)"])
 def test_what_is_not_a_tag_is_named(tag: str) -> None:
-    with pytest.raises(ElmoTasksError, match="is no tag of IOB2"):
+    with pytest.raises(ElmoTasksError, match="is not a tag of IOB2"):
         arguments_of_tags(["O", tag])
 
 

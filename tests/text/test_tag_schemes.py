@@ -120,7 +120,7 @@ def test_allowed_transitions_follow_the_order_of_the_tags() -> None:
     np.testing.assert_array_equal(allowed.start, [True, True, False])
     np.testing.assert_array_equal(allowed.between, [[True, True, False], [True, True, True], [True, True, True]])
     np.testing.assert_array_equal(allowed.end, [True, True, True])
-    with pytest.raises(ValueError, match="'L-X' is no tag of IOB2"):
+    with pytest.raises(ValueError, match="'L-X' is not a tag of IOB2"):
         allowed_transitions(["O", "L-X"], "IOB2")
 
 
@@ -132,7 +132,7 @@ def test_superfluous_begin_tags_of_iob1_are_accepted() -> None:
 @pytest.mark.parametrize(
     ("tags", "scheme", "position", "problem"),
     [
-        (["O", "X-LOC"], "IOB1", 1, "'X-LOC' is no tag of IOB1; wanted O or one of B-LABEL, I-LABEL"),
+        (["O", "X-LOC"], "IOB1", 1, "'X-LOC' is not a tag of IOB1; wanted O or one of B-LABEL, I-LABEL"),
         (["O", "I-LOC"], "IOB2", 1, "'I-LOC' after 'O' is not valid in IOB2"),
         (["I-LOC"], "IOB2", 0, "'I-LOC' at the beginning of a sentence is not valid in IOB2"),
         (["B-LOC", "I-PER"], "IOB2", 1, "'I-PER' after 'B-LOC' is not valid in IOB2"),
