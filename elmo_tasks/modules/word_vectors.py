@@ -107,14 +107,14 @@ def _kept_file(path: Path, state: tuple[int, ...]) -> WordVectorFile:
 
 
 def _open(path: Path) -> pa.Table | None:
-    """The memory-mapped cache file; None if it is not there or not whole."""
+    """The memory-mapped cache file; None if it is missing or incomplete."""
     try:
         with pa.memory_map(str(path)) as stream:
             return pa.ipc.open_file(stream).read_all()
     except FileNotFoundError:
         return None
     except (pa.ArrowInvalid, OSError) as error:
-        logger.warning("%s: the cached word vectors are damaged and are made anew (%s)", path, error)
+        logger.warning("%s: the cached word vectors are damaged and are written again (%s)", path, error)
         return None
 
 
@@ -131,7 +131,7 @@ def _parse_into(path: Path, cached: Path) -> None:
             count += batch.num_rows
         if writer is None:
             raise DataError(path, "holds no word vector")
-        stack.close()  # the file is whole only then
+        stack.close()  # only this completes the file
     logger.info("%s: %d word vectors in %.1f s", path, count, time.monotonic() - begin)
 
 

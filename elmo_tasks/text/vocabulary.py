@@ -57,7 +57,7 @@ class VocabularyConfig(Config):
         int | None,
         Field(
             ge=0,
-            description="How many of the first words of the vectors' file get rows in addition to the data's; null: all.",
+            description="How many first words of the vectors' file get rows in addition to the data's; null: all.",
         ),
     ] = 50_000
 

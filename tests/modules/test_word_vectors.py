@@ -165,7 +165,7 @@ def test_a_damaged_cache_file_is_made_anew(
     cached.write_bytes(whole[:keep])
     assert_is_the_small_file(WordVectorFile(path))
     assert cached.read_bytes() == whole
-    assert "damaged and are made anew" in caplog.text
+    assert "damaged and are written again" in caplog.text
 
 
 def _sum_of_rows(path: str) -> float:
