@@ -1,4 +1,4 @@
-"""The one place where the parts of a run are built, in order, in plain sight."""
+"""Builds the parts of a run, in order; trains, evaluates and loads runs."""
 
 from __future__ import annotations
 

@@ -137,6 +137,12 @@ def content_hash(path: str | Path) -> str:
     return digest.hexdigest()
 
 
+def file_state(path: str | Path) -> tuple[int, ...]:
+    """Numbers that change when a file is written or replaced. They tell whether a result kept for it is out of date."""
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 @contextlib.contextmanager
 def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
     """Opens a temporary file in the folder of `path` for writing bytes. At the end of the block it is moved to `path`.

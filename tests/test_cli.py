@@ -51,6 +51,14 @@ def test_help_imports_nothing_heavy() -> None:
     assert not heavy & set(done.stderr.split())
 
 
+@pytest.mark.slow
+def test_a_run_imports_only_what_it_uses() -> None:
+    """scikit-learn, which seqeval and NLTK import, takes a second or more."""
+    done = run_python("-c", "import sys, elmo_tasks.experiment\nprint(*sys.modules)")
+    assert done.returncode == 0
+    assert not {"sklearn", "seqeval", "nltk", "scipy"} & set(done.stdout.split())
+
+
 def test_the_module_is_the_command() -> None:
     done = run_python("-m", "elmo_tasks", "--version")
     assert (done.returncode, done.stdout) == (0, f"elmo-tasks {__version__}\n")

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from elmo_tasks.config import to_json
+from elmo_tasks.elmo import bilm_files
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import RunError, WeightsError
 from elmo_tasks.files import write_json
@@ -155,12 +156,15 @@ def test_archive_cannot_write_outside(tmp_path: Path) -> None:
         open_run(tmp_path / "run.tar.gz")
 
 
-def test_bilm_files_are_found_by_their_published_names(tmp_path: Path) -> None:
+def test_bilm_files_are_found_by_their_published_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("elmo_small_options.json", "elmo_small_weights.hdf5", "vectors.hdf5"):
         (tmp_path / name).write_text(name)
     files = BiLMFiles.in_folder(tmp_path)
     assert (files.options.name, files.weights.name) == ("elmo_small_options.json", "elmo_small_weights.hdf5")
     known = files.fingerprint()
+    with monkeypatch.context() as patch:
+        patch.delattr(bilm_files, "content_hash")
+        assert BiLMFiles.in_folder(tmp_path).fingerprint() == known  # nothing is read again
     files.weights.write_text("other")
     assert files.fingerprint() != known
     (tmp_path / "other_weights.hdf5").write_text("")

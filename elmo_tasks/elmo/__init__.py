@@ -1,4 +1,4 @@
-"""ELMo, usable alone: a biLM's weights in, vectors of tokens out; for AllenNLP's users, `Elmo` and `batch_to_ids`."""
+"""ELMo, usable by itself: from a biLM's weights to vectors of tokens. For AllenNLP's users: `Elmo`, `batch_to_ids`."""
 
 from elmo_tasks.elmo.bilm import BiLM, LayerOutput
 from elmo_tasks.elmo.characters import batch_to_ids

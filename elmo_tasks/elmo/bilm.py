@@ -1,6 +1,6 @@
 """The bidirectional language model whose layers are ELMo.
 
-# B batch, T tokens of the longest sentence, S = T + 2 with sentence borders, C characters a token, U distinct tokens,
+# B batch, T tokens of the longest sentence, S = T + 2 with sentence borders, C characters per token, U distinct tokens,
 # L LSTM layers, P features of one direction, D = 2P features of a layer
 """
 
@@ -52,14 +52,14 @@ class LayerChunk:
 class BiLM(nn.Module):
     """A character-based bidirectional language model, without its softmax.
 
-    Source: Peters et al. 2018, section 3, in the exact form of bilm-tf. Departs from it in one thing: unless
-    `stateful` is set, each sentence starts from a state of zeros, so that its vectors depend on nothing else.
+    Source: Peters et al. 2018, section 3, in the exact form of bilm-tf. One departure: unless `stateful` is set, each
+    sentence starts from a state of zeros, so that its vectors depend only on the sentence.
 
     Arguments:
         options: the architecture.
         dropout: probability of dropping a feature of an LSTM layer's input; for training the language model itself.
         stateful: start each row of a batch from the state in which the row's last sentence ended, as bilm-tf and
-            AllenNLP do. `reset_state` begins anew.
+            AllenNLP do. `reset_state` forgets it.
     """
 
     def __init__(self, options: BiLMOptions, dropout: float = 0.0, stateful: bool = False) -> None:
@@ -70,7 +70,7 @@ class BiLM(nn.Module):
         self.output_size = options.output_size
         self.token_encoder = TokenEncoder(options)
         directions = nn.ModuleList(LstmStack(options.lstm, dropout) for _ in range(2))
-        self.directions = cast("Sequence[LstmStack]", directions)  # a ModuleList does not tell what it holds
+        self.directions = cast("Sequence[LstmStack]", directions)  # a ModuleList has no type for its items
         self._carried = CarriedState()
 
     @classmethod
@@ -89,7 +89,7 @@ class BiLM(nn.Module):
             WeightsError: a file is missing or damaged, or the two do not fit together.
         """
         settings = BiLMOptions.load(options)
-        with torch.device("meta"):  # no time is lost on random weights that the file's replace
+        with torch.device("meta"):  # does not draw random weights, which the file's would replace
             bilm = cls(settings, stateful=stateful)
         bilm.to_empty(device="cpu")
         weights_file.read_weights(bilm, weights)
@@ -101,7 +101,7 @@ class BiLM(nn.Module):
         self.options.save(options)
 
     def fingerprint(self) -> str:
-        """The SHA-256 of architecture and weights as they are now: what the vectors of tokens depend on."""
+        """The SHA-256 of the architecture and the current weights, on which the vectors of tokens depend."""
         return weights_file.fingerprint(self)
 
     def reset_state(self) -> None:
@@ -111,8 +111,8 @@ class BiLM(nn.Module):
     def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
         """The layers of tokenized sentences of any length and in any order, empty ones included.
 
-        Each distinct token goes through the character convolutions once. Sentence borders are added before and taken
-        off after.
+        Each distinct token goes through the character convolutions once. Sentence borders are added first and removed
+        from the result.
 
         Arguments:
             sentences: B lists of tokens.
@@ -130,7 +130,7 @@ class BiLM(nn.Module):
         return without_borders(self.contextualize(table, index.to(table.device), lengths.to(table.device)))
 
     def forward(self, character_ids: Tensor) -> LayerOutput:
-        """The layers of sentences given as character ids, their sentence borders still there.
+        """The layers of sentences given as character ids, with those of the sentence borders.
 
         Arguments:
             character_ids: (B, T, C) int64 as `batch_to_ids` makes them, without sentence borders.
@@ -152,11 +152,11 @@ class BiLM(nn.Module):
         return self.token_encoder(ids.to(self.token_encoder.embedding.weight.device))
 
     def contextualize(self, table: Tensor, index: Tensor, lengths: Tensor) -> LayerOutput:
-        """Runs both directions over sentences of which each token is a row of a table.
+        """Runs both directions over sentences whose tokens are rows of a table.
 
         Arguments:
             table: (U, P) token vectors; rows 0 and 1 are the sentence borders.
-            index: (B, S) int64, the table's rows of each sentence from border to border; behind them anything.
+            index: (B, S) int64, the table's rows of each sentence from border to border, then anything.
             lengths: (B,) tokens of each sentence, borders not counted.
 
         Returns:
@@ -185,8 +185,8 @@ class BiLM(nn.Module):
     def layers_in_chunks(self, tokens: Sequence[str], chunk_length: int) -> Iterator[LayerChunk]:
         """The layers of one sentence of any length, in memory that `chunk_length` bounds, without a gradient.
 
-        The same numbers as `layers` gives: each direction goes through the sentence in chunks, from its own end, and
-        its state is carried from chunk to chunk.
+        The numbers are those of `layers`: each direction reads the sentence in chunks, from its own end, and carries
+        its state from chunk to chunk.
 
         Arguments:
             tokens: the sentence's tokens.
@@ -232,13 +232,13 @@ def with_borders(index: Tensor, mask: Tensor) -> Tensor:
     """
     lengths = mask.sum(dim=1)
     if not torch.equal(mask, _mask(lengths, mask.shape[1])):
-        raise ValueError("a sentence has padding before a real token; wanted all padding behind its last token")
+        raise ValueError("a sentence has padding before a real token; wanted all padding after its last token")
     bordered = nn.functional.pad(index, (1, 1), value=_BEGIN_ROW)  # (B, T+2)
     return bordered.scatter(1, lengths[:, None] + 1, _END_ROW)
 
 
 def without_borders(output: LayerOutput) -> LayerOutput:
-    """Takes the sentence borders off: (B, L+1, T+2, D), (B, T+2) -> (B, L+1, T, D), (B, T)."""
+    """Removes the sentence borders: (B, L+1, T+2, D), (B, T+2) -> (B, L+1, T, D), (B, T)."""
     mask = output.mask[:, 2:]
     layers = output.layers[:, :, 1:-1]
     return LayerOutput(layers.masked_fill(~mask[:, None, :, None], 0.0), mask)
@@ -249,7 +249,7 @@ def _mask(lengths: Tensor, padded_length: int) -> Tensor:
 
 
 def _numbered(tokens: Sequence[str], rows: dict[str, int]) -> list[int]:
-    """The rows of a sentence's tokens, borders around them; tokens that are new get the next rows."""
+    """The rows of a sentence's tokens, with borders around them. New tokens get the next rows."""
     return [_BEGIN_ROW, *(rows.setdefault(token, len(rows)) for token in tokens), _END_ROW]
 
 

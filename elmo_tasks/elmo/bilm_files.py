@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
 from elmo_tasks.errors import WeightsError
-from elmo_tasks.files import content_hash
+from elmo_tasks.files import content_hash, file_state
 
 DEFAULT_BILM = "default"
-"""What the biLM that is installed with the package is called wherever a biLM's folder is wanted."""
+"""The name of the biLM that is installed with the package. It can be given instead of a folder."""
 
 
 def bilm_folder(name: str | Path) -> Path:
-    """The folder of a biLM: the one named, or that of the default biLM."""
+    """The folder of a biLM: the given one, or that of the default biLM."""
     return Path(__file__).parent / "default_bilm" if str(name) == DEFAULT_BILM else Path(name)
 
 
@@ -34,7 +35,7 @@ class BiLMFiles:
             folder: the folder; `default` is the biLM that is installed with the package.
 
         Raises:
-            WeightsError: there is no such folder, or none or several of either file in it.
+            WeightsError: there is no such folder, or it does not have exactly one file of each kind.
         """
         folder = bilm_folder(folder)
         if not folder.is_dir():
@@ -43,10 +44,10 @@ class BiLMFiles:
 
     @classmethod
     def chosen(cls, folder: str | None, options: str | None, weights: str | None) -> BiLMFiles:
-        """The files of a folder, or the two that are named instead.
+        """The files of a folder, or the two given files.
 
         Raises:
-            WeightsError: neither or both ways are taken; see also `in_folder`.
+            WeightsError: both the folder and files are given, or neither; see also `in_folder`.
         """
         if folder is not None and options is None and weights is None:
             return cls.in_folder(folder)
@@ -55,7 +56,9 @@ class BiLMFiles:
         raise WeightsError("wanted either the folder of a biLM or both its options and its weights")
 
     def fingerprint(self) -> str:
-        """The SHA-256 of both files' contents, in hexadecimal: it names the biLM without loading it.
+        """The SHA-256 of both files' contents, in hexadecimal. It identifies the biLM without loading it.
+
+        A process reads the files once, and again only after they have changed.
 
         Raises:
             WeightsError: a file is missing.
@@ -64,8 +67,13 @@ class BiLMFiles:
         for path in (self.options, self.weights):
             if not path.is_file():
                 raise WeightsError(f"{path}: no such file")
-            digest.update(content_hash(path).encode())
+            digest.update(_kept_hash(path, file_state(path)).encode())
         return digest.hexdigest()
+
+
+@functools.lru_cache(maxsize=8)
+def _kept_hash(path: Path, state: tuple[int, ...]) -> str:
+    return content_hash(path)
 
 
 def _only(folder: Path, pattern: str) -> Path:

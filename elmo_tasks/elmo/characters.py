@@ -1,6 +1,6 @@
 """Tokens as character ids: UTF-8 bytes between border characters, as bilm-tf and AllenNLP number them.
 
-# B batch, T tokens of the longest sentence, C characters a token (50), N tokens
+# B batch, T tokens of the longest sentence, C characters per token (50), N tokens
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ END_SENTENCE = "</S>"
 MAX_CHARACTERS = 50
 NUM_CHARACTERS = 262
 
-# A byte b has the id b + 1, since 0 is the mask: a token of zeros is no token.
+# A byte b has the id b + 1, since 0 is the mask: a token of zeros is padding.
 _BEGIN_SENTENCE_ID = 257
 _END_SENTENCE_ID = 258
 _BEGIN_WORD_ID = 259
 _END_WORD_ID = 260
-PADDING_ID = 261  # fills a token up behind its end, and is a character like others to the convolutions
+PADDING_ID = 261  # fills a token up to its width; for the convolutions it is a character like any other
 
 
 def batch_to_ids(batch: Sequence[Sequence[str]], max_characters: int = MAX_CHARACTERS) -> Tensor:
@@ -57,7 +57,7 @@ def tokens_to_ids(tokens: Sequence[str], max_characters: int = MAX_CHARACTERS) -
 
 @functools.lru_cache(maxsize=1 << 17)
 def _token_to_ids(token: str, max_characters: int) -> bytes:
-    """One token's ids as the bytes of C int16: small to keep, and joined to one array without a loop."""
+    """One token's ids as the bytes of C int16, which are small and are joined to one array without a loop."""
     ids = np.full(max_characters, PADDING_ID, dtype=np.int16)
     if token == BEGIN_SENTENCE:
         content = np.array([_BEGIN_SENTENCE_ID], dtype=np.int16)

@@ -1,6 +1,6 @@
-"""ELMo for those who come from AllenNLP: the same arguments, the same returned keys.
+"""ELMo for users of AllenNLP: the same arguments and the same returned keys.
 
-# B batch, T tokens, C characters a token (50), P features of one direction, D = 2P features of a layer
+# B batch, T tokens, C characters per token (50), P features of one direction, D = 2P features of a layer
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class ElmoOutput(TypedDict):
-    """What `Elmo` returns."""
+    """The result of `Elmo`."""
 
     elmo_representations: list[Tensor]  # each (B, T, D), or (..., T, D) as the inputs
     mask: Tensor  # (B, T) bool, or (..., T)
@@ -31,9 +31,9 @@ class ElmoOutput(TypedDict):
 class Elmo(nn.Module):
     """Computes one or more ELMo representations of sentences given as character ids.
 
-    Source: `allennlp.modules.elmo.Elmo`. Departs from it in four things: it is stateless unless `stateful` is set, it
-    follows `use_skip_connections` where AllenNLP refuses models without them, padding is zero after layer normalization
-    too, and a cached vocabulary is looked up strictly, without a silent way back to the characters.
+    Source: `allennlp.modules.elmo.Elmo`. Departures: it is stateless unless `stateful` is set; it follows
+    `use_skip_connections`, while AllenNLP refuses models without them; padding is zero after layer normalization too; a
+    word that is not in the cached vocabulary is an error and is not read from its characters.
 
     Arguments:
         options_file: path of the options.json.
@@ -43,11 +43,11 @@ class Elmo(nn.Module):
         do_layer_norm: whether each layer is normalized over the batch before it is mixed.
         dropout: probability of dropping a feature of a representation in training.
         vocab_to_cache: tokens whose vectors are computed once, now; the first stands for padding. The inputs are then
-            numbers in this list, given as `word_inputs`.
+            indices into this list, given as `word_inputs`.
         keep_sentence_boundaries: whether sentence borders stay in the output, which is then T+2 long.
         scalar_mix_parameters: fixed weights, before the softmax; by default they are learned.
-        module: a biLM that is there already; the two files are then None, and `requires_grad` is not looked at.
-        stateful: whether each row of a batch goes on from where the row's last sentence ended, as AllenNLP always does.
+        module: a biLM that is already loaded; the two files must then be None, and `requires_grad` is ignored.
+        stateful: whether each row of a batch starts from the state in which its last sentence ended, as in AllenNLP.
 
     Raises:
         WeightsError: a file is missing or damaged, or the two do not fit together.
@@ -74,7 +74,7 @@ class Elmo(nn.Module):
                 raise ValueError("got module and also options_file or weight_file; wanted one or the other")
             self.bilm = module
         elif options_file is None or weight_file is None:
-            raise ValueError("options_file and weight_file are needed where no module is given")
+            raise ValueError("options_file and weight_file are needed if no module is given")
         else:
             self.bilm = BiLM.load(options_file, weight_file, stateful, requires_grad)
         self.keep_sentence_boundaries = keep_sentence_boundaries
@@ -102,11 +102,11 @@ class Elmo(nn.Module):
         """Computes the representations.
 
         Arguments:
-            inputs: (B, T, C) or (..., T, C) int64, as from `batch_to_ids`; not looked at where `word_inputs` is.
-            word_inputs: (B, T) or (..., T) int64, places in `vocab_to_cache`, 0 being padding.
+            inputs: (B, T, C) or (..., T, C) int64, as from `batch_to_ids`; ignored if `word_inputs` is given.
+            word_inputs: (B, T) or (..., T) int64, indices into `vocab_to_cache`, 0 is padding.
 
         Raises:
-            ValueError: there is nothing to read, or `word_inputs` comes without `vocab_to_cache`.
+            ValueError: there are no inputs, or `word_inputs` is given without `vocab_to_cache`.
         """
         if word_inputs is not None:
             outer = word_inputs.shape[:-1]
@@ -116,7 +116,7 @@ class Elmo(nn.Module):
             output = self.bilm(inputs.reshape(math.prod(outer), *inputs.shape[-2:]))
         else:
             raise ValueError("inputs and word_inputs are both None; wanted one of them")
-        # The mix sees the sentence borders, which count in the layer normalization as they do in AllenNLP.
+        # The mix includes the sentence borders: as in AllenNLP, they count in the layer normalization.
         mixed = [mix(output.layers, output.mask) for mix in self.scalar_mixes]  # each (B, T+2, D)
         mask = output.mask
         if not self.keep_sentence_boundaries:
@@ -129,7 +129,7 @@ class Elmo(nn.Module):
 
     def _cache_vocabulary(self, vocabulary: Sequence[str]) -> None:
         if any(parameter.requires_grad for parameter in self.bilm.token_encoder.parameters()):
-            logger.warning("the cached vocabulary's vectors stay as they are while the biLM is trained")
+            logger.warning("the vectors of the cached vocabulary do not change while the biLM is trained")
         with torch.no_grad():
             self._cached_vectors = self.bilm.token_vectors([BEGIN_SENTENCE, END_SENTENCE, *vocabulary])
 

@@ -1,6 +1,6 @@
-"""A text file's vectors, sentence by sentence, in memory that does not grow with the file or with its longest sentence.
+"""The vectors of a text file, in memory that does not grow with the file or with its longest sentence.
 
-# B batch, T tokens of a sentence, L+1 layers, K layers that are kept (no axis where one is), P features of one
+# B batch, T tokens of a sentence, L+1 layers, K layers that are kept (no axis if it is one), P features of one
 # direction, D = 2P features
 """
 
@@ -21,6 +21,7 @@ from elmo_tasks.elmo.vector_file import VectorFile, create_vector_file
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files import read_lines
 from elmo_tasks.progress import progress_bar
+from elmo_tasks.text.batches import batches_of_like_lengths
 
 Pooling = Literal["none", "mean", "max"]
 Tokenizer = Callable[[str], list[list[str]]]
@@ -42,23 +43,24 @@ def embed_file(
 ) -> int:
     """Writes the vectors of every sentence of a text file.
 
-    Source: bilm-tf's `dump_bilm_embeddings` and AllenNLP's `elmo` command, whose HDF5 layout is kept: one float32
-    dataset a sentence, named by its number from 0, of shape (L+1, T, D), or (T, D) where one layer is kept, less the
-    axis T where tokens are pooled; and `sentence_to_index`, a dataset of shape (1,) with a JSON object from sentences,
-    tokens joined by spaces, to names. A sentence that comes twice has two datasets, and the object names the later.
+    Source: bilm-tf's `dump_bilm_embeddings` and AllenNLP's `elmo` command. The HDF5 layout is theirs: one float32
+    dataset per sentence, named by the sentence's number from 0, of shape (L+1, T, D), or (T, D) if one layer is kept,
+    without the axis T if tokens are pooled; and `sentence_to_index`, a dataset of shape (1,) with a JSON object from
+    sentences, tokens joined by spaces, to names. A sentence that comes twice has two datasets; the object names the
+    second.
 
     With a stateful biLM, sentences are read one by one in the file's order, from a fresh start, as bilm-tf does.
 
     Arguments:
         source: UTF-8 text, compressed or not.
-        output: the file to write, .hdf5, .h5 or .npz; it appears when all is done.
+        output: the file to write, .hdf5, .h5 or .npz; it appears when it is complete.
         bilm: the biLM, a `FastBiLM` unless state is to be carried.
         layers: "all"; "mix", the mean of all; "top"; or one layer's number, "0" being the token layer.
         pool: what is kept of a sentence's tokens: "none" keeps each, "mean" and "max" make one vector of them.
-        tokenize: splits a line into sentences and those into tokens; a line without any is passed over. By default
-            each line is one sentence, tokens separated by white space; an empty line then is a sentence of no tokens
-            (pooled: of zeros), so that numbers are those of the lines.
-        max_tokens: tokens of a batch, which bounds memory; longer sentences are read in chunks of as many.
+        tokenize: splits a line into sentences and those into tokens; a line without sentences is skipped. By default
+            each line is one sentence, tokens separated by white space. An empty line then is a sentence without tokens
+            (zeros if pooled), so that the numbers are those of the lines.
+        max_tokens: most tokens of a batch, which bounds memory; longer sentences are read in chunks of this length.
         keep_sentences: whether `sentence_to_index` is written, for which all sentences are held in memory.
         show_progress: whether a progress bar is drawn.
 
@@ -67,7 +69,7 @@ def embed_file(
 
     Raises:
         DataError: `source` is missing, damaged or not UTF-8.
-        ElmoTasksError: `layers` names no layer of the biLM, or `output` has an ending that is not known.
+        ElmoTasksError: `layers` names no layer of the biLM, or `output` has an unknown ending.
     """
     selection = _Selection.parse(layers, pool, bilm.num_layers)
     stateful = isinstance(bilm, BiLM) and bilm.stateful
@@ -96,7 +98,7 @@ def embed_file(
 class _Sentence:
     number: int
     tokens: list[str]
-    lines: int  # lines that are read up with it: none, or one and those without a sentence before it
+    lines: int  # lines that are finished with it: none, or its own and those without a sentence before it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,18 +141,15 @@ def _sentences(source: str | Path, tokenize: Tokenizer | None) -> Iterator[_Sent
 
 
 def _batches(sentences: Iterator[_Sentence], max_tokens: int, one_by_one: bool) -> Iterator[list[_Sentence]]:
-    """Batches of sentences of like length that have at most `max_tokens` with padding and borders, or are alone."""
+    """Batches of sentences of like length: at most `max_tokens` with padding and borders, or one sentence."""
     if one_by_one:
         yield from ([sentence] for sentence in sentences)
         return
     for window in _windows(sentences, max_tokens * _BATCHES_SORTED_AT_ONCE):
-        batch: list[_Sentence] = []
-        for sentence in sorted(window, key=lambda each: len(each.tokens)):
-            if batch and (len(batch) + 1) * (len(sentence.tokens) + 2) > max_tokens:
-                yield batch
-                batch = []
-            batch.append(sentence)
-        yield batch
+        lengths = [len(sentence.tokens) + 2 for sentence in window]  # borders included
+        order = sorted(range(len(window)), key=lengths.__getitem__)
+        for rows in batches_of_like_lengths(lengths, order, max_padded=max_tokens):
+            yield [window[row] for row in rows]
 
 
 def _windows(sentences: Iterator[_Sentence], max_tokens: int) -> Iterator[list[_Sentence]]:
@@ -169,7 +168,7 @@ def _windows(sentences: Iterator[_Sentence], max_tokens: int) -> Iterator[list[_
 def _chunks(
     bilm: BiLM | FastBiLM, batch: list[_Sentence], max_tokens: int
 ) -> Iterator[tuple[_Sentence, Iterable[LayerChunk]]]:
-    """Each sentence's layers, in one chunk or, for a sentence that is longer than a batch may be, in several."""
+    """Each sentence's layers, in one chunk, or in several if it is longer than a batch may be."""
     if len(batch) == 1 and len(batch[0].tokens) > max_tokens:
         yield batch[0], bilm.layers_in_chunks(batch[0].tokens, max_tokens)
         return

@@ -1,4 +1,4 @@
-"""ELMo as a part of a task's model: a frozen biLM and the mixes that the task learns of it.
+"""ELMo as a part of a task's model: a frozen biLM, and the mixes of its layers that the task learns.
 
 # B batch, T tokens of the longest sentence, D features
 """
@@ -15,10 +15,10 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from elmo_tasks.config import Config
-from elmo_tasks.dropout import Dropout
 from elmo_tasks.elmo.bilm import BiLM, LayerSource
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
+from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.elmo.fast import FastBiLM, Precision
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.scalar_mix import LayerNormalization, ScalarMix
@@ -32,8 +32,8 @@ class ElmoConfig(Config):
     """ELMo of a pretrained biLM."""
 
     bilm: str | None = Field(None, description="Folder of the biLM's *options.json and *weights.hdf5.")
-    options: str | None = Field(None, description="In place of 'bilm': path of the biLM's options.json.")
-    weights: str | None = Field(None, description="In place of 'bilm': path of the biLM's HDF5 weights.")
+    options: str | None = Field(None, description="Instead of 'bilm': path of the biLM's options.json.")
+    weights: str | None = Field(None, description="Instead of 'bilm': path of the biLM's HDF5 weights.")
     mixes: Annotated[tuple[MixName, ...], Field(min_length=1, max_length=2)] = Field(
         ("input",), description="Where the head adds ELMo, each place with a mix of its own."
     )
@@ -83,7 +83,7 @@ class ElmoConfig(Config):
         return BiLMFiles.chosen(self.bilm, self.options, self.weights)
 
     def build(self) -> ElmoEmbedder:
-        """Makes the mixes; the biLM, frozen, is loaded when its first sentence comes up that no cache holds.
+        """Makes the mixes. The frozen biLM is loaded at the first sentence that the cache does not have.
 
         Raises:
             WeightsError: the biLM's files are missing, or its options are wrong.
@@ -100,7 +100,7 @@ class ElmoConfig(Config):
         def build_source(device: torch.device) -> LayerSource:
             if self.precision == "int8" and device.type != "cpu" and not self.stateful:
                 raise ConfigError(
-                    f"elmo.precision: got int8, which is for the CPU alone, on {device}; wanted float32 or bfloat16"
+                    f"elmo.precision: got int8, which is only for the CPU, on {device}; wanted float32 or bfloat16"
                 )
             if self.layer_cache is None or self.stateful:
                 return load(device)
@@ -115,7 +115,7 @@ class ElmoConfig(Config):
             raise ConfigError(f"elmo.layers: got {max(layers)}; the biLM has 0 to {num_layers - 1}")
         if self.layer_weights is not None and len(self.layer_weights) != len(layers):
             raise ConfigError(
-                f"elmo.layer_weights: got {len(self.layer_weights)} weights; wanted {len(layers)}, one a mixed layer"
+                f"elmo.layer_weights: got {len(self.layer_weights)} weights; wanted {len(layers)}, one per mixed layer"
             )
         # The softmax of logarithms is the weights themselves, scaled to sum 1.
         logarithms = None if self.layer_weights is None else [math.log(weight) for weight in self.layer_weights]
@@ -131,12 +131,12 @@ class ElmoConfig(Config):
 
 
 class ElmoEmbedder(nn.Module):
-    """One or more mixes of a frozen biLM's layers, with dropout. Its parameters are the mixes' alone.
+    """One or more mixes of a frozen biLM's layers, with dropout. Its only parameters are those of the mixes.
 
     Source: Peters et al. 2018, section 3.3.
 
     Arguments:
-        build_source: makes what computes the layers on a device; called at the first use there.
+        build_source: makes the object that computes the layers on a device; called at the first use there.
         output_size: D.
         mixes: the mixes by name. The biLM runs once for all of them.
         dropout: probability of dropping a feature of a mix in training.
@@ -157,7 +157,7 @@ class ElmoEmbedder(nn.Module):
         self._sources: dict[torch.device, LayerSource] = {}
 
     def prepare(self, texts: Sequence[Sequence[str]]) -> None:
-        """Computes the layers of sentences that will come up more than once, where there is a cache to keep them.
+        """Computes the layers of sentences that will be needed more than once, if there is a cache to keep them.
 
         Raises:
             CacheError: the cache's bound or the disk is too small for them.
@@ -178,7 +178,7 @@ class ElmoEmbedder(nn.Module):
             (B, T, D) for each mix, by its name; zero at padding.
         """
         device = self._device()
-        with torch.no_grad(), torch.autocast(device.type, enabled=False):  # the biLM has a precision of its own
+        with torch.no_grad(), torch.autocast(device.type, enabled=False):  # the biLM has its own precision
             output = self._source().layers(texts).to(device)
         return {name: self.dropout(mix(output.layers, output.mask)) for name, mix in self.mixes.items()}
 

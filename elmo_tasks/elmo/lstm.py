@@ -26,9 +26,9 @@ class ProjectedLstm(nn.Module):
     i, g, f, o = split(x W_x + h W_h + b)
     c = clip(sigmoid(f + 1) c + sigmoid(i) tanh(g));  h = clip(W_p (sigmoid(o) tanh(c)))
 
-    Gates lie in the order of the weights file (input, candidate, forget, output), and the forget gate's constant 1 is
-    added when it is used, so that weights are read and written bit by bit. Without a projection (Sak et al. 2014) the
-    output is the cell's own and is not clipped.
+    Gates are in the order of the weights file (input, candidate, forget, output). The forget gate's constant 1 is added
+    when it is used, so that weights are read and written bit for bit. Without a projection (Sak et al. 2014) the output
+    is that of the cell and is not clipped.
 
     Arguments:
         options: sizes and clips.
@@ -56,7 +56,7 @@ class ProjectedLstm(nn.Module):
         nn.init.zeros_(self.bias)
 
     def initial_state(self, rows: int) -> LstmState:
-        """The state of zeros for so many sentences."""
+        """The state of zeros for this many sentences."""
         size, cells = self.input_weight.shape[1], len(self.bias) // 4
         return self.bias.new_zeros(rows, size), self.bias.new_zeros(rows, cells)
 
@@ -74,7 +74,7 @@ class ProjectedLstm(nn.Module):
         hidden, cell = state
         outputs: list[Tensor] = []
         finished: list[LstmState] = []
-        # The inputs' part of all gates is one product for all tokens; only the recurrent part is left for the loop.
+        # The inputs' part of all gates is one product for all tokens; the loop only computes the recurrent part.
         for gates in functional.linear(inputs, self.input_weight, self._shifted_bias()).split(list(batch_sizes)):
             rows = len(gates)
             if rows < len(hidden):
@@ -107,8 +107,8 @@ class ProjectedLstm(nn.Module):
 class LstmStack(nn.Module):
     """The LSTM layers of one direction, with skip connections around each layer but the first.
 
-    Source: bilm-tf's `BidirectionalLanguageModelGraph`; in training, dropout on every layer's input, which the skip
-    connection then carries on, as in its `LanguageModel`.
+    Source: bilm-tf's `BidirectionalLanguageModelGraph`. In training every layer's input has dropout, which the skip
+    connection then carries on, as in bilm-tf's `LanguageModel`.
 
     Arguments:
         options: sizes, clips, number of layers.
@@ -118,12 +118,12 @@ class LstmStack(nn.Module):
     def __init__(self, options: LstmOptions, dropout: float = 0.0) -> None:
         super().__init__()
         layers = nn.ModuleList(ProjectedLstm(options) for _ in range(options.n_layers))
-        self.layers = cast("Sequence[ProjectedLstm]", layers)  # a ModuleList does not tell what it holds
+        self.layers = cast("Sequence[ProjectedLstm]", layers)  # a ModuleList has no type for its items
         self.dropout = nn.Dropout(dropout)
         self.skips = options.use_skip_connections
 
     def initial_states(self, rows: int) -> list[LstmState]:
-        """The states of zeros, one a layer."""
+        """The states of zeros, one per layer."""
         return [layer.initial_state(rows) for layer in self.layers]
 
     def forward(

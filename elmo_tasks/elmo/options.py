@@ -1,4 +1,4 @@
-"""The options of a biLM: what the options.json beside its weights says, and those of the published models."""
+"""The options of a biLM, from the options.json next to its weights, and those of the published models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Size = Annotated[int, Field(ge=1)]
 
 
 class _Options(Config):
-    """Settings in the reference's JSON layout. Keys that only matter in training are kept, and otherwise ignored."""
+    """Settings in the reference's JSON layout. Keys that only matter in training are kept but not used."""
 
     model_config = pydantic.ConfigDict(extra="allow")
 
@@ -38,7 +38,7 @@ class CharacterCnnOptions(_Options):
     activation: Literal["relu", "tanh"] = Field(description="Applied to each filter's maximum over the token.")
     n_highway: Annotated[int, Field(ge=0)] = Field(0, description="Number of highway layers over all filters.")
     n_characters: Literal[261, 262] = Field(
-        262, description="261 as in training, or 262 with the mask's row counted; both mean the same weights."
+        262, description="261 as in training, or 262 with the row of the mask; the weights are the same."
     )
     max_characters_per_token: Annotated[int, Field(ge=3)] = Field(
         50, description="Characters that a token is cut to, its two border characters included."
@@ -46,7 +46,7 @@ class CharacterCnnOptions(_Options):
 
     @property
     def num_filters(self) -> int:
-        """The number of filters of all widths together."""
+        """The number of filters of all widths."""
         return sum(number for _, number in self.filters)
 
     @pydantic.model_validator(mode="after")
@@ -71,7 +71,7 @@ class LstmOptions(_Options):
 
     @property
     def has_projection(self) -> bool:
-        """Whether the cells' outputs are projected; with equal sizes the reference leaves the projection out."""
+        """Whether the cells' outputs are projected; if the sizes are equal, the reference has no projection."""
         return self.projection_dim < self.dim
 
     @pydantic.model_validator(mode="after")
@@ -99,11 +99,11 @@ class BiLMOptions(_Options):
 
     @property
     def has_token_projection(self) -> bool:
-        """Whether the filters are projected; with equal sizes the reference leaves the projection out."""
+        """Whether the filters are projected; if the sizes are equal, the reference has no projection."""
         return self.char_cnn.num_filters != self.lstm.projection_dim
 
     def architecture(self) -> dict[str, Any]:
-        """The settings that a token's vectors depend on, as JSON has them."""
+        """The settings that a token's vectors depend on, as JSON values."""
         lstm = self.lstm.model_dump(mode="json", include=set(LstmOptions.model_fields))
         own = set(CharacterCnnOptions.model_fields) - {"n_characters", "embedding"}
         char_cnn = self.char_cnn.model_dump(mode="json", include=own)
@@ -114,7 +114,7 @@ class BiLMOptions(_Options):
         """Reads an options.json.
 
         Raises:
-            WeightsError: the file is missing, is no JSON, lacks a key or holds an impossible value; a line a problem.
+            WeightsError: the file is missing, is not JSON, lacks a key or has an impossible value; a line per problem.
         """
         try:
             return cls.model_validate_json(Path(path).read_bytes())

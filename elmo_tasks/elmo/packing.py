@@ -1,4 +1,4 @@
-"""Sentences of several lengths as packed sequences, so that padding costs nothing and changes nothing.
+"""Sentences of several lengths as packed sequences, so that padding takes no time and changes nothing.
 
 # B batch, T positions of the longest sentence, N tokens of all sentences
 """
@@ -13,7 +13,7 @@ from torch import Tensor
 
 @dataclasses.dataclass(frozen=True)
 class Packing:
-    """Where the tokens of a padded batch lie in packed sequences, read forwards and backwards.
+    """Where the tokens of a padded batch are in packed sequences, read forwards and backwards.
 
     A packed sequence holds every sentence's first token, longest sentence first, then every second token, and so on.
     """
@@ -25,7 +25,7 @@ class Packing:
 
     @classmethod
     def of(cls, lengths: Tensor, padded_length: int) -> Packing:
-        """The packing of sentences that lie left-aligned in a (B, T) batch.
+        """The packing of sentences that are left-aligned in a (B, T) batch.
 
         Arguments:
             lengths: (B,) tokens of each sentence.

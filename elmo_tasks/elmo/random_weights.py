@@ -1,4 +1,4 @@
-"""BiLMs with random weights, to test with and to start pretraining from."""
+"""BiLMs with random weights, for tests and as the start of pretraining."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def random_bilm(options: BiLMOptions, seed: int = 0, scale: float = 1.0) -> BiLM
     """A biLM whose weights are drawn from normal distributions, frozen like a loaded one.
 
     Every layer's variance follows the number of its inputs, so that activations keep their size from layer to layer;
-    highway layers pass most of their input through at first, as in bilm-tf. Even so, such a biLM tells words apart by
-    spelling and context, but knows no language.
+    highway layers pass most of their input through at first, as in bilm-tf. Such a biLM tells words apart by spelling
+    and context, but does not know any language.
 
     Arguments:
         options: the architecture.
         seed: the same seed gives the same weights, whatever else draws random numbers.
-        scale: a factor on the LSTMs' weights; at 1 the published clips hold back few values, at 1.5 some of every
-            hundred; far beyond that, rounding errors grow from token to token.
+        scale: a factor on the LSTMs' weights. At 1 the published clips change few values, at 1.5 a few percent; far
+            above that, rounding errors grow from token to token.
     """
     with torch.device("meta"):
         bilm = BiLM(options)
@@ -39,7 +39,7 @@ def random_bilm(options: BiLMOptions, seed: int = 0, scale: float = 1.0) -> BiLM
 
 
 def _fill(module: nn.Module, generator: torch.Generator, scale: float) -> None:
-    """Draws the weights that a module holds itself, those of its submodules aside."""
+    """Draws the weights of a module itself, without those of its submodules."""
     for name, parameter in module.named_parameters(recurse=False):
         if name == "bias":
             parameter.normal_(0.0, 0.1, generator=generator)

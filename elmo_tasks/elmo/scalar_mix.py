@@ -18,13 +18,13 @@ _EPSILON = 1e-12
 
 
 class ScalarMix(nn.Module):
-    """ELMo = gamma sum_j softmax(w)_j h_j over the chosen layers, h_j normalized before if wanted.
+    """ELMo = gamma sum_j softmax(w)_j h_j over the chosen layers; h_j can be normalized first.
 
-    Source: Peters et al. 2018, equation 1; bilm-tf's `weight_layers`. Departs from them in that padding is always zero.
+    Source: Peters et al. 2018, equation 1; bilm-tf's `weight_layers`. One departure: padding is always zero.
 
     Arguments:
-        num_layers: the layers that come in, L+1.
-        layers: those that are mixed, 0 being the token layer; all by default.
+        num_layers: L+1, the layers of the input.
+        layers: those that are mixed, 0 is the token layer; all by default.
         initial_weights: where each w_j starts, before the softmax; 0 by default.
         learned_weights: whether w is learned.
         gamma: where gamma starts.
@@ -34,7 +34,7 @@ class ScalarMix(nn.Module):
             each token. Neither has an affine part.
 
     Raises:
-        ValueError: `layers` names no layer, one twice or one that is not there, or `initial_weights` is not as long.
+        ValueError: `layers` is empty, has a layer twice or one that does not exist, or `initial_weights` does not fit.
     """
 
     def __init__(
@@ -59,12 +59,14 @@ class ScalarMix(nn.Module):
             raise ValueError(f"layers: got {self.layers}; wanted different ones of 0 to {num_layers - 1}")
         start = [0.0] * len(self.layers) if initial_weights is None else [float(weight) for weight in initial_weights]
         if len(start) != len(self.layers):
-            raise ValueError(f"initial_weights: got {len(start)} weights; wanted {len(self.layers)}, one a mixed layer")
+            raise ValueError(
+                f"initial_weights: got {len(start)} weights; wanted {len(self.layers)}, one per mixed layer"
+            )
         self.weights = nn.Parameter(torch.tensor(start), requires_grad=learned_weights)  # (K,)
         self.gamma = nn.Parameter(torch.tensor(float(gamma)), requires_grad=learned_gamma)
 
     def normalized_weights(self) -> Tensor:
-        """What each mixed layer counts for, (K,): positive, 1 in sum, in the order of `layers`."""
+        """The weight of each mixed layer, (K,): positive, with sum 1, in the order of `layers`."""
         return torch.softmax(self.weights, dim=0)
 
     def forward(self, layers: Tensor, mask: Tensor) -> Tensor:

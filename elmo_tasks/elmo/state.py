@@ -17,8 +17,8 @@ class CarriedState:
     """Remembers, for each row of a batch, the states in which its last sentence ended.
 
     Source: bilm-tf's `BidirectionalLanguageModelGraph` and AllenNLP's `_EncoderBase`. A smaller batch takes and
-    updates the first rows and leaves the others as they are; rows that have never been used start at zero. What is
-    carried over is cut off from the gradient.
+    updates the first rows and leaves the others as they are; rows that have never been used start at zero. No gradient
+    flows through what is carried over.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class CarriedState:
         self._states = None
 
     def take(self, initial: Sequence[LstmState]) -> list[LstmState]:
-        """The states for a batch, one a layer of either direction.
+        """The states for a batch, one per layer of both directions.
 
         Arguments:
             initial: the states of zeros of the same batch, (B, P) and (B, H) each.

@@ -1,6 +1,6 @@
 """The context-independent token layer: character embedding, convolutions, highway layers, projection.
 
-# N tokens, C characters a token, E features of a character, F filters, P features of a token
+# N tokens, C characters per token, E features of a character, F filters, P features of a token
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from torch.nn import functional
 from elmo_tasks.elmo.characters import NUM_CHARACTERS, PADDING_ID
 from elmo_tasks.elmo.options import BiLMOptions
 
-_TOKENS_AT_ONCE = 512  # bounds the memory of the convolutions: some 200 kB a token with the published filters
+_TOKENS_AT_ONCE = 512  # bounds the memory of the convolutions: about 200 kB per token with the published filters
 
 
 class Highway(nn.Module):
-    """One highway layer (Srivastava et al. 2015) as bilm-tf has it.
+    """One highway layer (Srivastava et al. 2015) as in bilm-tf.
 
     carry = sigmoid(x W_c + b_c);  y = carry * relu(x W_t + b_t) + (1 - carry) * x
     """
@@ -36,11 +36,11 @@ class Highway(nn.Module):
 
 
 class TokenEncoder(nn.Module):
-    """Maps tokens, given as character ids, to vectors that depend on their spelling alone.
+    """Maps tokens, given as character ids, to vectors that depend only on their spelling.
 
     Source: Peters et al. 2018, section 3.4, and bilm-tf's `_build_word_char_embeddings`: the activation follows the
-    maximum over a token's positions, those of padding characters included; the projection is left out where its two
-    sizes are equal.
+    maximum over a token's positions, including those of padding characters; there is no projection if its two sizes are
+    equal.
 
     Arguments:
         options: the biLM's options.
@@ -54,7 +54,7 @@ class TokenEncoder(nn.Module):
             nn.Conv1d(cnn.embedding.dim, number, kernel_size=width) for width, number in cnn.filters
         )
         highways = nn.ModuleList(Highway(cnn.num_filters) for _ in range(cnn.n_highway))
-        # A ModuleList does not tell what it holds.
+        # A ModuleList has no type for its items.
         self.convolutions = cast("Sequence[nn.Conv1d]", convolutions)
         self.highways = cast("Sequence[Highway]", highways)
         self.projection: nn.Linear | None = None
@@ -64,7 +64,7 @@ class TokenEncoder(nn.Module):
         self._widest_filter = max(width for width, _ in cnn.filters)
 
     def forward(self, character_ids: Tensor) -> Tensor:
-        """Encodes tokens. Memory is bounded where no gradient is wanted.
+        """Encodes tokens. Without gradients, memory is bounded.
 
         Arguments:
             character_ids: (N, C) int64, as from `tokens_to_ids`.
@@ -85,8 +85,8 @@ class TokenEncoder(nn.Module):
     def _trimmed(self, character_ids: Tensor) -> Tensor:
         """Cuts off padding characters that cannot change a maximum.
 
-        Windows that hold nothing but padding all have the same values, so one such window for the longest token and
-        the widest filter stands for those behind it.
+        Windows that hold only padding all have the same values, so one such window, after the longest token and for the
+        widest filter, is enough.
         """
         used = (character_ids != PADDING_ID).any(dim=0).nonzero()
         length = int(used.max()) + 1 if len(used) else 0

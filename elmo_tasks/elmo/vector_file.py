@@ -16,7 +16,10 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files import atomic_path
 
 _SENTENCES = "sentence_to_index"
-_HDF5_VERSIONS = "v108", "v110"  # since HDF5 1.8, of 2008, a group of a million entries need not be held in memory
+_HDF5_VERSIONS = (
+    "v108",
+    "v110",
+)  # since HDF5 1.8 (2008), a group of a million entries does not have to be held in memory
 
 
 class VectorFile(ABC):
@@ -24,11 +27,11 @@ class VectorFile(ABC):
 
     @abstractmethod
     def entry(self, key: str, shape: tuple[int, ...]) -> contextlib.AbstractContextManager[h5py.Dataset | np.ndarray]:
-        """Yields a new entry's array, to be filled inside the block."""
+        """Yields a new entry's array, which the block fills."""
 
     @abstractmethod
     def write_sentences(self, sentence_to_index: dict[str, str]) -> None:
-        """Writes which entry belongs to which sentence, as one string of JSON in an array of shape (1,)."""
+        """Writes which entry belongs to which sentence, as a JSON string in an array of shape (1,)."""
 
 
 class _Hdf5File(VectorFile):
@@ -66,7 +69,7 @@ class _NumpyArchive(VectorFile):
 def create_vector_file(path: str | Path) -> Iterator[VectorFile]:
     """Opens a new file of vectors, HDF5 (.hdf5, .h5) or NumPy archive (.npz) by its ending.
 
-    It appears under its name, whole, when the block ends without an error.
+    It appears under its name, complete, when the block ends without an error.
 
     Raises:
         ElmoTasksError: another ending.

@@ -3,10 +3,10 @@
 char_embed                                              (261, E)      without the mask's row of zeros
 CNN/W_cnn_{i}, CNN/b_cnn_{i}                            (1, width, E, filters), (filters,)
 CNN_high_{i}/W_carry, b_carry, W_transform, b_transform (F, F), (F,)
-CNN_proj/W_proj, b_proj                                 (F, P), (P,)  not there where F = P
+CNN_proj/W_proj, b_proj                                 (F, P), (P,)  missing if F = P
 RNN_{0,1}/RNN/MultiRNNCell/Cell{n}/LSTMCell/
     W_0, B                                              (2P, 4H), (4H,): inputs above outputs; gates i, g, f, o
-    W_P_0                                               (H, P)        not there where H = P
+    W_P_0                                               (H, P)        missing if H = P
 
 # E features of a character, F filters of all widths, P features of one direction, H cells
 """
@@ -41,15 +41,15 @@ _GROUPS = ("CNN", "RNN_")  # what the options account for in full
 def read_weights(bilm: BiLM, path: str | Path) -> None:
     """Fills a biLM with the weights of a file.
 
-    A `char_embed` of 262 rows, the first of them the mask's, is read as well as one of 261. Groups that are no part of
-    a biLM's layers, such as a softmax, are passed over.
+    A `char_embed` may have 262 rows, the first of them the mask's, or 261. Groups that do not belong to the layers of a
+    biLM, such as a softmax, are skipped.
 
     Arguments:
-        bilm: the biLM, of the architecture that the file is thought to have.
+        bilm: the biLM, with the architecture that the file should have.
         path: the HDF5 file, of any floating-point type.
 
     Raises:
-        WeightsError: the file is missing or damaged, is no biLM, or has other sizes than the biLM.
+        WeightsError: the file is missing or damaged, is not a biLM, or has other sizes than the biLM.
     """
     with _opened(path) as file, torch.no_grad():
         wanted = _file_views(bilm)
@@ -90,7 +90,7 @@ def write_weights(bilm: BiLM, path: str | Path, half_precision: bool = False) ->
 def fingerprint(bilm: BiLM) -> str:
     """The SHA-256 of a biLM's architecture and weights, in hexadecimal.
 
-    The count of characters (261 or 262) and keys that only matter in training leave it as it is.
+    The number of characters (261 or 262) and keys that only matter in training do not change it.
     """
     digest = hashlib.sha256(json.dumps(bilm.options.architecture(), sort_keys=True).encode())
     for name, values in _arrays(bilm):
@@ -100,7 +100,7 @@ def fingerprint(bilm: BiLM) -> str:
 
 
 def _file_views(bilm: BiLM) -> dict[str, list[Tensor]]:
-    """For each dataset of the file, views of the biLM's parameters that make it up, one upon the other, in its axes."""
+    """For each dataset of the file, views of the biLM's parameters that form it, stacked, with its axes."""
     views = _token_views(bilm.token_encoder)
     for direction, stack in enumerate(bilm.directions):
         for depth, lstm in enumerate(stack.layers):
@@ -112,7 +112,7 @@ def _file_views(bilm: BiLM) -> dict[str, list[Tensor]]:
 def _token_views(encoder: TokenEncoder) -> dict[str, list[Tensor]]:
     views: dict[str, list[Tensor]] = {_CHARACTERS: [encoder.embedding.weight[1:]]}
     for number, convolution in enumerate(encoder.convolutions):
-        assert convolution.bias is not None  # what a Conv1d without bias would have
+        assert convolution.bias is not None  # it is None only for a Conv1d without bias
         views[f"CNN/W_cnn_{number}"] = [convolution.weight.permute(2, 1, 0)[None]]
         views[f"CNN/b_cnn_{number}"] = [convolution.bias]
     for number, highway in enumerate(encoder.highways):
@@ -146,14 +146,14 @@ def _opened(path: str | Path) -> Iterator[h5py.File]:
     try:
         file = h5py.File(path, "r")
     except OSError as error:
-        reason = "it is cut short" if "truncated" in str(error) else "it is no HDF5 file, or damaged"
+        reason = "it is cut short" if "truncated" in str(error) else "it is not an HDF5 file, or damaged"
         raise WeightsError(f"{path}: {reason}; wanted a biLM's weights in bilm-tf's HDF5 layout") from error
     with file:
         yield file
 
 
 def _check_names(file: h5py.File, wanted: set[str], path: str | Path) -> None:
-    """Every dataset that the options call for must be there, and no layer that they know nothing of."""
+    """Checks that the file has every dataset that the options need, and no other layer."""
     found: set[str] = set()
     file.visititems(lambda name, item: found.add(name) if isinstance(item, h5py.Dataset) else None)
     missing = sorted(wanted - found)

@@ -12,8 +12,8 @@ class Accuracy(Metric):
     """The share of labels that are right, under the name `accuracy`.
 
     Arguments:
-        field: the key of predictions and examples alike that holds the label. Where its value is a list, a label for
-            each token, every token counts once.
+        field: the key of the label, in predictions and in examples. If its value is a list, with a label for each
+            token, every token counts once.
     """
 
     def __init__(self, field: str = "label") -> None:

@@ -2,8 +2,8 @@
 
 Sources: Pradhan et al. (2014), "Scoring Coreference Partitions of Predicted Mentions", and Luo et al. (2014), "An
 Extension of BLANC to System Mentions". As there, the gold clusters of a document are called the key, the predicted
-ones the response. A mention of one that the other lacks stays where it is: it makes its own side's counts larger and
-is never correct.
+ones the response. A mention that only one of the two has is kept: it makes the counts of its own side larger and is
+never correct.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from elmo_tasks.metrics.metric import Metric, f1_score
 
@@ -44,14 +42,14 @@ class CoreferenceScores(Metric):
     - `ceaf_e`, `ceaf_m`: the similarity of clusters aligned one to one in the best way, by the Dice coefficient or by
       the number of common mentions (Luo 2005);
     - `blanc`: the mean over pairs of mentions that corefer and pairs that do not (Luo et al. 2014); a kind of pair that
-      the key has none of is left out.
+      the key does not have is left out.
 
-    The order of clusters has a meaning in one case alone, annotation in which a mention of the key is in two clusters:
-    as in the scorer it then belongs, for MUC and B-cubed, to the last of them.
+    The order of clusters matters only if a mention of the key is in two clusters: as in the scorer, it then belongs to
+    the last of them for MUC and B-cubed.
 
     Departures: the scorer drops the second occurrence of a mention in the response only if the key has that mention,
-    and refuses a response with many; here every second occurrence is dropped. It counts a mention that is twice in one
-    cluster of the key twice; here it counts once.
+    and refuses a response with many; here every second occurrence is dropped. The scorer counts a mention that is twice
+    in one cluster of the key twice; here it counts once.
     """
 
     def __init__(self, field: str = "clusters") -> None:
@@ -75,16 +73,6 @@ class CoreferenceScores(Metric):
 
     def reset(self) -> None:
         self._tallies: dict[str, _Tally] = {}
-
-    def report(self) -> str:
-        """The scores as the reference scorer prints them: cut off, not rounded, after the second digit."""
-        fractions = self._fractions()
-        lines = [
-            f"{name:>8}: recall: {_printed(fraction.recall)}; precision: {_printed(fraction.precision)}; "
-            f"F1: {_printed(fraction.f1)}"
-            for name, fraction in fractions.items()
-        ]
-        return "\n".join([*lines, f"CoNLL F1: {_printed(_conll_f1(fractions))}"])
 
     def _fractions(self) -> dict[str, _Fractions]:
         tallies = {name: self._tallies.get(name, _Tally()) for name in ("mentions", *_CONLL_METRICS, "ceaf_m")}
@@ -128,14 +116,14 @@ class _Tally:
 
 @dataclass(frozen=True)
 class _Document:
-    """The clusters of one document and what key and response have in common."""
+    """The clusters of one document, and what key and response have in common."""
 
     key: list[set[Mention]]
     response: list[set[Mention]]
 
     @classmethod
     def from_clusters(cls, key: Clusters, response: Clusters) -> _Document:
-        """Leaves out empty clusters, and mentions of the response that an earlier cluster has already."""
+        """Leaves out empty clusters, and mentions of the response that an earlier cluster already has."""
         seen: set[Mention] = set()
         distinct = []
         for cluster in _sets_of_mentions(response):
@@ -171,7 +159,7 @@ class _Document:
 
     @cached_property
     def _common_of_last(self) -> Counter[tuple[int, int]]:
-        """The same, a mention in several clusters of the key counted in the last of them alone."""
+        """The same; a mention in several clusters of the key counts only in the last of them."""
         found = self._response_of
         return Counter((number, found[mention]) for mention, number in self._key_of.items() if mention in found)
 
@@ -215,7 +203,7 @@ class _Document:
         twice, twice_common = self._links_in_several_clusters(shared)
         links, common_links = _pairs(gold) - twice, _pairs(self._common.values()) - twice_common
 
-        # A mention of several clusters has, beside its links, a non-coreference link to all mentions and to itself.
+        # A mention of several clusters has its links and also a non-coreference link to all mentions and to itself.
         group: dict[Mention, int | Mention] = {**self._key_of, **{mention: mention for mention in shared}}
         of_both = [mention for mention in self._response_of if mention in group]
         alone = _pairs([len(group)]) - _pairs(Counter(group.values()).values()) + len(shared)
@@ -232,7 +220,7 @@ class _Document:
         }
 
     def _links_in_several_clusters(self, shared: set[Mention]) -> tuple[int, int]:
-        """By how much the clusters' sizes overstate the links of the key, and those that the response has too."""
+        """By how many links the clusters' sizes overstate those of the key, and those that the response has too."""
         links = Counter(pair for cluster in self.key for pair in combinations(sorted(cluster & shared), 2))
         in_response = [
             times - 1
@@ -243,16 +231,20 @@ class _Document:
 
 
 def _best_alignment(similarity: Mapping[tuple[int, int], float], num_rows: int, num_columns: int) -> float:
-    """The largest sum of similarities that aligning rows and columns one to one can have.
+    """The largest possible sum of similarities when rows and columns are aligned one to one.
 
     Arguments:
-        similarity: of the pairs where it is not 0. That they are few is what makes large documents quick.
+        similarity: of the pairs where it is not 0. These are few, which makes large documents fast.
     """
+    # Imported here, as only this metric needs scipy.
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
     if not similarity:
         return 0.0
     rows, columns = np.array(list(similarity)).T
-    # The solver aligns every row, so each has a column of its own, of similarity 0, where it stays alone. A weight of 0
-    # would say that the two cannot be aligned: hence 1 is added to all.
+    # The solver aligns every row, so each gets an additional column of its own with similarity 0. For the solver a
+    # weight of 0 means that the two cannot be aligned, so 1 is added to all.
     own = np.arange(num_rows)
     places = (np.concatenate([rows, own]), np.concatenate([columns, num_columns + own]))
     weights = np.concatenate([1.0 + np.array(list(similarity.values())), np.ones(num_rows)])
@@ -278,7 +270,3 @@ def _mean(fractions: Sequence[_Fractions]) -> _Fractions:
 
 def _conll_f1(fractions: Mapping[str, _Fractions]) -> float:
     return sum(fractions[name].f1 for name in _CONLL_METRICS) / len(_CONLL_METRICS)
-
-
-def _printed(fraction: float) -> str:
-    return f"{int(fraction * 10_000) / 100:.2f}%"

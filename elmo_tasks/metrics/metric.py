@@ -1,4 +1,4 @@
-"""What every metric does: counts go in batch by batch, percentages come out."""
+"""The base of all metrics: predictions go in batch by batch, percentages come out."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 
 class Metric(ABC):
-    """A scorer that adds up counts over batches, so that it never holds a data set's predictions.
+    """A scorer that adds up counts over batches and keeps no predictions.
 
-    `predictions` are what a model's `decode` returns, `examples` the gold rows of the data set, in the same order.
+    `predictions` are the results of a model's `decode`, `examples` the gold rows of the data set in the same order.
     """
 
     @abstractmethod
     def update(self, predictions: Sequence[Mapping[str, Any]], examples: Sequence[Mapping[str, Any]]) -> None:
-        """Adds a batch of predictions and the gold examples that they are for.
+        """Adds a batch of predictions and their gold examples.
 
         Raises:
             ValueError: the two do not have the same length.
@@ -23,18 +23,18 @@ class Metric(ABC):
 
     @abstractmethod
     def compute(self) -> dict[str, float]:
-        """The scores of all that was added since the last `reset`, in percent, not rounded, by name.
+        """The scores of everything added since the last `reset`, by name: percentages, not rounded.
 
-        Names that depend on the data are `name/label`. All others are there, with any value, before something is added.
+        Names that depend on the data are `name/label`. All others exist from the start, with any value.
         """
 
     @abstractmethod
     def reset(self) -> None:
-        """Forgets all that was added."""
+        """Forgets everything added."""
 
 
 def percentage(part: float, whole: float) -> float:
-    """`part` of `whole` in percent; 0 where there is no whole, as the scorers of the shared tasks have it."""
+    """`part` of `whole` in percent; 0 if `whole` is 0, as in the scorers of the shared tasks."""
     return 100 * part / whole if whole else 0.0
 
 

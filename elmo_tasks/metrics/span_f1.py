@@ -6,41 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seqeval.metrics.sequence_labeling import get_entities
-
-from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics.metric import Metric, f1_score, percentage
+from elmo_tasks.text.tag_schemes import spans_of_tags
 
-# seqeval knows the letters of IOBES; BIOUL writes U for S and L for E.
-_SEQEVAL_LETTERS = {"B": "B", "I": "I", "E": "E", "S": "S", "L": "E", "U": "S"}
-# Token accuracy is that of IOB2 tags, so that it does not depend on whether a model learns IOB2 or BIOUL.
+# Token accuracy is computed on IOB2 tags, so that it does not depend on whether a model learns IOB2 or BIOUL.
 _IOB2_LETTERS = str.maketrans("ESLU", "IBIB")
-
-
-def tags_to_spans(tags: Sequence[str]) -> list[tuple[str, int, int]]:
-    """The labelled spans of one sentence's tags, ill-formed sequences read as leniently as conlleval reads them.
-
-    For example, an I- that follows O, or a tag of another type, begins a span.
-
-    Arguments:
-        tags: tags in IOB1, IOB2, IOBES or BIOUL.
-
-    Returns:
-        (label, first token, last token) of each span, the end inclusive, from left to right.
-
-    Raises:
-        ElmoTasksError: something is not a tag of one of these schemes.
-    """
-    return get_entities([_seqeval_tag(tag) for tag in tags])
-
-
-def _seqeval_tag(tag: str) -> str:
-    if tag == "O":
-        return tag
-    letter, hyphen, label = tag.partition("-")
-    if letter not in _SEQEVAL_LETTERS or not hyphen or not label:
-        raise ElmoTasksError(f"{tag!r} is not a span tag; wanted O, or one of the letters BIESLU, a hyphen and a label")
-    return _SEQEVAL_LETTERS[letter] + hyphen + label
 
 
 def _iob2_letter(tag: str) -> str:
@@ -50,9 +20,8 @@ def _iob2_letter(tag: str) -> str:
 class SpanF1(Metric):
     """Precision, recall and F1 of exact labelled spans, over all types and by type, and token accuracy.
 
-    Predictions and examples hold their tags, in any scheme that `tags_to_spans` reads, under `field`. The scores are
-    those of the CoNLL-2000 to CoNLL-2003 shared tasks' `conlleval`; spans are found by seqeval in its default mode,
-    which follows that script. BIOUL tags are scored as their IOB2 form would be.
+    Predictions and examples hold their tags, in any scheme that `spans_of_tags` reads, under `field`. The scores are
+    those of the CoNLL-2000 to CoNLL-2003 shared tasks' `conlleval`. BIOUL tags are scored as their IOB2 form would be.
 
     Names of the scores: `f1`, `precision`, `recall`, `accuracy`, and for each type `f1/PER` and so on.
     """
@@ -67,7 +36,7 @@ class SpanF1(Metric):
             pairs = zip(predicted_tags, gold_tags, strict=True)
             self._correct_tokens += sum(_iob2_letter(predicted) == _iob2_letter(gold) for predicted, gold in pairs)
             self._tokens += len(gold_tags)
-            found, gold = set(tags_to_spans(predicted_tags)), set(tags_to_spans(gold_tags))
+            found, gold = set(spans_of_tags(predicted_tags)), set(spans_of_tags(gold_tags))
             self._found.update(label for label, _, _ in found)
             self._gold.update(label for label, _, _ in gold)
             self._correct.update(label for label, _, _ in found & gold)
@@ -76,7 +45,7 @@ class SpanF1(Metric):
         precision, recall, f1 = self._scores(self._correct.total(), self._found.total(), self._gold.total())
         accuracy = percentage(self._correct_tokens, self._tokens)
         scores = {"f1": f1, "precision": precision, "recall": recall, "accuracy": accuracy}
-        for label in self.labels():
+        for label in sorted(self._gold.keys() | self._found.keys()):
             precision, recall, f1 = self._scores(self._correct[label], self._found[label], self._gold[label])
             scores |= {f"f1/{label}": f1, f"precision/{label}": precision, f"recall/{label}": recall}
         return scores
@@ -87,26 +56,6 @@ class SpanF1(Metric):
         self._gold: Counter[str] = Counter()
         self._found: Counter[str] = Counter()
         self._correct: Counter[str] = Counter()
-
-    def labels(self) -> list[str]:
-        """The types of span that were seen so far, gold or predicted, sorted."""
-        return sorted(self._gold.keys() | self._found.keys())
-
-    def report(self) -> str:
-        """The scores as conlleval prints them, for reading and for comparing with published tables."""
-        scores = self.compute()
-        lines = [
-            f"processed {self._tokens} tokens with {self._gold.total()} phrases; "
-            f"found: {self._found.total()} phrases; correct: {self._correct.total()}.",
-            f"accuracy: {scores['accuracy']:6.2f}%; precision: {scores['precision']:6.2f}%; "
-            f"recall: {scores['recall']:6.2f}%; FB1: {scores['f1']:6.2f}",
-        ]
-        for label in self.labels():
-            lines.append(
-                f"{label:>17}: precision: {scores[f'precision/{label}']:6.2f}%; "
-                f"recall: {scores[f'recall/{label}']:6.2f}%; FB1: {scores[f'f1/{label}']:6.2f}  {self._found[label]}"
-            )
-        return "\n".join(lines)
 
     @staticmethod
     def _scores(correct: int, found: int, gold: int) -> tuple[float, float, float]:

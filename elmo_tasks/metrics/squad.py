@@ -15,7 +15,7 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalize_answer(text: str) -> str:
-    """The text as the scorer compares it: in lower case, without ASCII punctuation, articles and extra white space.
+    """The text that the scorer compares: in lower case, without ASCII punctuation, articles and extra white space.
 
     Punctuation goes first and leaves no gap: `(A) Day-long` becomes `daylong`.
     """
@@ -26,11 +26,11 @@ class SquadScores(Metric):
     """The shares of answers that match exactly, `exact_match`, and the mean F1 of their words, `f1`.
 
     Source: Rajpurkar et al. (2016), section 6.1, and the data set's scorer, evaluate-v1.1. Both are computed on
-    normalized texts and are the best that any of a question's gold answers gives. An answer without any word left has
-    F1 0 even against one just like it, as the scorer has it.
+    normalized texts; of a question's gold answers, the one with the best score counts. As in the scorer, an answer that
+    has no words after normalization has F1 0, even against the same answer.
 
-    Predictions hold their text under `answer`, None for a question left unanswered, which scores 0; examples hold all
-    gold answers, at least one, under `answers`.
+    Predictions hold their text under `answer`, or None for a question that is not answered, which scores 0. Examples
+    hold all gold answers, at least one, under `answers`.
     """
 
     def __init__(self) -> None:

@@ -10,12 +10,12 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics.metric import Metric, f1_score, percentage
 from elmo_tasks.text.tag_schemes import is_tag, spans_of_tags
 
-VERB = "V"  # the label of the predicate's own span: given, not found, so that it is no part of the overall score
+VERB = "V"  # the label of the predicate's own span, which is given; so the overall score leaves it out
 _CONTINUATION = "C-"
 
 
 class Argument(NamedTuple):
-    """A role and what fills it: one run of tokens, or several that belong together."""
+    """A role and its tokens: one run of tokens, or several that belong together."""
 
     role: str
     pieces: tuple[tuple[int, int], ...]  # first and last token of each piece, both inclusive, from left to right
@@ -24,18 +24,18 @@ class Argument(NamedTuple):
 def arguments_of_tags(tags: Sequence[str]) -> list[Argument]:
     """The arguments of one predicate, pieces joined as srl-eval.pl joins them.
 
-    A span C-X belongs to the last argument X that began before it; where there is none, it is itself an argument X. A
-    span R-X is an argument with the role R-X.
+    A span C-X belongs to the last argument X that began before it; if there is none, it is itself an argument X. A span
+    R-X is an argument with the role R-X.
 
     Arguments:
-        tags: in IOB2; an I- that continues nothing begins a span.
+        tags: in IOB2; an I- that does not continue a span begins one.
 
     Raises:
         ElmoTasksError: something is not a tag of IOB2.
     """
     for tag in tags:
         if not is_tag(tag, "IOB2"):
-            raise ElmoTasksError(f"{tag!r} is no tag of IOB2; wanted O, B-ROLE or I-ROLE")
+            raise ElmoTasksError(f"{tag!r} is not a tag of IOB2; wanted O, B-ROLE or I-ROLE")
     arguments: list[tuple[str, list[tuple[int, int]]]] = []
     latest: dict[str, list[tuple[int, int]]] = {}  # the pieces of the last argument of each role
     for label, start, end in spans_of_tags(tags):
@@ -52,8 +52,8 @@ class SrlF1(Metric):
     """Precision, recall and F1 of arguments, over all roles and by role, and the share of perfect propositions.
 
     Predictions and examples hold the IOB2 tags of one predicate under `tags`. An argument is right if its role and all
-    of its pieces are. The predicate's own span V, with its pieces C-V, has scores of its own like a role, and counts
-    neither overall nor in what makes a proposition perfect.
+    of its pieces are. The predicate's own span V, with its pieces C-V, has scores of its own like a role. It counts
+    neither in the overall scores nor for whether a proposition is perfect.
 
     Source: srl-eval.pl, the official scorer of the CoNLL-2005 shared task (Carreras and Màrquez 2005).
 
@@ -77,7 +77,7 @@ class SrlF1(Metric):
     def compute(self) -> dict[str, float]:
         perfect = percentage(self._perfect, self._propositions)
         scores = {**self._scores("", *self._overall()), "perfect": perfect}
-        for role in self.roles():
+        for role in sorted(self._correct.keys() | self._excess.keys() | self._missed.keys()):
             scores |= self._scores(f"/{role}", self._correct[role], self._excess[role], self._missed[role])
         return scores
 
@@ -88,42 +88,10 @@ class SrlF1(Metric):
         self._excess: Counter[str] = Counter()  # predicted, but wrong
         self._missed: Counter[str] = Counter()
 
-    def roles(self) -> list[str]:
-        """The roles that were seen so far, gold or predicted, sorted; V is one of them."""
-        return sorted(self._correct.keys() | self._excess.keys() | self._missed.keys())
-
-    def report(self) -> str:
-        """The scores as srl-eval.pl prints them, without its count of sentences."""
-        rule = "-" * 60
-        roles = self.roles()
-        return "\n".join(
-            [
-                f"Number of Propositions :      {self._propositions:6}",
-                f"Percentage of perfect props : {percentage(self._perfect, self._propositions):6.2f}",
-                "",
-                f"{'':>10}    corr.  excess  missed    prec.    rec.      F1",
-                rule,
-                self._row("Overall", *self._overall()),
-                "-" * 10,
-                *(self._row_of_role(role) for role in roles if role != VERB),
-                rule,
-                *(self._row_of_role(role) for role in roles if role == VERB),
-                rule,
-            ]
-        )
-
     def _overall(self) -> tuple[int, int, int]:
         counts = (self._correct, self._excess, self._missed)
         correct, excess, missed = (counter.total() - counter[VERB] for counter in counts)
         return correct, excess, missed
-
-    def _row_of_role(self, role: str) -> str:
-        return self._row(role, self._correct[role], self._excess[role], self._missed[role])
-
-    def _row(self, name: str, correct: int, excess: int, missed: int) -> str:
-        scores = self._scores("", correct, excess, missed)
-        counts = f"{correct:6}  {excess:6}  {missed:6}"
-        return f"{name:>10}   {counts}   {scores['precision']:6.2f}  {scores['recall']:6.2f}  {scores['f1']:6.2f}"
 
     @staticmethod
     def _scores(ending: str, correct: int, excess: int, missed: int) -> dict[str, float]:

@@ -12,7 +12,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks.dropout import Dropout
+from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.models.classification import label_loss, label_predictions
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.attention import align_with_itself
@@ -75,7 +75,7 @@ class BiattentiveClassifier(TaskModel[ClassificationBatch, BiattentiveClassifier
         self.encoder = config.encoder.build(self.pre_encoder.output_size)
         self.integrator = config.integrator.build(3 * self.encoder.output_size)
         self.integrator_dropout = Dropout(config.integrator_dropout)
-        integrated_size = self.integrator.output_size + embedder.elmo_size
+        integrated_size = embedder.joined_size(self.integrator.output_size)
         self.attentive_pooling = AttentivePooling(integrated_size)
         self.output = config.output.build(4 * integrated_size)
         self.scores = make_linear(self.output.output_size, len(labels))
@@ -83,9 +83,7 @@ class BiattentiveClassifier(TaskModel[ClassificationBatch, BiattentiveClassifier
     def forward(self, batch: ClassificationBatch) -> BiattentiveClassifierOutput:
         mask = batch.tokens.mask
         embedded = self.embedder(batch.tokens)
-        integrated = self._integrate(embedded.inputs, mask)  # (B, T, D)
-        if embedded.outputs is not None:  # with a dropout of its own
-            integrated = torch.cat([integrated, embedded.outputs], dim=2)
+        integrated = embedded.join(self._integrate(embedded.inputs, mask))  # (B, T, D)
         pooled, attention = self._pool(integrated, mask)  # (B, P), (B, T)
         return BiattentiveClassifierOutput(
             logits=self.scores(self.output(pooled)), attention=attention.float(), mask=mask

@@ -128,7 +128,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         self.spans_per_word = config.spans_per_word
         self.max_training_sentences = config.max_training_sentences
         self.unknown_genre_probability = config.unknown_genre_probability
-        self.encoder = GroupedSentenceEncoder(encoder, embedder.elmo_size, config.lexical_dropout, config.dropout)
+        self.encoder = GroupedSentenceEncoder(embedder, encoder, config.lexical_dropout, config.dropout)
         self.spans = SpanRepresentation(
             embedder.output_size,
             self.encoder.output_size,

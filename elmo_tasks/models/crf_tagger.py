@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated, Any, Literal
 
-import torch
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -19,7 +18,7 @@ from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 from elmo_tasks.tasks.tagging import TAGS, Tagging, TaggingBatch
-from elmo_tasks.text.tag_schemes import TagScheme, allowed_transitions, is_tag
+from elmo_tasks.text.tag_schemes import TagScheme, is_tag
 from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -90,7 +89,7 @@ class CrfTagger(TaskModel[TaggingBatch, CrfTaggerOutput]):
         self.task = Tagging(tag_scheme)
         self.encoder = encoder
         self.dropout = VariationalDropout(dropout)
-        self.projection = nn.Linear(encoder.output_size + embedder.elmo_size, len(labels))
+        self.projection = nn.Linear(embedder.joined_size(encoder.output_size), len(labels))
         nn.init.xavier_uniform_(self.projection.weight)
         nn.init.zeros_(self.projection.bias)
         self.crf = ConditionalRandomField(len(labels), _constraints(labels, tag_scheme))
@@ -99,9 +98,7 @@ class CrfTagger(TaskModel[TaggingBatch, CrfTaggerOutput]):
         mask = batch.tokens.mask
         embedded = self.embedder(batch.tokens)
         encoded = self.dropout(self.encoder(embedded.inputs, mask))  # (B, T, H)
-        if embedded.outputs is not None:  # with a dropout of its own
-            encoded = torch.cat([encoded, embedded.outputs], dim=2)
-        return CrfTaggerOutput(logits=self.projection(encoded), mask=mask)
+        return CrfTaggerOutput(logits=self.projection(embedded.join(encoded)), mask=mask)
 
     def loss(self, output: CrfTaggerOutput, batch: TaggingBatch) -> Tensor:
         """The negative log-likelihood of a sentence's tags, the mean over the sentences."""
@@ -136,8 +133,7 @@ def _constraints(labels: tuple[str, ...], scheme: TagScheme | None) -> Transitio
         return None
     if wrong := [label for label in labels if not is_tag(label, scheme)]:
         raise ElmoTasksError(
-            f"model.tag_scheme: {wrong[0]!r} is no tag of {scheme}; set it to the scheme of the reader's tags, "
+            f"model.tag_scheme: {wrong[0]!r} is not a tag of {scheme}; set it to the scheme of the reader's tags, "
             "or to null where tags are no spans"
         )
-    allowed = allowed_transitions(labels, scheme)
-    return TransitionConstraints(*(torch.from_numpy(part) for part in allowed))
+    return TransitionConstraints.of_scheme(labels, scheme)

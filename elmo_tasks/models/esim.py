@@ -13,7 +13,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks.dropout import Dropout
+from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.models.classification import label_loss, label_predictions
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.attention import align
@@ -77,7 +77,7 @@ class Esim(TaskModel[TextPairsBatch, EsimOutput]):
         self.labels = labels
         self.encoder = config.encoder.build(embedder.output_size)
         self.alignment_dropout = Dropout(config.alignment_dropout)
-        self.projection = config.projection.build(4 * (self.encoder.output_size + embedder.elmo_size))
+        self.projection = config.projection.build(4 * embedder.joined_size(self.encoder.output_size))
         self.composition = config.composition.build(self.projection.output_size)
         self.dropout = Dropout(config.dropout)
         self.output = config.output.build(4 * self.composition.output_size)
@@ -106,10 +106,7 @@ class Esim(TaskModel[TextPairsBatch, EsimOutput]):
     def _encode(self, tokens: Tokens) -> Tensor:
         """(B, T, D): the tokens of one side, each knowing the text around it."""
         embedded = self.embedder(tokens)
-        encoded = self.encoder(embedded.inputs, tokens.mask)
-        if embedded.outputs is None:
-            return encoded
-        return torch.cat([encoded, embedded.outputs], dim=2)  # the mix has a dropout of its own
+        return embedded.join(self.encoder(embedded.inputs, tokens.mask))
 
     def _compose(self, encoded: Tensor, aligned: Tensor, mask: Tensor) -> Tensor:
         """One side's mean and maximum, side by side, after each token was compared with what it is aligned with.

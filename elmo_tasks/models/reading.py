@@ -76,15 +76,12 @@ class TextEncoder(nn.Module):
         self.highways = nn.Sequential(*highways)
         self.encoder = encoder
         self.dropout = VariationalDropout(dropout)
-        self.output_size = encoder.output_size + embedder.elmo_size
+        self.output_size = embedder.joined_size(encoder.output_size)
 
     def forward(self, embedder: Embedder, tokens: Tokens) -> Tensor:
         """The tokens' vectors in their context, (B, T, D); finite in the padding."""
         embedded = embedder(tokens)
-        encoded = self.dropout(self.encoder(self.highways(embedded.inputs), tokens.mask))
-        if embedded.outputs is None:
-            return encoded
-        return torch.cat([encoded, embedded.outputs], dim=2)  # the mix has a dropout of its own
+        return embedded.join(self.dropout(self.encoder(self.highways(embedded.inputs), tokens.mask)))
 
 
 class ReadingModel(TaskModel[ReadingBatch, ReadingOutput]):

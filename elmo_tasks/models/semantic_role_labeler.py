@@ -22,7 +22,7 @@ from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.semantic_roles import SCHEME, SemanticRoles, SemanticRolesBatch
 from elmo_tasks.tasks.tagging import TAGS
-from elmo_tasks.text.tag_schemes import allowed_transitions, is_tag
+from elmo_tasks.text.tag_schemes import is_tag
 from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -73,7 +73,7 @@ class SemanticRoleLabeler(TaskModel[SemanticRolesBatch, SemanticRoleLabelerOutpu
         dropout: probability of variational dropout on the encoder's input.
 
     Raises:
-        ElmoTasksError: a label is no tag of IOB2.
+        ElmoTasksError: a label is not a tag of IOB2.
     """
 
     task = SemanticRoles()
@@ -92,7 +92,7 @@ class SemanticRoleLabeler(TaskModel[SemanticRolesBatch, SemanticRoleLabelerOutpu
         nn.init.xavier_uniform_(self.predicate.weight)  # longer vectors would drown those of the words
         self.dropout = VariationalDropout(dropout)
         self.encoder = encoder
-        self.projection = nn.Linear(encoder.output_size + embedder.elmo_size, len(labels))
+        self.projection = nn.Linear(embedder.joined_size(encoder.output_size), len(labels))
         nn.init.xavier_uniform_(self.projection.weight)
         nn.init.zeros_(self.projection.bias)
         self.decoder = ConstrainedDecoder(_constraints(labels))
@@ -103,9 +103,7 @@ class SemanticRoleLabeler(TaskModel[SemanticRolesBatch, SemanticRoleLabelerOutpu
         places = torch.arange(mask.shape[1], device=mask.device)  # (T,)
         flags = self.predicate((places == batch.predicates.unsqueeze(1)).long())  # (B, T, P)
         encoded = self.encoder(self.dropout(torch.cat([embedded.inputs, flags], dim=2)), mask)  # (B, T, H)
-        if embedded.outputs is not None:  # with a dropout of its own
-            encoded = torch.cat([encoded, embedded.outputs], dim=2)
-        return SemanticRoleLabelerOutput(logits=self.projection(encoded), mask=mask)
+        return SemanticRoleLabelerOutput(logits=self.projection(embedded.join(encoded)), mask=mask)
 
     def loss(self, output: SemanticRoleLabelerOutput, batch: SemanticRolesBatch) -> Tensor:
         """The cross entropy of a sentence's tags, summed over its tokens; the mean over the examples.
@@ -144,4 +142,4 @@ def _constraints(labels: tuple[str, ...]) -> TransitionConstraints:
         raise ElmoTasksError(
             f"the tag {wrong[0]!r} is none of {SCHEME}; the model 'srl' wants the tags of a reader of semantic roles"
         )
-    return TransitionConstraints(*(torch.from_numpy(part) for part in allowed_transitions(labels, SCHEME)))
+    return TransitionConstraints.of_scheme(labels, SCHEME)

@@ -1,10 +1,10 @@
 """LSTM layers in alternating directions with highway connections, fast to train on the CPU too.
 
 torch's own LSTMs have no highway connections, and autograd through a plain loop would keep a dozen tensors for every
-token and start as many small operations. Here a layer has one product for the inputs of all time steps; a step has one
-more and a handful of passes over the gates; going back, the slopes of all gates come first, for all steps at once, so
-that a step has one product and five passes; and the gradients of the weights are two products for all steps. Steps are
-compiled, where torch does that without a compiler of C++.
+token and start as many small operations. Here a layer computes one product for the inputs of all time steps. Each step
+then needs one more product and a few passes over the gates. The backward pass first computes the slopes of all gates,
+for all steps at once, so that each step needs one product and five passes; the gradients of the weights are two
+products for all steps. Steps are compiled where torch can do that without a C++ compiler.
 
 # B batch, T time steps (tokens), D features of the input, H units; gates in the order: enter, candidate, forget, leave,
 # carry (the highway's)
@@ -22,8 +22,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from elmo_tasks.dropout import dropout_factors
+from elmo_tasks.elmo.dropout import dropout_factors
 from elmo_tasks.elmo.fast.compilation import compiled
+from elmo_tasks.elmo.tanh_by_sigmoid import gate_factors
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 from elmo_tasks.modules.reversal import reversal
 
@@ -35,7 +36,7 @@ class AlternatingLstmConfig(EncoderConfig):
 
     type: Literal["alternating_lstm"] = "alternating_lstm"
     hidden_size: Annotated[PositiveInt, Field(description="units of each layer")] = 300
-    num_layers: Annotated[PositiveInt, Field(description="layers, the directions of both kinds counted")] = 8
+    num_layers: Annotated[PositiveInt, Field(description="layers, those of both directions counted")] = 8
     dropout: Annotated[
         float,
         Field(
@@ -72,7 +73,7 @@ class AlternatingLstm(Encoder):
         order = (places * num_sentences + torch.arange(num_sentences, device=places.device)).flatten()  # (T * B,)
         values = inputs.transpose(0, 1)  # (T, B, D)
         for number, layer in enumerate(self.layers):
-            if number > 0:  # every layer reads what the one before has read the other way round
+            if number > 0:  # every layer reads in the direction opposite to the one before
                 values = _reorder(values, order)
             values = layer(values)  # (T, B, H)
         if len(self.layers) % 2 == 0:
@@ -90,11 +91,11 @@ class HighwayLstm(nn.Module):
         c_t = f c_(t-1) + i g
         h_t = z (r o tanh(c_t) + (1 - r) W_h x_t)
 
-    z is the variational dropout of Gal and Ghahramani (2016): 0 or 1 / (1 - p) for each unit, drawn once a sentence, so
-    that it acts on what the layer puts out and on its own state alike. Weights start orthogonal gate by gate, biases at
-    zero, but for those of f at one, as in the source.
+    z is the variational dropout of Gal and Ghahramani (2016): 0 or 1 / (1 - p) for each unit, drawn once per sentence.
+    It acts on the layer's output and on its state alike. As in the source, weights start orthogonal for each gate, and
+    biases at zero, except those of f, which start at one.
 
-    Under autocast the products are of autocast's type, and so is the output. States are in single precision at least.
+    Under autocast the products and the output have autocast's type. States have at least single precision.
 
     Arguments:
         input_size: D.
@@ -114,15 +115,14 @@ class HighwayLstm(nn.Module):
             self.bias.chunk(_GATES)[2].fill_(1.0)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """(T, B, D) -> (T, B, H); what comes later does not change what came before."""
+        """(T, B, D) -> (T, B, H); a time step depends only on those before it."""
         device = inputs.device.type
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else inputs.dtype
         state_dtype = torch.promote_types(dtype, torch.float32)
         hidden_size = self.recurrent_weight.shape[1]
-        # Every tanh(x) is had as 2 sigmoid(2x) - 1, which is faster. The factors of 2 lie in the weights, where they
-        # round nothing: candidates and cells are twice, highway and output before the dropout half of what they mean.
-        scales = self.bias.new_tensor([1.0, 2.0, 1.0, 1.0, 1.0, 0.5]).repeat_interleave(hidden_size)  # (6H,)
-        gate_scales = scales[: len(self.bias)]
+        # See `tanh_by_sigmoid`: the cells' output is halved; so is the highway, and dropout's factors are doubled.
+        gate_scales = gate_factors(self.bias, _GATES)  # (5H,)
+        scales = torch.cat([gate_scales, gate_scales.new_full((hidden_size,), 0.5)])  # (6H,)
         size = inputs.shape[1], hidden_size
         factors = inputs.new_full(size, 2.0, dtype=state_dtype)  # (B, H)
         if self.training and self.dropout > 0:
@@ -163,8 +163,8 @@ class _Layer(torch.autograd.Function):
     def backward(ctx: Any, gradients: Tensor) -> tuple[Tensor | None, ...]:
         inputs, input_weight, recurrent_weight, factors, carried, gates, cells, curves, outputs = ctx.saved_tensors
         steps, rows, size = gradients.shape
-        states = gradients * factors  # (T, B, H), gradients of the halved outputs, but for what comes from later steps
-        sums = factors.new_empty(steps, rows, (_GATES + 1) * size)  # to be the gradients of `projected`
+        states = gradients * factors  # (T, B, H), gradients of the halved outputs, without those from later steps
+        sums = factors.new_empty(steps, rows, (_GATES + 1) * size)  # become the gradients of `projected`
         slopes = sums[:, :, : _GATES * size]
         cell_slopes = _fill_slopes(slopes, gates, cells, curves, carried)
         forget, carry = gates[:, :, 2 * size : 3 * size], gates[:, :, 4 * size :]
@@ -182,9 +182,9 @@ class _Layer(torch.autograd.Function):
 
 
 def _product(one: Tensor, other: Tensor) -> Tensor:
-    """The product of two matrices, in single precision as the transposed one of the transposed.
+    """The product of two matrices; in single precision on the CPU, the transposed product of the transposed matrices.
 
-    Where the first matrix is the larger one, libraries for the CPU need half as long again for the other way round.
+    Where the first matrix is the larger one, CPU libraries are half as slow again at computing it directly.
     """
     if one.dtype != torch.float32 or one.device.type != "cpu":
         return one @ other
@@ -192,14 +192,14 @@ def _product(one: Tensor, other: Tensor) -> Tensor:
 
 
 def _fill_slopes(slopes: Tensor, gates: Tensor, cells: Tensor, curves: Tensor, carried: Tensor) -> Tensor:
-    """What the gradients of cells and states are multiplied with on their way, for all steps at once.
+    """The slopes that the gradients of cells and states are multiplied with, for all steps at once.
 
     Arguments:
-        slopes: (T, B, 5H), to be filled with the slopes from the sums of the first three gates to the cells, and from
-            those of the other two to the states.
+        slopes: (T, B, 5H), filled with the slopes of the cells by the sums of the first three gates, and of the states
+            by the sums of the other two.
 
     Returns:
-        (T, B, H), the slopes from the cells to the states.
+        (T, B, H), the slopes of the states by the cells.
     """
     torch.addcmul(gates, gates, gates, value=-1, out=slopes)  # those of the sigmoids
     enter, candidate, _, leave, carry = gates.chunk(_GATES, dim=2)
@@ -209,7 +209,6 @@ def _fill_slopes(slopes: Tensor, gates: Tensor, cells: Tensor, curves: Tensor, c
     by_gate[2].mul_(cells[:-1])
     by_gate[3].mul_(curves).mul_(carry)
     by_gate[4].mul_((curves * leave).sub_(carried))
-    # Of s = sigmoid(2c) - 1/2 the derivative by 2c is (1/2 + s) (1/2 - s).
     return (0.25 - curves.square()).mul_(leave).mul_(carry)
 
 
@@ -227,12 +226,12 @@ class _ForwardSteps(nn.Module):
         curves: Tensor,
         outputs: Tensor,
     ) -> None:
-        """Fills (T, B, 5H) gates, (T + 1, B, H) cells, (T, B, H) curves and (T + 1, B, H) outputs; of those with T + 1
-        steps all but the first.
+        """Fills (T, B, 5H) gates, (T + 1, B, H) cells, (T, B, H) curves and (T + 1, B, H) outputs. The first of T + 1
+        steps is left as it is.
 
         Arguments:
             starts: (T, B, 5H), the inputs' part of the gates, to which that of the states is added; may be `gates`.
-            carried: (T, B, H), what the highway brings.
+            carried: (T, B, H), the highway's part of the outputs.
             recurrent_weight: (H, 5H).
             factors: (B, H).
         """
@@ -259,19 +258,18 @@ class _BackwardSteps(nn.Module):
         recurrent_weight: Tensor,
         factors: Tensor,
     ) -> None:
-        """Makes the gradients of the gates' sums of their slopes, and adds to those of the states what comes from later
-        steps.
+        """Turns the slopes into gradients of the gates' sums, and adds the gradients from later steps to `states`.
 
         Arguments:
             states: (T, B, H), gradients.
             slopes: (T, B, 5H), see `_fill_slopes`.
-            cell_slopes: (T, B, H), from the cells to the states.
-            forget: (T, B, H), the gates of this name.
+            cell_slopes: (T, B, H), of the states by the cells.
+            forget: (T, B, H), the forget gates.
             recurrent_weight: (5H, H).
             factors: (B, H).
         """
         size = states.shape[2]
-        cells = torch.zeros_like(factors)  # the gradients of those after the step
+        cells = torch.zeros_like(factors)  # gradients of the cells after the step
         state = torch.zeros_like(factors)
         for back in range(len(states)):
             step = len(states) - 1 - back

@@ -1,4 +1,4 @@
-"""Attention between two sequences: the softmax over real tokens alone, and the soft alignment that it makes.
+"""Attention between two sequences: a softmax over real tokens only, and soft alignment.
 
 # B batch, T1 tokens of the first sequence, T2 of the second, D features
 # T tokens of a text with itself, A of them attend at once
@@ -18,12 +18,12 @@ _SCORES_AT_ONCE = 1 << 24  # bounds the scores of a text with itself that are in
 
 
 def masked_softmax(scores: Tensor, mask: Tensor, dim: int = -1) -> Tensor:
-    """The softmax over what is real; what is masked gets exactly 0 and passes no gradient back.
+    """The softmax over real scores. Masked ones get exactly 0 and no gradient.
 
-    Where all is masked, all is 0: there is nothing to spread a probability over, and no NaN to spoil a batch.
+    Where all scores are masked, all results are 0 and not NaN.
 
     Arguments:
-        scores: any shape, floating point. What stands under the mask does not matter, be it infinite or NaN.
+        scores: any shape, floating point. Masked values do not matter, not even infinity or NaN.
         mask: bool, of a shape that broadcasts to that of `scores`, True where a score is real.
         dim: the axis that sums to 1.
 
@@ -35,12 +35,12 @@ def masked_softmax(scores: Tensor, mask: Tensor, dim: int = -1) -> Tensor:
 
 
 def attend_in_parts(attend: Callable[[int, int], Tensor], mask: Tensor) -> Tensor:
-    """What the tokens of a text see of the text itself, computed for some of them at a time.
+    """The attention of a text's tokens to the text itself, computed for some tokens at a time.
 
-    Without gradients, memory so grows with T and not with its square.
+    Without gradients, memory then grows with T and not with its square.
 
     Arguments:
-        attend: gives what the tokens from a start to an end, exclusive, see: (B, A, D).
+        attend: computes the results (B, A, D) of the tokens from a start to an end, exclusive.
         mask: (B, T) bool.
 
     Returns:
@@ -52,7 +52,7 @@ def attend_in_parts(attend: Callable[[int, int], Tensor], mask: Tensor) -> Tenso
 
 @dataclasses.dataclass(frozen=True)
 class SoftAlignment(TensorRecord):
-    """What each token of either sequence attends to in the other. Rows of padding are 0 throughout."""
+    """What each token of either sequence attends to in the other. Rows of padding are 0."""
 
     first_weights: Tensor  # (B, T1, T2), each real row a distribution over the second sequence's tokens
     second_weights: Tensor  # (B, T2, T1), each real row a distribution over the first sequence's tokens
@@ -65,7 +65,7 @@ def align(first: Tensor, second: Tensor, first_mask: Tensor, second_mask: Tensor
 
     Source: ESIM, Chen et al. (2017), "Enhanced LSTM for Natural Language Inference", equations 11 to 13, which are
     the biattention of McCann et al. (2017), "Learned in Translation: Contextualized Word Vectors", section 5, as well.
-    Dot products are not scaled. What the papers leave to the reader: padding is neither attended to nor does it attend.
+    Dot products are not scaled. The papers do not say it: padding is not attended to and does not attend.
 
     Arguments:
         first: (B, T1, D).

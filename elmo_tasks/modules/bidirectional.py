@@ -12,13 +12,12 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 
 class BidirectionalLayer(nn.RNNBase):
-    """What one bidirectional layer has in common, whatever its cell: torch's layer on packed sentences, in parameters
-    and results. To be inherited from before torch's layer.
+    """Mixin for bidirectional RNNs; list it before the torch class.
 
-    On the CPU torch runs packed sentences step by step, each step with operations and gradients of its own. There a
-    layer runs over padded sentences, as fast as its cell allows; its backward direction reads sentences that begin with
-    their last token: the padding comes after all tokens in both directions and does not reach them. Other devices have
-    the packed sentences.
+    Parameters and results are those of the torch class on packed sentences. On the CPU torch runs these step by step,
+    each step with operations and gradients of its own. A subclass therefore computes padded sentences there. Its
+    backward direction reads them reversed, so that in both directions the padding comes after all tokens and does not
+    reach them. Other devices run packed sentences.
     """
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
@@ -42,4 +41,4 @@ class BidirectionalLayer(nn.RNNBase):
 
     @abstractmethod
     def _padded(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        """What `forward` says, on the CPU."""
+        """`forward` on the CPU."""

@@ -16,7 +16,7 @@ from elmo_tasks.modules.bidirectional import BidirectionalLayer
 from elmo_tasks.modules.reversal import reversal
 
 
-class BiGru(BidirectionalLayer, nn.GRU):  # type: ignore[misc]  # the two have other arguments for `forward`
+class BiGru(BidirectionalLayer, nn.GRU):  # type: ignore[misc]  # `forward` has other arguments
     """One bidirectional GRU layer over padded sentences: `nn.GRU` on packed ones, in parameters and results.
 
     On the CPU both directions take their steps together, and the backward pass is written by hand; see `_Recurrence`.
@@ -59,17 +59,18 @@ def _orders(mask: Tensor) -> tuple[Tensor, Tensor]:
 class _Recurrence(torch.autograd.Function):
     """The steps of both directions of a GRU, which are independent of each other, at once.
 
-    Of each step the reset gate r, the update gate z, the candidate n and the output h, from what the inputs add to the
-    gates, x, and from the output before, g:
+    Each step computes the reset gate r, the update gate z, the candidate n and the output h from the inputs' part of
+    the gates, x, and from the output before, g:
 
         r = sigmoid(x_r + W_r g + b_r)    n = tanh(x_n + r * a), a = W_n g + b_n
         z = sigmoid(x_z + W_z g + b_z)    h = (1 - z) * n + z * g
 
-    Autograd would record a dozen small operations a step, and go back through each. But every gradient of a step's sums
-    is that of h times something which the forward pass already tells, so these factors come for all steps at once, and
-    so do the weights' gradients afterwards: four operations are left to a step. On one core a layer of 50 units is
-    trained on 32 sentences of some 130 tokens in 42 ms (60 with `nn.GRU` on padded sentences, 97 on packed ones), one
-    of 90 units on 45 sentences, where products are most of the work, in 156 ms (156 and 314).
+    Autograd would record a dozen small operations per step, and go back through each. But every gradient of a step's
+    sums is the gradient of h times a factor that is known after the forward pass. The factors are computed for all
+    steps at once, and so are the gradients of the weights; four operations are left for each step. On one core, a
+    training step of a layer of 50 units with 32 sentences of about 130 tokens takes 42 ms (60 with `nn.GRU` on padded
+    sentences, 97 on packed ones); of 90 units with 45 sentences, where products are most of the work, 156 ms (156 and
+    314).
     """
 
     @staticmethod
@@ -108,7 +109,7 @@ class _Recurrence(torch.autograd.Function):
             dim=3,
         )  # (T, 2, B, 3H)
         of_outputs = torch.empty_like(outputs)
-        later = torch.zeros_like(outputs[0])  # what the steps behind add to an output's gradient
+        later = torch.zeros_like(outputs[0])  # what later steps add to an output's gradient
         for step in reversed(range(len(outputs))):
             gradient = torch.add(output_gradients[step], later, out=of_outputs[step])
             by_gate = factors[step].unflatten(2, (3, -1))  # (2, B, 3, H)

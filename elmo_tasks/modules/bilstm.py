@@ -12,7 +12,7 @@ from elmo_tasks.modules.bidirectional import BidirectionalLayer
 from elmo_tasks.modules.reversal import reversal
 
 
-class BiLstm(BidirectionalLayer, nn.LSTM):  # type: ignore[misc]  # the two have other arguments for `forward`
+class BiLstm(BidirectionalLayer, nn.LSTM):  # type: ignore[misc]  # `forward` has other arguments
     """One bidirectional LSTM layer over padded sentences: `nn.LSTM` on packed ones, in parameters and results.
 
     On the CPU each direction is an LSTM of its own, whose steps over a padded batch are one operation of oneDNN.

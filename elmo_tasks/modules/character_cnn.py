@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_tasks.config import Config
-from elmo_tasks.dropout import Dropout
+from elmo_tasks.elmo.dropout import Dropout
 
 Activation = Literal["relu", "tanh", "none"]
 
@@ -43,9 +43,9 @@ class CharacterCnn(nn.Module):
     """A convolution over a word's characters and the maximum of each filter over the word.
 
     Source: Ma and Hovy (2016), "End-to-end Sequence Labeling via Bi-directional LSTM-CNNs-CRF", with its dropout before
-    the convolution. Filters see the word between `width - 1` zero vectors on each side: they can tell its beginning and
-    end, and words shorter than a filter are no special case. Every window with a character of the word counts and no
-    other, so that a longer word in the same batch changes nothing.
+    the convolution. Filters see `width - 1` zero vectors on each side of the word, so that they can recognize its
+    beginning and end, and short words need no special case. Only windows with a character of the word count, so that a
+    longer word in the same batch changes nothing.
 
     Arguments:
         num_characters: rows of the vocabulary's characters; row 0 is padding.
@@ -90,7 +90,7 @@ class CharacterCnn(nn.Module):
         """The words' vectors.
 
         Arguments:
-            characters: (U, C) int64, a distinct word a row, 0 in the padding, which comes last.
+            characters: (U, C) int64, one distinct word per row, 0 in the padding, which comes last.
 
         Returns:
             (U, F); zero for a row without characters.
@@ -107,9 +107,9 @@ class CharacterCnn(nn.Module):
         return self._activate(maxima).masked_fill((characters == 0).all(1, keepdim=True), 0)
 
     def _windows(self, characters: Tensor) -> tuple[Tensor, Tensor]:
-        """Every window with a character of its word: the word, (R,), and the rows of its padded characters, (R, W).
+        """Every window that has a character of its word: the word, (R,), and the rows of its padded characters, (R, W).
 
-        Most words are much shorter than the longest: a convolution over all their padding would be most of the work.
+        Most words are much shorter than the longest. A convolution over all their padding would be most of the work.
         """
         margin = self.width - 1
         lengths = (characters != 0).sum(1, keepdim=True)  # (U, 1)

@@ -5,22 +5,37 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Sequence
 
 import torch
 import torchcrf
 from torch import Tensor, nn
 
 from elmo_tasks.modules.forward_backward import FORBIDDEN, ChainScores, log_partition, posteriors
+from elmo_tasks.text.tag_schemes import TagScheme, allowed_transitions
 
 
-@dataclasses.dataclass(frozen=True)
-class TransitionConstraints:
-    """What is allowed, True, and what is forbidden, False."""
+class TransitionConstraints(nn.Module):
+    """What is allowed, True, and what is forbidden, False.
 
-    start: Tensor  # (K,) bool, the tags that a sentence may begin with
-    between: Tensor  # (K, K) bool, from the tag of the first axis to that of the second
-    end: Tensor  # (K,) bool, the tags that a sentence may end with
+    A module, so that it moves to a device with the module that it is part of. It follows from the labels and is not
+    saved.
+
+    Arguments:
+        start: (K,) bool, the tags that a sentence may begin with.
+        between: (K, K) bool, from the tag of the first axis to that of the second.
+        end: (K,) bool, the tags that a sentence may end with.
+    """
+
+    start: Tensor
+    between: Tensor
+    end: Tensor
+
+    def __init__(self, start: Tensor, between: Tensor, end: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("start", start, persistent=False)
+        self.register_buffer("between", between, persistent=False)
+        self.register_buffer("end", end, persistent=False)
 
     @classmethod
     def none(cls, num_tags: int) -> TransitionConstraints:
@@ -28,12 +43,18 @@ class TransitionConstraints:
         every_tag = torch.ones(num_tags, dtype=torch.bool)
         return cls(every_tag, torch.ones(num_tags, num_tags, dtype=torch.bool), every_tag.clone())
 
+    @classmethod
+    def of_scheme(cls, tags: Sequence[str], scheme: TagScheme) -> TransitionConstraints:
+        """What a tag scheme allows; see `allowed_transitions`."""
+        return cls(*map(torch.from_numpy, allowed_transitions(tags, scheme)))
+
 
 class ConditionalRandomField(torchcrf.CRF):
     """A distribution over the tag sequences of a sentence, from scores of single tags and of neighbouring pairs.
 
-    Source: Lafferty, McCallum and Pereira (2001). Parameters, their names, their start and the meaning of `forward` and
-    `decode` are those of pytorch-crf, which this class extends and can stand in for (batch first). Beyond it:
+    Source: Lafferty, McCallum and Pereira (2001). The parameters, their names and their start are those of pytorch-crf,
+    which this class extends. The `forward` and `decode` that it inherits know nothing of constraints: they are the
+    reference for `log_likelihood` and `best_tags`. Beyond pytorch-crf:
 
     - What `constraints` forbid is never decoded and has no probability: allowed sequences share all of it.
     - Sums over sequences and their gradient take no autograd through time (see `forward_backward`).
@@ -50,21 +71,14 @@ class ConditionalRandomField(torchcrf.CRF):
     start_transitions: Tensor  # (K,)
     transitions: Tensor  # (K, K)
     end_transitions: Tensor  # (K,)
-    start_allowed: Tensor
-    transitions_allowed: Tensor
-    end_allowed: Tensor
 
     def __init__(self, num_tags: int, constraints: TransitionConstraints | None = None) -> None:
         super().__init__(num_tags, batch_first=True)
-        constraints = constraints or TransitionConstraints.none(num_tags)
+        self.constraints = constraints if constraints is not None else TransitionConstraints.none(num_tags)
         wanted = {"start": (num_tags,), "between": (num_tags, num_tags), "end": (num_tags,)}
         for name, shape in wanted.items():
-            if tuple(getattr(constraints, name).shape) != shape:
-                raise ValueError(f"constraints.{name}: shape {tuple(getattr(constraints, name).shape)}, wanted {shape}")
-        # They follow from the labels and are no part of what is learned and saved.
-        self.register_buffer("start_allowed", constraints.start, persistent=False)
-        self.register_buffer("transitions_allowed", constraints.between, persistent=False)
-        self.register_buffer("end_allowed", constraints.end, persistent=False)
+            if (came := tuple(getattr(self.constraints, name).shape)) != shape:
+                raise ValueError(f"constraints.{name}: shape {came}, wanted {shape}")
 
     def log_likelihood(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
         """The log probability of each sentence's tags, (B,), in double precision.
@@ -106,75 +120,37 @@ class ConditionalRandomField(torchcrf.CRF):
     def marginals(self, emissions: Tensor, mask: Tensor) -> Tensor:
         """The probability of each tag at each token given the whole sentence, (B, T, K), 0 in the padding.
 
-        Its gradient is not offered.
+        It has no gradient.
         """
         return posteriors(self._chain_scores(emissions.detach(), mask)).transpose(0, 1)
 
-    def forward(self, emissions: Tensor, tags: Tensor, mask: Tensor | None = None, reduction: str = "sum") -> Tensor:
-        """`log_likelihood`, reduced as pytorch-crf reduces it: 'none', 'sum', 'mean' or 'token_mean'."""
-        mask = torch.ones_like(tags, dtype=torch.bool) if mask is None else mask.bool()
-        likelihoods = self.log_likelihood(emissions, tags, mask)
-        if reduction == "none":
-            return likelihoods
-        if reduction == "sum":
-            return likelihoods.sum()
-        if reduction == "mean":
-            return likelihoods.mean()
-        if reduction == "token_mean":
-            return likelihoods.sum() / mask.sum()
-        raise ValueError(f"reduction {reduction!r}; wanted 'none', 'sum', 'mean' or 'token_mean'")
-
-    def decode(self, emissions: Tensor, mask: Tensor | None = None) -> list[list[int]]:
-        """The tags of `best_tags`, as lists without padding."""
-        mask = emissions.new_ones(emissions.shape[:2], dtype=torch.bool) if mask is None else mask.bool()
-        tags, _ = self.best_tags(emissions, mask)
-        return [row[:length] for row, length in zip(tags.tolist(), mask.sum(1).tolist(), strict=True)]
-
     def _chain_scores(self, emissions: Tensor, mask: Tensor) -> ChainScores:
-        constraints = TransitionConstraints(self.start_allowed, self.transitions_allowed, self.end_allowed)
         transitions = self.start_transitions, self.transitions, self.end_transitions
-        return _chain_scores(emissions, mask, transitions, constraints)
+        return _chain_scores(emissions, mask, transitions, self.constraints)
 
 
 class ConstrainedDecoder(nn.Module):
-    """Finds the best of the allowed tag sequences where tags are scored one by one, and nothing of pairs is learned.
+    """Finds the best of the allowed tag sequences where tags are scored one by one, and nothing is learned of pairs.
 
-    Source: He et al. (2017), "Deep Semantic Role Labeling: What Works and What's Next", section 2.2. Constraints that
-    reach no further than neighbouring tags need no search: Viterbi with transition scores of zero and minus infinity
-    finds the best sequence.
+    Source: He et al. (2017), "Deep Semantic Role Labeling: What Works and What's Next", section 2.2. Constraints on
+    neighbouring tags need no search: Viterbi with transition scores of zero and minus infinity finds the best sequence.
 
     Arguments:
         constraints: what is allowed, of K tags.
     """
 
-    start_allowed: Tensor
-    transitions_allowed: Tensor
-    end_allowed: Tensor
-
     def __init__(self, constraints: TransitionConstraints) -> None:
         super().__init__()
-        self.register_buffer("start_allowed", constraints.start, persistent=False)
-        self.register_buffer("transitions_allowed", constraints.between, persistent=False)
-        self.register_buffer("end_allowed", constraints.end, persistent=False)
+        self.constraints = constraints
 
     def best_tags(self, emissions: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """The allowed tag sequence of each sentence with the highest sum of scores; as in `ConditionalRandomField`.
+        """The allowed tag sequence of each sentence with the highest sum of scores.
 
-        Arguments:
-            emissions: (B, T, K), for example log probabilities.
-            mask: (B, T) bool.
-
-        Returns:
-            the tags, (B, T) int64, 0 in the padding, and their score, (B,).
-
-        Raises:
-            ValueError: shapes do not fit, the mask is not contiguous, or no sequence of a sentence's length is allowed.
+        Arguments, results and errors are those of `ConditionalRandomField.best_tags`.
         """
-        constraints = TransitionConstraints(self.start_allowed, self.transitions_allowed, self.end_allowed)
-        zeros = emissions.new_zeros(len(constraints.start))
-        return _best_tags(
-            _chain_scores(emissions.detach(), mask, (zeros, zeros.expand(len(zeros), -1), zeros), constraints)
-        )
+        zeros = emissions.new_zeros(len(self.constraints.start))
+        transitions = zeros, zeros.expand(len(zeros), -1), zeros
+        return _best_tags(_chain_scores(emissions.detach(), mask, transitions, self.constraints))
 
 
 def _chain_scores(

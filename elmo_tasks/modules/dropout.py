@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from elmo_tasks.dropout import Dropout, dropout_factors
+from elmo_tasks.elmo.dropout import Dropout, dropout_factors
 
 
 class VariationalDropout(Dropout):
-    """Dropout that drops the same features at every token of a sentence, others in every sentence.
+    """Dropout that drops the same features at every token of a sentence, and others in the next sentence.
 
     Source: Gal and Ghahramani (2016), "A Theoretically Grounded Application of Dropout in Recurrent Neural Networks";
-    here for the inputs and outputs of a recurrent network, not for its state. What is kept is scaled by 1 / (1 - p).
+    here for the inputs and outputs of a recurrent network, not for its state. Kept features are scaled by 1 / (1 - p).
 
     Arguments:
-        probability: of a feature to be dropped, in [0, 1).
+        probability: of dropping a feature, in [0, 1).
     """
 
     def forward(self, inputs: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The vectors that a head reads: of words, of their characters and of a biLM, side by side.
+"""The vectors that a head reads: of words, of their characters and of a biLM, concatenated.
 
 # B batch, T tokens of the longest sentence
 """
@@ -24,7 +24,7 @@ from elmo_tasks.text.vocabulary import Vocabulary
 
 
 class EmbedderConfig(Config):
-    """The vectors that a head reads; at least one kind of them."""
+    """The vectors that a head reads: one or more kinds."""
 
     words: WordEmbeddingConfig | None = Field(None, description="vectors of words from a table")
     characters: CharacterCnnConfig | None = Field(None, description="vectors of words from their characters")
@@ -40,7 +40,7 @@ class EmbedderConfig(Config):
         """Makes the embedder.
 
         Arguments:
-            pretrained: reads the file of word vectors; without it their tables wait for the tensors of a run.
+            pretrained: read the file of word vectors; otherwise the tables are filled later, with the tensors of a run.
         """
         return Embedder(
             words=self.words.build(vocabulary, pretrained) if self.words else None,
@@ -49,7 +49,7 @@ class EmbedderConfig(Config):
         )
 
     def pretrained_words(self) -> Iterable[str]:
-        """All words of the file of vectors, in its order; none without a file."""
+        """All words of the file of vectors, in its order; empty without a file."""
         if self.words is None or self.words.vectors is None:
             return ()
         return open_vectors(self.words.vectors, self.words.size).words
@@ -57,14 +57,27 @@ class EmbedderConfig(Config):
 
 @dataclasses.dataclass(frozen=True)
 class EmbeddedTokens(TensorRecord):
-    """What an embedder makes of tokens, zero in the padding."""
+    """An embedder's vectors of tokens, zero in the padding."""
 
     inputs: Tensor  # (B, T, output_size), for the head's encoder
-    outputs: Tensor | None  # (B, T, elmo_size), to add to the encoder's output; None without such a mix
+    outputs: Tensor | None  # (B, T, elmo_size), ELMo's mix "output"; None without such a mix
+
+    def join(self, encoded: Tensor) -> Tensor:
+        """Concatenates the mix "output", if there is one, to an encoder's output, which has had its dropout.
+
+        The mix has a dropout of its own. For the size of the result see `Embedder.joined_size`.
+
+        Arguments:
+            encoded: (B, T, H).
+
+        Returns:
+            (B, T, H + elmo_size)
+        """
+        return encoded if self.outputs is None else torch.cat([encoded, self.outputs], dim=2)
 
 
 class Embedder(nn.Module):
-    """Word vectors, character vectors and ELMo's mix "input", concatenated in this order; beside them the mix "output".
+    """Word vectors, character vectors and ELMo's mix "input", concatenated in this order; and ELMo's mix "output".
 
     Source: Peters et al. 2018, section 3.3. Vectors of characters are computed once for each distinct word of a batch.
 
@@ -88,6 +101,10 @@ class Embedder(nn.Module):
         self.output_size = elmo.output_size if elmo and "input" in elmo.mixes else 0
         self.output_size += sum(part.output_size for part in (words, characters) if part)
 
+    def joined_size(self, encoded_size: int) -> int:
+        """The number of features after `EmbeddedTokens.join`, for an encoder's output of `encoded_size` features."""
+        return encoded_size + self.elmo_size
+
     def forward(self, tokens: Tokens) -> EmbeddedTokens:
         """The vectors of a batch of sentences."""
         vectors: list[Tensor] = []
@@ -101,12 +118,12 @@ class Embedder(nn.Module):
         return EmbeddedTokens(inputs=torch.cat(vectors, dim=2), outputs=mixes.get("output"))
 
     def prepare(self, texts: Sequence[Sequence[str]]) -> None:
-        """Does beforehand, once, what training would do again each epoch; see `ElmoEmbedder.prepare`."""
+        """Computes once what every epoch would compute again; see `ElmoEmbedder.prepare`."""
         if self.elmo is not None:
             self.elmo.prepare(texts)
 
     def mix_weights(self) -> dict[str, dict[str, Any]]:
-        """What each mix has learned, for logs: its layers, their normalized weights and gamma; empty without ELMo."""
+        """For logs: the layers of each mix, their normalized weights and gamma; empty without ELMo."""
         if self.elmo is None:
             return {}
         mixes = cast("dict[str, ScalarMix]", dict(self.elmo.mixes.items()))

@@ -1,4 +1,4 @@
-"""Encoders: from a sequence of vectors to a sequence of vectors that know their neighbours.
+"""Encoders: from the vectors of single tokens to vectors of tokens in their context.
 
 # B batch, T tokens, D features of the input, H features of the output
 """
@@ -39,7 +39,7 @@ class Encoder(nn.Module):
 
 
 class EncoderConfig(Part):
-    """The kind of part that makes an encoder."""
+    """The configuration of an encoder."""
 
     def build(self, input_size: int) -> Encoder:
         """Makes the encoder for inputs of `input_size` features."""
@@ -80,7 +80,7 @@ class _StackedEncoder(Encoder):
     """Bidirectional layers, one on top of the other; the output is that of the highest.
 
     Arguments:
-        layers: from the lowest to the highest, each with the inputs that the one below it puts out.
+        layers: from the lowest to the highest; each reads the output of the one below it.
         dropout: probability of variational dropout on the input of each layer.
     """
 
@@ -140,9 +140,9 @@ def _layer_sizes(input_size: int, hidden_sizes: Sequence[int]) -> Iterator[tuple
 
 @torch.no_grad()
 def initialize_lstm(lstm: nn.LSTM) -> None:
-    """Draws fresh weights: recurrent ones orthogonal, input ones after Glorot, both gate by gate; biases zero.
+    """Draws new weights for each gate: recurrent ones orthogonal, input ones after Glorot. Biases are zero.
 
-    Only the forget gates begin with a bias of one, so that a cell remembers until it has learned to forget (Jozefowicz
+    Only the forget gates start with a bias of one, so that a cell remembers until it has learned to forget (Jozefowicz
     et al. 2015).
     """
     _initialize_gates(lstm, 4)

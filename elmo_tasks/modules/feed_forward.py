@@ -13,7 +13,7 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from elmo_tasks.config import Config
-from elmo_tasks.dropout import Dropout
+from elmo_tasks.elmo.dropout import Dropout
 
 Activation = Literal["relu", "tanh", "maxout"]
 
@@ -37,10 +37,10 @@ class FeedForwardConfig(Config):
 
 
 class FeedForward(nn.Module):
-    """Linear layers with an activation and dropout behind each.
+    """Linear layers, each followed by an activation and dropout.
 
-    Maxout is that of Goodfellow et al. (2013), "Maxout Networks", without batch normalization, which would make what is
-    computed for an example in training depend on its batch.
+    Maxout is that of Goodfellow et al. (2013), "Maxout Networks", without batch normalization, with which the result
+    for an example would depend on its batch in training.
 
     Arguments:
         input_size: D.
@@ -83,7 +83,7 @@ class FeedForward(nn.Module):
 
 
 def make_linear(input_size: int, output_size: int) -> nn.Linear:
-    """A linear layer with fresh weights: drawn after Glorot, biases zero."""
+    """A linear layer with new weights, drawn after Glorot; biases are zero."""
     layer = nn.Linear(input_size, output_size)
     nn.init.xavier_uniform_(layer.weight)
     nn.init.zeros_(layer.bias)

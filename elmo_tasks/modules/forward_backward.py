@@ -1,12 +1,12 @@
 """Sums over all tag sequences of a linear chain, and their gradient, without autograd through time.
 
-The forward and the backward recursion are one and the same once the backward one reads its sentence from the end, with
-the transitions transposed and the scores of the first and the last tag exchanged. Both therefore run side by side, as
-one batched product a time step, in probabilities that every step rescales. What needs no order in time (posteriors,
-expected transitions) follows in a few products over the whole batch, and is the gradient.
+The backward recursion is the forward recursion over the reversed sentence, with the transitions transposed and the
+scores of the first and the last tag exchanged. Both therefore run together, as one batched product per time step, in
+probabilities that every step rescales. The gradient (posteriors, expected transitions) is then computed for all time
+steps at once, in a few products over the whole batch.
 
-Probabilities can underflow where log probabilities cannot. In double precision it takes scores that differ by hundreds;
-a batch in which it could happen is told and goes through the plain recursion in log space instead.
+Probabilities can underflow where log probabilities cannot. In double precision that needs scores that differ by
+hundreds; a batch in which it could happen is detected and computed by the plain recursion in log space instead.
 
 # B batch, T time steps (tokens), K tags; index 0 of an axis of size 2: forward, 1: backward
 """
@@ -22,7 +22,7 @@ from torch.autograd.function import once_differentiable
 
 from elmo_tasks.modules.reversal import reversal
 
-# The score of what is forbidden: far below every real score, yet finite, so that no infinity meets another.
+# The score of what is forbidden: far below every real score, but finite, since infinities would lead to NaN.
 FORBIDDEN = -1e30
 
 
@@ -68,7 +68,7 @@ def posteriors(scores: ChainScores) -> Tensor:
 
 
 def log_partition_in_log_space(scores: ChainScores) -> Tensor:
-    """`log_partition` by the textbook's recursion, with autograd through time: slower, and exact for any scores."""
+    """`log_partition` by the textbook recursion, with autograd through time: slower, but exact for any scores."""
     before = _recursion_in_log_space(scores.start, scores.transitions, scores.emissions)  # (T, B, K)
     return (scores.at_last_token(before) + scores.end).logsumexp(dim=1)
 
@@ -93,7 +93,7 @@ def _recursion_in_log_space(border: Tensor, transitions: Tensor, emissions: Tens
 
 @dataclasses.dataclass(frozen=True)
 class _ChainSums:
-    """What one pass over the batch yields. Where `exact` is False, a number may have underflowed: the rest is void."""
+    """The result of one pass over the batch. If `exact` is False, numbers may have underflowed: do not use the rest."""
 
     exact: bool
     log_partition: Tensor  # (B,)
@@ -105,7 +105,7 @@ class _ChainSums:
 
 
 class _LogPartition(torch.autograd.Function):
-    """Gives out a log partition already computed; its gradient is the expected count of each score."""
+    """Returns a log partition that is already computed; its gradient is the expected count of each score."""
 
     @staticmethod
     def forward(
@@ -185,10 +185,9 @@ def _recursion(borders: Tensor, steps: Tensor, emissions: Tensor) -> tuple[Tenso
 def _is_exact(totals: Tensor, *factors: Tensor) -> bool:
     """Whether it is certain that no sum lost anything to underflow.
 
-    Each value of the recursion is a sum of products of at most one number from each of `factors`. Where even the
-    product of their smallest numbers (but for the zeros, which are what is forbidden) is safely a number of full
-    precision, every value is, and by induction no allowed sequence was lost. NaN, from a sum of nothing but zeros, is
-    not exact.
+    Each value of the recursion is a sum of products of at most one number from each of `factors`. If even the product
+    of their smallest numbers (except zeros, which stand for what is forbidden) is safely a number of full precision,
+    every value is, and by induction no allowed sequence was lost. NaN, from a sum of zeros only, is not exact.
     """
     limits = torch.finfo(totals.dtype)
     smallest = torch.stack([torch.where(factor > 0, factor, 1).amin() for factor in factors])
@@ -197,7 +196,7 @@ def _is_exact(totals: Tensor, *factors: Tensor) -> bool:
 
 
 def _scaled(scores: Tensor, dim: int | tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """(exp(scores - peak), peak), zero for what is forbidden and for nothing else."""
+    """(exp(scores - peak), peak), zero only for what is forbidden."""
     peak = scores.amax(dim=dim, keepdim=True)
     scaled = (scores - peak).exp().clamp_min(torch.finfo(scores.dtype).tiny)
     return scaled.masked_fill(scores <= FORBIDDEN / 2, 0), peak

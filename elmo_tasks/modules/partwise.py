@@ -11,17 +11,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.dropout import Dropout
+from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.modules.feed_forward import FeedForward, make_linear
 
 
 class PartwiseScorer(nn.Module):
     """w · FFNN([a; b; ...]), a feed-forward scorer of concatenated vectors that never concatenates them.
 
-    The first layer is W [a; b] + c = W_a a + W_b b + c. So a part can be multiplied once where it belongs and then be
-    added wherever it is needed: in the scores of all pairs of N things that is N products in place of N x N, and a part
-    that is a row of a small table needs as many products as the table has rows. Numbers and gradients are those of the
-    concatenation.
+    The first layer is W [a; b] + c = W_a a + W_b b + c. So a part is multiplied once and then added wherever it is
+    needed: for the scores of all pairs of N things, that is N products instead of N x N, and a part that is a row of a
+    small table needs only as many products as the table has rows. Numbers and gradients are those of the concatenation.
 
     Arguments:
         part_sizes: the parts' names and sizes D.
@@ -39,7 +38,7 @@ class PartwiseScorer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def project(self, part: str, values: Tensor) -> Tensor:
-        """What a part contributes to the first layer: (..., D) -> (..., H). The first part brings the bias along."""
+        """What a part contributes to the first layer: (..., D) -> (..., H). The first part includes the bias."""
         names = list(self.part_sizes)
         weights = self.first.weight.split(list(self.part_sizes.values()), dim=1)
         position = names.index(part)

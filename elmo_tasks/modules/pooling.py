@@ -15,7 +15,7 @@ def max_pool(vectors: Tensor, mask: Tensor) -> Tensor:
     """The maximum of each feature over a text's tokens.
 
     Arguments:
-        vectors: (B, T, D); what stands in the padding does not matter.
+        vectors: (B, T, D); values in the padding do not matter.
         mask: (B, T) bool, True at the tokens; no text is empty.
 
     Returns:
@@ -35,10 +35,10 @@ def mean_pool(vectors: Tensor, mask: Tensor) -> Tensor:
 
 
 class AttentivePooling(nn.Module):
-    """The sum of a text's vectors by learned weights: the softmax over its tokens of their products with one vector.
+    """The weighted sum of a text's vectors. The weights are a softmax over the tokens' products with a learned vector.
 
     Source: McCann et al. (2017), "Learned in Translation: Contextualized Word Vectors", section 5, equation 13. Their
-    bias, the same for all tokens, is left out: a softmax does not see it.
+    bias, the same for all tokens, is left out, since a softmax does not depend on it.
 
     Arguments:
         size: D.

@@ -10,9 +10,9 @@ from torch import Tensor
 
 
 def reversal(lengths: Tensor, num_tokens: int) -> Tensor:
-    """(T, B) int64: where in its sentence a reader from the end is at each time; the padding stays in its place.
+    """(T, B) int64: the place of the token that comes at each time when each sentence is read from its end.
 
-    Whoever takes values in this order twice has them as they were.
+    The padding stays in its place. Applying the order twice restores the original one.
 
     Arguments:
         lengths: (B,) int64, in tokens.

@@ -1,4 +1,4 @@
-"""All sentences of documents through embedder and encoder, in memory that no long sentence can blow up.
+"""Embeds and encodes all sentences of documents, in bounded memory even with very long sentences.
 
 # S sentences, T tokens of the longest, N tokens of all sentences, D features of the input, H features of the output
 """
@@ -12,14 +12,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from elmo_tasks.dropout import Dropout
+from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder
+from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.tokens import TensorRecord, Tokens
 
 _GROUP_TOKENS = 4096  # most tokens of a group, padding included; a longer sentence is a group of its own
-_LEAST_SHARE = 0.6  # of the group's longest sentence that its shortest has
+_LEAST_SHARE = 0.6  # the length of a group's shortest sentence is at least this share of the longest one's
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,25 +32,25 @@ class TokenVectors(TensorRecord):
 
 
 class GroupedSentenceEncoder(nn.Module):
-    """Embeds and encodes each sentence for itself, in groups of like length.
+    """Embeds and encodes each sentence by itself, in groups of like length.
 
-    Sentences of a document differ much in length. In one padded batch most would be padding, and with a very long
-    sentence among many short ones there would be no end to the memory. So the tokens of all sentences come in one row,
-    and are padded group by group.
+    The sentences of a document differ much in length. One padded batch would be mostly padding, and a very long
+    sentence among many short ones would need very much memory. So the tokens of all sentences come in one row, and are
+    padded group by group.
 
     Arguments:
+        embedder: what the tokens are read with.
         encoder: of inputs of the embedder's size D.
-        elmo_size: features of ELMo's second mix, which are concatenated to the encoder's output.
         input_dropout: probability of dropping a feature of a token's input.
         output_dropout: probability of variational dropout on the encoder's output.
     """
 
-    def __init__(self, encoder: Encoder, elmo_size: int, input_dropout: float, output_dropout: float) -> None:
+    def __init__(self, embedder: Embedder, encoder: Encoder, input_dropout: float, output_dropout: float) -> None:
         super().__init__()
         self.encoder = encoder
         self.input_dropout = Dropout(input_dropout)
         self.output_dropout = VariationalDropout(output_dropout)
-        self.output_size = encoder.output_size + elmo_size
+        self.output_size = embedder.joined_size(encoder.output_size)
 
     def forward(
         self, embedder: Embedder, tokens: Tokens, starts: NDArray[np.int64], lengths: NDArray[np.int64]
@@ -57,16 +58,17 @@ class GroupedSentenceEncoder(nn.Module):
         """Encodes sentences.
 
         Arguments:
-            tokens: one row with the tokens of all sentences, and maybe of others.
+            tokens: one row with the tokens of all sentences; it may hold others.
             starts: (S,) where in the row each sentence begins.
             lengths: (S,) its tokens, at least 1.
 
         Returns:
             the vectors of the sentences' tokens, in the order of the sentences.
         """
-        new_starts = np.cumsum(lengths) - lengths  # among the tokens of these sentences alone
+        new_starts = np.cumsum(lengths) - lengths  # among the tokens of these sentences
         inputs, encoded, places = [], [], []
-        for group in groups_of_like_length(lengths):
+        for rows in batches_of_like_lengths(lengths.tolist(), max_padded=_GROUP_TOKENS, least_share=_LEAST_SHARE):
+            group = np.array(rows)
             vectors = self._encode(embedder, padded_sentences(tokens, starts[group], lengths[group]))
             offsets = np.arange(lengths[group].max())  # (T,)
             is_token = offsets < lengths[group, None]  # (S, T) of the group
@@ -81,27 +83,11 @@ class GroupedSentenceEncoder(nn.Module):
         embedded = embedder(tokens)
         inputs = self.input_dropout(embedded.inputs)  # (S, T, D)
         encoded = self.output_dropout(self.encoder(inputs, tokens.mask))  # (S, T, H)
-        if embedded.outputs is not None:  # with a dropout of its own
-            encoded = torch.cat([encoded, embedded.outputs], dim=2)
-        return TokenVectors(inputs=inputs, encoded=encoded)
-
-
-def groups_of_like_length(lengths: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """The numbers of the sentences of each group, the longest sentences first."""
-    order = np.argsort(-lengths, kind="stable")
-    groups = []
-    first = 0
-    for place, number in enumerate(order.tolist()):
-        longest = lengths[order[first]]
-        is_full = (place + 1 - first) * longest > _GROUP_TOKENS
-        if place > first and (is_full or lengths[number] < _LEAST_SHARE * longest):
-            groups.append(order[first:place])
-            first = place
-    return [*groups, order[first:]]
+        return TokenVectors(inputs=inputs, encoded=embedded.join(encoded))
 
 
 def padded_sentences(tokens: Tokens, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> Tokens:
-    """Some of the sentences of a row, padded to the longest of them, with the characters of their own words alone."""
+    """Some of the sentences of a row, padded to the longest of them, with the characters of only their own words."""
     device = tokens.words.device
     offsets = torch.arange(int(lengths.max()), device=device)  # (T,)
     mask = offsets < torch.from_numpy(lengths).to(device).unsqueeze(1)  # (S, T)

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 
 def best_non_crossing_spans(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    """The best spans of which no two cross: partly overlap, neither inside the other.
+    """The best spans of which no two cross, that is, overlap without one being inside the other.
 
     Source: Lee et al. (2017), section 5: spans are looked at in the order of their scores, the best first, and a span
-    is kept unless it crosses one that was kept before, until there are enough. Of equal scores the span that starts
-    first, then the shorter one, is the better. Takes time in proportion to T x W, and for the sorting.
+    is kept unless it crosses one that was kept before, until there are enough. Of spans with equal scores, the one that
+    starts first comes first, then the shorter one. Takes time in proportion to T x W, and for the sorting.
 
     Arguments:
         scores: (T, W), at [t, w] that of the span of w + 1 tokens that starts at token t; minus infinity where there is
@@ -35,7 +35,7 @@ def best_non_crossing_spans(scores: NDArray[np.float32], count: int) -> NDArray[
             break
         start, width = divmod(number, longest)
         end = start + width
-        # A span of one token, most kept ones are that, crosses none.
+        # A span of one token crosses none. Most of the spans that are kept have one.
         if width and (max(furthest_end[start + 1 : end + 1]) > end or min(earliest_start[start:end]) < start):
             continue
         furthest_end[start] = max(furthest_end[start], end)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.dropout import Dropout
+from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.modules.attention import masked_softmax
 from elmo_tasks.modules.partwise import PartwiseScorer
 from elmo_tasks.modules.sentence_groups import TokenVectors
@@ -23,10 +23,10 @@ _CHUNK_TOKENS = 2048  # whose spans are scored at once
 
 @dataclasses.dataclass(frozen=True)
 class SpanFeatures(TensorRecord):
-    """What the vectors and scores of spans are made of."""
+    """What the vectors and scores of spans are computed from."""
 
     tokens: TokenVectors  # (N, D) and (N, H)
-    head_logits: Tensor  # (N,) float32, how much a token asks to be its span's head
+    head_logits: Tensor  # (N,) float32, the score of a token as the head of a span
     widths: Tensor  # (W, F), the embeddings of the spans' lengths
 
 
@@ -35,12 +35,12 @@ class SpanRepresentation(nn.Module):
 
     Source: Lee et al. (2017), "End-to-end Neural Coreference Resolution", section 4. The vector of a span is
     g = [x*_start; x*_end; x^; phi]: the encoder's output at its first and last token, its head as the inputs of its
-    tokens weighted by attention, and an embedding of its length. Its score as a mention is w · FFNN(g). Departs from it
-    in that every length has an embedding of its own, not every bucket of lengths, and that dropout on these embeddings
-    is drawn once for all spans of a batch.
+    tokens weighted by attention, and an embedding of its length. Its score as a mention is w · FFNN(g). Departures:
+    every length has an embedding of its own, not every bucket of lengths; dropout on these embeddings is drawn once for
+    all spans of a batch.
 
-    Scores are needed of all spans, vectors of a few. Since the first layer is linear, the scores come from products of
-    tokens, W times fewer than spans, and are exactly those of the vectors.
+    All spans need scores, but only a few need vectors. Since the first layer is linear, the scores are computed from
+    products of tokens, W times fewer than spans, and are exactly those of the vectors.
 
     Arguments:
         input_size: D.
@@ -70,7 +70,7 @@ class SpanRepresentation(nn.Module):
         self.output_size = sum(parts.values())
 
     def features(self, tokens: TokenVectors) -> SpanFeatures:
-        """What is computed once for all spans."""
+        """Computes what all spans share."""
         head_logits = self.attention.score(self.attention.project("token", tokens.encoded))
         return SpanFeatures(tokens=tokens, head_logits=head_logits, widths=self.dropout(self.width_embedding))
 
@@ -78,7 +78,7 @@ class SpanRepresentation(nn.Module):
         """The scores of all spans, in chunks.
 
         Arguments:
-            tokens_left: (N,) int64, how many tokens the sentence has from a token on, itself included.
+            tokens_left: (N,) int64, how many tokens the sentence has from each token on, including it.
 
         Returns:
             (N, W) float32, at [t, w] for the span of w + 1 tokens that starts at token t; minus infinity where it would
@@ -132,5 +132,5 @@ class SpanRepresentation(nn.Module):
 
 
 def make_table(num_rows: int, size: int) -> nn.Parameter:
-    """A table of embeddings with fresh values, drawn after Glorot."""
+    """A table of embeddings with new values, drawn after Glorot."""
     return nn.Parameter(nn.init.xavier_uniform_(torch.empty(num_rows, size)))

@@ -1,6 +1,6 @@
 """The best spans of a sequence by scores of their first and last tokens, within a bounded length.
 
-# B batch, T tokens, L tokens of the longest span, N spans that are asked for
+# B batch, T tokens, L tokens of the longest span, N wanted spans
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NONE = float("-inf")
 class BestSpans(TensorRecord):
     """The most probable spans of each sequence, the best first.
 
-    Where a sequence has fewer spans than were asked for, the rest have the tokens -1 and the probability 0.
+    If a sequence has fewer spans than wanted, the rest have the tokens -1 and the probability 0.
     """
 
     starts: Tensor  # (B, N) int64, first tokens
@@ -36,8 +36,8 @@ def best_spans(
 
     A span is allowed if it has at most `max_length` tokens and its first and last tokens are real. The probability of a
     span is the softmax of the sums over all allowed spans, that is, the product of independent probabilities of start
-    and end, given that they make an allowed span. Of equal spans the one that starts first is the better, then the
-    shorter one, so that padding and the other sequences of a batch change nothing.
+    and end, given that they make an allowed span. Of spans with equal scores, the one that starts first comes first,
+    then the shorter one, so that padding and the other sequences of a batch change nothing.
 
     Source: the search over answers of limited length of Clark and Gardner 2017, and of Seo et al. 2017 without a limit;
     their probabilities are not renormalized. Time and memory grow with T x max_length, never with T x T.

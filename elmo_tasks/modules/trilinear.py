@@ -17,8 +17,8 @@ class TrilinearScores(nn.Module):
     """The score of a pair of tokens x and y: a linear function of [x; y; x * y].
 
     Source: Seo et al. (2017), "Bidirectional Attention Flow for Machine Comprehension", section 2. The three parts are
-    multiplied out, so that nothing of the size T1 x T2 x D is ever made. Without a bias: every softmax over the scores
-    would cancel it.
+    computed separately, so that no tensor of the size T1 x T2 x D is needed. There is no bias, since every softmax over
+    the scores would cancel it.
 
     Arguments:
         size: D.
@@ -40,10 +40,10 @@ class TrilinearScores(nn.Module):
 
 
 class AttentionFlow(nn.Module):
-    """What each token of a passage p has to do with a question q: [p; c; p * c; p * s].
+    """Joins a passage p with a question q: [p; c; p * c; p * s] for each token of the passage.
 
-    c is the question as the token attends to it. s, the same for all tokens, is the passage itself, each token counting
-    as much as the question's word that it goes with best.
+    c is the question as the token attends to it. s, the same for all tokens, is a weighted sum of the passage's tokens;
+    the weight of a token comes from its best score with any token of the question.
 
     Source: Seo et al. 2017, section 2, "attention flow layer".
 
@@ -57,7 +57,7 @@ class AttentionFlow(nn.Module):
         self.output_size = 4 * size
 
     def forward(self, passage: Tensor, question: Tensor, passage_mask: Tensor, question_mask: Tensor) -> Tensor:
-        """Joins them.
+        """Joins passages and questions.
 
         Arguments:
             passage: (B, T, D), finite in the padding too.
@@ -66,7 +66,7 @@ class AttentionFlow(nn.Module):
             question_mask: (B, Q) bool, likewise.
 
         Returns:
-            (B, T, 4D); in the padding anything finite.
+            (B, T, 4D); finite in the padding.
         """
         scores = self.scores(passage, question)  # (B, T, Q)
         mask = question_mask.unsqueeze(1)  # (B, 1, Q)
@@ -77,14 +77,14 @@ class AttentionFlow(nn.Module):
 
 
 class SelfAttention(nn.Module):
-    """What each token of a passage sees of the others: the mean of the tokens that it attends to.
+    """For each token of a passage, the weighted mean of the other tokens that it attends to.
 
     A token does not attend to itself. It may attend to nothing, which has a learned score of its own: the weights sum
     to less than 1.
 
     Source: Clark and Gardner (2018), "Simple and Effective Multi-Paragraph Reading Comprehension", section 3.1; the
-    score of nothing, -1 at first, is in the authors' code alone. Without gradients, memory grows with T and not with
-    its square.
+    score of nothing, which starts at -1, is only in the authors' code. Without gradients, memory grows with T and not
+    with its square.
 
     Arguments:
         size: D.
@@ -96,19 +96,19 @@ class SelfAttention(nn.Module):
         self.nothing = nn.Parameter(torch.tensor(-1.0))
 
     def forward(self, passage: Tensor, mask: Tensor) -> Tensor:
-        """Attends.
+        """Attends to the other tokens.
 
         Arguments:
             passage: (B, T, D), finite in the padding too.
             mask: (B, T) bool, True where a token is real.
 
         Returns:
-            (B, T, D); in the padding anything finite.
+            (B, T, D); finite in the padding.
         """
         return attend_in_parts(functools.partial(self._attend, passage, mask), mask)
 
     def _attend(self, passage: Tensor, mask: Tensor, start: int, end: int) -> Tensor:
-        """(B, T1, D): what the tokens from `start` to `end`, exclusive, see."""
+        """(B, T1, D): the results of the tokens from `start` to `end`, exclusive."""
         scores = self.scores(passage[:, start:end], passage)  # (B, T1, T)
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
         places = torch.arange(mask.shape[1], device=mask.device)  # (T,)

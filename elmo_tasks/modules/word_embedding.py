@@ -1,4 +1,4 @@
-"""Vectors of words from tables: trained ones for the training data's words, fixed ones for those of a file alone.
+"""Vectors of words from tables: trained ones for the training data's words, fixed ones for words only a file has.
 
 # B batch, T tokens, D features, N rows of the trained table, M rows of the fixed table
 """
@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from elmo_tasks.config import Config
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.modules.word_vectors import WordVectorFile
+from elmo_tasks.modules.word_vectors import WordVectorFile, open_word_vectors
 from elmo_tasks.text.vocabulary import PADDING, UNKNOWN, Vocabulary
 
 logger = logging.getLogger(__name__)
@@ -41,10 +41,10 @@ class WordEmbeddingConfig(Config):
         """Makes the module.
 
         Arguments:
-            pretrained: reads the file of vectors; without it the tables wait for the tensors of a run.
+            pretrained: read the file of vectors; otherwise the tables are filled later, with the tensors of a run.
 
         Raises:
-            ElmoTasksError: the file's vectors are not of the size `size`.
+            ElmoTasksError: the file's vectors have another size.
         """
         num_fixed_words = len(vocabulary.words) - vocabulary.num_trained_words
         module = WordEmbedding(
@@ -59,9 +59,9 @@ def open_vectors(path: str, size: int) -> WordVectorFile:
     """The file of vectors at `path`.
 
     Raises:
-        ElmoTasksError: its vectors are not of the size wanted.
+        ElmoTasksError: its vectors have another size.
     """
-    vectors = WordVectorFile(path)
+    vectors = open_word_vectors(path)
     if vectors.dimension != size:
         raise ElmoTasksError(
             f"{path}: its vectors have {vectors.dimension} numbers, the config wants {size}; "
@@ -71,17 +71,17 @@ def open_vectors(path: str, size: int) -> WordVectorFile:
 
 
 class WordEmbedding(nn.Module):
-    """Two tables that look like one: row N of the vocabulary is row 0 of the fixed table.
+    """Two tables that are used like one: row N of the vocabulary is row 0 of the fixed table.
 
-    Without a file, vectors begin normally distributed with a variance of 1 / D, so with a length of about one. The
-    padding's vector is and stays zero.
+    Without a file, vectors start normally distributed with a variance of 1 / D, so with a length of about one. The
+    padding's vector is always zero.
 
     Arguments:
         num_trained_words: N, the rows of padding, of the unknown word and of the training data's words.
         num_fixed_words: M.
         size: D.
         trainable: whether the N rows are trained.
-        unknown_probability: in training, of a word to be read as the unknown word, whose vector is learned from that.
+        unknown_probability: in training, of reading a word as the unknown word, whose vector is learned this way.
     """
 
     fixed: Tensor
@@ -106,15 +106,15 @@ class WordEmbedding(nn.Module):
     def load_vectors(self, file: WordVectorFile, vocabulary: Vocabulary) -> None:
         """Fills the tables from a file.
 
-        A word that the file lacks has the vector of its lower-cased form. A training word without that too begins with
-        a normally distributed vector that has the mean and the standard deviation of the vectors found, feature by
-        feature: to the layers above it then looks like any word, which small or zero vectors would not. The unknown
-        word has their mean, since nothing is known of it.
+        A word that the file lacks gets the vector of its lower-cased form. A training word without that too starts with
+        a random vector. Each of its features is normally distributed, with the mean and the standard deviation of the
+        vectors that were found: to the layers above it then looks like any word, which small or zero vectors would not.
+        The unknown word gets their mean.
 
         Raises:
             ElmoTasksError: the file has none of the vocabulary's words.
         """
-        # Padding and unknown word are names of rows and no words: the file may hold words that read so.
+        # Padding and unknown word are names of rows, not words, even if the file has words that are spelled like them.
         begin = UNKNOWN + 1
         found = self._read(file, vocabulary.words[begin:])  # (N + M - begin, D)
         is_found = ~found.isnan().any(1)

@@ -16,27 +16,38 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import atomic_path, cache_folder, content_hash, read_lines
+from elmo_tasks.files import atomic_path, cache_folder, content_hash, file_state, read_lines
 
 logger = logging.getLogger(__name__)
 
-_VERSION = 1  # to be raised when the cache's layout or what is read changes
+_VERSION = 1  # raise it when the cache's layout or what is read changes
 _BATCH_ROWS = 1 << 14  # rows in memory while a file is parsed
+
+
+def open_word_vectors(path: str | Path) -> WordVectorFile:
+    """The file at `path`. A process hashes and opens it once, and again only after it has changed.
+
+    Raises:
+        DataError: see `WordVectorFile`.
+    """
+    path = Path(path)
+    return _kept_file(path, file_state(path) if path.is_file() else ())
 
 
 class WordVectorFile:
     """Word vectors of a text file with a word and its numbers, separated by spaces, in each line.
 
-    The form of word2vec and fastText, whose first line gives the number of words and of numbers, is told from that of
-    GloVe by itself. Words may hold spaces, as some of GloVe's largest file do: the last D fields of a line are the
-    numbers. Of a word that comes twice the first vector counts.
+    Two forms are recognized: that of GloVe, and that of word2vec and fastText, whose first line gives the number of
+    words and of numbers per word. Words may contain spaces, as some of GloVe's largest file do: the last D fields of a
+    line are the numbers. If a word comes twice, the first vector counts.
 
     Parsing such a file takes much longer than using it, so it happens once: words and vectors are kept in
-    `<cache folder>/word_vectors`, by the content of the file, and memory-mapped from there, so that only the rows asked
-    for are loaded. Several processes can do so at once; a damaged cache file is made anew.
+    `<cache folder>/word_vectors`, named by the content of the file, and memory-mapped from there, so that only the rows
+    that are wanted are loaded. Several processes can do so at once; a damaged cache file is written again.
 
     Arguments:
         path: the file, plain or compressed (.gz, .xz, .bz2, .zip).
@@ -67,14 +78,19 @@ class WordVectorFile:
         """D, how many numbers a vector has."""
         return self._table.schema.field("vector").type.list_size
 
-    @functools.cached_property
+    @property
     def words(self) -> Sequence[str]:
-        """All words in the order of the file, which is that of their frequency in the files of GloVe and word2vec."""
+        """All words in the order of the file, which is that of their frequency in the files of GloVe and word2vec.
+
+        They are read each time and not kept, since there can be millions.
+        """
         return tuple(self._table.column("word").to_pylist())
 
     def rows(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of these words, in their exact form: (N, D), a row of NaN for a word that the file lacks."""
-        positions = np.array([self._positions.get(word, -1) for word in words], dtype=np.int64)  # (N,)
+        """The vectors of words in their exact form: (N, D), a row of NaN for a word that the file lacks."""
+        # If a word comes twice, this finds the first.
+        found = pc.index_in(pa.array(words, type=pa.string()), value_set=self._table.column("word"))
+        positions = found.fill_null(-1).to_numpy()  # (N,)
         vectors = np.full((len(words), self.dimension), np.nan, dtype=np.float32)  # (N, D)
         begin = 0
         for chunk in self._table.column("vector").chunks:
@@ -84,21 +100,21 @@ class WordVectorFile:
             begin += len(chunk)
         return vectors
 
-    @functools.cached_property
-    def _positions(self) -> dict[str, int]:
-        last = len(self.words) - 1
-        return {word: last - position for position, word in enumerate(reversed(self.words))}  # the first one stays
+
+@functools.lru_cache(maxsize=2)
+def _kept_file(path: Path, state: tuple[int, ...]) -> WordVectorFile:
+    return WordVectorFile(path)
 
 
 def _open(path: Path) -> pa.Table | None:
-    """The memory-mapped cache file; None if it is not there or not whole."""
+    """The memory-mapped cache file; None if it is missing or incomplete."""
     try:
         with pa.memory_map(str(path)) as stream:
             return pa.ipc.open_file(stream).read_all()
     except FileNotFoundError:
         return None
     except (pa.ArrowInvalid, OSError) as error:
-        logger.warning("%s: the cached word vectors are damaged and are made anew (%s)", path, error)
+        logger.warning("%s: the cached word vectors are damaged and are written again (%s)", path, error)
         return None
 
 
@@ -115,7 +131,7 @@ def _parse_into(path: Path, cached: Path) -> None:
             count += batch.num_rows
         if writer is None:
             raise DataError(path, "holds no word vector")
-        stack.close()  # the file is whole only then
+        stack.close()  # only this completes the file
     logger.info("%s: %d word vectors in %.1f s", path, count, time.monotonic() - begin)
 
 

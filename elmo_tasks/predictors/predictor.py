@@ -13,6 +13,7 @@ import torch
 
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.models.model import TaskModel
+from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.vocabulary import Vocabulary
 
 Fields = Mapping[str, Any]
@@ -137,20 +138,10 @@ class Predictor(ABC):
         A head that reads something else than the examples, such as several parts of each, does so here.
         """
         predictions: dict[int, dict[str, Any]] = {}
-        for rows in self._batches([self.task.length(example) for example in examples]):
+        lengths = [self.task.length(example) for example in examples]
+        for rows in batches_of_like_lengths(lengths, max_padded=self.batch_tokens):
             predictions.update(zip(rows, self._predict_batch([examples[row] for row in rows]), strict=True))
         return [predictions[row] for row in range(len(examples))]
-
-    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """The rows of each batch, the longest examples first."""
-        batch: list[int] = []
-        for row in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
-            if batch and lengths[batch[0]] * (len(batch) + 1) > self.batch_tokens:
-                yield batch
-                batch = []
-            batch.append(row)
-        if batch:
-            yield batch
 
     def _predict_batch(self, examples: list[dict[str, Any]]) -> list[dict[str, Any]]:
         device = next(self.model.parameters()).device

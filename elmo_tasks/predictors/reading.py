@@ -18,6 +18,7 @@ from elmo_tasks.predictors.fields import one_of, text_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.predictors.results import rounded
 from elmo_tasks.tasks.reading import Reading, unanswered
+from elmo_tasks.text.batches import batches_of_like_lengths
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +82,7 @@ class ReadingPredictor(Predictor):
         self, windows: Sequence[_Window], examples: Sequence[dict[str, Any]]
     ) -> Iterator[list[_Window]]:
         lengths = [max(window.end - window.start, len(examples[window.row]["question_tokens"])) for window in windows]
-        for places in self._batches(lengths):
+        for places in batches_of_like_lengths(lengths, max_padded=self.batch_tokens):
             yield [windows[place] for place in places]
 
     def _score(

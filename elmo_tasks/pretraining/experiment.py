@@ -1,4 +1,4 @@
-"""The one place where the parts of a pretraining are built, in order, in plain sight."""
+"""Builds the parts of a pretraining, in order."""
 
 from __future__ import annotations
 

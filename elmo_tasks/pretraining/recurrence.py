@@ -19,15 +19,12 @@ from torch.nn import functional
 
 from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
+from elmo_tasks.elmo.tanh_by_sigmoid import DoubledWeights
 
 
 @dataclasses.dataclass(frozen=True)
 class _Weights:
-    """A layer's weights as `_Pass` wants them.
-
-    Every tanh(x) is computed as 2 sigmoid(2x) - 1, which is faster. The factors of 2 are in the weights, where they
-    round nothing: the candidate's gates and the cells are twice what they are in `ProjectedLstm`.
-    """
+    """A layer's weights as `_Pass` wants them; see `tanh_by_sigmoid`."""
 
     gates: Tensor  # (4H, Q)
     bias: Tensor  # (4H,)
@@ -35,11 +32,10 @@ class _Weights:
 
     @classmethod
     def of(cls, lstm: ProjectedLstm, dtype: torch.dtype) -> _Weights:
-        factors = lstm.bias.new_tensor([1.0, 2.0, 1.0, 1.0]).repeat_interleave(len(lstm.bias) // 4)
-        shifts = lstm.bias.new_tensor([0.0, 0.0, 1.0, 0.0]).repeat_interleave(len(lstm.bias) // 4)
-        gates = torch.cat([lstm.input_weight, lstm.recurrent_weight], dim=1) * factors[:, None]
-        projection = None if lstm.projection_weight is None else (2.0 * lstm.projection_weight).to(dtype)
-        return cls(gates.to(dtype), (lstm.bias * factors + shifts).to(dtype), projection)
+        weights = DoubledWeights.of(lstm)
+        projection = None if weights.projection is None else weights.projection.to(dtype)
+        gates = torch.cat([weights.inputs, weights.recurrent], dim=1)
+        return cls(gates.to(dtype), weights.bias.to(dtype), projection)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +120,6 @@ class _Pass:
         put_out = (2.0 * outputs if projection is None else outputs @ projection).to(cells.dtype)  # (B, H)
         enter, candidate, forget, leave = self._gates[step].chunk(4, dim=1)
         curved = self._curved[step]
-        # Of s = sigmoid(2c) - 1/2 the derivative by 2c is (1/2 + s) (1/2 - s).
         cells = cells.addcmul(put_out * leave, 0.25 - curved.square())
         if self._clips.cells is not None:
             cells *= self.cells[step + 1].abs() < self._clips.cells

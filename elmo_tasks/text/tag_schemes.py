@@ -1,4 +1,4 @@
-"""Tag schemes: how the tags of single tokens stand for labelled spans.
+"""Tag schemes: how the tags of tokens describe labelled spans.
 
 # K tags
 
@@ -13,14 +13,19 @@ Within a scheme every set of spans that do not overlap has exactly one valid seq
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from elmo_tasks.errors import ElmoTasksError
+
 TagScheme = Literal["IOB1", "IOB2", "BIOUL"]
 OUTSIDE = "O"
+# seqeval knows the letters of IOBES; BIOUL writes U for S and L for E.
+_SEQEVAL_LETTERS = {"B": "B", "I": "I", "E": "E", "S": "S", "L": "E", "U": "S"}
 _PREFIXES: dict[TagScheme, str] = {"IOB1": "BI", "IOB2": "BI", "BIOUL": "BIUL"}
 
 
@@ -33,7 +38,7 @@ class Span(NamedTuple):
 
 
 class Transitions(NamedTuple):
-    """What may stand where, for K tags."""
+    """Which of K tags may begin a sentence, follow another tag, and end a sentence."""
 
     start: NDArray[np.bool_]  # (K,) tag may begin a sentence
     between: NDArray[np.bool_]  # (K, K) [i, j]: tag j may follow tag i
@@ -59,25 +64,27 @@ def label_of_tag(tag: str) -> str | None:
 def spans_of_tags(tags: Sequence[str]) -> list[Span]:
     """The spans of a sentence, from left to right.
 
-    One rule reads all three schemes: a span begins at B and U, and at any other tag that continues nothing; it ends
-    with L and U, and before whatever does not continue it. Sequences that are valid in no scheme are read by the same
-    rule, which is that of the official scorer of CoNLL-2003 (conlleval).
+    seqeval reads them, in its default mode. It has one rule for all schemes, IOBES included: a span begins at B, U and
+    S, and at any other tag that does not continue one; it ends with L, U, E and S, and before a tag that does not
+    continue it. An I- after O, for example, begins a span. Sequences that are not valid are read by the same rule,
+    which is that of conlleval, the official scorer of CoNLL-2003.
+
+    Raises:
+        ElmoTasksError: something is not a tag of one of these schemes.
     """
-    spans: list[Span] = []
-    start = 0
-    for position, tag in enumerate(tags):
-        if tag == OUTSIDE:
-            continue
-        if position == 0 or _begins_span(tags[position - 1], tag):
-            start = position
-        if position + 1 == len(tags) or _begins_span(tag, tags[position + 1]):
-            spans.append(Span(tag.partition("-")[2], start, position))
-    return spans
+    # Imported here, as it imports scikit-learn, which takes longer than everything else that reading tags needs.
+    from seqeval.metrics.sequence_labeling import get_entities
+
+    return [Span(*span) for span in get_entities([_seqeval_tag(tag) for tag in tags])]
 
 
-def _begins_span(previous: str, tag: str) -> bool:
-    """Whether a span that `previous` may belong to does not go on in `tag`."""
-    return tag[0] in "BU" or previous[0] in "LU" or label_of_tag(previous) != label_of_tag(tag)
+def _seqeval_tag(tag: str) -> str:
+    if tag == OUTSIDE:
+        return tag
+    letter, hyphen, label = tag.partition("-")
+    if letter not in _SEQEVAL_LETTERS or not hyphen or not label:
+        raise ElmoTasksError(f"{tag!r} is not a span tag; wanted O, or one of the letters BIESLU, a hyphen and a label")
+    return _SEQEVAL_LETTERS[letter] + hyphen + label
 
 
 def tags_of_spans(spans: Iterable[Span], length: int, scheme: TagScheme) -> list[str]:
@@ -107,30 +114,31 @@ def convert_tags(tags: Sequence[str], scheme: TagScheme) -> list[str]:
 
 
 def detect_scheme(tags: Sequence[str]) -> TagScheme | None:
-    """The scheme of a sentence's tags, told by the first span: None where there is none.
+    """The scheme of a sentence's tags, from the first span; None where there is none.
 
-    The first span of a sentence follows no other, so that it begins with I in IOB1 alone; and only BIOUL closes spans
+    The first span of a sentence follows no other, so only in IOB1 does it begin with I; and only BIOUL closes spans
     (L, U). The rest of the sentence is not looked at: `find_fault` says whether it follows the scheme.
     """
-    spans = spans_of_tags(tags)
-    if not spans:
+    start = next((position for position, tag in enumerate(tags) if tag != OUTSIDE), None)
+    if start is None:
         return None
-    first = spans[0]
-    if tags[first.end][0] in "LU":
+    label = label_of_tag(tags[start])
+    letters = [tag[0] for tag in itertools.takewhile(lambda tag: label_of_tag(tag) == label, tags[start:])]
+    if "L" in letters or "U" in letters:
         return "BIOUL"
-    return "IOB1" if tags[first.start][0] == "I" else "IOB2"
+    return "IOB1" if letters[0] == "I" else "IOB2"
 
 
 def find_fault(tags: Sequence[str], scheme: TagScheme) -> tuple[int, str] | None:
-    """The position of the first tag that the scheme forbids there, and why; None for a sequence to be accepted.
+    """The position of the first tag that the scheme forbids, and the reason; None for a sequence that is accepted.
 
-    A B of IOB1 where I would do is accepted, though no valid sequence has it: the official training file has two.
+    In IOB1 a B is accepted where only I is valid: the official training file has two of them.
     """
     previous: str | None = None
     for position, tag in enumerate(tags):
         if not is_tag(tag, scheme):
             prefixes = ", ".join(f"{prefix}-LABEL" for prefix in _PREFIXES[scheme])
-            return position, f"{tag!r} is no tag of {scheme}; wanted O or one of {prefixes}"
+            return position, f"{tag!r} is not a tag of {scheme}; wanted O or one of {prefixes}"
         if scheme != "IOB1" and not _may_follow(previous, tag, scheme):
             place = "at the beginning of a sentence" if previous is None else f"after {previous!r}"
             return position, f"{tag!r} {place} is not valid in {scheme}"
@@ -141,16 +149,16 @@ def find_fault(tags: Sequence[str], scheme: TagScheme) -> tuple[int, str] | None
 
 
 def allowed_transitions(tags: Sequence[str], scheme: TagScheme) -> Transitions:
-    """Which of K tags may begin a sentence, follow one another, and end a sentence: for a CRF's constraints.
+    """Which of K tags may begin a sentence, follow one another, and end a sentence, for the constraints of a CRF.
 
     A sequence is valid exactly if its first tag, its last tag and every pair of neighbours are allowed.
 
     Raises:
-        ValueError: one of the tags is no tag of the scheme.
+        ValueError: one of the tags is not a tag of the scheme.
     """
     for tag in tags:
         if not is_tag(tag, scheme):
-            raise ValueError(f"{tag!r} is no tag of {scheme}")
+            raise ValueError(f"{tag!r} is not a tag of {scheme}")
     return Transitions(
         start=np.array([_may_follow(None, tag, scheme) for tag in tags], dtype=bool),
         between=np.array([[_may_follow(one, other, scheme) for other in tags] for one in tags], dtype=bool),

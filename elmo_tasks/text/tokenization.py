@@ -1,7 +1,7 @@
 """Raw English text to sentences and Penn-Treebank-style tokens, with exact character offsets.
 
-Sentences are found by NLTK's Punkt with a list of abbreviations of ours, words by NLTK's Treebank tokenizer: both are
-rules alone, so nothing has to be downloaded. Departures from the Treebank's conventions: every token is kept as it is
+NLTK's Punkt finds sentences, with our own list of abbreviations; NLTK's Treebank tokenizer finds words. Both only need
+rules, so nothing has to be downloaded. Departures from the Treebank's conventions: every token is kept as it is
 written (a double quote stays `"`, a bracket stays `(`), names such as AT&T, e-mail addresses and URLs stay whole, and
 an acronym that ends its sentence keeps its period (`U.S.`) instead of lending it to the sentence.
 
@@ -11,22 +11,25 @@ All functions are safe to call from several threads, and take time proportional 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib.metadata
 import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
+if TYPE_CHECKING:
+    from nltk.tokenize.punkt import PunktSentenceTokenizer
 
-from elmo_tasks.text.word_tokenizer import WordTokenizer
+    from elmo_tasks.text.word_tokenizer import WordTokenizer
 
-# Names the tokenizer in the keys of caches; its number is to be raised whenever a change here or in `word_tokenizer`
-# gives other tokens.
+# Names the tokenizer in the keys of caches. Raise its number when a change here or in `word_tokenizer` gives other
+# tokens.
 VERSION = f"1, nltk {importlib.metadata.version('nltk')}"
 
-# Words that end with a period within a sentence, without that period; none that is a common word too, since it would
-# join sentences that end with it. Single letters are known to Punkt as initials.
+# Words that end with a period within a sentence, without that period. None of them is also a common word, since it
+# would join sentences that end with it. Punkt knows single letters as initials.
 _ABBREVIATIONS = """
     mr mrs ms mx messrs mmes dr drs prof profs rev revd hon pres gov lt lt-gov sen sens rep reps amb atty supt insp det
     gen maj col capt cpt cmdr cdr comdr sgt cpl pvt pfc adm brig lieut fr sr sra srta bro msgr mgr mons st ste mt ft
@@ -42,24 +45,24 @@ _ABBREVIATIONS = """
     lb lbs oz hr hrs min mins sec secs yd yds mph km kg cm mm
 """
 
-# Abbreviations that are words as well: they do not end the sentence where a number follows.
+# Abbreviations that are also words: they do not end the sentence if a number follows.
 _ABBREVIATIONS_BEFORE_NUMBERS = "no nos p pp fig figs mar sec art ch vol sept"
 
-# Words that, capitalized after an abbreviation, begin a sentence rather than go on with a name.
+# Words that begin a sentence if they come capitalized after an abbreviation, and do not continue a name.
 _SENTENCE_STARTERS = """
     the this that these those there here it its he she they we you his her their our my i but and however although
     though while when where what who why how if in on at by for from with after before since during as also another
     many most some such both each every no not yet so then thus meanwhile moreover nevertheless instead later now still
 """
 
-# After these the sentence goes on whatever word follows.
+# After these the sentence goes on with any word.
 _NEVER_LAST = "vs v.s v e.g i.e cf mr mrs ms dr prof rev gen sen rep gov capt col lt sgt"
 
-# Straight quotes are what every release of Punkt knows.
+# Every release of Punkt knows straight quotes.
 _STRAIGHT_QUOTES = str.maketrans("“”„\u2018\u2019", '"""\'\'')
 
-# What the word tokenizer would rewrite, leave attached or split wrongly, as a character that it treats as is wanted.
-# Each is replaced by exactly one character, so that the lengths of the tokens still hold for the text as written.
+# Characters that the word tokenizer would rewrite, leave attached or split wrongly, and better ones instead of them.
+# Each is replaced by exactly one character, so that the lengths of the tokens are those of the original text.
 _WORD_STAND_INS = str.maketrans({'"': "”", "…": "—", "€": "$", "£": "$", "¥": "$"})
 _APOSTROPHE = re.compile(r"(?<=[^\W\d_])\u2019(?=[^\W\d_])")
 _UNSPLIT = re.compile(
@@ -75,13 +78,13 @@ _UNSPLIT = re.compile(
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 
-# Text is looked at through a window of this many characters, which no sentence of prose outgrows.
+# Text is read in windows of this many characters, more than any sentence of prose has.
 _WINDOW = 20_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Token:
-    """A token as it is written: `text` is the original text's `[start:end]`, in characters, `end` exclusive."""
+    """A token as it is written: `text` is the original text's `[start:end]`, in characters; `end` is exclusive."""
 
     text: str
     start: int
@@ -91,8 +94,8 @@ class Token:
 def tokenize(text: str, *, split_lines: bool = False) -> list[list[Token]]:
     """Splits a text into sentences and those into tokens.
 
-    The tokens are in order and do not overlap, and nothing but white space is left out. A sentence of more than
-    20,000 characters is cut.
+    The tokens are in order and do not overlap, and only white space is left out. A sentence of more than 20,000
+    characters is cut.
 
     Arguments:
         text: any text, of any length.
@@ -111,21 +114,28 @@ def tokenize_to_strings(text: str) -> Iterator[list[str]]:
         yield [text[start:end] for start, end in sentence]
 
 
-def _punkt() -> PunktSentenceTokenizer:
+@functools.cache
+def _sentence_tokenizer() -> PunktSentenceTokenizer:
+    # Imported here, as NLTK imports scikit-learn, and most commands read no raw text.
+    from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
+
     parameters = PunktParameters()
     starters = _SENTENCE_STARTERS.split()
     parameters.abbrev_types.update(_ABBREVIATIONS.split())
     parameters.sent_starters.update(starters)
     parameters.collocations.update((word, "##number##") for word in _ABBREVIATIONS_BEFORE_NUMBERS.split())
     parameters.collocations.update(itertools.product(_NEVER_LAST.split(), starters))
-    # Punkt looks words up here. In its own defaultdict every look-up would leave an entry: memory that only grows,
-    # and a dictionary changed by several threads. A Counter is only read.
+    # Punkt looks words up here. In its own defaultdict every look-up adds an entry: memory would grow, and several
+    # threads would change the dictionary. Look-ups do not change a Counter.
     parameters.ortho_context = Counter()
     return PunktSentenceTokenizer(parameters)
 
 
-_SENTENCE_TOKENIZER = _punkt()
-_WORD_TOKENIZER = WordTokenizer()
+@functools.cache
+def _word_tokenizer() -> WordTokenizer:
+    from elmo_tasks.text.word_tokenizer import WordTokenizer
+
+    return WordTokenizer()
 
 
 def _spans(text: str, separator: re.Pattern[str]) -> Iterator[list[tuple[int, int]]]:
@@ -150,9 +160,9 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     while start < end:
         stop = _window_end(text, start, end)
         window = text[start:stop].translate(_STRAIGHT_QUOTES)
-        borders = [start + border for border, _ in _SENTENCE_TOKENIZER.span_tokenize(window)][1:]
+        borders = [start + border for border, _ in _sentence_tokenizer().span_tokenize(window)][1:]
         if borders and stop < end:
-            stop = borders.pop()  # the window's last sentence may go on behind it: it begins the next window
+            stop = borders.pop()  # the window's last sentence may go on after it: it begins the next window
         yield from itertools.pairwise([start, *borders, stop])
         start = stop
 
@@ -166,12 +176,12 @@ def _window_end(text: str, start: int, end: int) -> int:
 
 def _words(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """The (start, end) of the tokens of the sentence text[start:end]."""
-    # The word tokenizer adds and removes white space and puts `` for '', which changes no lengths: what it returns
-    # tells how many characters each token has. Long runs of white space are slow in it, so it gets none.
+    # The word tokenizer adds and removes white space and replaces '' by ``, which changes no lengths: its results tell
+    # how many characters each token has. It is slow with long runs of white space, so it gets none.
     stand_in = _APOSTROPHE.sub("'", text[start:end].translate(_WORD_STAND_INS))
     stand_in = _UNSPLIT.sub(lambda match: "x" * len(match.group()), stand_in)
     spans = []
-    for piece in _WORD_TOKENIZER.tokenize(" ".join(stand_in.split())):
+    for piece in _word_tokenizer().tokenize(" ".join(stand_in.split())):
         while text[start].isspace():
             start += 1
         stop = start + len(piece)

@@ -1,4 +1,4 @@
-"""Batches of tokens as tensors: what tasks collate, embedders read and the trainer moves to a device.
+"""Batches of tokens as tensors: tasks collate them, embedders read them, the loop moves them to a device.
 
 # B batch, T tokens of the longest sentence, U distinct words of the batch and one row of padding, C characters
 """
@@ -16,10 +16,10 @@ _BatchT = TypeVar("_BatchT", bound="TensorRecord")
 
 @dataclasses.dataclass(frozen=True)
 class TensorRecord:
-    """A frozen dataclass of named tensors (and of whatever else a head needs), moved to a device as one."""
+    """A frozen dataclass of named tensors and other values, which can be moved to a device at once."""
 
     def to(self: _BatchT, device: torch.device | str) -> _BatchT:
-        """The same record with every tensor, also those of nested records, on `device`."""
+        """The same record with every tensor on `device`, including those of nested records."""
         changes: dict[str, Any] = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
@@ -30,7 +30,7 @@ class TensorRecord:
 
 @dataclasses.dataclass(frozen=True)
 class Tokens(TensorRecord):
-    """The tokens of a batch of sentences in every form that an embedder can ask for.
+    """The tokens of a batch of sentences in every form that embedders need.
 
     Characters are stored once for each distinct word: `characters[distinct]` has shape (B, T, C).
     """

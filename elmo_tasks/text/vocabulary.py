@@ -24,15 +24,15 @@ from elmo_tasks.files import write_json
 from elmo_tasks.text.tokens import Tokens
 
 PADDING, UNKNOWN = 0, 1
-SPECIAL = ("<padding>", "<unknown>")  # the names of the rows 0 and 1; a token that reads so is a word like any other
-MAX_CHARACTERS = 50  # a longer word is cut: addresses and rulers of hyphens would fill the memory otherwise
-_CACHED_WORDS = 500_000  # when so many words are remembered, all are forgotten: texts to predict can be endless
+SPECIAL = ("<padding>", "<unknown>")  # the names of the rows 0 and 1; a token with this text is a word like any other
+MAX_CHARACTERS = 50  # longer words are cut: addresses and lines of hyphens would need too much memory
+_CACHED_WORDS = 500_000  # when this many words are cached, the cache is cleared: texts to predict can be endless
 
 Example = Mapping[str, Any]
 
 
 class TextsAndLabels(Protocol):
-    """What a vocabulary asks of a task."""
+    """What a vocabulary needs from a task."""
 
     def texts(self, example: Example) -> Iterable[Sequence[str]]: ...
 
@@ -42,9 +42,9 @@ class TextsAndLabels(Protocol):
 class VocabularyConfig(Config):
     """How the vocabulary is made from the data.
 
-    Only the training data makes characters and trained words known. A word beyond them can still have a row if the file
-    of pretrained vectors knows it, since such a vector needs no training. Labels are those of all the data, so that
-    rare ones that training never shows can be scored (as errors).
+    Characters and trained words come only from the training data. Another word can still have a row if the file of
+    pretrained vectors has it, since such a vector needs no training. Labels come from all the data, so that rare ones
+    that the training data lacks can be scored (as errors).
     """
 
     lowercase_words: Annotated[
@@ -57,7 +57,7 @@ class VocabularyConfig(Config):
         int | None,
         Field(
             ge=0,
-            description="Beside the data's words, the first so many words of the vectors' file get rows; null: all.",
+            description="How many first words of the vectors' file get rows in addition to the data's; null: all.",
         ),
     ] = 50_000
 
@@ -94,7 +94,7 @@ class VocabularyConfig(Config):
         )
 
     def _fixed_words(self, pretrained: Iterable[str], trained: set[str], needed: set[str]) -> list[str]:
-        """The words of the vectors' file that get rows of their own, in the order of the file."""
+        """The words of the vectors' file that get rows, in the order of the file."""
         fixed: dict[str, None] = {}
         for position, word in enumerate(pretrained):
             is_frequent = self.pretrained_words is None or position < self.pretrained_words
@@ -106,14 +106,14 @@ class VocabularyConfig(Config):
 
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
-    """Immutable. A word is looked up in its exact form, after lower-casing where `lowercase_words` says so.
+    """Immutable. A word is looked up in its exact form, or in lower case if `lowercase_words` is set.
 
     Of a word's characters the first 50 are kept; characters are Unicode code points, as written.
     """
 
     words: tuple[
         str, ...
-    ]  # padding, unknown, training words (frequent first, then alphabetical), words known from vectors alone
+    ]  # padding, unknown, training words (frequent first, then alphabetical), words of the vectors only
     num_trained_words: int  # the rows below it are padding, unknown and training words; the rest have fixed vectors
     characters: tuple[str, ...]  # padding, unknown, the training data's (frequent first, then alphabetical)
     labels: dict[str, tuple[str, ...]]  # namespace -> labels in alphabetical order
@@ -137,7 +137,7 @@ class Vocabulary:
         )
 
     def word_id(self, word: str) -> int:
-        """The row of a word, that of the unknown word if it has none."""
+        """The row of a word, or that of the unknown word."""
         return self._word_ids.get(word.lower() if self.lowercase_words else word, UNKNOWN)
 
     def label_id(self, namespace: str, label: str) -> int:
@@ -196,7 +196,7 @@ class Vocabulary:
             raise RunError(f"{path}: the vocabulary is damaged ({error})") from None
 
     def _index_characters(self, words: Iterable[str]) -> NDArray[np.int64]:
-        """The characters of each word; a row of padding goes before them."""
+        """The characters of each word, after a row of padding."""
         ids = [_NO_CHARACTERS, *map(self._character_ids_of_word, words)]
         mask = _mask(np.fromiter(map(len, ids), dtype=np.int64, count=len(ids)))
         characters = np.zeros(mask.shape, dtype=np.int64)

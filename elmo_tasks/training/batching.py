@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader
 
 from elmo_tasks.config import Config
 from elmo_tasks.tasks import Batch, Task
+from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.vocabulary import Vocabulary
 
 
@@ -107,24 +108,11 @@ class BatchLoader:
             order.sort(key=lambda row: self._lengths[row] * noise[row])
         else:
             order = sorted(range(len(self._lengths)), key=self._lengths.__getitem__, reverse=True)
-        batches = list(self._cut(order))
+        most_rows, most_padded = config.batch_size or math.inf, config.batch_tokens or math.inf
+        batches = list(batches_of_like_lengths(self._lengths, order, max_rows=most_rows, max_padded=most_padded))
         if config.shuffle:
             generator.shuffle(batches)
         return batches
-
-    def _cut(self, order: Sequence[int]) -> Iterator[list[int]]:
-        most = self.config.batch_size or math.inf
-        most_tokens = self.config.batch_tokens or math.inf
-        batch: list[int] = []
-        longest = 0
-        for row in order:
-            longest = max(longest, self._lengths[row])
-            if batch and (len(batch) == most or (len(batch) + 1) * longest > most_tokens):
-                yield batch
-                batch, longest = [], self._lengths[row]
-            batch.append(row)
-        if batch:
-            yield batch
 
     def steps(self, epoch: int, batches_per_step: int = 1, first: int = 0) -> Iterator[list[tuple[Batch, float]]]:
         """Yields, from step `first` of an epoch on, this process's (batch, weight) pairs of each optimizer step."""

@@ -113,7 +113,7 @@ def test_sentences_before_the_first_border_are_a_document(tmp_path: Path) -> Non
         ("a B-LOC\nb O\nc E-LOC\n", 3, "'E-LOC' is no tag"),
         ("a B-LOC\n\nb O\nc I-LOC\n", 4, "'I-LOC' after 'O' is not valid in IOB2 (told by the first span"),
         ("a U-LOC\n\nb B-LOC\nc I-LOC\n", 4, "'I-LOC' at the end of a sentence is not valid in BIOUL"),
-        ("a I-LOC\n-DOCSTART- O\nb O\nc U-LOC\n", 4, "'U-LOC' is no tag of IOB1"),
+        ("a I-LOC\n-DOCSTART- O\nb O\nc U-LOC\n", 4, "'U-LOC' is not a tag of IOB1"),
     ],
 )
 def test_errors_name_file_and_line(tmp_path: Path, text: str, line: int, problem: str) -> None:

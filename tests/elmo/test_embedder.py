@@ -71,7 +71,7 @@ def test_the_heads_precision_is_not_that_of_the_bilm(
 def test_int8_is_refused_on_a_gpu(bilm_files: Files) -> None:
     embedder = _config(bilm_files, precision="int8", layer_cache=None).build()
     embedder.to("meta")  # stands for any device that is no CPU
-    with pytest.raises(ConfigError, match=r"elmo\.precision: got int8, which is for the CPU alone, on meta"):
+    with pytest.raises(ConfigError, match=r"elmo\.precision: got int8, which is only for the CPU, on meta"):
         embedder.prepare([["one"]])
 
 

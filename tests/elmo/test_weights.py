@@ -155,9 +155,9 @@ def test_damaged_and_foreign_files(bilm_files: Files, tmp_path: Path) -> None:
     weights.write_bytes(whole[: len(whole) // 2])
     _expect_one_line(bilm_files, r"weights\.hdf5: it is cut short; wanted a biLM's weights")
     weights.write_bytes(b"")
-    _expect_one_line(bilm_files, r"weights\.hdf5: it is no HDF5 file, or damaged")
+    _expect_one_line(bilm_files, r"weights\.hdf5: it is not an HDF5 file, or damaged")
     shutil.copy(options, weights)
-    _expect_one_line(bilm_files, r"weights\.hdf5: it is no HDF5 file, or damaged")
+    _expect_one_line(bilm_files, r"weights\.hdf5: it is not an HDF5 file, or damaged")
     weights.unlink()
     _expect_one_line(bilm_files, r"weights\.hdf5: no such file")
     with h5py.File(weights, "w") as file:

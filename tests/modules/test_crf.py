@@ -8,7 +8,7 @@ import weakref
 import pytest
 import torch
 import torchcrf
-from torch import Tensor
+from torch import Tensor, nn
 
 from elmo_tasks.modules import forward_backward
 from elmo_tasks.modules.crf import ConditionalRandomField, TransitionConstraints
@@ -44,14 +44,20 @@ def scored_sequences(crf: ConditionalRandomField, emissions: Tensor) -> dict[tup
     found = {}
     for tags in itertools.product(range(NUM_TAGS), repeat=len(emissions)):
         pairs = list(itertools.pairwise(tags))
-        if not (crf.start_allowed[tags[0]] and crf.end_allowed[tags[-1]]):
+        if not (crf.constraints.start[tags[0]] and crf.constraints.end[tags[-1]]):
             continue
-        if not all(crf.transitions_allowed[pair] for pair in pairs):
+        if not all(crf.constraints.between[pair] for pair in pairs):
             continue
         score = crf.start_transitions[tags[0]] + crf.end_transitions[tags[-1]]
         score = score + sum(emissions[token, tag] for token, tag in enumerate(tags))
         found[tags] = float(score + sum(crf.transitions[pair] for pair in pairs))
     return found
+
+
+def best_sequences(crf: ConditionalRandomField, emissions: Tensor, mask: Tensor) -> list[list[int]]:
+    """The best sequences without padding, as pytorch-crf gives them."""
+    tags, _ = crf.best_tags(emissions, mask)
+    return [row[:length] for row, length in zip(tags.tolist(), mask.sum(1).tolist(), strict=True)]
 
 
 def some_allowed_tags(crf: ConditionalRandomField, mask: Tensor) -> Tensor:
@@ -60,6 +66,17 @@ def some_allowed_tags(crf: ConditionalRandomField, mask: Tensor) -> Tensor:
         allowed = list(scored_sequences(crf, torch.zeros(length, NUM_TAGS)))
         tags[row, :length] = torch.tensor(allowed[len(allowed) // 2])
     return tags
+
+
+class Likelihoods(nn.Module):
+    """A module whose call is `log_likelihood`."""
+
+    def __init__(self, crf: ConditionalRandomField) -> None:
+        super().__init__()
+        self.crf = crf
+
+    def forward(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
+        return self.crf.log_likelihood(emissions, tags, mask)
 
 
 @pytest.fixture(autouse=True)
@@ -108,41 +125,32 @@ def test_gradients_equal_numerical_ones(constrained: bool) -> None:
     crf = make_crf(constrained)
     emissions, mask = make_batch()
     tags = some_allowed_tags(crf, mask)
-    names = [name for name, _ in crf.named_parameters()]
+    likelihoods = Likelihoods(crf)
+    names = [name for name, _ in likelihoods.named_parameters()]
 
     def likelihood(emissions: Tensor, *parameters: Tensor) -> Tensor:
-        call = (emissions.where(mask.unsqueeze(2), 0), tags, mask, "none")
-        return torch.func.functional_call(crf, dict(zip(names, parameters, strict=True)), call)
+        call = (emissions.where(mask.unsqueeze(2), 0), tags, mask)
+        return torch.func.functional_call(likelihoods, dict(zip(names, parameters, strict=True)), call)
 
     parameters = [parameter.detach().clone().requires_grad_() for parameter in crf.parameters()]
     assert torch.autograd.gradcheck(likelihood, (emissions.requires_grad_(), *parameters))
 
 
 def test_equals_pytorch_crf() -> None:
-    """Values, gradients and best sequences, at the sizes of a real tagger."""
+    """Values, gradients and best sequences equal those of the inherited methods, at the sizes of a real tagger."""
     num_tags, (batch, steps) = 17, (8, 30)
-    reference = torchcrf.CRF(num_tags, batch_first=True)
-    ours = ConditionalRandomField(num_tags)
-    ours.load_state_dict(reference.state_dict())
+    crf = ConditionalRandomField(num_tags)
+    assert list(crf.state_dict()) == list(torchcrf.CRF(num_tags).state_dict())
     emissions = (3 * torch.randn(batch, steps, num_tags)).requires_grad_()
     tags = torch.randint(num_tags, (batch, steps))
     mask = torch.arange(steps) < torch.randint(1, steps + 1, (batch, 1))
-    gradients = []
-    for crf in (reference, ours):
-        for reduction in ("sum", "mean", "token_mean", "none"):
-            expected = reference(emissions, tags, mask, reduction)
-            actual = crf(emissions, tags, mask, reduction)
-            torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-4, check_dtype=False)
-        total = crf(emissions, tags, mask)
-        gradients.append(torch.autograd.grad(total, [emissions, *crf.parameters()]))
-    for actual, expected in zip(gradients[1], gradients[0], strict=True):
-        torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
-    assert ours.decode(emissions, mask) == reference.decode(emissions, mask)
-    # pytorch-crf's own default mask is of a deprecated type.
-    whole = torch.ones_like(mask)
-    expected = reference(emissions, tags, whole)
-    torch.testing.assert_close(ours(emissions, tags), expected, rtol=1e-5, atol=0, check_dtype=False)
-    assert ours.decode(emissions) == reference.decode(emissions, whole)
+    expected, actual = crf(emissions, tags, mask, "none"), crf.log_likelihood(emissions, tags, mask)
+    torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-4, check_dtype=False)
+    variables = [emissions, *crf.parameters()]
+    of_reference, of_ours = (torch.autograd.grad(each.sum(), variables) for each in (expected, actual))
+    for ours, wanted in zip(of_ours, of_reference, strict=True):
+        torch.testing.assert_close(ours, wanted, rtol=1e-4, atol=1e-5)
+    assert best_sequences(crf, emissions, mask) == crf.decode(emissions, mask)
 
 
 def test_equals_pytorch_crf_with_forbidden_transitions_at_minus_10000() -> None:
@@ -150,14 +158,14 @@ def test_equals_pytorch_crf_with_forbidden_transitions_at_minus_10000() -> None:
     reference = torchcrf.CRF(NUM_TAGS, batch_first=True).double()
     reference.load_state_dict(ours.state_dict())
     with torch.no_grad():
-        reference.start_transitions[~ours.start_allowed] = -10000
-        reference.transitions[~ours.transitions_allowed] = -10000
-        reference.end_transitions[~ours.end_allowed] = -10000
+        reference.start_transitions[~ours.constraints.start] = -10000
+        reference.transitions[~ours.constraints.between] = -10000
+        reference.end_transitions[~ours.constraints.end] = -10000
     emissions, mask = make_batch()
     tags = some_allowed_tags(ours, mask)
     expected = reference(emissions, tags, mask, "none")
     torch.testing.assert_close(ours.log_likelihood(emissions, tags, mask), expected, atol=1e-5, rtol=0)
-    assert ours.decode(emissions, mask) == reference.decode(emissions, mask)
+    assert best_sequences(ours, emissions, mask) == reference.decode(emissions, mask)
 
 
 @pytest.mark.parametrize("scale", [100.0, 1000.0])
@@ -200,18 +208,18 @@ def test_a_light_prefix_that_wins_at_the_end_is_not_lost() -> None:
     likelihood = crf.log_likelihood(emissions, torch.ones(1, 100, dtype=torch.int64), mask)
     assert likelihood.detach().item() == pytest.approx(0, abs=1e-12)
     assert crf.marginals(emissions, mask)[0, 0, 1].item() == pytest.approx(1)
-    assert crf.decode(emissions, mask) == [[1] * 100]
+    assert best_sequences(crf, emissions, mask) == [[1] * 100]
 
 
 def test_what_is_forbidden_gets_no_mass_and_no_gradient() -> None:
     crf = make_crf(constrained=True)
     emissions, mask = make_batch()
     marginals = crf.marginals(emissions, mask)
-    assert (marginals[:, 0, ~crf.start_allowed] == 0).all()
+    assert (marginals[:, 0, ~crf.constraints.start] == 0).all()
     crf.log_likelihood(emissions, some_allowed_tags(crf, mask), mask).sum().backward()
     assert crf.transitions.grad is not None
-    assert (crf.transitions.grad[~crf.transitions_allowed] == 0).all()
-    assert (crf.transitions.grad[crf.transitions_allowed] != 0).all()
+    assert (crf.transitions.grad[~crf.constraints.between] == 0).all()
+    assert (crf.transitions.grad[crf.constraints.between] != 0).all()
 
 
 def test_padding_and_neighbours_change_nothing() -> None:
@@ -225,7 +233,7 @@ def test_padding_and_neighbours_change_nothing() -> None:
         likelihood = crf.log_likelihood(alone[0], tags[row : row + 1, :length], alone[1])
         torch.testing.assert_close(likelihood[0], together[row])
         torch.testing.assert_close(crf.marginals(*alone)[0], marginals[row, :length])
-        assert crf.decode(*alone) == [crf.decode(emissions, mask)[row]]
+        assert best_sequences(crf, *alone) == [best_sequences(crf, emissions, mask)[row]]
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
@@ -278,25 +286,23 @@ def test_refuses_a_length_for_which_nothing_is_allowed() -> None:
         torch.tensor([True, False]), torch.ones(2, 2, dtype=torch.bool), torch.tensor([False, True])
     )
     crf = ConditionalRandomField(2, never_alone)
-    assert crf.decode(torch.zeros(1, 2, 2)) == [[0, 1]]
+    assert best_sequences(crf, torch.zeros(1, 2, 2), torch.ones(1, 2, dtype=torch.bool)) == [[0, 1]]
     with pytest.raises(ValueError, match="no sequence of 1 tags"):
-        crf.decode(torch.zeros(1, 1, 2))
+        crf.best_tags(torch.zeros(1, 1, 2), torch.ones(1, 1, dtype=torch.bool))
 
 
 @pytest.mark.parametrize("mask", [[[True, False, True]], [[False, False, False]]])
 def test_refuses_masks_with_gaps_and_empty_sentences(mask: list[list[bool]]) -> None:
     with pytest.raises(ValueError, match="mask"):
-        make_crf(constrained=False).decode(torch.zeros(1, 3, NUM_TAGS), torch.tensor(mask))
+        make_crf(constrained=False).best_tags(torch.zeros(1, 3, NUM_TAGS), torch.tensor(mask))
 
 
 def test_refuses_wrong_shapes() -> None:
     crf = make_crf(constrained=False)
     mask = torch.ones(1, 3, dtype=torch.bool)
     with pytest.raises(ValueError, match=r"wanted \(B, T, 4\)"):
-        crf.decode(torch.zeros(1, 3, 5), mask)
+        crf.best_tags(torch.zeros(1, 3, 5), mask)
     with pytest.raises(ValueError, match="tags: shape"):
         crf.log_likelihood(torch.zeros(1, 3, 4), torch.zeros(1, 2, dtype=torch.int64), mask)
-    with pytest.raises(ValueError, match="reduction 'max'"):
-        crf(torch.zeros(1, 3, 4), torch.zeros(1, 3, dtype=torch.int64), mask, "max")
     with pytest.raises(ValueError, match=r"constraints\.start: shape \(3,\), wanted \(4,\)"):
         ConditionalRandomField(4, TransitionConstraints.none(3))

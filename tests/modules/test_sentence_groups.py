@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_tasks.modules import sentence_groups
 from elmo_tasks.modules.embedder import Embedder, EmbedderConfig
 from elmo_tasks.modules.encoders import StackedBiLstm
-from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder, groups_of_like_length, padded_sentences
+from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder, padded_sentences
 from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
@@ -35,17 +34,7 @@ def embedder() -> Embedder:
 
 @pytest.fixture
 def encoder(embedder: Embedder) -> GroupedSentenceEncoder:
-    return GroupedSentenceEncoder(StackedBiLstm(embedder.output_size, (3,)), 0, 0.5, 0.5).eval()
-
-
-def test_groups_are_of_like_length_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sentence_groups, "_GROUP_TOKENS", 40)
-    lengths = np.random.default_rng(2).integers(1, 60, 200)
-    groups = groups_of_like_length(lengths)
-    assert sorted(np.concatenate(groups).tolist()) == list(range(200))
-    for group in groups:
-        assert len(group) == 1 or len(group) * lengths[group].max() <= 40
-        assert lengths[group].min() >= 0.6 * lengths[group].max()
+    return GroupedSentenceEncoder(embedder, StackedBiLstm(embedder.output_size, (3,)), 0.5, 0.5).eval()
 
 
 def test_padded_sentences_are_what_the_vocabulary_makes_of_them(tokens: Tokens) -> None:

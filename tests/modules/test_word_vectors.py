@@ -14,7 +14,7 @@ import pytest
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.modules import word_vectors
-from elmo_tasks.modules.word_vectors import WordVectorFile
+from elmo_tasks.modules.word_vectors import WordVectorFile, open_word_vectors
 
 GLOVE = "the 0.5 -1 2e-3\nof 1 2 3\nThe 4 5 6\n"
 FORMS = {
@@ -141,6 +141,19 @@ def test_parsed_once(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatc
     assert len(list(cache.iterdir())) == 2
 
 
+def test_opened_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path, GLOVE)
+    file = open_word_vectors(path)
+    with monkeypatch.context() as patch:
+        patch.delattr(word_vectors, "content_hash")
+        assert open_word_vectors(str(path)) is file
+    assert_is_the_small_file(file)
+    write(tmp_path, GLOVE.replace("4 5 6", "6 5 4.0"))
+    assert open_word_vectors(path).rows(["The"]).tolist() == [[6, 5, 4]]
+    with pytest.raises(DataError, match=r"nowhere.txt: no such file"):
+        open_word_vectors(tmp_path / "nowhere.txt")
+
+
 @pytest.mark.parametrize("keep", [0, 8, -20])
 def test_a_damaged_cache_file_is_made_anew(
     tmp_path: Path, cache: Path, keep: int, caplog: pytest.LogCaptureFixture
@@ -152,7 +165,7 @@ def test_a_damaged_cache_file_is_made_anew(
     cached.write_bytes(whole[:keep])
     assert_is_the_small_file(WordVectorFile(path))
     assert cached.read_bytes() == whole
-    assert "damaged and are made anew" in caplog.text
+    assert "damaged and are written again" in caplog.text
 
 
 def _sum_of_rows(path: str) -> float:

@@ -8,6 +8,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.text.tag_schemes import (
     Span,
     TagScheme,
@@ -89,13 +90,37 @@ def test_a_fault_is_found_in_exactly_the_invalid_sequences(scheme: TagScheme, le
             assert tags[:position] in longer
 
 
+@pytest.mark.parametrize(
+    ("tags", "spans"),
+    [
+        ("", []),
+        ("O O", []),
+        ("B-PER I-PER O B-LOC", [("PER", 0, 1), ("LOC", 3, 3)]),  # IOB2
+        ("I-PER I-PER B-PER I-LOC", [("PER", 0, 1), ("PER", 2, 2), ("LOC", 3, 3)]),  # IOB1
+        ("B-PER L-PER U-LOC U-LOC O", [("PER", 0, 1), ("LOC", 2, 2), ("LOC", 3, 3)]),  # BIOUL
+        ("B-PER I-PER E-PER S-LOC", [("PER", 0, 2), ("LOC", 3, 3)]),  # IOBES
+        ("O I-PER I-LOC", [("PER", 1, 1), ("LOC", 2, 2)]),  # ill-formed: I after O and after another type
+        ("L-PER L-PER I-PER", [("PER", 0, 0), ("PER", 1, 1), ("PER", 2, 2)]),
+        ("B-A-B I-A-B", [("A-B", 0, 1)]),  # a hyphen in the label
+    ],
+)
+def test_spans_are_read_as_conlleval_reads_them(tags: str, spans: list[tuple[str, int, int]]) -> None:
+    assert spans_of_tags(tags.split()) == spans
+
+
+@pytest.mark.parametrize("tag", ["", "B", "B-", "PER", "X-PER", "BI-PER"])
+def test_what_is_not_a_tag_is_named(tag: str) -> None:
+    with pytest.raises(ElmoTasksError, match="is not a span tag"):
+        spans_of_tags(["O", tag])
+
+
 def test_allowed_transitions_follow_the_order_of_the_tags() -> None:
     tags = ["O", "B-X", "I-X"]
     allowed = allowed_transitions(tags, "IOB2")
     np.testing.assert_array_equal(allowed.start, [True, True, False])
     np.testing.assert_array_equal(allowed.between, [[True, True, False], [True, True, True], [True, True, True]])
     np.testing.assert_array_equal(allowed.end, [True, True, True])
-    with pytest.raises(ValueError, match="'L-X' is no tag of IOB2"):
+    with pytest.raises(ValueError, match="'L-X' is not a tag of IOB2"):
         allowed_transitions(["O", "L-X"], "IOB2")
 
 
@@ -107,7 +132,7 @@ def test_superfluous_begin_tags_of_iob1_are_accepted() -> None:
 @pytest.mark.parametrize(
     ("tags", "scheme", "position", "problem"),
     [
-        (["O", "X-LOC"], "IOB1", 1, "'X-LOC' is no tag of IOB1; wanted O or one of B-LABEL, I-LABEL"),
+        (["O", "X-LOC"], "IOB1", 1, "'X-LOC' is not a tag of IOB1; wanted O or one of B-LABEL, I-LABEL"),
         (["O", "I-LOC"], "IOB2", 1, "'I-LOC' after 'O' is not valid in IOB2"),
         (["I-LOC"], "IOB2", 0, "'I-LOC' at the beginning of a sentence is not valid in IOB2"),
         (["B-LOC", "I-PER"], "IOB2", 1, "'I-PER' after 'B-LOC' is not valid in IOB2"),

@@ -1,6 +1,6 @@
 """A frozen biLM's layers, as fast as the machine allows.
 
-# B sentences, T tokens of the longest or of each, N steps of a group in one direction, borders counted, L LSTM layers,
+# B sentences, T tokens of the longest or of each, N steps of a group in one direction, with borders, L LSTM layers,
 # P features of one direction, D = 2P features of a layer
 """
 
@@ -32,9 +32,9 @@ _FunctionT = TypeVar("_FunctionT", bound=Callable[..., object])
 
 
 def _frozen(function: _FunctionT) -> _FunctionT:
-    """Runs a function without gradient, and outside of torch's inference mode whatever the caller has.
+    """Runs a function without gradient and outside of torch's inference mode, even if the caller uses that.
 
-    That mode does not reach other threads, and what is kept between calls must serve callers in and out of it.
+    The mode does not apply to other threads, and what is kept between calls must work for callers with and without it.
     """
     return torch.inference_mode(False)(torch.no_grad()(function))
 
@@ -48,13 +48,13 @@ class FastBiLM:
     Arguments:
         bilm: a stateless biLM, whose weights are copied as they are now, in the form that this machine multiplies
             fastest. Dropout is never used.
-        precision: float32 gives the plain path's numbers up to the order of summation; bfloat16 and int8 round the
-            factors of all products, sums and everything else staying float32.
-        token_budget: how many tokens are computed at once; memory grows with it, results do not depend on it.
+        precision: float32 gives the numbers of `BiLM` up to the order of summation; bfloat16 and int8 round the factors
+            of all products, while sums and everything else stay float32.
+        token_budget: how many tokens are computed at once. Memory grows with it; results do not depend on it.
         cached_words: how many words' vectors are kept, P * 4 bytes each.
 
     Raises:
-        ValueError: the biLM carries state, its weights are being trained, or int8 is wanted on another device than the
+        ValueError: the biLM carries state, its weights are trained, or the precision is int8 on another device than the
             CPU.
     """
 
@@ -81,7 +81,7 @@ class FastBiLM:
 
     @classmethod
     def load(cls, options: str | Path, weights: str | Path, precision: Precision = "float32") -> FastBiLM:
-        """Reads a biLM as `BiLM.load` does, of which nothing but the copied weights stays in memory."""
+        """Reads a biLM as `BiLM.load` does. Only the copied weights stay in memory."""
         return cls(BiLM.load(options, weights), precision)
 
     @_frozen
@@ -98,11 +98,11 @@ class FastBiLM:
 
     @_frozen
     def each(self, sentences: Iterable[Sequence[str]], window: int | None = None) -> Iterator[Tensor]:
-        """The layers of each of any number of sentences, in their order, in memory that does not grow with it.
+        """Yields the layers of each sentence, in their order, in memory that does not grow with their number.
 
         Arguments:
             sentences: read as they are needed.
-            window: so many tokens are read ahead, to be computed together; 2 token budgets by default.
+            window: this many tokens are read ahead and computed together; 2 token budgets by default.
 
         Returns:
             (L+1, T, D) for each sentence.
@@ -122,7 +122,7 @@ class FastBiLM:
     def layers_in_chunks(self, tokens: Sequence[str], chunk_length: int) -> Iterator[LayerChunk]:
         """The layers of one sentence of any length, in memory that `chunk_length` bounds; see `BiLM.layers_in_chunks`.
 
-        Chunks of both directions come in turn, each direction's from its own end of the sentence.
+        Chunks of the two directions alternate. Each direction starts at its own end of the sentence.
         """
         length, half = len(tokens), self.output_size // 2
         read = ([BEGIN_SENTENCE, *tokens], [END_SENTENCE, *reversed(tokens)])
@@ -149,7 +149,7 @@ class FastBiLM:
         products = [LstmProducts(lstm, self.precision) for lstm in stack.layers]
         if self.device.type != "cuda":
             return FastStack(products, stack.skips)
-        pool = torch.cuda.graph_pool_handle()  # of one direction, whose layers run one after the other
+        pool = torch.cuda.graph_pool_handle()  # shared by the layers of one direction, which run one after the other
         return FastStack([GraphedLstm(layer, self.device, pool) for layer in products], stack.skips)
 
     def _ragged(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
@@ -167,10 +167,10 @@ class FastBiLM:
         """Computes all layers of sentences into a table of token vectors.
 
         Arguments:
-            rows: (rows, P) two for each token vector, its forward half first.
+            rows: (rows, P), two for each token vector, the forward half first.
             sentences: B lists of tokens.
             starts: (B,) the place of a sentence's first token vector.
-            strides: (B,) how many token vectors further the next layer of the sentence begins.
+            strides: (B,) by how many token vectors the next layer of the sentence is further on.
         """
         for group in plan_groups([len(tokens) for tokens in sentences], self._token_budget):
             tokens = [BEGIN_SENTENCE, END_SENTENCE]

@@ -1,4 +1,4 @@
-"""Modules without Python's interpreter, which two threads cannot use at once."""
+"""Modules that run without the Python interpreter, which two threads cannot use at once."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ logger = logging.getLogger(__name__)
 
 
 def compiled(module: nn.Module) -> Callable[..., Any]:
-    """A module as TorchScript where torch still has it, and as it is elsewhere: the same numbers, only later.
+    """The module in TorchScript if torch still has it, otherwise the module itself: the same numbers, but slower.
 
-    TorchScript is deprecated. What torch has in its place wants a C++ compiler, or compiles anew for other shapes.
+    TorchScript is deprecated. Its successors in torch need a C++ compiler, or compile again for other shapes.
     """
     try:
         with warnings.catch_warnings():  # process-wide, but only for as long as compiling takes
             warnings.simplefilter("ignore")
             scripted: Callable[..., Any] = torch.jit.script(module)
     except (RuntimeError, OSError, AttributeError, TypeError) as error:
-        logger.info("recurrent steps run in Python, since torch does not compile them here (%s)", error)
+        logger.info("recurrent steps run in Python, since torch cannot compile them here (%s)", error)
         return module
     return scripted

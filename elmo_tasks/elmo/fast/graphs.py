@@ -1,6 +1,7 @@
 """The recurrent layers on a GPU, where launching a step's operations one by one would take longer than the step.
 
-Some steps of a layer are recorded once as a CUDA graph, for each of few numbers of rows, and replayed with one launch.
+Some steps of a layer are recorded once as a CUDA graph, for each of a few numbers of rows, and replayed with one
+launch.
 
 # N tokens of all sentences, packed; B sentences; R rows of a program, at least as many as sentences that go on
 # S steps of a program, H cells, P features
@@ -18,12 +19,12 @@ from torch import Tensor
 from elmo_tasks.elmo.fast.recurrence import LstmProducts
 from elmo_tasks.elmo.lstm import LstmState
 
-_STEPS = 8  # of a long program; what is left of a sentence is done by programs of one step
+_STEPS = 8  # of a long program; programs of one step compute the rest of a sentence
 
 
 @dataclasses.dataclass(frozen=True)
 class _Program:
-    """Some steps of a layer over fixed places in memory."""
+    """Some steps of a layer that use fixed places in memory."""
 
     inputs: Tensor  # (S, R, P)
     outputs: Tensor  # (S, R, P)
@@ -34,12 +35,12 @@ class _Program:
 class GraphedLstm:
     """One LSTM layer of one direction, run in programs of several steps; see `LstmProducts`.
 
-    On a CPU, where nothing can be recorded, the same programs are run operation by operation.
+    On a CPU, where graphs do not exist, the same programs run operation by operation.
 
     Arguments:
         layer: the layer.
         device: where its weights are.
-        pool: the memory that all graphs that never run at the same time share for what they compute in between.
+        pool: memory for intermediate results, shared by all graphs that never run at the same time.
     """
 
     def __init__(self, layer: LstmProducts, device: torch.device, pool: Any) -> None:
@@ -49,7 +50,7 @@ class GraphedLstm:
         self._programs: dict[tuple[int, int], _Program] = {}
 
     def initial_state(self, rows: int) -> LstmState:
-        """The state of zeros, to be handed to `run`."""
+        """The state of zeros, for `run`."""
         return self._layer.initial_state(rows)
 
     def run(self, inputs: Tensor, batch_sizes: Sequence[int], state: LstmState) -> Tensor:
@@ -79,7 +80,7 @@ class GraphedLstm:
             target[:going_on] = source[:going_on]
 
     def _program(self, num_steps: int, rows: int) -> _Program:
-        """The program for so many steps and rows, recorded when it is first wanted."""
+        """The program for this many steps and rows, recorded at its first use."""
         if (num_steps, rows) not in self._programs:
             self._programs[num_steps, rows] = self._build_program(num_steps, rows)
         return self._programs[num_steps, rows]
@@ -98,7 +99,7 @@ class GraphedLstm:
         return _Program(inputs, outputs, (hidden, cells), replay)
 
     def _record(self, run: Callable[[], None]) -> Callable[[], None]:
-        run()  # what libraries set up at their first use must not be recorded
+        run()  # what libraries set up at their first call must not be recorded
         torch.cuda.current_stream(self._device).synchronize()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):

@@ -11,13 +11,15 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from elmo_tasks.text.batches import batches_of_like_lengths
+
 _MOST_SENTENCES = 512  # of a group: bounds the memory of one step, and more rows make no product faster
 
 
 def plan_groups(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
     """Groups of sentences of like length, each with about as many tokens as the others.
 
-    Sentences without tokens are in none. A sentence that is longer than the budget is a group of its own.
+    Sentences without tokens are in no group. A sentence that is longer than the budget is a group of its own.
 
     Arguments:
         lengths: each sentence's tokens.
@@ -28,25 +30,18 @@ def plan_groups(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
     """
     order = sorted((number for number, length in enumerate(lengths) if length > 0), key=lambda each: -lengths[each])
     total = sum(lengths)
-    wanted = total / max(1, -(-total // token_budget))  # so that no group is left with what is too little for it
-    groups: list[list[int]] = []
-    tokens = 0
-    for number in order:
-        full = not groups or len(groups[-1]) == _MOST_SENTENCES or tokens >= wanted
-        if full or tokens + lengths[number] > token_budget:
-            groups.append([])
-            tokens = 0
-        groups[-1].append(number)
-        tokens += lengths[number]
-    return groups
+    wanted = total / max(1, -(-total // token_budget))  # so that the last group is not much smaller than the others
+    return list(
+        batches_of_like_lengths(lengths, order, max_rows=_MOST_SENTENCES, max_tokens=token_budget, enough_tokens=wanted)
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class GroupPlan:
     """The steps that a direction takes through a group's sentences, which are sorted, longest first.
 
-    It reads a sentence's first border, as seen from its side, and then the tokens. The other border is not read, since
-    nothing that is wanted depends on it. The steps are packed: first every sentence's first, which is its border, then
+    A direction reads the border at its own end of a sentence, and then the tokens. It does not read the other border,
+    since no result depends on it. The steps are packed: first every sentence's first step, which is its border, then
     every sentence's second, and so on.
     """
 
@@ -57,7 +52,7 @@ class GroupPlan:
 
     @classmethod
     def of(cls, lengths: Sequence[int]) -> GroupPlan:
-        """The plan for sentences of so many tokens, longest first, none without tokens."""
+        """The plan for sentences of these lengths: longest first, and none without tokens."""
         num_tokens = torch.tensor(lengths)  # (B,)
         goes_on = torch.arange(lengths[0])[:, None] < num_tokens[None, :]  # (T, B)
         steps, sentences = goes_on.nonzero().unbind(dim=1)

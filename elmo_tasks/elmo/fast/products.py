@@ -1,7 +1,7 @@
-"""Products of rows with fixed matrices, in the fastest way that this processor and this torch offer.
+"""Products of rows with fixed matrices, in the fastest way that this processor and this torch have.
 
-Each way is tried out once on a small product before it is used, and left if it is missing or wrong; `PlainProduct`
-and `PlainInt8Product` are always there.
+Each way is tried once on a small product before it is used, and skipped if it is missing or wrong. `PlainProduct` and
+`PlainInt8Product` always work.
 
 # M rows, K inputs of a row, N outputs of a row
 """
@@ -24,19 +24,19 @@ logger = logging.getLogger(__name__)
 Precision = Literal["float32", "bfloat16", "int8"]
 """How products are computed: exactly; with factors rounded to 8 significant bits; with factors rounded to 255 steps."""
 
-# Of a large matrix that comes from memory, oneDNN's float32 kernels take longer for 1 to 3 rows than for 4.
+# With a large matrix that is not in the processor's cache, oneDNN's float32 kernels need longer for 1 to 3 rows than 4.
 _FEWEST_ROWS, _LARGE_MATRIX = 4, 1 << 22
 
 
 class Product(nn.Module, ABC):
     """x W^T + b for one fixed matrix and many x.
 
-    Inputs and results are float32, whatever happens in between. What is computed must be valid TorchScript.
+    Inputs and results are float32; values in between may not be. The methods must be valid TorchScript.
     """
 
     @abstractmethod
     def start(self, inputs: Tensor) -> Tensor:
-        """x W^T + b, (M, K) -> (M, N), of whatever type `add` takes best."""
+        """x W^T + b, (M, K) -> (M, N), in the type that is best for `add`."""
 
     @abstractmethod
     def add(self, start: Tensor, inputs: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ class MkldnnProduct(Product):
         linear = nn.Linear(weight.shape[1], weight.shape[0], device="meta").requires_grad_(False)
         linear.weight = nn.Parameter(weight, requires_grad=False)
         linear.bias = nn.Parameter(torch.zeros_like(bias), requires_grad=False)
-        with warnings.catch_warnings():  # the module is defined in TorchScript, of whose end torch warns
+        with warnings.catch_warnings():  # the module uses TorchScript, about whose end torch warns
             warnings.simplefilter("ignore", DeprecationWarning)
             from torch.utils import mkldnn
 
@@ -90,7 +90,7 @@ class MkldnnProduct(Product):
 
 
 class OneDnnProduct(Product):
-    """A product through one of oneDNN's operators, with a number of rows that suits it."""
+    """A product through one of oneDNN's operators, with a number of rows that it is fast for."""
 
     def __init__(self, fewest_rows: int = 1) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class OneDnnProduct(Product):
 class PackedProduct(OneDnnProduct):
     """The product through torch's own operators for oneDNN, with a matrix packed for the processor's caches.
 
-    These operators are what `torch.compile` makes use of, and no public interface; see `PlainProduct`.
+    `torch.compile` uses these operators, which are not a public interface; see `PlainProduct`.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> None:
@@ -137,7 +137,7 @@ class PackedProduct(OneDnnProduct):
 class Int8Product(OneDnnProduct):
     """A product of integers: each row of x and of W is a scale times integers from -127 to 127.
 
-    Rows of x are scaled one by one, so that what stands beside a row in a batch changes nothing.
+    Rows of x are scaled one by one, so that the other rows of a batch change nothing.
 
     Arguments:
         weight: W, (N, K) float32.
@@ -157,7 +157,7 @@ class Int8Product(OneDnnProduct):
 
     def _add(self, start: Tensor, inputs: Tensor) -> Tensor:
         integers, scales = _quantize(inputs)
-        shifted = integers.add_(128.0).to(torch.uint8)  # the kernel is made for factors without a sign
+        shifted = integers.add_(128.0).to(torch.uint8)  # the kernel needs unsigned factors
         products = torch.ops.onednn.qlinear_pointwise(
             shifted, 1.0, 128, self._weight, self._scales, self._zero_points, None, 1.0, 0, torch.float32,
             "none", [], "",
@@ -166,7 +166,7 @@ class Int8Product(OneDnnProduct):
 
 
 class PlainInt8Product(Product):
-    """The same integers as `Int8Product`, multiplied as float32: slow, on any processor; see there."""
+    """The same integers as in `Int8Product`, multiplied as float32: slow, but on any processor."""
 
     def __init__(self, weight: Tensor, bias: Tensor) -> None:
         super().__init__()
@@ -185,7 +185,7 @@ class PlainInt8Product(Product):
 
 Way = Callable[[Tensor, Tensor], Product]
 
-# What is tried on a CPU, best first, and what always works, on any device.
+# The ways that are tried on a CPU, best first; and those that always work, on any device.
 _WAYS: dict[Precision, tuple[Way, ...]] = {
     "float32": (
         functools.partial(PackedProduct, dtype=torch.float32),
@@ -210,14 +210,14 @@ def build_product(weight: Tensor, bias: Tensor | None, precision: Precision) -> 
     Arguments:
         weight: W, (N, K) float32.
         bias: b, (N,) float32, or None for none.
-        precision: see `Precision`. int8 is for the CPU alone.
+        precision: see `Precision`. int8 is only for the CPU.
 
     Raises:
-        ValueError: int8 is wanted of a matrix on another device than the CPU.
+        ValueError: the precision is int8, and the matrix is on another device than the CPU.
     """
     on_cpu = weight.device.type == "cpu"
     if precision == "int8" and not on_cpu:
-        raise ValueError(f"precision int8 is for the CPU alone, and the biLM is on {weight.device}; wanted bfloat16")
+        raise ValueError(f"precision int8 is only for the CPU, and the biLM is on {weight.device}; wanted bfloat16")
     ways = (*(way for way in _WAYS[precision] if on_cpu and _works(way, precision)), _PLAIN[precision])
     bias = weight.new_zeros(len(weight)) if bias is None else bias
     return ways[0](weight.detach(), bias.detach())
@@ -225,17 +225,17 @@ def build_product(weight: Tensor, bias: Tensor | None, precision: Precision) -> 
 
 @functools.cache
 def _works(way: Way, precision: Precision) -> bool:
-    """Whether a way is there, and right: an operator may be missing, be called otherwise, or overflow here."""
+    """Whether a way works and is right: an operator may be missing, have another name or overflow here."""
     generator = torch.Generator().manual_seed(0)
     weight, inputs = (torch.randn(rows, 96, generator=generator) for rows in (64, 5))
-    weight[0], inputs[0] = 1.0, 1.0  # the largest sums there are, for integers
+    weight[0], inputs[0] = 1.0, 1.0  # gives the largest possible sums of integers
     bias = torch.randn(64, generator=generator)
     plain = _PLAIN[precision](weight, bias)
     try:
         product = way(weight, bias)
         found = product.add(product.start(inputs), inputs)
     except (RuntimeError, AttributeError, TypeError) as error:
-        logger.debug("%s products: %s is not to be had here (%s)", precision, way, error)
+        logger.debug("%s products: %s is not available here (%s)", precision, way, error)
         return False
     wanted = plain.add(plain.start(inputs), inputs)
     tolerance = 0.02 if precision == "bfloat16" else 1e-5
@@ -246,10 +246,10 @@ def _works(way: Way, precision: Precision) -> bool:
 
 
 def _convenient_rows(rows: int, fewest: int) -> int:
-    """How many rows a product had better have that needs so many.
+    """The number of rows to which a product's rows are filled up.
 
-    oneDNN makes and keeps code for each number of rows, up to half a megabyte, in up to half a millisecond. More than
-    128 rows are filled up to one of 16 numbers for each power of two.
+    oneDNN generates and keeps code for each number of rows: up to half a megabyte, in up to half a millisecond. More
+    than 128 rows are filled up to one of 16 numbers for each power of two.
     """
     if rows <= 128:
         return max(rows, fewest)

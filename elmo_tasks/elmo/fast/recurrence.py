@@ -15,16 +15,13 @@ from torch import Tensor, nn
 from elmo_tasks.elmo.fast.compilation import compiled
 from elmo_tasks.elmo.fast.products import Precision, Product, build_product
 from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
+from elmo_tasks.elmo.tanh_by_sigmoid import DoubledWeights
 
-_ROWS_AT_ONCE = 96  # of the inputs' part of all gates: with the published sizes, what a processor's caches hold
+_ROWS_AT_ONCE = 96  # of the inputs' part of all gates: with the published sizes, this fits into a processor's caches
 
 
 class LstmSteps(nn.Module):
-    """The steps of one layer, each of which needs the one before; see `ProjectedLstm`.
-
-    Every tanh(x) is had as 2 sigmoid(2x) - 1, since vectorized sigmoids are six times as fast as tanhs. The factors
-    are powers of two and lie in the weights, where they cost nothing and round nothing: the candidate's gates and the
-    cells are twice what they are in `ProjectedLstm`, and the projection's weights twice theirs.
+    """The steps of one layer, each of which needs the one before; see `ProjectedLstm` and `tanh_by_sigmoid`.
 
     Arguments:
         recurrent: (P) -> (4H)
@@ -41,13 +38,13 @@ class LstmSteps(nn.Module):
         self.cell_clip, self.projection_clip = cell_clip, projection_clip
 
     def forward(self, starts: list[Tensor], outputs: list[Tensor], hidden: Tensor, cells: Tensor) -> None:
-        """Some steps, one behind the other.
+        """Some steps, one after the other.
 
         Arguments:
             starts: (R, 4H) each, the inputs' part of the gates.
-            outputs: (R, P) each, to be filled.
+            outputs: (R, P) each, which are filled.
             hidden: (R, P) the outputs of the step before the first.
-            cells: (R, H) twice the cells, there; they become those after each row's last step.
+            cells: (R, H) twice the cells of that step; they become those after each row's last step.
         """
         for start, output in zip(starts, outputs):  # noqa: B905 - TorchScript has no strict zip
             cells = cells[: len(start)]
@@ -70,7 +67,7 @@ class LstmSteps(nn.Module):
 
 
 class LstmProducts:
-    """One LSTM layer of one direction, as products and as few operations besides as can be.
+    """One LSTM layer of one direction, as products and as few other operations as possible.
 
     Arguments:
         lstm: the layer, whose weights are copied.
@@ -78,31 +75,22 @@ class LstmProducts:
     """
 
     def __init__(self, lstm: ProjectedLstm, precision: Precision) -> None:
-        cells = len(lstm.bias) // 4
-        factors = lstm.bias.new_ones(4, cells)
-        factors[1] = 2.0  # the candidate
-        shifts = torch.zeros_like(factors)
-        shifts[2] = 1.0  # the forget gate
-        bias = lstm.bias.detach() * factors.flatten() + shifts.flatten()
-        by_gate = factors.view(-1, 1)
-        self.num_cells, self.num_features = cells, lstm.input_weight.shape[1]
-        self._zeros = factors.new_zeros(())
-        self.inputs = build_product(lstm.input_weight * by_gate, bias, precision)
-        projection: Product | None = None
-        if lstm.projection_weight is not None:
-            projection = build_product(lstm.projection_weight * 2.0, None, precision)
+        self.num_cells, self.num_features = len(lstm.bias) // 4, lstm.input_weight.shape[1]
+        self._zeros = lstm.bias.new_zeros(())
+        weights = DoubledWeights.of(lstm)
+        self.inputs = build_product(weights.inputs, weights.bias, precision)
         steps = LstmSteps(
-            build_product(lstm.recurrent_weight * by_gate, None, precision),
-            projection,
-            None if lstm.cell_clip is None else 2.0 * lstm.cell_clip,
+            build_product(weights.recurrent, None, precision),
+            None if weights.projection is None else build_product(weights.projection, None, precision),
+            weights.cell_clip,
             lstm.projection_clip,
         )
-        # The operations of a step are so short that two directions would wait for Python's interpreter by turns. On a
+        # The operations of a step are so short that the two directions would wait for each other's Python code. On a
         # GPU they are recorded once.
         self.steps = compiled(steps) if self._zeros.device.type == "cpu" else steps
 
     def initial_state(self, rows: int) -> LstmState:
-        """The state of zeros, to be handed to `run`."""
+        """The state of zeros, for `run`."""
         return self._zeros.new_zeros(rows, self.num_features), self._zeros.new_zeros(rows, self.num_cells)
 
     def run(self, inputs: Tensor, batch_sizes: Sequence[int], state: LstmState) -> Tensor:
@@ -111,8 +99,8 @@ class LstmProducts:
         Arguments:
             inputs: (N, P), packed.
             batch_sizes: how many sentences have a first, a second, ... token: falling, N in sum.
-            state: outputs (B, P) and twice the cells (B, H) before them; those of the longest sentences become what
-                they are after the last token.
+            state: outputs (B, P) and twice the cells (B, H) before them. Those of the longest sentences become the
+                ones after the last token.
 
         Returns:
             (N, P), packed.
@@ -129,7 +117,7 @@ class LstmProducts:
 
 
 class RecurrentLayer(Protocol):
-    """What runs one layer: `LstmProducts`, or something around it."""
+    """What runs one layer: `LstmProducts` or a wrapper around it."""
 
     def initial_state(self, rows: int) -> LstmState: ...
 
@@ -149,7 +137,7 @@ class FastStack:
         self._skips = skips
 
     def initial_states(self, rows: int) -> list[LstmState]:
-        """The states of zeros for so many sentences, one a layer."""
+        """The states of zeros for this many sentences, one per layer."""
         return [layer.initial_state(rows) for layer in self._layers]
 
     def __call__(self, inputs: Tensor, batch_sizes: Sequence[int], states: Sequence[LstmState]) -> Iterator[Tensor]:
@@ -161,7 +149,7 @@ class FastStack:
 
 
 def blocks_of_steps(batch_sizes: Sequence[int], max_rows: int) -> Iterator[tuple[slice, list[int]]]:
-    """Neighbouring steps with at most so many rows in sum, or single ones: their rows and their batch sizes."""
+    """Neighbouring steps with at most `max_rows` rows in sum, or single ones: their rows and their batch sizes."""
     start, sizes, total = 0, list[int](), 0
     for size in batch_sizes:
         if sizes and total + size > max_rows:

@@ -1,7 +1,7 @@
 """Two tasks at once: on the CPU each with half of torch's threads, on a GPU each on a stream of its own.
 
-The two directions of a biLM know nothing of each other until they are joined. Each running on its own threads beats
-both in turn on all threads: nothing waits for the slowest thread after every one of many short operations.
+The two directions of a biLM are independent of each other until they are joined. Running each on its own threads is
+faster than both in turn on all threads, where each of many short operations waits for the slowest thread.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _ResultT = TypeVar("_ResultT")
 
 
 def run_together(tasks: Sequence[Callable[[], _ResultT]], device: torch.device) -> list[_ResultT]:
-    """The results of tasks, run without gradient, two at a time where torch may use two threads or more.
+    """The results of tasks, run without gradient, two at a time if torch may use two threads or more.
 
     Arguments:
         tasks: on the CPU, none of them may call this function.
         device: what they run on.
 
     Raises:
-        Exception: what the first of the tasks that failed raised, after all have ended.
+        Exception: the error of the first failed task, after all tasks have ended.
     """
     if device.type == "cuda":
         return _run_on_streams(tasks, device)
@@ -45,7 +45,7 @@ def _without_gradient(task: Callable[[], _ResultT]) -> _ResultT:
 
 
 def _run_on_streams(tasks: Sequence[Callable[[], _ResultT]], device: torch.device) -> list[_ResultT]:
-    """Launches tasks one after the other; a GPU computes them side by side."""
+    """Launches tasks one after the other; a GPU computes them at the same time."""
     current = torch.cuda.current_stream(device)
     streams = _streams(device)
     results: list[_ResultT] = []
@@ -66,15 +66,15 @@ def _streams(device: torch.device) -> tuple[torch.cuda.Stream, torch.cuda.Stream
 
 @functools.lru_cache(maxsize=1)
 def _workers(process: int, threads: int) -> ThreadPoolExecutor:
-    """Two threads for tasks. A forked process, and another number of threads, want new ones."""
+    """Two threads for tasks. A forked process or another number of threads needs new ones."""
     started = threading.Barrier(2)
 
     def start(_: int) -> None:
-        torch.get_num_threads()  # a thread's first look at the number sets it to the process's
+        torch.get_num_threads()  # a thread's first call sets its number to that of the process
         torch.set_num_threads(threads // 2)
         started.wait()  # so that each of the two gets one of the calls
 
     workers = ThreadPoolExecutor(2, thread_name_prefix="bilm")
     list(workers.map(start, range(2)))
-    torch.set_num_threads(threads)  # threads that start later take over the number set last
+    torch.set_num_threads(threads)  # threads that start later use the number that was set last
     return workers

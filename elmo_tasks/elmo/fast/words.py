@@ -1,4 +1,4 @@
-"""Vectors of words: each distinct word is computed once, and kept for later while there is room.
+"""Vectors of words: each distinct word is computed once, and kept as long as there is room.
 
 # N tokens, U words, C character positions, E features of a character, F filters, P features of a word
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections
 import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -19,24 +19,24 @@ from elmo_tasks.elmo.fast.products import Precision, Product, build_product
 from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.elmo.options import CharacterCnnOptions
 from elmo_tasks.elmo.token_encoder import Highway, TokenEncoder
+from elmo_tasks.text.batches import batches_of_like_lengths
 
 _WINDOWS_AT_ONCE = 2048  # of characters: 16 MB of the published models' filters
 _FEWEST_WORDS_AT_ONCE, _MOST_WORDS_AT_ONCE = 8, 256
 
 
 class WordEncoder:
-    """The token encoder, for words of any lengths at once.
+    """The token encoder, for words of any lengths.
 
-    What a filter finds in a window is a sum over the window's characters, each in its place, and there are few
-    characters: what all filters find in each of them in each place is computed once, and a window is then a sum of as
-    many rows as the widest filter has places, without a product. Words of like length go together, and windows that
-    lie wholly in the padding behind them are read once. Numbers equal `TokenEncoder`'s up to rounding.
+    The value of a filter at a window is a sum over the window's characters, each in its place. There are few different
+    characters, so the values of all filters for each character in each place are computed once. A window is then a sum
+    of as many rows as the widest filter has places, without a product. Words of like length are computed together, and
+    windows that are wholly in the padding after them are read once. Numbers equal `TokenEncoder`'s up to rounding.
 
     Arguments:
         encoder: what to compute.
-        max_characters: to what a word is cut, its border characters included.
         options: its sizes.
-        precision: of all products; of the filters' sums, half precision unless it is float32.
+        precision: of all products. Filters' sums have half precision, unless it is float32.
     """
 
     def __init__(self, encoder: TokenEncoder, options: CharacterCnnOptions, precision: Precision) -> None:
@@ -45,7 +45,9 @@ class WordEncoder:
         self._width = max(convolution.kernel_size[0] for convolution in encoder.convolutions)
         self._max_characters = options.max_characters_per_token
         found, self._bias = _filter_characters(encoder, self._width)
-        self._places = len(self._characters) * torch.arange(self._width, device=found.device)  # where each one's begin
+        self._places = len(self._characters) * torch.arange(
+            self._width, device=found.device
+        )  # where the rows of each place begin
         self._found = found.to(torch.float32 if precision == "float32" else torch.float16)
         self._highways = [_build_highway(highway, precision) for highway in encoder.highways]
         self._projection: Product | None = None
@@ -58,21 +60,26 @@ class WordEncoder:
         ids = tokens_to_ids(words, self._max_characters)  # (U, C)
         lengths = (ids != PADDING_ID).sum(dim=1)
         order = lengths.argsort(stable=True)
-        ids = ids[order].to(self._characters.device)
-        blocks = _blocks(lengths[order].tolist())
-        tasks = [functools.partial(self._encode, ids[block], longest) for block, longest in blocks]
+        lengths = lengths[order]
+        # At least two blocks, as two threads work on them, unless they would be too small to be worth it.
+        most = min(max(-(-len(words) // 2), _FEWEST_WORDS_AT_ONCE), _MOST_WORDS_AT_ONCE)
+        windows = (lengths + 1).tolist()
+        blocks = batches_of_like_lengths(windows, range(len(words)), max_rows=most, max_padded=_WINDOWS_AT_ONCE)
+        sizes = [len(block) for block in blocks]
+        parts = zip(ids[order].to(self._characters.device).split(sizes), lengths.split(sizes), strict=True)
+        tasks = [functools.partial(self._encode, part, int(longest[-1])) for part, longest in parts]
         vectors = torch.cat(run_together(tasks, self._characters.device))  # (U, P)
         return vectors[order.argsort().to(vectors.device)]
 
     def _encode(self, ids: Tensor, longest: int) -> Tensor:
-        """(U, C) ids of which none but the first `longest` are other than padding -> (U, P)"""
-        # There is no padding behind words of full length: filters narrower than the widest have more windows then.
+        """(U, C) ids, which are padding from `longest` on -> (U, P)"""
+        # After words of full length there is no padding, and filters narrower than the widest have more windows.
         if longest + self._width > self._max_characters:
             characters = self._characters[ids].transpose(1, 2)  # (U, E, C)
             filters = torch.cat([convolution(characters).amax(dim=-1) for convolution in self._convolutions], dim=-1)
         else:
             windows = ids[:, : longest + self._width].unfold(1, self._width, 1)  # (U, longest + 1, width)
-            windows = windows + self._places  # rows of what is found
+            windows = windows + self._places  # rows of `_found`
             sums = _sum_rows(self._found, windows.flatten(0, 1))  # (U * (longest + 1), F)
             filters = sums.unflatten(0, windows.shape[:2]).amax(dim=1) + self._bias
         vectors = self._activation(filters)  # (U, F)
@@ -84,7 +91,7 @@ class WordEncoder:
 
 
 class WordVectors:
-    """Vectors of words by their spelling; those that were wanted last are kept.
+    """Vectors of words by their spelling; those that were used last are kept.
 
     Arguments:
         encode: computes the vectors of distinct words, (U, P).
@@ -102,13 +109,13 @@ class WordVectors:
         return len(self._rows)
 
     def look_up(self, tokens: Sequence[str]) -> Tensor:
-        """(N, P), computing what is not there yet."""
+        """(N, P); vectors that are not kept are computed."""
         parts = [tokens[start : start + self._capacity] for start in range(0, len(tokens), self._capacity)]
         with self._lock, torch.no_grad():
             return torch.cat([self._look_up(part) for part in parts])
 
     def _look_up(self, tokens: Sequence[str]) -> Tensor:
-        """At most as many tokens as vectors can be kept, so that all are in the table at once."""
+        """For at most as many tokens as vectors can be kept, so that all are in the table at once."""
         missing: list[str] = []
         for word in dict.fromkeys(tokens):
             if word in self._rows:
@@ -131,7 +138,7 @@ class WordVectors:
 
 
 def _filter_characters(encoder: TokenEncoder, width: int) -> tuple[Tensor, Tensor]:
-    """What every filter finds in every character at every place of a window `width` characters wide, and the biases.
+    """The value of every filter for every character at every place of a window `width` characters wide; and the biases.
 
     Returns:
         (width * characters, F), all characters in the first place first, zeros where a filter is not so wide; (F,)
@@ -149,7 +156,7 @@ def _filter_characters(encoder: TokenEncoder, width: int) -> tuple[Tensor, Tenso
 
 
 def _sum_rows(table: Tensor, rows: Tensor) -> Tensor:
-    """Each sum of so many of a table's rows: (R, F), (N, width) -> (N, F)"""
+    """Sums of `width` rows of a table: (R, F), (N, width) -> (N, F)"""
     if table.device.type == "mps":  # torch has no `embedding_bag` there before 2.10
         return table[rows].sum(dim=1)
     return functional.embedding_bag(rows, table, mode="sum")
@@ -159,17 +166,3 @@ def _build_highway(highway: Highway, precision: Precision) -> Product:
     """A highway layer's two products as one: first the carry gate's outputs, then the transformed inputs."""
     weight = torch.cat([highway.carry.weight, highway.transform.weight])
     return build_product(weight, torch.cat([highway.carry.bias, highway.transform.bias]), precision)
-
-
-def _blocks(lengths: Sequence[int]) -> Iterator[tuple[slice, int]]:
-    """Neighbours among words sorted by length that are encoded at once, and the longest one's length.
-
-    At least two blocks, as there are two to work on them, unless they were too small to be worth it.
-    """
-    most = min(max(-(-len(lengths) // 2), _FEWEST_WORDS_AT_ONCE), _MOST_WORDS_AT_ONCE)
-    start = 0
-    for end in range(1, len(lengths) + 1):
-        full = end - start == most
-        if end == len(lengths) or full or (end + 1 - start) * (lengths[end] + 1) > _WINDOWS_AT_ONCE:
-            yield slice(start, end), lengths[end - 1]
-            start = end

@@ -1,4 +1,4 @@
-"""Dropout that costs little on the CPU."""
+"""Dropout that is fast on the CPU."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _BITS = 32  # of a random number that decides over one value
 
 
 class Dropout(nn.Module):
-    """Sets each value to zero with a probability, in training; what is kept is scaled by 1 / (1 - probability).
+    """In training, sets each value to zero with a probability and scales the others by 1 / (1 - probability).
 
-    `nn.Dropout` under another random stream: on the CPU that draws a random number a value, one after the other, at a
-    cost of some 10 ns each, which for the wide vectors of a biLM is more than the mix itself; this draws 64 random bits
-    at a time and needs 32 for a value.
+    Like `nn.Dropout`, with other random numbers. On the CPU, `nn.Dropout` draws one random number per value, which
+    takes about 10 ns each; for the wide vectors of a biLM that is more than the mix itself. This class draws 64 random
+    bits at a time and uses 32 for each value.
 
     Arguments:
-        probability: of a value to be dropped, in [0, 1).
+        probability: of dropping a value, in [0, 1).
     """
 
     def __init__(self, probability: float) -> None:
@@ -38,7 +38,7 @@ class Dropout(nn.Module):
 
 
 def dropout_factors(shape: Sequence[int], probability: float, like: Tensor) -> Tensor:
-    """What dropout multiplies values with: 0, or 1 / (1 - probability); of the type and on the device of `like`."""
+    """The factors of dropout: 0 or 1 / (1 - probability), with the type and the device of `like`."""
     if like.device.type != "cpu":
         return functional.dropout(like.new_ones(shape), probability)
     size = torch.Size(shape).numel()

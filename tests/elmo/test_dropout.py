@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from elmo_tasks.dropout import Dropout, dropout_factors
+from elmo_tasks.elmo.dropout import Dropout, dropout_factors
 
 
 @pytest.mark.parametrize("probability", [0.1, 0.5, 0.9])

@@ -1,0 +1,62 @@
+"""Batches of like lengths: every row in one batch, no limit exceeded, and none smaller than it could be."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elmo_tasks.text.batches import batches_of_like_lengths
+
+LENGTHS = st.lists(st.integers(0, 60), max_size=80)
+LIMITS = st.fixed_dictionaries(
+    {},
+    optional={
+        "max_rows": st.integers(1, 10),
+        "max_padded": st.integers(1, 200),
+        "max_tokens": st.integers(1, 200),
+        "enough_tokens": st.floats(1, 200),
+        "least_share": st.floats(0, 1),
+    },
+)
+
+
+def fits(lengths: list[int], limits: dict[str, float]) -> bool:
+    """Whether rows of these lengths, in this order, may be a batch."""
+    return len(lengths) == 1 or (
+        len(lengths) <= limits.get("max_rows", 1000)
+        and len(lengths) * max(lengths) <= limits.get("max_padded", 1e9)
+        and sum(lengths) <= limits.get("max_tokens", 1e9)
+        and sum(lengths[:-1]) < limits.get("enough_tokens", 1e9)
+        and lengths[-1] >= limits.get("least_share", 0.0) * max(lengths[:-1])
+    )
+
+
+@given(lengths=LENGTHS, limits=LIMITS, longest_first=st.booleans())
+def test_batches_are_as_large_as_the_limits_allow(
+    lengths: list[int], limits: dict[str, float], longest_first: bool
+) -> None:
+    order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=longest_first)
+    given_order = None if longest_first else order
+    batches = list(batches_of_like_lengths(lengths, given_order, **limits))
+    assert [row for batch in batches for row in batch] == order
+    in_batches = [[lengths[row] for row in batch] for batch in batches]
+    assert all(fits(rows[:end], limits) for rows in in_batches for end in range(1, len(rows) + 1))
+    assert not any(fits([*rows, after[0]], limits) for rows, after in itertools.pairwise(in_batches))
+
+
+@pytest.mark.parametrize(
+    ("limits", "batches"),
+    [
+        ({}, [[2, 0, 3, 1]]),
+        ({"max_rows": 3}, [[2, 0, 3], [1]]),
+        ({"max_padded": 12}, [[2], [0, 3, 1]]),
+        ({"max_tokens": 14}, [[2, 0], [3, 1]]),
+        ({"enough_tokens": 10}, [[2], [0, 3, 1]]),
+        ({"least_share": 0.5}, [[2], [0, 3], [1]]),
+    ],
+)
+def test_by_hand(limits: dict[str, float], batches: list[list[int]]) -> None:
+    assert list(batches_of_like_lengths([4, 1, 10, 3], **limits)) == batches
