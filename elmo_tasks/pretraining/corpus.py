@@ -91,7 +91,7 @@ class CorpusWriter:
     """Writes a corpus into an empty folder: `add` all sentences in order, then `finish`.
 
     Types are numbered in the order in which they are first seen until all is known; then by frequency. Memory: the
-    types and five bytes a sentence.
+    types, and some ten bytes a sentence.
 
     Raises:
         CacheError: from `add` and `finish`, if the folder cannot be written, or its disk is full.
@@ -146,8 +146,8 @@ class CorpusWriter:
             is_held_out: of each document that has a token, (D,).
             description: what `corpus.json` is to say.
         """
-        begins_document = np.frombuffer(self._begins_document, dtype=bool)
-        sentence_is_held_out = is_held_out[np.cumsum(begins_document, dtype=np.int32) - 1]  # (S,)
+        documents = np.flatnonzero(np.frombuffer(self._begins_document, dtype=bool))  # (D,)
+        sentence_is_held_out = np.repeat(is_held_out, np.diff(documents, append=len(self._lengths)))  # (S,)
         with write_errors(self._folder.parent, 2 * self._num_bytes):
             counts = np.zeros(len(self._numbers), dtype=np.int64)
             for tokens in self._pieces(~sentence_is_held_out):
@@ -169,12 +169,10 @@ class CorpusWriter:
         folder = self._folder / name
         folder.mkdir()
         lengths = np.frombuffer(self._lengths, dtype=np.uint32)[chosen]
-        sentences = np.zeros(len(lengths) + 1, dtype=np.int64)
-        np.cumsum(lengths, out=sentences[1:])
         documents = np.flatnonzero(np.frombuffer(self._begins_document, dtype=bool)[chosen])
         pieces = (new_numbers[tokens] for tokens in self._pieces(chosen))
-        _write_array(folder / "tokens.npy", np.uint32, int(sentences[-1]), pieces)
-        _write_array(folder / "sentences.npy", np.int64, len(sentences), [sentences])
+        _write_array(folder / "tokens.npy", np.uint32, int(lengths.sum(dtype=np.int64)), pieces)
+        _write_array(folder / "sentences.npy", np.int64, len(lengths) + 1, _borders(lengths))
         _write_array(folder / "documents.npy", np.int64, len(documents) + 1, [documents, np.array([len(lengths)])])
 
     def _pieces(self, chosen: npt.NDArray[np.bool_]) -> Iterator[npt.NDArray[np.uint32]]:
@@ -208,6 +206,15 @@ def _by_frequency(types: list[str], counts: npt.NDArray[np.int64]) -> npt.NDArra
     """The places of the types, the most frequent first, ties in alphabetical order."""
     alphabetical = np.array(sorted(range(len(types)), key=types.__getitem__), dtype=np.intp)
     return alphabetical[np.argsort(-counts[alphabetical], kind="stable")]
+
+
+def _borders(lengths: npt.NDArray[np.uint32]) -> Iterator[npt.NDArray[np.int64]]:
+    """Where each sentence begins and the last one ends, some sentences at a time."""
+    borders = np.zeros(1, dtype=np.int64)
+    yield borders
+    for start in range(0, len(lengths), _SENTENCES_AT_ONCE):
+        borders = borders[-1] + np.cumsum(lengths[start : start + _SENTENCES_AT_ONCE], dtype=np.int64)
+        yield borders
 
 
 def _write_array(path: Path, kind: type[np.generic], length: int, pieces: Iterable[npt.NDArray[Any]]) -> None:

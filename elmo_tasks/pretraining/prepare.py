@@ -207,4 +207,5 @@ def _prepare(
         writer = CorpusWriter(temporary)
         writer.finish(write(writer), {"version": _VERSION, **description})
     logger.info("%s; prepared in %.1f s: %s", writer.summary(), time.monotonic() - begin, folder)
+    del writer  # its types take as much memory as those of the corpus
     return Corpus(folder)
