@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +36,15 @@ def fresh_accelerator() -> Iterator[None]:
     AcceleratorState._reset_state(reset_partial_state=True)
     yield
     AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@pytest.fixture(autouse=True)
+def fresh_logging() -> Iterator[None]:
+    """Commands set the package's handlers and level for the whole process; each test begins with Python's defaults."""
+    package = logging.getLogger("elmo_tasks")
+    yield
+    package.handlers = []
+    package.setLevel(logging.NOTSET)
 
 
 @pytest.fixture(scope="session")
