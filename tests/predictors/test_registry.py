@@ -8,8 +8,12 @@ from torch import nn
 import elmo_tasks.predictors
 import elmo_tasks.tasks
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.models import BiattentiveClassifier, CrfTagger, SemanticRoleLabeler, TaskModel
-from elmo_tasks.predictors import Predictor, TaggerPredictor, build_predictor, register_predictor
+from elmo_tasks.models import TaskModel
+from elmo_tasks.models.biattentive_classifier import BiattentiveClassifier
+from elmo_tasks.models.crf_tagger import CrfTagger
+from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler
+from elmo_tasks.predictors import Predictor, build_predictor, register_predictor
+from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.tasks import Tagging, Task
 
 
