@@ -56,7 +56,7 @@ def test_the_nearest_base_s_predictor_is_taken(predictor: TaggerPredictor, monke
 
 def test_predicates_are_for_semantic_roles_and_found_by_a_tagger(predictor: TaggerPredictor) -> None:
     labeller, classifier = bare(SemanticRoleLabeler), bare(BiattentiveClassifier)
-    with pytest.raises(ElmoTasksError, match="the run's model is a BiattentiveClassifier"):
+    with pytest.raises(ElmoTasksError, match="the model of the run is a BiattentiveClassifier"):
         build_predictor(classifier, predictor.vocabulary, predicates=predictor)
     other = build_predictor(classifier, predictor.vocabulary)
     with pytest.raises(ElmoTasksError, match="the model of their run is a BiattentiveClassifier"):
