@@ -52,7 +52,8 @@ class CoreferenceResolverConfig(ModelConfig):
         100, description="the number of possible antecedents of a span: the nearest kept spans before it"
     )
     max_training_sentences: PositiveInt | None = Field(
-        50, description="training reads this many successive sentences of a longer document, at random; null: all"
+        50,
+        description="training reads this many successive sentences, at a random place, of a longer document; null: all",
     )
     unknown_genre_probability: Probability = Field(
         0.0, description="the probability that training treats the genre of a document as unknown"
@@ -73,7 +74,7 @@ class CoreferenceOutput(TensorRecord):
 
 
 class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
-    """Finds mentions and links each to an antecedent, both learned together.
+    """Finds mentions and links each to an antecedent; both are learned together.
 
     Source: Lee et al. (2017), "End-to-end Neural Coreference Resolution". Spans of up to W tokens within a sentence are
     scored as mentions. The best that do not cross are kept; the K kept spans before a span are the candidates for its
@@ -169,7 +170,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         return torch.from_numpy(np.concatenate(numbers)), torch.from_numpy(np.concatenate(documents))
 
     def _genres(self, batch: CoreferenceBatch) -> Tensor:
-        """(B,), in training with some of them hidden, so that the head learns to do without."""
+        """The genres (B,), in training with some of them hidden, so that the head learns to do without."""
         if not self.training or self.unknown_genre_probability == 0:
             return batch.genres
         is_hidden = torch.rand(len(batch)) < self.unknown_genre_probability
@@ -178,7 +179,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
     def loss(self, output: CoreferenceOutput, batch: CoreferenceBatch) -> Tensor:
         """The negative log-likelihood of gold antecedents, summed over a document's spans; the mean over the documents.
 
-        Any gold antecedent of a span may be chosen, as in Lee et al.; if its candidates include none, none is right.
+        Any gold antecedent of a span is right, as in Lee et al.; without one among its candidates, none of them is.
         """
         if batch.mentions is None:
             raise ValueError("the batch has no gold clusters")

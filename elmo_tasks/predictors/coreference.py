@@ -64,11 +64,17 @@ class CoreferencePredictor(Predictor):
         mentions, places = [], []
         columns = (prediction[key] for key in ("mentions", "antecedents", "probabilities"))
         for (start, end), antecedent, probability in zip(*columns, strict=True):
-            place = {"start_char": offsets[start][0], "end_char": offsets[end][1]}
-            mention = {"cluster": numbers[start, end], "start": start, "end": end}
-            mention |= place if "offsets" in example else {}
-            mention |= {"text": text[slice(*place.values())], "antecedent": antecedent, "probability": probability}
-            places.append((place["start_char"], place["end_char"]))
+            first, last = offsets[start][0], offsets[end][1]
+            places.append((first, last))
+            mention = {
+                "cluster": numbers[start, end],
+                "start": start,
+                "end": end,
+                **({"start_char": first, "end_char": last} if "offsets" in example else {}),
+                "text": text[first:last],
+                "antecedent": antecedent,
+                "probability": probability,
+            }
             mentions.append(mention)
         description = marked_text(text, places, [mention["cluster"] for mention in mentions])
         return {**example, "clusters": clusters, "mentions": mentions, "description": description}

@@ -89,8 +89,10 @@ class Predictor(ABC):
         tokens = 0
         try:
             for number, fields in enumerate(inputs, start=1):
+                if fields is None:
+                    continue
                 try:
-                    examples = [] if fields is None else list(self.examples(fields))
+                    examples = list(self.examples(fields))
                 except ElmoTasksError as error:
                     raise DataError(source, str(error), number) from None
                 for example in examples:
