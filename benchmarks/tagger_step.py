@@ -31,8 +31,8 @@ from benchmarks.common import Measurement
 from benchmarks.heads import Step, run
 from elmo_tasks.elmo import ElmoEmbedder, ScalarMix
 from elmo_tasks.elmo.bilm import LayerOutput
-from elmo_tasks.models.crf_tagger import CrfTagger
-from elmo_tasks.modules import Embedder, StackedBiLstm
+from elmo_tasks.models.crf_tagger import CrfTagger, CrfTaggerConfig
+from elmo_tasks.modules import Embedder, StackedBiLstmConfig
 from elmo_tasks.modules.character_cnn import CharacterCnn
 from elmo_tasks.modules.word_embedding import WordEmbedding
 from elmo_tasks.runs import RunFolder
@@ -103,14 +103,16 @@ def make_loop(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed: b
         CharacterCnn(len(vocabulary.characters)),
         ElmoEmbedder(lambda _: CopiedLayers(), ELMO_SIZE, {"input": ScalarMix(NUM_LAYERS)}) if elmo else None,
     )
-    encoder = StackedBiLstm(embedder.output_size, (200, 100), dropout=0.5)
+    encoder_config = StackedBiLstmConfig(hidden_sizes=(200, 100), dropout=0.5)
+    model_config = CrfTaggerConfig.model_construct(encoder=encoder_config, dropout=0.5)
+    model = CrfTagger(embedder, model_config, LABELS).train()
     if packed:
-        layers = [(layer.input_size, layer.hidden_size) for layer in encoder.layers]
-        encoder.layers = nn.ModuleList(PackedLstm(*sizes, batch_first=True, bidirectional=True) for sizes in layers)
+        layers = [(layer.input_size, layer.hidden_size) for layer in model.encoder.layers]
+        packed_layers = (PackedLstm(*sizes, batch_first=True, bidirectional=True) for sizes in layers)
+        model.encoder.layers = nn.ModuleList(packed_layers)
     settings = {"num_epochs": 25, "validation_metric": "+f1", "optimizer": {"type": "adam", "lr": 0.002}}
     settings |= {"grad_norm": 5.0, "moving_average": {"decay": 0.999}, "device": "cpu", "precision": precision}
     config = TrainerConfig.model_validate(settings)
-    model = CrfTagger(embedder, encoder, LABELS, "BIOUL", dropout=0.5).train()
     folder = RunFolder(Path(tempfile.gettempdir()))  # nothing is written to it
     return Loop(config, Objective(model), folder, config.accelerator(), config.num_epochs * loader.num_steps(0))
 

@@ -2,17 +2,16 @@
 
 Source: Peters et al. 2018, section 5.3 and table 4.
 
-# L+1 layers, T tokens of a batch of sentences without padding, D features of a layer, K neighbours
+# B sentences of a batch, T tokens of them without padding, L+1 layers, D features of a layer, K neighbours
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
-from torch import Tensor
 from torch.nn import functional
 
 from elmo_tasks.elmo.bilm import LayerSource
@@ -82,42 +81,28 @@ def nearest_tokens(
     """
     wanted = functional.normalize(bilm.layers([query.sentence]).layers[0, :, query.place], dim=-1)  # (L+1, D)
     best: list[list[Neighbor]] = [[] for _ in wanted]
-    for sentences in _batches(sentence for sentence in map(tuple, pool) if sentence != query.sentence):
+    others = (sentence for sentence in map(tuple, pool) if sentence and sentence != query.sentence)
+    while sentences := list(itertools.islice(others, _SENTENCES_AT_ONCE)):
         tokens = [
-            TokenInContext(sentence, place)
-            for sentence in sentences
+            (row, place)
+            for row, sentence in enumerate(sentences)
             for place, word in enumerate(sentence)
             if not same_word or word.lower() == query.word.lower()
         ]
         if not tokens:
             continue
-        similarities = _similarities(bilm, sentences, tokens, wanted)  # (L+1, T)
-        values, places = similarities.topk(min(count, len(tokens)), dim=1)
+        layers = bilm.layers(sentences).layers.transpose(1, 2)  # (B, longest sentence, L+1, D)
+        rows, places = torch.tensor(tokens).unbind(1)
+        vectors = functional.normalize(layers[rows, places], dim=-1)  # (T, L+1, D)
+        similarities = torch.einsum("tld,ld->lt", vectors, wanted)
+        values, nearest = similarities.topk(min(count, len(tokens)), dim=1)
         for layer, found in enumerate(best):
-            found += [
-                Neighbor(tokens[place], value)
-                for value, place in zip(values[layer].tolist(), places[layer].tolist(), strict=True)
-            ]
+            for value, number in zip(values[layer].tolist(), nearest[layer].tolist(), strict=True):
+                row, place = tokens[number]
+                found.append(Neighbor(TokenInContext(sentences[row], place), value))
             found.sort(key=lambda neighbor: -neighbor.similarity)
             del found[count:]
     if not best[0]:
         what = f"no other sentence with the word {query.word!r}" if same_word else "no other sentence"
         raise ElmoTasksError(f"the pool has {what}; wanted tokens to compare with")
     return best
-
-
-def _similarities(
-    bilm: LayerSource, sentences: Sequence[tuple[str, ...]], tokens: Sequence[TokenInContext], wanted: Tensor
-) -> Tensor:
-    """The cosine similarities of tokens to the wanted vectors, (L+1, T)."""
-    layers = bilm.layers(sentences).layers  # (B, L+1, T', D)
-    rows = {id(sentence): row for row, sentence in enumerate(sentences)}
-    index = torch.tensor([[rows[id(token.sentence)], token.place] for token in tokens])
-    vectors = layers.transpose(1, 2)[index[:, 0], index[:, 1]]  # (T, L+1, D)
-    return torch.einsum("tld,ld->lt", functional.normalize(vectors, dim=-1), wanted)
-
-
-def _batches(sentences: Iterable[tuple[str, ...]]) -> Iterator[list[tuple[str, ...]]]:
-    iterator = (sentence for sentence in sentences if sentence)
-    while batch := list(itertools.islice(iterator, _SENTENCES_AT_ONCE)):
-        yield batch

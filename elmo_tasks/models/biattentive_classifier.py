@@ -1,6 +1,6 @@
-"""The biattentive classification network: a text aligned with itself, pooled, and given a label.
+"""The biattentive classification network: it aligns a text with itself, pools it and gives it a label.
 
-# B batch, T tokens of the longest text, D features of a token, P features of the pooled text, K labels
+# B batch, T tokens of the longest text, D features of a token, K labels
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pydantic import Field
 from torch import Tensor
 
 from elmo_tasks.elmo.dropout import Dropout
-from elmo_tasks.models.classification import label_loss, label_predictions
+from elmo_tasks.models.labels import label_loss, label_predictions
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.attention import align_with_itself
 from elmo_tasks.modules.embedder import Embedder
@@ -31,12 +31,12 @@ class BiattentiveClassifierConfig(ModelConfig):
 
     type: Literal["bcn"] = "bcn"
     task: ClassVar[Task] = Classification()
-    embedding_dropout: Probability = Field(0.0, description="on the tokens' vectors")
-    pre_encoder: FeedForwardConfig = Field(description="layers that each token's vector goes through by itself")
-    encoder: EncoderConfig = Field(description="of the tokens that are then aligned")
-    integrator: EncoderConfig = Field(description="of the tokens beside what they are aligned with")
-    integrator_dropout: Probability = Field(0.0, description="on the integrator's output")
-    output: FeedForwardConfig = Field(description="layers between the pooled text and the labels' scores")
+    embedding_dropout: Probability = Field(0.0, description="dropout on the token vectors")
+    pre_encoder: FeedForwardConfig = Field(description="layers that are applied to each token vector separately")
+    encoder: EncoderConfig = Field(description="the encoder before the alignment")
+    integrator: EncoderConfig = Field(description="the encoder of the tokens together with what they are aligned with")
+    integrator_dropout: Probability = Field(0.0, description="dropout on the integrator's output")
+    output: FeedForwardConfig = Field(description="layers between the pooled text and the scores of the labels")
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> BiattentiveClassifier:
         return BiattentiveClassifier(embedder, self, vocabulary.labels[LABELS])
@@ -44,7 +44,7 @@ class BiattentiveClassifierConfig(ModelConfig):
 
 @dataclasses.dataclass(frozen=True)
 class BiattentiveClassifierOutput(TensorRecord):
-    """The scores of a batch's labels, and what the pooling attended to."""
+    """The scores of the labels, and what the pooling attended to."""
 
     logits: Tensor  # (B, K)
     attention: Tensor  # (B, T), the weights of the attentive pooling, zero in the padding
@@ -55,13 +55,13 @@ class BiattentiveClassifier(TaskModel[ClassificationBatch, BiattentiveClassifier
     """The biattentive classification network.
 
     Source: McCann et al. (2017), "Learned in Translation: Contextualized Word Vectors", section 5, for tasks with one
-    text: the two sequences that it aligns are the same. As in Peters et al. 2018, plain feed-forward layers stand in
-    place of the maxout network at the end; `activation: 'maxout'` gives that back, without batch normalization. A
-    second mix of ELMo is concatenated to the output of the second biLSTM, the integrator, after its dropout.
+    text: the two sequences that it aligns are the same. As in Peters et al. 2018, plain feed-forward layers replace
+    the maxout network at the end; `activation: 'maxout'` restores it, without batch normalization. A second mix of
+    ELMo is concatenated to the output of the second biLSTM, the integrator, after its dropout.
 
     Arguments:
-        embedder: what the tokens are read with.
-        config: of the layers.
+        embedder: reads the tokens.
+        config: the settings of the layers.
         labels: the K labels by their ids.
     """
 
@@ -84,26 +84,19 @@ class BiattentiveClassifier(TaskModel[ClassificationBatch, BiattentiveClassifier
         mask = batch.tokens.mask
         embedded = self.embedder(batch.tokens)
         integrated = embedded.join(self._integrate(embedded.inputs, mask))  # (B, T, D)
-        pooled, attention = self._pool(integrated, mask)  # (B, P), (B, T)
-        return BiattentiveClassifierOutput(
-            logits=self.scores(self.output(pooled)), attention=attention.float(), mask=mask
-        )
+        attended, attention = self.attentive_pooling(integrated, mask)  # (B, D), (B, T)
+        pooled = [pool(integrated, mask) for pool in (max_pool, mean_pool, min_pool)]  # (B, D) each
+        logits = self.scores(self.output(torch.cat([*pooled, attended], dim=1)))
+        return BiattentiveClassifierOutput(logits=logits, attention=attention.float(), mask=mask)
 
     def _integrate(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        """The tokens' vectors (B, T, D), each knowing the text around it and what in the text it is aligned with."""
+        """The token vectors (B, T, D) in their context, joined with what they are aligned with."""
         encoded = self.encoder(self.pre_encoder(self.embedding_dropout(inputs)), mask)
         aligned = align_with_itself(encoded, mask)
         joined = torch.cat([encoded, encoded - aligned, encoded * aligned], dim=2)
         return self.integrator_dropout(self.integrator(joined, mask))
 
-    def _pool(self, integrated: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """The pooled texts, (B, P), and the weights of the attentive pooling, (B, T)."""
-        attended, attention = self.attentive_pooling(integrated, mask)
-        others = [pool(integrated, mask) for pool in (max_pool, mean_pool, min_pool)]
-        return torch.cat([*others, attended], dim=1), attention
-
     def loss(self, output: BiattentiveClassifierOutput, batch: ClassificationBatch) -> Tensor:
-        """The cross entropy of the labels, the mean over the texts."""
         return label_loss(output.logits, batch.labels)
 
     def decode(
@@ -111,9 +104,9 @@ class BiattentiveClassifier(TaskModel[ClassificationBatch, BiattentiveClassifier
     ) -> list[dict[str, Any]]:
         """The most probable label of each text: `{"label": ..., "probabilities": {...}, "attention": [...]}`.
 
-        `attention` has a weight for each token, together 1: its share in the attentive part of the pooled text.
+        `attention` has a weight for each token, its share in the attentive pooling; the weights sum to 1.
         """
-        predictions = label_predictions(output.logits, self.labels, probabilities=probabilities)
+        predictions = label_predictions(output.logits, self.labels, probabilities)
         if probabilities:
             lengths = output.mask.sum(1).tolist()
             for prediction, weights, length in zip(predictions, output.attention.tolist(), lengths, strict=True):

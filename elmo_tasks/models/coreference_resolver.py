@@ -1,7 +1,7 @@
 """Coreference resolution: which spans of a document are mentions, and which of them mean the same.
 
-# B documents, N tokens that are read, W tokens of the longest span, M spans that are kept, K antecedents of a span,
-# G gold mentions
+# B documents, S sentences and N tokens that are read, W tokens of the longest span, M spans that are kept,
+# K antecedents of a span, G gold mentions
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.antecedents import AntecedentScorer, previous
 from elmo_tasks.modules.embedder import Embedder
-from elmo_tasks.modules.encoders import Encoder, EncoderConfig
+from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder
 from elmo_tasks.modules.span_pruning import best_non_crossing_spans
 from elmo_tasks.modules.span_representation import SpanRepresentation
@@ -38,38 +38,34 @@ class CoreferenceResolverConfig(ModelConfig):
     encoder: EncoderConfig
     lexical_dropout: Probability = Field(0.5, description="dropout on the encoder's input")
     dropout: Probability = Field(
-        0.2,
-        description="dropout on hidden layers and features' embeddings; variational, on the encoder's output",
+        0.2, description="dropout on hidden layers and feature embeddings, and variational on the encoder's output"
     )
     hidden_sizes: Annotated[tuple[PositiveInt, ...], Field(min_length=1)] = Field(
         (150, 150), description="units of the hidden layers of each of the three scorers"
     )
-    feature_size: PositiveInt = Field(
-        20, description="features of the embeddings of width, distance, speaker and genre"
-    )
-    max_span_width: PositiveInt = Field(10, description="most tokens of a span")
-    spans_per_word: Annotated[float, Field(gt=0)] = Field(
-        0.4, description="how many spans are kept as possible mentions, for each token of the document"
+    feature_size: PositiveInt = Field(20, description="size of the embeddings of width, distance, speaker and genre")
+    max_span_width: PositiveInt = Field(10, description="the most tokens of a span")
+    spans_per_word: PositiveFloat = Field(
+        0.4, description="the number of spans that are kept as possible mentions, per token of the document"
     )
     max_antecedents: PositiveInt = Field(
-        100, description="how many of the kept spans before a span are its possible antecedents, the nearest ones"
+        100, description="the number of possible antecedents of a span: the nearest kept spans before it"
     )
     max_training_sentences: PositiveInt | None = Field(
         50,
-        description="in training, of a longer document a random run of so many sentences is read each time; null: all",
+        description="training reads this many successive sentences, at a random place, of a longer document; null: all",
     )
     unknown_genre_probability: Probability = Field(
-        0.0, description="in training, the probability of a document's genre to be taken for unknown"
+        0.0, description="the probability that training treats the genre of a document as unknown"
     )
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> CoreferenceResolver:
-        encoder = self.encoder.build(embedder.output_size)
-        return CoreferenceResolver(embedder, encoder, len(vocabulary.labels[GENRES]) + 1, self)
+        return CoreferenceResolver(embedder, self, len(vocabulary.labels[GENRES]) + 1)
 
 
 @dataclasses.dataclass(frozen=True)
 class CoreferenceOutput(TensorRecord):
-    """The spans that were kept, ordered by document, first and last token, and their scores with those before them."""
+    """The kept spans, in the order of documents, first and last tokens, and their scores with the spans before them."""
 
     starts: Tensor  # (M,) int64, first tokens, as places in the batch
     ends: Tensor  # (M,) int64, last tokens, as places in the batch
@@ -77,54 +73,29 @@ class CoreferenceOutput(TensorRecord):
     antecedent_scores: Tensor  # (M, K + 1) float32, at [i, k] span i - K + k for span i; 0 for none in the last column
 
 
-@dataclasses.dataclass(frozen=True)
-class _Reading:
-    """Which sentences of a batch are read, and where their tokens are. Arrays, not tensors: it is a plan."""
-
-    starts: NDArray[np.int64]  # (S,), the places where the sentences begin
-    lengths: NDArray[np.int64]  # (S,), their tokens
-    documents: NDArray[np.int64]  # (S,), their documents
-
-    def places(self) -> NDArray[np.int64]:
-        """(N,), the places of all tokens."""
-        new_starts = np.cumsum(self.lengths) - self.lengths
-        return np.arange(self.lengths.sum()) + np.repeat(self.starts - new_starts, self.lengths)
-
-    def tokens_left(self) -> NDArray[np.int64]:
-        """(N,), how many tokens the sentence has from each token on, itself included."""
-        return np.repeat(np.cumsum(self.lengths), self.lengths) - np.arange(self.lengths.sum())
-
-    def borders(self) -> list[int]:
-        """(B + 1,), where each document's tokens begin among the N, and where the last one's end."""
-        sizes = np.bincount(self.documents, weights=self.lengths).astype(np.int64)
-        return [0, *np.cumsum(sizes).tolist()]
-
-
 class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
-    """Finds mentions and links each to an antecedent, both learned together.
+    """Finds mentions and links each to an antecedent; both are learned together.
 
     Source: Lee et al. (2017), "End-to-end Neural Coreference Resolution". Spans of up to W tokens within a sentence are
-    scored as mentions; the best that do not cross are kept, each of them has the K kept ones before it as candidates
-    for its antecedent, and the loss is the likelihood of all gold antecedents among them. Sentences are encoded one by
-    one. Peters et al. (2018) add ELMo to the input; a second mix is concatenated to the encoder's output. Departs from
-    Lee et al. in that the recurrent state has no dropout, and where `SpanRepresentation` and `AntecedentScorer` say so.
+    scored as mentions. The best that do not cross are kept; the K kept spans before a span are the candidates for its
+    antecedent, and the loss is the likelihood of all gold antecedents among them. Sentences are encoded one by one.
+    Peters et al. (2018) add ELMo to the input; a second mix is concatenated to the encoder's output. Departs from Lee
+    et al. in that the recurrent state has no dropout, and where `SpanRepresentation` and `AntecedentScorer` say so.
 
-    A document of any length can be predicted: time and memory grow in proportion to its tokens. In training a long
-    document is read through a window, whose place torch's generator draws anew each time.
+    Documents may have any length: time and memory grow in proportion to their tokens. In training a long document is
+    read through a window, which torch's generator places anew each time.
 
     Arguments:
-        embedder: what the tokens are read with.
-        encoder: of inputs of the embedder's size.
-        num_genres: how many genres there are, the unknown one included.
-        config: everything else.
+        embedder: reads the tokens.
+        config: the settings of the layers.
+        num_genres: the number of genres, including the unknown one.
     """
 
     task = Coreference()
 
-    def __init__(
-        self, embedder: Embedder, encoder: Encoder, num_genres: int, config: CoreferenceResolverConfig
-    ) -> None:
+    def __init__(self, embedder: Embedder, config: CoreferenceResolverConfig, num_genres: int) -> None:
         super().__init__(embedder)
+        encoder = config.encoder.build(embedder.output_size)
         self.spans_per_word = config.spans_per_word
         self.max_training_sentences = config.max_training_sentences
         self.unknown_genre_probability = config.unknown_genre_probability
@@ -147,54 +118,59 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         )
 
     def forward(self, batch: CoreferenceBatch) -> CoreferenceOutput:
-        reading, device = self._reading(batch), batch.speakers.device
-        tokens = self.encoder(self.embedder, batch.tokens, reading.starts, reading.lengths)
-        features = self.spans.features(tokens)
-        mention_scores = self.spans.mention_scores(
-            features, torch.from_numpy(reading.tokens_left()).to(device)
-        )  # (N, W)
-        numbers, documents = (part.to(device) for part in self._keep(mention_scores, reading.borders()))  # (M,), (M,)
+        device = batch.speakers.device
+        starts, lengths, sizes = self._sentences(batch)
+        ends = np.cumsum(lengths)  # (S,), ends of the sentences among the tokens that are read
+        order = np.arange(lengths.sum())  # (N,)
+        tokens_left = torch.from_numpy(np.repeat(ends, lengths) - order).to(device)  # (N,), to the sentence's end
+        places = torch.from_numpy(order + np.repeat(starts - ends + lengths, lengths)).to(device)  # (N,), in the batch
+        features = self.spans.features(self.encoder(self.embedder, batch.tokens, starts, lengths))
+        mention_scores = self.spans.mention_scores(features, tokens_left)  # (N, W)
+        numbers, documents = (part.to(device) for part in self._keep(mention_scores, sizes))  # (M,), (M,)
         first_tokens = numbers // self.spans.max_width  # (M,)
         last_tokens = first_tokens + numbers % self.spans.max_width
-        places = torch.from_numpy(reading.places()).to(device)  # (N,)
-        starts = places[first_tokens]
+        span_starts = places[first_tokens]
         scores = self.antecedents(
             self.spans.vectors(features, first_tokens, last_tokens),
             mention_scores.flatten().index_select(0, numbers),
             documents,
-            batch.speakers[starts],
+            batch.speakers[span_starts],
             self._genres(batch)[documents],
         )
-        return CoreferenceOutput(starts=starts, ends=places[last_tokens], documents=documents, antecedent_scores=scores)
+        return CoreferenceOutput(span_starts, places[last_tokens], documents, scores)
 
-    def _reading(self, batch: CoreferenceBatch) -> _Reading:
-        """All sentences, or in training a window of each document."""
+    def _sentences(self, batch: CoreferenceBatch) -> tuple[NDArray[np.int64], NDArray[np.int64], list[int]]:
+        """The starts (S,) in the batch and the lengths (S,) of the sentences to read, and the tokens of each document.
+
+        These are all sentences, or in training a window of each document.
+        """
         documents = batch.sentence_lengths()
         lengths = np.array(list(itertools.chain(*documents)), dtype=np.int64)  # (S,)
         starts = np.cumsum(lengths) - lengths
         counts = np.array(list(map(len, documents)), dtype=np.int64)  # (B,), sentences
-        numbers = np.repeat(np.arange(len(counts)), counts)  # (S,), documents
         if not self.training or self.max_training_sentences is None:
-            return _Reading(starts, lengths, numbers)
+            return starts, lengths, list(map(sum, documents))
         spare = np.maximum(counts - self.max_training_sentences, 0)
-        skipped = (torch.rand(len(counts)).numpy() * (spare + 1)).astype(np.int64)  # (B,), in front of the window
+        skipped = (torch.rand(len(counts)).numpy() * (spare + 1)).astype(np.int64)  # (B,), before the window
         positions = np.arange(len(lengths)) - np.repeat(np.cumsum(counts) - counts + skipped, counts)  # (S,)
         chosen = (positions >= 0) & (positions < self.max_training_sentences)
-        return _Reading(starts[chosen], lengths[chosen], numbers[chosen])
+        numbers = np.repeat(np.arange(len(counts)), counts)[chosen]  # (S,), documents
+        sizes = np.bincount(numbers, weights=lengths[chosen]).astype(np.int64)  # (B,)
+        return starts[chosen], lengths[chosen], sizes.tolist()
 
-    def _keep(self, mention_scores: Tensor, borders: Sequence[int]) -> tuple[Tensor, Tensor]:
+    def _keep(self, mention_scores: Tensor, sizes: Sequence[int]) -> tuple[Tensor, Tensor]:
         """The numbers t * W + w of the spans that are kept, and their documents: (M,) and (M,)."""
         scores = mention_scores.detach().cpu().numpy()
         numbers, documents = [], []
-        for document, (first, end) in enumerate(itertools.pairwise(borders)):
-            count = max(1, int(self.spans_per_word * (end - first)))
-            kept = best_non_crossing_spans(scores[first:end], count)
+        for document, (size, end) in enumerate(zip(sizes, itertools.accumulate(sizes), strict=True)):
+            first = end - size
+            kept = best_non_crossing_spans(scores[first:end], max(1, int(self.spans_per_word * size)))
             numbers.append(kept + first * scores.shape[1])
             documents.append(np.full_like(kept, document))
         return torch.from_numpy(np.concatenate(numbers)), torch.from_numpy(np.concatenate(documents))
 
     def _genres(self, batch: CoreferenceBatch) -> Tensor:
-        """(B,), in training some of them hidden, so that it is learned what to do without."""
+        """The genres (B,), in training with some of them hidden, so that the head learns to do without."""
         if not self.training or self.unknown_genre_probability == 0:
             return batch.genres
         is_hidden = torch.rand(len(batch)) < self.unknown_genre_probability
@@ -203,8 +179,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
     def loss(self, output: CoreferenceOutput, batch: CoreferenceBatch) -> Tensor:
         """The negative log-likelihood of gold antecedents, summed over a document's spans; the mean over the documents.
 
-        Of a span's gold antecedents any may be chosen, as Lee et al. have it; where there is none among its candidates,
-        none is to be chosen.
+        Any gold antecedent of a span is right, as in Lee et al.; without one among its candidates, none of them is.
         """
         if batch.mentions is None:
             raise ValueError("the batch has no gold clusters")
@@ -221,21 +196,20 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
     ) -> list[dict[str, Any]]:
         """The clusters of each document: `{"clusters": [[[first token, last token], ...], ...], ...}`.
 
-        Each span is linked to its best antecedent, and clusters are what these links join. Tokens are numbered in the
-        document, ends inclusive; mentions are in the order of the text, and clusters in that of their first mentions.
+        Each span is linked to its best antecedent, and the links make the clusters. Tokens are numbered in the
+        document, ends inclusive; mentions are in the order of the text, clusters in that of their first mentions.
 
-        With `probabilities` there are beside them the `mentions` of all clusters in the order of the text, for each of
-        them its `antecedents`, a number in that list, or None, and the `probabilities` of these choices.
+        With `probabilities` there are also the `mentions` of all clusters in the order of the text, their
+        `antecedents`, each a number in that list or None, and the `probabilities` of these choices.
         """
         columns = output.antecedent_scores.shape[1] - 1  # K
         chances, choices = (values.tolist() for values in output.antecedent_scores.softmax(dim=1).max(dim=1))
         antecedents = [span - columns + choice if choice < columns else None for span, choice in enumerate(choices)]
-        first_places = list(itertools.accumulate((_num_tokens(example) for example in batch.examples), initial=0))
+        first_places = list(itertools.accumulate(map(sum, batch.sentence_lengths()), initial=0))
         documents = output.documents.tolist()
-        shifts = [first_places[document] for document in documents]
         spans = [
-            [start - shift, end - shift]
-            for start, end, shift in zip(output.starts.tolist(), output.ends.tolist(), shifts, strict=True)
+            [start - first_places[document], end - first_places[document]]
+            for start, end, document in zip(output.starts.tolist(), output.ends.tolist(), documents, strict=True)
         ]
         clusters: list[list[list[int]]] = [[] for _ in batch.examples]
         for cluster in linked_clusters(antecedents):
@@ -250,7 +224,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
 
 
 def linked_clusters(antecedents: Sequence[int | None]) -> list[list[int]]:
-    """What the links from each span to one before it join: clusters of at least two spans, by their first spans."""
+    """The clusters, of at least two spans, that links from spans to spans before them make; by their first spans."""
     members: dict[int, list[int]] = {}  # by first span
     first_span: list[int] = []  # of each span's cluster
     for span, antecedent in enumerate(antecedents):
@@ -265,7 +239,7 @@ def linked_clusters(antecedents: Sequence[int | None]) -> list[list[int]]:
 def _choices(
     chosen: Sequence[int], spans: Sequence[list[int]], antecedents: Sequence[int | None], chances: Sequence[float]
 ) -> dict[str, list[Any]]:
-    """The mentions of one document, given by their numbers, and what was decided of each."""
+    """The chosen spans of one document as mentions, with their antecedents and probabilities."""
     positions = {span: position for position, span in enumerate(chosen)}
     links = [antecedents[span] for span in chosen]
     return {
@@ -276,14 +250,10 @@ def _choices(
 
 
 def _gold_clusters(output: CoreferenceOutput, mentions: Tensor, num_places: int) -> Tensor:
-    """(M,): the gold cluster of each span, 0 where there is none; of several the last."""
+    """The gold cluster of each span, (M,): the last if there are several, 0 if there is none."""
     if len(mentions) == 0:
         return torch.zeros_like(output.starts)
     keys, order = torch.sort(mentions[:, 0] * num_places + mentions[:, 1], stable=True)  # (G,)
     wanted = output.starts * num_places + output.ends  # (M,)
     found = (torch.searchsorted(keys, wanted, right=True) - 1).clamp(min=0)
     return mentions[order[found], 2].masked_fill(keys[found] != wanted, 0)
-
-
-def _num_tokens(example: dict[str, Any]) -> int:
-    return sum(map(len, example["sentences"]))

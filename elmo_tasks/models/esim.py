@@ -14,7 +14,7 @@ from pydantic import Field
 from torch import Tensor
 
 from elmo_tasks.elmo.dropout import Dropout
-from elmo_tasks.models.classification import label_loss, label_predictions
+from elmo_tasks.models.labels import label_loss, label_predictions
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.attention import align
 from elmo_tasks.modules.embedder import Embedder
@@ -33,14 +33,14 @@ class EsimConfig(ModelConfig):
 
     type: Literal["esim"] = "esim"
     task: ClassVar[Task] = TextPairs()
-    encoder: EncoderConfig = Field(description="of the premise and of the hypothesis, each by itself")
+    encoder: EncoderConfig = Field(description="encodes the premise and the hypothesis separately")
     alignment_dropout: Probability = Field(
-        0.0, description="on each token's vector beside that which it is aligned with"
+        0.0, description="dropout on each token vector joined with what it is aligned with"
     )
-    projection: FeedForwardConfig = Field(description="layers that bring these vectors to the size for the composition")
-    composition: EncoderConfig = Field(description="of the premise and of the hypothesis after their alignment")
-    dropout: Probability = Field(0.0, description="on the pooled pair, before the output layers")
-    output: FeedForwardConfig = Field(description="layers between the pooled pair and the labels' scores")
+    projection: FeedForwardConfig = Field(description="layers that reduce these joined vectors for the composition")
+    composition: EncoderConfig = Field(description="encodes the premise and the hypothesis after their alignment")
+    dropout: Probability = Field(0.0, description="dropout on the pooled pair, before the output layers")
+    output: FeedForwardConfig = Field(description="layers between the pooled pair and the scores of the labels")
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> Esim:
         return Esim(embedder, self, vocabulary.labels[LABELS])
@@ -48,11 +48,11 @@ class EsimConfig(ModelConfig):
 
 @dataclasses.dataclass(frozen=True)
 class EsimOutput(TensorRecord):
-    """The scores of a batch's labels, and what the tokens of a pair attend to in each other."""
+    """The scores of the labels, and how the tokens of a pair attend to each other."""
 
     logits: Tensor  # (B, K)
-    premise_attention: Tensor  # (B, T1, T2), each row of a token a distribution over the hypothesis
-    hypothesis_attention: Tensor  # (B, T2, T1), each row of a token a distribution over the premise
+    premise_attention: Tensor  # (B, T1, T2), each row a distribution over the hypothesis
+    hypothesis_attention: Tensor  # (B, T2, T1), each row a distribution over the premise
     premise_mask: Tensor  # (B, T1) bool
     hypothesis_mask: Tensor  # (B, T2) bool
 
@@ -65,8 +65,8 @@ class Esim(TaskModel[TextPairsBatch, EsimOutput]):
     encoder, and so takes part in the alignment.
 
     Arguments:
-        embedder: what the tokens are read with.
-        config: of the layers.
+        embedder: reads the tokens.
+        config: the settings of the layers.
         labels: the K labels by their ids.
     """
 
@@ -88,15 +88,11 @@ class Esim(TaskModel[TextPairsBatch, EsimOutput]):
         premise = self._encode(batch.premise)  # (B, T1, D)
         hypothesis = self._encode(batch.hypothesis)  # (B, T2, D)
         alignment = align(premise, hypothesis, premise_mask, hypothesis_mask)
-        pooled = torch.cat(
-            [
-                self._compose(premise, alignment.first, premise_mask),
-                self._compose(hypothesis, alignment.second, hypothesis_mask),
-            ],
-            dim=1,
-        )
+        pooled_premise = self._compose(premise, alignment.first, premise_mask)
+        pooled_hypothesis = self._compose(hypothesis, alignment.second, hypothesis_mask)
+        pooled = self.dropout(torch.cat([pooled_premise, pooled_hypothesis], dim=1))
         return EsimOutput(
-            logits=self.scores(self.output(self.dropout(pooled))),
+            logits=self.scores(self.output(pooled)),
             premise_attention=alignment.first_weights.float(),
             hypothesis_attention=alignment.second_weights.float(),
             premise_mask=premise_mask,
@@ -104,40 +100,30 @@ class Esim(TaskModel[TextPairsBatch, EsimOutput]):
         )
 
     def _encode(self, tokens: Tokens) -> Tensor:
-        """(B, T, D): the tokens of one side, each knowing the text around it."""
+        """The tokens of one side in their context, (B, T, D)."""
         embedded = self.embedder(tokens)
         return embedded.join(self.encoder(embedded.inputs, tokens.mask))
 
     def _compose(self, encoded: Tensor, aligned: Tensor, mask: Tensor) -> Tensor:
-        """One side's mean and maximum, side by side, after each token was compared with what it is aligned with.
-
-        Arguments:
-            encoded: (B, T, D).
-            aligned: (B, T, D), the other side as each token sees it.
-            mask: (B, T) bool.
-        """
+        """The mean and maximum of one side, compared with `aligned`, the other side as each token sees it."""
         compared = torch.cat([encoded, aligned, encoded - aligned, encoded * aligned], dim=2)  # (B, T, 4D)
         composed = self.composition(self.projection(self.alignment_dropout(compared)), mask)
         return torch.cat([mean_pool(composed, mask), max_pool(composed, mask)], dim=1)
 
     def loss(self, output: EsimOutput, batch: TextPairsBatch) -> Tensor:
-        """The cross entropy of the labels, the mean over the pairs."""
         return label_loss(output.logits, batch.labels)
 
     def decode(self, output: EsimOutput, batch: TextPairsBatch, *, probabilities: bool = True) -> list[dict[str, Any]]:
         """The most probable label of each pair: `{"label": ..., "probabilities": {...}}` and the alignment.
 
-        `premise_attention` has a row for each token of the premise: how its attention is spread over the tokens of the
-        hypothesis, together 1. `hypothesis_attention` is the same from the other side.
+        `premise_attention` has a row for each token of the premise: its attention to each token of the hypothesis,
+        which sums to 1. `hypothesis_attention` is the same from the other side.
         """
-        predictions = label_predictions(output.logits, self.labels, probabilities=probabilities)
+        predictions = label_predictions(output.logits, self.labels, probabilities)
         if probabilities:
             sizes = zip(output.premise_mask.sum(1).tolist(), output.hypothesis_mask.sum(1).tolist(), strict=True)
             for row, (premise_length, hypothesis_length) in enumerate(sizes):
                 premise = output.premise_attention[row, :premise_length, :hypothesis_length]
                 hypothesis = output.hypothesis_attention[row, :hypothesis_length, :premise_length]
-                predictions[row] |= {
-                    "premise_attention": premise.tolist(),
-                    "hypothesis_attention": hypothesis.tolist(),
-                }
+                predictions[row] |= {"premise_attention": premise.tolist(), "hypothesis_attention": hypothesis.tolist()}
         return predictions

@@ -1,4 +1,4 @@
-"""What every head has in common: from a batch to an output, to a loss or to predictions."""
+"""What all heads share: from a batch to an output, to a loss or to predictions."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from elmo_tasks.text.vocabulary import Vocabulary
 BatchT = TypeVar("BatchT", bound=Batch)
 OutputT = TypeVar("OutputT", bound=TensorRecord)
 
-Probability = Annotated[float, Field(ge=0, lt=1)]  # of dropout, and of what else a head leaves to chance in training
+Probability = Annotated[float, Field(ge=0, lt=1)]  # of dropout and of other random choices in training
 
 
 class ModelConfig(Part):
-    """The kind of part that makes a head."""
+    """The base of the configs of heads."""
 
     embedder: EmbedderConfig
 
     @property
     def task(self) -> Task:
-        """The task that the head is for, known before anything is built; a class attribute will do."""
+        """The task of the head; a class attribute is enough."""
         raise NotImplementedError(f"{type(self).__name__} does not say which task its head is for")
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> TaskModel[Any, Any]:
         """Makes the head.
 
         Arguments:
-            vocabulary: for the labels.
-            embedder: what `self.embedder` makes, which becomes part of the head.
+            vocabulary: has the labels.
+            embedder: made by `self.embedder`; it becomes part of the head.
         """
         raise NotImplementedError
 
@@ -43,14 +43,14 @@ class ModelConfig(Part):
 class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
     """A head on top of an embedder.
 
-    Its outputs are tensors alone, so that a training step neither decodes nor measures. What it computes for an example
-    depends on that example alone, not on the rest of the batch.
+    `forward` returns only tensors, so that a training step neither decodes nor measures. The output for an example does
+    not depend on the other examples of the batch.
 
     Arguments:
-        embedder: what the head reads its tokens with.
+        embedder: reads the tokens.
 
     Attributes:
-        task: whose batches the head reads; that of its config.
+        task: the task of its config, whose batches it reads.
     """
 
     task: Task
@@ -76,5 +76,5 @@ class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
         """The prediction of each example, in their order, as values for JSON.
 
         Arguments:
-            probabilities: adds what the head can say of its certainty; a metric needs none of it.
+            probabilities: adds probabilities and attention, which metrics do not need.
         """

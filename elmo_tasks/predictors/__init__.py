@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors.classifier import ClassifierPredictor
 from elmo_tasks.predictors.coreference import CoreferencePredictor
@@ -15,18 +16,7 @@ from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
 from elmo_tasks.text.vocabulary import Vocabulary
 
-__all__ = [
-    "DEFAULT_BATCH_TOKENS",
-    "ClassifierPredictor",
-    "CoreferencePredictor",
-    "InferencePredictor",
-    "Predictor",
-    "ReadingPredictor",
-    "SemanticRolesPredictor",
-    "TaggerPredictor",
-    "build_predictor",
-    "register_predictor",
-]
+__all__ = ["DEFAULT_BATCH_TOKENS", "Predictor", "build_predictor", "register_predictor"]
 
 _PREDICTORS: dict[type[Task], type[Predictor]] = {
     Classification: ClassifierPredictor,
@@ -53,14 +43,18 @@ def build_predictor(
     """The predictor for a model, by the class of the model's task or the nearest of its bases.
 
     Arguments:
-        predicates: what finds the predicates for a labeller of semantic roles, the predictor of a tagger.
+        predicates: the predictor of a tagger, which finds the predicates for a model of semantic roles.
 
     Raises:
         TypeError: no predictor is registered for such a task.
-        ElmoTasksError: `predicates` does not find predicates, or the model has no use for them.
+        ElmoTasksError: `predicates` does not find predicates, or the model does not need them.
     """
-    for task in type(model.task).__mro__:
-        if predictor := _PREDICTORS.get(task):
-            built = predictor(model, vocabulary, batch_tokens=batch_tokens)
-            return built if predicates is None else built.with_predicates(predicates)
-    raise TypeError(f"no predictor for the task {type(model.task).__name__}; see register_predictor")
+    chosen = next((_PREDICTORS[task] for task in type(model.task).__mro__ if task in _PREDICTORS), None)
+    if chosen is None:
+        raise TypeError(f"no predictor for the task {type(model.task).__name__}; see register_predictor")
+    predictor = chosen(model, vocabulary, batch_tokens=batch_tokens)
+    if predicates is None:
+        return predictor
+    if not isinstance(predictor, SemanticRolesPredictor):
+        raise ElmoTasksError(f"predicates are for semantic roles; the model of the run is a {type(model).__name__}")
+    return predictor.with_predicates(predicates)

@@ -1,4 +1,4 @@
-"""The label of a raw or tokenized text, and which of its tokens the label rests on."""
+"""The label of a raw or tokenized text, and the tokens that the label depends on."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from typing import Any
 
 from elmo_tasks.predictors.fields import one_of, text_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
-from elmo_tasks.predictors.results import rounded
 from elmo_tasks.text.tokenization import tokenize
 
 
 class ClassifierPredictor(Predictor):
     """Gives texts a label.
 
-    An input is `{"text": "..."}`, raw text, or `{"tokens": ["...", ...]}`, text that is tokenized already. There is one
-    result for each input, however many sentences the text has:
+    An input is `{"text": "..."}`, raw text, or `{"tokens": ["...", ...]}`, tokenized text. There is one result for each
+    input, however many sentences the text has:
 
-    - `tokens`, and for raw text also `text` and the tokens' `offsets` in it, in characters, ends exclusive;
+    - `tokens`, and for raw text also `text` and the `offsets` of the tokens in it, in characters, ends exclusive;
     - `label`, the most probable one, and `probabilities`, that of every label;
-    - `attention`, a weight for each token, together 1: its share in the attentive part of the pooled text.
+    - `attention`, the share of each token in the attentive pooling; the shares sum to 1.
 
     Raises (from `predict`):
-        DataError: an input has neither text nor tokens, or both, or no token at all, or they are not strings.
+        DataError: an input has neither text nor tokens, or both; they are not strings, or there are no tokens.
     """
 
     read_keys = frozenset({"text", "tokens"})
@@ -33,11 +32,8 @@ class ClassifierPredictor(Predictor):
             return
         text = text_field(fields, "text")
         tokens = [token for sentence in tokenize(text) for token in sentence]
-        yield {
-            "text": text,
-            "tokens": [token.text for token in tokens],
-            "offsets": [[token.start, token.end] for token in tokens],
-        }
+        offsets = [[token.start, token.end] for token in tokens]
+        yield {"text": text, "tokens": [token.text for token in tokens], "offsets": offsets}
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
-        return {**example, **rounded(prediction)}
+        return {**example, **prediction}

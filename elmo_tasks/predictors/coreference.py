@@ -1,20 +1,16 @@
-"""Who or what is meant, of raw or tokenized documents."""
+"""The mentions in raw or tokenized documents, and which of them mean the same."""
 
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.predictors.fields import one_of, string_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
-from elmo_tasks.predictors.results import rounded
 from elmo_tasks.tasks.coreference import GENRES
 from elmo_tasks.text.tokenization import tokenize
-
-CharacterSpan = tuple[int, int]  # end exclusive
 
 
 class CoreferencePredictor(Predictor):
@@ -23,27 +19,27 @@ class CoreferencePredictor(Predictor):
     An input is a document, in one of these forms:
 
     - `{"text": "..."}`, raw text that is split into sentences and tokens;
-    - `{"sentences": [["...", ...], ...]}`, sentences that are tokenized already, with `"speakers"` where they are
-      known: for each sentence a name, or a name for each of its tokens, `-` where nobody is known to speak;
+    - `{"sentences": [["...", ...], ...]}`, tokenized sentences, which may have `"speakers"`: for each sentence a name,
+      or a name for each of its tokens, `-` if the speaker is not known;
     - `{"tokens": ["...", ...]}`, a document of one sentence.
 
-    Each can have a `"genre"`, one of those of the run's data. Without one the genre is unknown, as are without speakers
-    those of all tokens; what to do then is learned from training documents without speakers, or whose genre is hidden.
-    There is one result for each document, none for a blank text:
+    Each can have a `"genre"`, one of those of the run's data. Otherwise genre or speakers are unknown; training
+    documents without speakers or with a hidden genre teach the model to do without them. There is one result for each
+    document, none for a blank text:
 
-    - `sentences`, the tokens; where they were given, the `genre` and the `speakers`, a name for each token;
+    - `sentences`, the tokens, and the `genre` and the `speakers` of the input, a name for each token;
     - `clusters`, each a list of mentions `[first token, last token]`, numbered in the document, ends inclusive;
     - `mentions`, all of them in the order of the text, each with its `cluster`, `start` and `end` (tokens, the end
-      inclusive), `text`, `antecedent`, the number in this list of the mention that it was linked to, null where it is
-      the first of its cluster, and `probability`, that of this choice;
-    - `description`, the text with its mentions in brackets behind the numbers of their clusters:
+      inclusive), `text`, `antecedent`, the number in this list of the mention that it is linked to, null for the first
+      of a cluster, and `probability`, that of this choice;
+    - `description`, the text with its mentions in brackets after the numbers of their clusters:
       `[0 Orla] sold [1 [0 her] boat]. [1 It] sank.` Mentions never cross, so that brackets always match;
-    - for raw text also `text` and where things are in it, in characters, ends exclusive: `offsets` of the tokens of
-      each sentence, `start_char` and `end_char` of each mention.
+    - for raw text also `text` and places in it, in characters, ends exclusive: `offsets` of the tokens of each
+      sentence, `start_char` and `end_char` of each mention.
 
     Raises (from `predict`):
-        DataError: an input has none or several of text, sentences and tokens; a sentence has no token, or one that is
-            no string; speakers do not fit the sentences; the genre is not known.
+        DataError: an input has none or several of text, sentences and tokens; a sentence has no tokens, or one that is
+            not a string; speakers do not fit the sentences; the genre is not known.
     """
 
     read_keys = frozenset({"text", "sentences", "tokens", "speakers", "genre"})
@@ -51,72 +47,69 @@ class CoreferencePredictor(Predictor):
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         kind = one_of(fields, "text", "sentences", "tokens")
         if "speakers" in fields and kind != "sentences":
-            raise ElmoTasksError(f"'speakers' are those of sentences; wanted 'sentences' beside them, not {kind!r}")
-        example = self._document(fields, kind)
+            raise ElmoTasksError(f"'speakers' are those of sentences; wanted 'sentences' with them, not {kind!r}")
+        example = _document(fields, kind)
         if not example["sentences"]:
             return
         if fields.get("genre") is not None:
             genre = string_field(fields, "genre")
-            self.vocabulary.label_id(GENRES, genre)  # refuses what it does not know
+            self.vocabulary.label_id(GENRES, genre)  # refuses unknown genres
             example["genre"] = genre
         yield example
 
-    def _document(self, fields: Fields, kind: str) -> dict[str, Any]:
-        if kind == "tokens":
-            return {"sentences": [tokens_field(fields, "tokens")]}
-        if kind == "sentences":
-            sentences = _sentences_field(fields)
-            speakers = {"speakers": _speakers_field(fields, sentences)} if "speakers" in fields else {}
-            return {"sentences": sentences, **speakers}
-        text = string_field(fields, "text")
-        located = tokenize(text)
-        return {
-            "text": text,
-            "sentences": [[token.text for token in sentence] for sentence in located],
-            "offsets": [[[token.start, token.end] for token in sentence] for sentence in located],
-        }
-
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         text, offsets = _text_and_offsets(example)
-        places = [(offsets[start][0], offsets[end][1]) for start, end in prediction["mentions"]]
-        numbers = {
-            tuple(mention): number for number, cluster in enumerate(prediction["clusters"]) for mention in cluster
-        }
-        clusters = [numbers[tuple(mention)] for mention in prediction["mentions"]]
-        mentions = [
-            {
-                "cluster": clusters[row],
+        clusters = prediction["clusters"]
+        numbers = {tuple(mention): number for number, cluster in enumerate(clusters) for mention in cluster}
+        mentions, places = [], []
+        columns = (prediction[key] for key in ("mentions", "antecedents", "probabilities"))
+        for (start, end), antecedent, probability in zip(*columns, strict=True):
+            first, last = offsets[start][0], offsets[end][1]
+            places.append((first, last))
+            mention = {
+                "cluster": numbers[start, end],
                 "start": start,
                 "end": end,
-                **({"start_char": places[row][0], "end_char": places[row][1]} if "offsets" in example else {}),
-                "text": text[slice(*places[row])],
-                "antecedent": prediction["antecedents"][row],
-                "probability": rounded(prediction["probabilities"][row]),
+                **({"start_char": first, "end_char": last} if "offsets" in example else {}),
+                "text": text[first:last],
+                "antecedent": antecedent,
+                "probability": probability,
             }
-            for row, (start, end) in enumerate(prediction["mentions"])
-        ]
-        description = marked_text(text, places, clusters)
-        return {**example, "clusters": prediction["clusters"], "mentions": mentions, "description": description}
+            mentions.append(mention)
+        description = marked_text(text, places, [mention["cluster"] for mention in mentions])
+        return {**example, "clusters": clusters, "mentions": mentions, "description": description}
 
 
-def marked_text(text: str, spans: Sequence[CharacterSpan], clusters: Sequence[int]) -> str:
-    """The text with brackets around spans that do not cross, each behind the number of its cluster."""
-    opened: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)  # (minus end, cluster) by start
-    closed: defaultdict[int, int] = defaultdict(int)  # how many by end
-    for (start, end), cluster in zip(spans, clusters, strict=True):
-        opened[start].append((-end, cluster))
-        closed[end] += 1
-    parts = []
-    places = sorted({0, len(text), *opened, *closed})
-    for place, next_place in itertools.zip_longest(places, places[1:]):
-        parts.append("]" * closed[place])
-        parts += [f"[{cluster} " for _, cluster in sorted(opened[place])]  # the longest, so the outermost, first
-        parts.append(text[place:next_place])
-    return "".join(parts)
+def marked_text(text: str, spans: Sequence[tuple[int, int]], clusters: Sequence[int]) -> str:
+    """The text with brackets around spans (end exclusive) that do not cross, each after the number of its cluster."""
+    marks = [(end, 0, 0, "]") for _, end in spans]  # before the brackets that open at the same place
+    # Of the spans that start at a place, the longest comes first, since it is the outermost.
+    marks += [(start, 1, -end, f"[{cluster} ") for (start, end), cluster in zip(spans, clusters, strict=True)]
+    parts, last = [], 0
+    for place, _, _, mark in sorted(marks):
+        parts += [text[last:place], mark]
+        last = place
+    return "".join([*parts, text[last:]])
+
+
+def _document(fields: Fields, kind: str) -> dict[str, Any]:
+    if kind == "tokens":
+        return {"sentences": [tokens_field(fields, "tokens")]}
+    if kind == "sentences":
+        sentences = _sentences_field(fields)
+        speakers = {"speakers": _speakers_field(fields, sentences)} if "speakers" in fields else {}
+        return {"sentences": sentences, **speakers}
+    text = string_field(fields, "text")
+    located = tokenize(text)
+    return {
+        "text": text,
+        "sentences": [[token.text for token in sentence] for sentence in located],
+        "offsets": [[[token.start, token.end] for token in sentence] for sentence in located],
+    }
 
 
 def _text_and_offsets(example: Fields) -> tuple[str, Sequence[Sequence[int]]]:
-    """The text as given, or one with a sentence a line made of the tokens, and where its tokens are."""
+    """The given text, or one of the tokens with one sentence per line; and the places of its tokens."""
     if "offsets" in example:
         return example["text"], list(itertools.chain(*example["offsets"]))
     text = "\n".join(" ".join(tokens) for tokens in example["sentences"])
@@ -136,7 +129,7 @@ def _sentences_field(fields: Fields) -> list[list[str]]:
 
 
 def _speakers_field(fields: Fields, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
-    """A name for each token, where the input has one for each sentence or for each token."""
+    """A name for each token; the input has one for each sentence or for each token."""
     given = fields["speakers"]
     if not isinstance(given, list) or len(given) != len(sentences):
         raise ElmoTasksError(

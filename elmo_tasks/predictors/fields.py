@@ -1,43 +1,37 @@
-"""The fields of an input, checked: what several predictors read."""
+"""What several predictors make of the fields of an input: checked values, examples, and spans with their places."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.text.tokenization import Token
+from elmo_tasks.text.tokenization import tokenize
 
 
 def string_field(fields: Mapping[str, Any], key: str) -> str:
-    """The string under `key`, which may be blank: a text without a sentence.
+    """The string under `key`, which may be blank.
 
     Raises:
-        ElmoTasksError: there is no such key, or something else under it.
+        ElmoTasksError: the key is missing, or its value is not a string.
     """
-    text = _value(fields, key)
-    if not isinstance(text, str):
+    if not isinstance(text := _value(fields, key), str):
         raise ElmoTasksError(f"{key!r} is {text!r}; wanted a string")
     return text
 
 
 def text_field(fields: Mapping[str, Any], key: str) -> str:
-    """The string under `key`, which holds more than white space.
-
-    Raises:
-        ElmoTasksError: there is no such key, or something else under it.
-    """
-    text = string_field(fields, key)
-    if not text.strip():
+    """The string under `key`, which is not blank; errors as for `string_field`."""
+    if not (text := string_field(fields, key)).strip():
         raise ElmoTasksError(f"{key!r} is {text!r}; wanted a string that is not blank")
     return text
 
 
 def tokens_field(fields: Mapping[str, Any], key: str) -> list[str]:
-    """The tokens under `key`: at least one, none of them empty.
+    """The tokens under `key`.
 
     Raises:
-        ElmoTasksError: there is no such key, or something else under it.
+        ElmoTasksError: the key is missing, or its value is not a list of at least one string, none of them empty.
     """
     tokens = _value(fields, key)
     if not isinstance(tokens, list) or not tokens:
@@ -49,42 +43,44 @@ def tokens_field(fields: Mapping[str, Any], key: str) -> list[str]:
 
 
 def one_of(fields: Mapping[str, Any], *keys: str) -> str:
-    """Which of the keys the input has: exactly one.
+    """The one of the keys that the input has.
 
     Raises:
         ElmoTasksError: it has none of them, or several.
     """
     given = [key for key in keys if key in fields]
     if len(given) != 1:
-        wanted = " or ".join(repr(key) for key in keys)
+        wanted = " or ".join(map(repr, keys))
         raise ElmoTasksError(f"the keys are {sorted(fields)}; wanted either {wanted} among them")
     return given[0]
 
 
-def located_sentence(text: str, sentence: list[Token]) -> dict[str, Any]:
-    """A sentence of a raw text as an example: its tokens, and where it and they are in the text, ends exclusive."""
-    start, end = sentence[0].start, sentence[-1].end
-    return {
-        "text": text[start:end],
-        "start_char": start,
-        "end_char": end,
-        "tokens": [token.text for token in sentence],
-        "offsets": [[token.start, token.end] for token in sentence],
-    }
+def sentence_examples(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """An example for each sentence of an input's raw `text`, or one for its `tokens`.
+
+    A sentence of a raw text also has the places of itself and of its tokens, in characters, ends exclusive.
+    """
+    if one_of(fields, "text", "tokens") == "tokens":
+        yield {"tokens": tokens_field(fields, "tokens")}
+        return
+    text = string_field(fields, "text")
+    for sentence in tokenize(text):
+        start, end = sentence[0].start, sentence[-1].end
+        yield {
+            "text": text[start:end],
+            "start_char": start,
+            "end_char": end,
+            "tokens": [token.text for token in sentence],
+            "offsets": [[token.start, token.end] for token in sentence],
+        }
 
 
 def located_span(example: Mapping[str, Any], start: int, end: int) -> dict[str, Any]:
-    """A span of an example's tokens: its first and its last token, its text, and where it is in a raw text, if any.
-
-    Arguments:
-        example: as `located_sentence` makes it, or with `tokens` alone.
-        start, end: its first and its last token.
-    """
+    """The first and last token, the text and, for raw text, the place of a span in a sentence example."""
     if "offsets" not in example:
         return {"start": start, "end": end, "text": " ".join(example["tokens"][start : end + 1])}
     first, last = example["offsets"][start][0], example["offsets"][end][1]
-    shift = example["start_char"]
-    text = example["text"][first - shift : last - shift]
+    text = example["text"][first - example["start_char"] : last - example["start_char"]]
     return {"start": start, "end": end, "start_char": first, "end_char": last, "text": text}
 
 

@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics.srl import VERB
-from elmo_tasks.predictors.fields import located_sentence, located_span, one_of, string_field, tokens_field
+from elmo_tasks.predictors.fields import located_span, one_of, sentence_examples, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
-from elmo_tasks.predictors.results import rounded
 from elmo_tasks.tasks.tagging import TAGS, Tagging
 from elmo_tasks.text.tag_schemes import label_of_tag, spans_of_tags
-from elmo_tasks.text.tokenization import tokenize
 
 
 class SemanticRolesPredictor(Predictor):
     """Finds predicates, and who did what to whom.
 
     An input is `{"text": "..."}`, raw text that is split into sentences and tokens, or `{"tokens": ["...", ...]}`, one
-    sentence that is tokenized already, with `"predicates": [place, ...]` beside the tokens where the predicates are
-    known; elsewhere a tagger finds them, see `with_predicates`. There is one result for each sentence:
+    tokenized sentence. Tokens may come with `"predicates": [place, ...]`; otherwise a tagger finds the predicates, see
+    `with_predicates`. There is one result for each sentence:
 
     - `tokens`;
-    - `frames`, one for each predicate, none where there is no predicate; each with `predicate`, the predicate's place
-      among the tokens, its `predicate_text`, the `tags` of all tokens in IOB2, `roles` and `description`, the sentence
-      with its roles in brackets: `[ARG0 Orla] [V gave] [ARG2 Tavo] [ARG1 the key]`;
+    - `frames`, one for each predicate, with `predicate`, the place of its token, `predicate_text`, the `tags` of all
+      tokens in IOB2, `roles` and `description`, the sentence with its roles in brackets:
+      `[ARG0 Orla] [V gave] [ARG2 Tavo] [ARG1 the key]`;
     - `roles` of a frame, each with `role`, `start` and `end` (tokens, the end inclusive), `text` and `probability`,
-      that of its least certain tag. The predicate's own span, `V`, is none. `C-ARG1` is a further piece of an `ARG1`;
-    - for raw text also `text`, the sentence as written, and where things are in the input's text, in characters, ends
-      exclusive: `start_char` and `end_char` of the sentence and of each role, `offsets` of the tokens.
+      that of its least certain tag. The span `V` of the predicate is not a role. `C-ARG1` continues an `ARG1`;
+    - for raw text also `text`, the sentence as written, and places in the input's text, in characters, ends exclusive:
+      `start_char` and `end_char` of the sentence and of each role, `offsets` of the tokens.
 
     Raises (from `predict`):
-        DataError: an input has neither text nor tokens, or both, or no token at all; predicates that are no places of
-            its tokens; or none, where there is no tagger.
+        DataError: an input has neither text nor tokens, or both, or no tokens; its predicates are not places of its
+            tokens; or it has none and there is no tagger.
     """
 
     read_keys = frozenset({"text", "tokens", "predicates"})
     predicates: Predictor | None = None
 
     def with_predicates(self, tagger: Predictor) -> SemanticRolesPredictor:
-        """As for every predictor. The tagger is one that was trained with the reader `predicates`."""
+        """This predictor, with a tagger that finds predicates, trained with the reader `predicates`.
+
+        Raises:
+            ElmoTasksError: the predictor is not of such a tagger.
+        """
         if tagger.task.misfit(Tagging()):
             model = type(tagger.model).__name__
             raise ElmoTasksError(f"predicates are found by a tagger; the model of their run is a {model}")
@@ -54,10 +56,10 @@ class SemanticRolesPredictor(Predictor):
         return self
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
-        is_raw = one_of(fields, "text", "tokens") == "text"
+        kind = one_of(fields, "text", "tokens")
         if "predicates" in fields:
-            if is_raw:
-                raise ElmoTasksError("'predicates' are places of tokens; wanted 'tokens' beside them, not 'text'")
+            if kind == "text":
+                raise ElmoTasksError("'predicates' are places of tokens; wanted 'tokens' with them, not 'text'")
             tokens = tokens_field(fields, "tokens")
             yield {"tokens": tokens, "predicates": _checked_places(fields["predicates"], len(tokens))}
             return
@@ -66,16 +68,19 @@ class SemanticRolesPredictor(Predictor):
                 "no 'predicates', and no tagger that finds them; give 'tokens' with 'predicates', the places of the "
                 "predicates among the tokens from 0, or name a run of the reader 'predicates' (--predicates RUN)"
             )
-        if is_raw:
-            text = string_field(fields, "text")
-            yield from (located_sentence(text, sentence) for sentence in tokenize(text))
-        else:
-            yield {"tokens": tokens_field(fields, "tokens")}
+        yield from sentence_examples(fields)
 
     def predictions(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Of each sentence, `{"frames": [...]}` with `predicate`, `tags` and `probabilities`; the model reads a
-        sentence once for each of its predicates."""
-        places = self._places(examples)
+        """`{"frames": [...]}` for each sentence, with `predicate`, `tags` and `probabilities`.
+
+        The model reads a sentence once for each of its predicates.
+        """
+        places: list[list[int]] = [example.get("predicates", []) for example in examples]
+        unknown = [row for row, example in enumerate(examples) if "predicates" not in example]
+        if unknown and self.predicates is not None:
+            found = self.predicates.predictions([examples[row] for row in unknown])
+            for row, prediction in zip(unknown, found, strict=True):
+                places[row] = [start for label, start, _ in spans_of_tags(prediction["tags"]) if label == VERB]
         rows = [
             {"tokens": example["tokens"], "predicate": place}
             for example, of_example in zip(examples, places, strict=True)
@@ -84,20 +89,9 @@ class SemanticRolesPredictor(Predictor):
         frames = iter(super().predictions(rows))
         return [{"frames": [{"predicate": place, **next(frames)} for place in of_example]} for of_example in places]
 
-    def _places(self, examples: Sequence[dict[str, Any]]) -> list[list[int]]:
-        """The places of each sentence's predicates: given, or found."""
-        places: list[list[int]] = [example.get("predicates", []) for example in examples]
-        unknown = [row for row, example in enumerate(examples) if "predicates" not in example]
-        if unknown and self.predicates is not None:
-            found = self.predicates.predictions([examples[row] for row in unknown])
-            for row, prediction in zip(unknown, found, strict=True):
-                spans = spans_of_tags(prediction["tags"])
-                places[row] = [span.start for span in spans if span.label == VERB]
-        return places
-
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         sentence = {key: value for key, value in example.items() if key != "predicates"}
-        return {**sentence, "frames": [_frame(example, frame) for frame in prediction["frames"]]}
+        return {**sentence, "frames": [_frame(example, **frame) for frame in prediction["frames"]]}
 
 
 def _checked_places(places: Any, num_tokens: int) -> list[int]:
@@ -111,27 +105,20 @@ def _checked_places(places: Any, num_tokens: int) -> list[int]:
     return places
 
 
-def _frame(example: Fields, frame: Mapping[str, Any]) -> dict[str, Any]:
-    place, tags, probabilities = frame["predicate"], frame["tags"], rounded(frame["probabilities"])
-    roles = [
-        {"role": label, **located_span(example, start, end), "probability": min(probabilities[start : end + 1])}
-        for label, start, end in spans_of_tags(tags)
-        if label != VERB
-    ]
+def _frame(example: Fields, predicate: int, tags: list[str], probabilities: list[float]) -> dict[str, Any]:
+    tokens, described = example["tokens"], 0
+    roles: list[dict[str, Any]] = []
+    description: list[str] = []  # of the tokens before the place `described`
+    for label, start, end in spans_of_tags(tags):
+        if label != VERB:
+            probability = min(probabilities[start : end + 1])
+            roles.append({"role": label, **located_span(example, start, end), "probability": probability})
+        description += [*tokens[described:start], f"[{label} {' '.join(tokens[start : end + 1])}]"]
+        described = end + 1
     return {
-        "predicate": place,
-        "predicate_text": example["tokens"][place],
+        "predicate": predicate,
+        "predicate_text": tokens[predicate],
         "tags": tags,
         "roles": roles,
-        "description": _description(example["tokens"], tags),
+        "description": " ".join([*description, *tokens[described:]]),
     }
-
-
-def _description(tokens: Sequence[str], tags: Sequence[str]) -> str:
-    """The sentence with its spans in brackets, each behind its label."""
-    parts: list[str] = []
-    end = 0  # of what is told so far, exclusive
-    for label, first, last in spans_of_tags(tags):
-        parts += [*tokens[end:first], f"[{label} {' '.join(tokens[first : last + 1])}]"]
-        end = last + 1
-    return " ".join([*parts, *tokens[end:]])

@@ -152,9 +152,9 @@ def test_links_join_as_in_brute_force() -> None:
 
 def read_places(resolver: CoreferenceResolver, batch: CoreferenceBatch) -> list[list[int]]:
     """The places of the tokens that are read of each document."""
-    reading = resolver._reading(batch)
-    places, borders = reading.places().tolist(), reading.borders()
-    return [places[first:end] for first, end in itertools.pairwise(borders)]
+    starts, lengths, sizes = resolver._sentences(batch)
+    places = [place for start, length in zip(starts, lengths, strict=True) for place in range(start, start + length)]
+    return [places[end - size : end] for size, end in zip(sizes, itertools.accumulate(sizes), strict=True)]
 
 
 def test_training_reads_a_random_window_of_a_long_document() -> None:

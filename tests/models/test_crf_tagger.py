@@ -75,7 +75,7 @@ def test_metric_follows_the_scheme() -> None:
 
 
 def test_refuses_tags_of_another_scheme() -> None:
-    with pytest.raises(ElmoTasksError, match=r"model\.tag_scheme: 'L-PER' is not a tag of IOB2"):
+    with pytest.raises(ElmoTasksError, match=r"'L-PER' is not a tag of IOB2; set model\.tag_scheme"):
         make_tagger(BIOUL, tag_scheme="IOB2")
 
 

@@ -108,7 +108,7 @@ def test_metric() -> None:
 
 
 def test_refuses_tags_that_are_no_roles() -> None:
-    with pytest.raises(ElmoTasksError, match=r"the tag 'NOUN' is none of IOB2; the model 'srl' wants"):
+    with pytest.raises(ElmoTasksError, match="'NOUN' is not a tag of IOB2; the model 'srl' wants"):
         make_labeler(("NOUN", "VERB"))
 
 

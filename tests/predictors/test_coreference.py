@@ -167,7 +167,7 @@ def test_marked_mentions_can_be_nested_and_touch() -> None:
         ({"sentences": "a"}, "'sentences' is 'a'; wanted a list"),
         ({"sentences": [["a"], []]}, r"'sentences\[1\]' is \[\]; wanted a list of at least one string"),
         ({"sentences": [["a", ""]]}, r"'sentences\[0\]' has '' at position 1; wanted strings that are not empty"),
-        ({"text": "a", "speakers": ["x"]}, "'speakers' are those of sentences; wanted 'sentences' beside them"),
+        ({"text": "a", "speakers": ["x"]}, "'speakers' are those of sentences; wanted 'sentences' with them"),
         ({"sentences": [["a"]], "speakers": []}, r"'speakers' is \[\]; wanted a list with as many items"),
         ({"sentences": [["a"]], "speakers": [["x", "y"]]}, r"'speakers\[0\]' is \['x', 'y'\]; wanted a name"),
         ({"sentences": [["a"]], "speakers": [[1]]}, r"'speakers\[0\]' is \[1\]; wanted a name"),

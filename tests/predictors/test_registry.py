@@ -8,8 +8,12 @@ from torch import nn
 import elmo_tasks.predictors
 import elmo_tasks.tasks
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.models import BiattentiveClassifier, CrfTagger, SemanticRoleLabeler, TaskModel
-from elmo_tasks.predictors import Predictor, TaggerPredictor, build_predictor, register_predictor
+from elmo_tasks.models import TaskModel
+from elmo_tasks.models.biattentive_classifier import BiattentiveClassifier
+from elmo_tasks.models.crf_tagger import CrfTagger
+from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler
+from elmo_tasks.predictors import Predictor, build_predictor, register_predictor
+from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.tasks import Tagging, Task
 
 
@@ -52,7 +56,7 @@ def test_the_nearest_base_s_predictor_is_taken(predictor: TaggerPredictor, monke
 
 def test_predicates_are_for_semantic_roles_and_found_by_a_tagger(predictor: TaggerPredictor) -> None:
     labeller, classifier = bare(SemanticRoleLabeler), bare(BiattentiveClassifier)
-    with pytest.raises(ElmoTasksError, match="the run's model is a BiattentiveClassifier"):
+    with pytest.raises(ElmoTasksError, match="the model of the run is a BiattentiveClassifier"):
         build_predictor(classifier, predictor.vocabulary, predicates=predictor)
     other = build_predictor(classifier, predictor.vocabulary)
     with pytest.raises(ElmoTasksError, match="the model of their run is a BiattentiveClassifier"):

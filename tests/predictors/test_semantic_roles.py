@@ -206,7 +206,7 @@ def test_endless_inputs_are_streamed(predictor: SemanticRolesPredictor) -> None:
         ({"text": "a", "tokens": ["a"]}, "wanted either"),
         ({"text": 3}, "'text' is 3; wanted a string"),
         ({"tokens": []}, r"'tokens' is \[\]; wanted a list of at least one string"),
-        ({"text": "a b", "predicates": [1]}, "'predicates' are places of tokens; wanted 'tokens' beside them"),
+        ({"text": "a b", "predicates": [1]}, "'predicates' are places of tokens; wanted 'tokens' with them"),
         ({"tokens": ["a"], "predicates": 0}, "'predicates' is 0; wanted a list of places"),
         ({"tokens": ["a", "b"], "predicates": [2]}, "'predicates' has 2; wanted places of tokens, from 0 to 1"),
         ({"tokens": ["a", "b"], "predicates": [-1]}, "'predicates' has -1; wanted"),
