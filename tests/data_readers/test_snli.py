@@ -269,7 +269,7 @@ def test_bytes_that_are_not_utf8(tmp_path: Path) -> None:
     "text", ["", "gold_label\tsentence1\tsentence2\n", jsonl({**GOOD, "gold_label": "-"})], ids=repr
 )
 def test_a_file_without_examples(tmp_path: Path, text: str) -> None:
-    with pytest.raises(DataError, match="holds no example"):
+    with pytest.raises(DataError, match="has no example"):
         SnliConfig().build().read(write(tmp_path, text))
 
 

@@ -154,7 +154,7 @@ def test_bytes_that_are_not_utf8(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "settings"), [("\n", {}), ("(2 Mild)\n", {"granularity": 2})])
 def test_a_file_without_examples(tmp_path: Path, text: str, settings: dict[str, Any]) -> None:
-    with pytest.raises(DataError, match="holds no example"):
+    with pytest.raises(DataError, match="has no example"):
         SstConfig(**settings).build().read(write(tmp_path, text))
 
 
