@@ -102,7 +102,7 @@ def test_a_folder_without_files_and_no_folder(tmp_path: Path) -> None:
     ("text", "line", "problem"),
     [
         (ROW, 1, "a token outside of a document; wanted '#begin document (NAME); part NNN' first"),
-        (HEADER + ROW, 1, "the document 'd' is never closed; wanted '#end document'"),
+        (HEADER + ROW, 1, "the document 'd; part 000' is never closed; wanted '#end document'"),
         (HEADER + ROW + HEADER, 3, "a document begins inside the one of line 1"),
         (HEADER + "#end document\n\n#end document\n", 4, "a document ends where none is open"),
         ("#begin document d; part 0\n", 1, "'#begin document d; part 0'; wanted '#begin document (NAME); part NNN'"),

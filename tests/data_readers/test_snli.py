@@ -193,7 +193,7 @@ GOOD = {"gold_label": "neutral", "sentence1": "It rained.", "sentence2": "Rain."
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("{'a': 1}", "Expecting property name enclosed in double quotes at column 2; wanted a JSON object a line"),
+        ("{'a': 1}", "Expecting property name enclosed in double quotes at column 2; wanted one JSON object per line"),
         ('{"gold_label": "neu', "Unterminated string starting at at column 16"),
         ("[1, 2]", "a JSON list; wanted an object"),
         (json.dumps({**GOOD, "gold_label": "maybe"}), "gold_label 'maybe'; wanted entailment, neutral, contradiction,"),
@@ -207,12 +207,12 @@ GOOD = {"gold_label": "neutral", "sentence1": "It rained.", "sentence2": "Rain."
         ),
         pytest.param(
             f'{{"number": {"1" * 5000}}}',
-            "a whole number has too many digits; wanted a JSON object a line",
+            "a whole number has too many digits; wanted one JSON object per line",
             id="many digits",
         ),
         pytest.param(
             '{"list": ' + "[" * 100_000,
-            "lists or objects are nested too deeply; wanted a JSON object a line",
+            "lists or objects are nested too deeply; wanted one JSON object per line",
             id="deep nesting",
         ),
         (

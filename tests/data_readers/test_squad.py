@@ -199,9 +199,9 @@ FIRST = f"{PARAGRAPH}.qas[0] (question 'q1')"
         ),
         (
             lambda each: answer_of(each).update(text="  ", answer_start=23),
-            f"{FIRST}, answers[1]: the answer '  ' holds nothing but white space",
+            f"{FIRST}, answers[1]: the answer '  ' contains only white space",
         ),
-        (lambda each: answer_of(each).update(text=""), f"{FIRST}, answers[1]: the answer '' holds nothing but"),
+        (lambda each: answer_of(each).update(text=""), f"{FIRST}, answers[1]: the answer '' contains only"),
         (
             lambda each: answer_of(each).update(answer_start="12"),
             f"{PARAGRAPH}.qas[0].answers[1].answer_start: a string; wanted a whole number",
