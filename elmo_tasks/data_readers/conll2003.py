@@ -99,8 +99,8 @@ class _Sentence(NamedTuple):
     tokens: list[str]
     tags: list[str]
     line: int  # its first line in the file, or its row in the hub data set
-    source: str  # errors name this and the token's number,
-    first: int  # which is this for the first token
+    source: str  # errors name a token by this text and its number
+    first: int  # the number of the first token
 
 
 def _hub_sentences(
@@ -142,11 +142,10 @@ def _examples(sentences: Iterator[_Sentence], config: Conll2003Config) -> Iterat
                 document, number = document + 1, 0
             continue
         if scheme is None:
-            for place, tag in enumerate(tags):
+            for place, tag in enumerate(tags, first):
                 if not any(is_tag(tag, known) for known in get_args(TagScheme)):
-                    raise DataError(
-                        f"{source}{first + place}", f"{tag!r} is not a tag; wanted O or a tag such as B-LOC"
-                    )
+                    problem = f"{tag!r} is not a tag; wanted O or a tag such as B-LOC"
+                    raise DataError(f"{source}{place}", problem)
             scheme = detect_scheme(tags)
         if scheme and (fault := find_fault(tags, scheme)):
             raise DataError(f"{source}{first + fault[0]}", fault[1] + hint)

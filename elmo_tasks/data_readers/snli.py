@@ -17,7 +17,13 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast, get_args
 import datasets
 from pydantic import Field
 
-from elmo_tasks.data_readers.reader import HUB_PREFIX, DatasetReader, DatasetReaderConfig, label_names
+from elmo_tasks.data_readers.reader import (
+    HUB_PREFIX,
+    DatasetReader,
+    DatasetReaderConfig,
+    label_names,
+    require_columns,
+)
 from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import parse_json, read_lines
@@ -97,7 +103,7 @@ class SnliReader(DatasetReader):
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         *_, label = self._find_columns(rows.column_names, source)
         names = label_names(rows, label, source)
-        labels = {None: NO_LABEL, -1: NO_LABEL, **dict(enumerate(names or ()))}
+        labels: dict[Any, str] = {None: NO_LABEL, -1: NO_LABEL, **dict(enumerate(names or ()))}
         records = (
             _Record({**row, label: labels.get(row[label], row[label])}, number, f"{source}: row {number}")
             for number, row in enumerate(rows)
@@ -137,8 +143,7 @@ class SnliReader(DatasetReader):
         """The columns of premise, hypothesis and label among those of the source; errors name `place`."""
         names = list(names)
         if self.config.columns != "auto":
-            if missing := [name for name in self.config.columns if name not in names]:
-                raise DataError(place, f"no column {', '.join(map(repr, missing))}; there are: {', '.join(names)}")
+            require_columns(self.config.columns, names, place, "wanted those of the setting 'columns'")
             return self.config.columns
         sentences = next((pair for pair in SENTENCE_COLUMNS if set(pair) <= set(names)), None)
         label = next((name for name in LABEL_COLUMNS if name in names), None)

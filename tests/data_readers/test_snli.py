@@ -169,7 +169,9 @@ def test_a_set_that_is_unknown(tmp_path: Path) -> None:
 def test_columns_can_be_chosen(tmp_path: Path) -> None:
     path = write(tmp_path, table("verdict|text|claim", "neutral|It rained.|Rain."))
     assert read(path, columns=("text", "claim", "verdict")) == [("neutral", "It rained .", "Rain .")]
-    with pytest.raises(DataError, match=r"pairs.txt:1: no column 'label'; there are: verdict, text, claim"):
+    with pytest.raises(
+        DataError, match=r"pairs.txt:1: no column 'label' among verdict, text, claim; wanted those of the"
+    ):
         read(path, columns=("text", "claim", "label"))
 
 
@@ -326,7 +328,9 @@ def test_hub_data_set_with_wrong_labels(tmp_path: Path, label: Any, labels: list
 def test_hub_data_set_without_the_columns(tmp_path: Path) -> None:
     source = write_hub(tmp_path / "hub", datasets.Value("string"), ["neutral"])
     config = SnliConfig(columns=("premise", "hypothesis", "verdict"))
-    with pytest.raises(ElmoTasksError, match=f"^{source}: no column 'verdict'; there are: premise, hypothesis, label"):
+    with pytest.raises(
+        ElmoTasksError, match=f"^{source}: no column 'verdict' among premise, hypothesis, label; wanted"
+    ):
         config.build().read(source)
 
 
