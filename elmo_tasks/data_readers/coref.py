@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from elmo_tasks.data_readers.conll2012 import Conll2012Document, conll2012_files, read_conll2012
+from elmo_tasks.data_readers.conll2012 import conll2012_files, read_conll2012
 from elmo_tasks.data_readers.coreference_column import parse_coreference_column
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.tasks import Coreference
@@ -32,19 +32,16 @@ class CoreferenceConll2012Config(DatasetReaderConfig):
 
 
 class CoreferenceConll2012Reader(DatasetReader):
-    """Reads a file, compressed or not, or all files of a folder (`conll2012.conll2012_files` says which).
+    """Reads a file, compressed or not, or all files of a folder (see `conll2012.conll2012_files`).
 
-    Makes an example of `Coreference` of each document, or part of one. `document` is the name and part as the file has
-    them: `bc/cctv/00/cctv_0000; part 000`. `genre` is what stands before the name's first slash, None without one.
-    `clusters` are as annotated, not merged or filtered. A document without any token gives no example; how many there
-    are is logged.
+    Makes an example of `Coreference` from each document, or part of one. `document` is the name and part as the file
+    has them: `bc/cctv/00/cctv_0000; part 000`. `genre` is what precedes the first slash of the name, None without one.
+    `clusters` are as annotated, not merged or filtered. Documents without tokens are left out; the log says how many.
 
     Raises (from `read`):
         DataError: what `conll2012.read_conll2012` refuses; a malformed cell of the coreference column, a mention that
             is closed but not opened or is never closed. File and line are named.
     """
-
-    version: ClassVar[int] = 1
 
     def files(self, path: Path) -> Sequence[Path]:
         return conll2012_files(path)
@@ -52,25 +49,17 @@ class CoreferenceConll2012Reader(DatasetReader):
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         empty = 0
         for document in read_conll2012(path):
-            if document.sentences:
-                yield _example(document)
-            else:
+            if not document.sentences:
                 empty += 1
+                continue
+            lines = [line for each in document.sentences for line in enumerate(each.coreference, each.first_line)]
+            genre, slash, _ = document.name.partition("/")
+            yield {
+                "document": document.name,
+                "genre": (genre or None) if slash else None,
+                "sentences": [list(sentence.words) for sentence in document.sentences],
+                "speakers": [list(sentence.speakers) for sentence in document.sentences],
+                "clusters": parse_coreference_column(lines, document.path),
+            }
         if empty:
             logger.info("%s: %d document(s) without any token are left out", path, empty)
-
-
-def _example(document: Conll2012Document) -> dict[str, Any]:
-    cells = [
-        (sentence.first_line + position, cell)
-        for sentence in document.sentences
-        for position, cell in enumerate(sentence.coreference)
-    ]
-    genre, slash, _ = document.name.partition("/")
-    return {
-        "document": f"{document.name}; part {document.part:03}",
-        "genre": genre if slash and genre else None,
-        "sentences": [list(sentence.words) for sentence in document.sentences],
-        "speakers": [list(sentence.speakers) for sentence in document.sentences],
-        "clusters": parse_coreference_column(cells, document.path),
-    }

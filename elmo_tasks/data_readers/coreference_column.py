@@ -1,14 +1,15 @@
 """The coreference column of CoNLL-2012: clusters of mentions as brackets with numbers, a cell for each token.
 
 `(5` begins a mention of cluster 5, `5)` ends one, `(5)` is a mention of one token; several are joined by `|`, and `-`
-says that nothing begins or ends at the token. An end closes the mention of its cluster that was begun last. Hence
-mentions of the same cluster may be nested, but not cross, such as [0, 2] and [1, 3]; those of different clusters may.
+means none. An end closes the mention of its cluster that began last. Hence mentions of the same cluster may be nested,
+but not cross, as [0, 2] and [1, 3] do; those of different clusters may.
 
 Source: the format of the CoNLL-2012 shared task, read as its reference scorer v8.01 reads it.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from elmo_tasks.errors import DataError, ElmoTasksError
 NO_BRACKETS = "-"
 _SEPARATOR = "|"
 _BRACKET = re.compile(r"(?P<single>\([0-9]+\))|(?P<begin>\([0-9]+)|(?P<end>[0-9]+\))")
-# Within a cell the order of the brackets says nothing: these stand for the order in which they are read.
+# Brackets of a cell are read in this order; their order in the cell has no meaning.
 _KINDS = ("single", "begin", "end")
 
 
@@ -30,9 +31,8 @@ def parse_coreference_column(cells: Iterable[tuple[int, str]], path: str | Path)
         path: the file, for errors.
 
     Returns:
-        Clusters in the order in which they are first begun, each a list of mentions `[first token, last token]` from
-        left to right: token offsets in the document, ends inclusive. A mention that the file has in two clusters is in
-        both.
+        Clusters in the order of their first brackets, each a list of mentions `[first token, last token]` from left to
+        right: token offsets in the document, ends inclusive. A mention may be in two clusters.
 
     Raises:
         DataError: a cell is malformed; a mention ends that was not begun, or is begun and never ends.
@@ -62,7 +62,7 @@ def write_coreference_column(clusters: Sequence[Sequence[Sequence[int]]], num_to
     """The cells of one document, as the reference scorer reads them; the reverse of `parse_coreference_column`.
 
     Arguments:
-        clusters: each a list of mentions `[first token, last token]`, ends inclusive. Its number is its place.
+        clusters: each a list of mentions `[first token, last token]`, ends inclusive, numbered from 0.
         num_tokens: the length of the document.
 
     Returns:
@@ -79,7 +79,12 @@ def write_coreference_column(clusters: Sequence[Sequence[Sequence[int]]], num_to
                 f"cluster {number}: mention [{start}, {end}] is not within a document of {num_tokens} tokens"
             )
     for number, cluster in enumerate(clusters):
-        _refuse_crossing(cluster, number)
+        for (start, end), (other_start, other_end) in itertools.combinations(sorted(map(tuple, cluster)), 2):
+            if start < other_start <= end < other_end:
+                raise ElmoTasksError(
+                    f"cluster {number}: mentions {[start, end]} and {[other_start, other_end]} cross; "
+                    "the coreference column cannot express crossing mentions of the same cluster"
+                )
     cells: list[list[str]] = [[] for _ in range(num_tokens)]
     longer = [mention for mention in mentions if mention[0] < mention[1]]
     for _, end, number in sorted(longer, reverse=True):
@@ -93,28 +98,13 @@ def write_coreference_column(clusters: Sequence[Sequence[Sequence[int]]], num_to
 
 
 def _brackets(cell: str, path: str | Path, line: int) -> list[tuple[str, str]]:
-    """The (kind, cluster) of each bracket in a cell, in the order in which they are to be read."""
+    """The (kind, cluster) of each bracket in a cell, in the order of reading."""
     if cell == NO_BRACKETS:
         return []
     brackets = []
     for text in cell.split(_SEPARATOR):
-        match = _BRACKET.fullmatch(text)
-        if match is None:
-            problem = f"{cell!r} is no coreference cell; wanted {NO_BRACKETS!r}, or '(N', 'N)' or '(N)' joined by '|'"
-            raise DataError(path, problem, line)
+        if not (match := _BRACKET.fullmatch(text)):
+            wanted = f"{NO_BRACKETS!r}, or '(N', 'N)' or '(N)' joined by '|'"
+            raise DataError(path, f"{cell!r} is not a coreference cell; wanted {wanted}", line)
         brackets.append((str(match.lastgroup), text.strip("()")))
     return sorted(brackets, key=lambda bracket: _KINDS.index(bracket[0]))
-
-
-def _refuse_crossing(cluster: Sequence[Sequence[int]], number: int) -> None:
-    """Walks through the mentions from left to right, those around the present one on a stack."""
-    around: list[tuple[int, int]] = []
-    for start, end in sorted(((start, end) for start, end in cluster), key=lambda mention: (mention[0], -mention[1])):
-        while around and around[-1][1] < start:
-            around.pop()
-        if around and around[-1][1] < end:
-            raise ElmoTasksError(
-                f"cluster {number}: mentions {list(around[-1])} and {[start, end]} cross; "
-                "the coreference column cannot express crossing mentions of the same cluster"
-            )
-        around.append((start, end))

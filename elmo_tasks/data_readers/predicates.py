@@ -1,7 +1,7 @@
-"""Predicates as tags: what a tagger learns from files of semantic roles, to find the predicates whose roles are asked.
+"""Predicates as tags: a tagger learns from files of semantic roles which tokens are predicates.
 
-Source: He et al. (2017), "Deep Semantic Role Labeling: What Works and What's Next", section 2.3, where a network of its
-own decides for each token whether it is a predicate.
+Source: He et al. (2017), "Deep Semantic Role Labeling: What Works and What's Next", section 2.3, where a separate
+network decides for each token whether it is a predicate.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class PredicatesConfig(DatasetReaderConfig):
     """The predicates of files of semantic roles, as tags in IOB2."""
 
     type: Literal["predicates"] = "predicates"
-    source: SrlReaderConfig = Field(description="reads the files of semantic roles")
+    source: SrlReaderConfig = Field(description="The reader of the files of semantic roles.")
 
     @property
     def task(self) -> Tagging:
@@ -36,8 +36,8 @@ class PredicatesConfig(DatasetReaderConfig):
 class PredicatesReader(DatasetReader):
     """Makes examples of `Tagging`, one for each sentence, also those without a predicate.
 
-    A predicate is a span `V` of one token, the place that its roles are asked for: the particle of "give up" is none of
-    it. So spans are scored as predicates, and each counts once. Sentences without a document are all in the first one.
+    A predicate is a span `V` of one token, without the particle of "give up", for example. So the score of spans is
+    that of predicates. Sentences without a document are all in the first one.
 
     Raises (from `read`):
         DataError: as the reader of semantic roles.
@@ -62,10 +62,9 @@ class PredicatesReader(DatasetReader):
             if index > 0 and sentence.document != name:
                 document, number = document + 1, 0
             name = sentence.document
-            places = {proposition.predicate for proposition in sentence.propositions}
-            spans = [Span(VERB, place, place) for place in places]
+            spans = [Span(VERB, place, place) for place in set(sentence.predicates)]
             yield {
-                "tokens": sentence.tokens,
+                "tokens": list(sentence.tokens),
                 "tags": tags_of_spans(spans, len(sentence.tokens), "IOB2"),
                 "document": document,
                 "sentence": number,

@@ -8,9 +8,9 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import datasets
 from datasets.arrow_writer import ArrowWriter
@@ -23,8 +23,8 @@ from elmo_tasks.tasks import Task
 logger = logging.getLogger(__name__)
 
 HUB_PREFIX = "hub:"
-# Where an example begins, beside what its reader makes of it: its file, as a place in `DatasetReader.files`, and its
-# line there, from 1; in a hub data set its row, from 0. A line that the reader does not tell is None.
+# Where an example begins: its file, as a place in `DatasetReader.files`, and its line there, from 1; in a hub data set
+# its row, from 0. The line is None if the reader does not say it.
 PLACE_FEATURES = datasets.Features({"file": datasets.Value("int32"), "line": datasets.Value("int32")})
 
 
@@ -33,7 +33,7 @@ class DatasetReaderConfig(Part):
 
     @property
     def task(self) -> Task:
-        """The task whose examples the reader makes, known before anything is read; a class attribute will do."""
+        """The task whose examples the reader makes. A class attribute is enough."""
         raise NotImplementedError(f"{type(self).__name__} does not say for which task it reads")
 
     def build(self) -> DatasetReader:
@@ -41,12 +41,12 @@ class DatasetReaderConfig(Part):
         raise NotImplementedError(f"{type(self).__name__} does not say how to build its reader")
 
     def misfit(self, wanted: Task, *, key: str, other: Part, other_key: str) -> str | None:
-        """Why what the reader reads does not fit another part of an experiment, and what to do; None if it fits.
+        """Why the reader does not fit another part of an experiment, and what to do; None if it fits.
 
         Arguments:
             wanted: the task of the other part.
-            key: where the experiment's config has the reader.
-            other, other_key: the config of the other part, and where it is.
+            key: the reader's key in the experiment's config.
+            other, other_key: the config of the other part, and its key.
         """
         problem = self.task.misfit(wanted)
         if problem is None:
@@ -54,8 +54,13 @@ class DatasetReaderConfig(Part):
         if isinstance(self.task, type(wanted)):  # only settings differ
             remedy = self._changes(wanted, key, other, other_key)
         else:
-            remedy = f"Readers that fit: {', '.join(map(repr, _readers_of(type(wanted)))) or 'none'}"
-        return f"{key} {_type_name(self)!r} does not fit {other_key} {_type_name(other)!r}: {problem}. {remedy}"
+            readers = sorted(DatasetReaderConfig.alternatives.items())
+            # The task of a reader may depend on a setting without a default: then it has no attribute `task` here.
+            tasks = {name: getattr(reader.model_construct(), "task", None) for name, reader in readers}
+            fitting = [repr(name) for name, task in tasks.items() if isinstance(task, type(wanted))]
+            remedy = f"Readers that fit: {', '.join(fitting) or 'none'}"
+        name, other_name = (type(part).model_fields["type"].default for part in (self, other))
+        return f"{key} {name!r} does not fit {other_key} {other_name!r}: {problem}. {remedy}"
 
     def _changes(self, wanted: Task, key: str, other: Part, other_key: str) -> str:
         """Which settings of the two configs can be changed so that their tasks are the same."""
@@ -70,23 +75,6 @@ class DatasetReaderConfig(Part):
         return f"Set {', or '.join(changes)}" if changes else "Choose another reader"
 
 
-class HubSource(NamedTuple):
-    """A data set of the Hugging Face hub, or a local folder in one of the forms that the hub knows."""
-
-    name: str
-    config: str | None
-    split: str | None
-
-    @classmethod
-    def parse(cls, source: str) -> HubSource:
-        """Reads `hub:NAME[#CONFIG][:SPLIT]`, for example `hub:owner/conll#english:train[:10%]`."""
-        name, _, split = source.removeprefix(HUB_PREFIX).partition(":")
-        name, _, config = name.partition("#")
-        if not name:
-            raise ElmoTasksError(f"{source}: no name of a data set; wanted {HUB_PREFIX}NAME[#CONFIG][:SPLIT]")
-        return cls(name, config or None, split or None)
-
-
 class DatasetReader(abc.ABC):
     """Reads a publisher's files (or a hub data set) into examples of a task.
 
@@ -94,7 +82,7 @@ class DatasetReader(abc.ABC):
         config: the reader's settings. They are part of the cache's key.
 
     Class attributes:
-        version: to be raised whenever a change of the reader's code gives other examples: no cached file is used then.
+        version: raise it when a change of the code gives other examples, so that no cached file is used.
     """
 
     version: ClassVar[int] = 1
@@ -106,16 +94,15 @@ class DatasetReader(abc.ABC):
     def read(self, source: str | Path) -> datasets.Dataset:
         """The whole data set, memory-mapped.
 
-        What was read is kept in `<cache folder>/datasets` under a key made of the content of the source and of
-        `cache_key`. Writes are atomic: several processes can read the same source at once. A damaged cache file is made
-        anew.
+        The examples are cached in `<cache folder>/datasets`, by the content of the source and `cache_key`. Several
+        processes can read the same source at once. A damaged cache file is made again.
 
         Arguments:
             source: a file, compressed or not, for some readers a folder, or `hub:NAME[#CONFIG][:SPLIT]`.
 
         Raises:
-            DataError: the file is missing, holds no example or does not follow its format.
-            ElmoTasksError: the hub data set cannot be loaded or lacks what the reader needs.
+            DataError: the file is missing, has no example or does not follow its format; or the hub data set does not.
+            ElmoTasksError: the hub data set cannot be loaded.
         """
         if str(source).startswith(HUB_PREFIX):
             rows = _load_from_hub(str(source))
@@ -133,14 +120,11 @@ class DatasetReader(abc.ABC):
         return datasets.Dataset.from_file(str(path))
 
     def cache_key(self) -> list[Any]:
-        """What the examples depend on beside the source: the reader, its version, its settings.
-
-        A reader whose examples depend on more, such as a tokenizer's version, adds that.
-        """
+        """What the examples depend on, next to the source. A reader adds what else it uses, such as a tokenizer."""
         return [type(self).__module__, type(self).__name__, self.version, to_json(self.config), sorted(PLACE_FEATURES)]
 
     def _write(self, source: str | Path, examples: Iterator[dict[str, Any]], path: Path) -> None:
-        """Streams the examples into a cache file and records the file's checksum beside it."""
+        """Streams the examples into a cache file and writes the file's checksum next to it."""
         logger.info("reading %s", source)
         begin = time.monotonic()
         with atomic_path(path) as temporary:
@@ -150,13 +134,13 @@ class DatasetReader(abc.ABC):
                     writer.write({"file": 0, "line": None, **example})
                 count, _ = writer.finalize()
             if count == 0:
-                raise DataError(source, "holds no example")
+                raise DataError(source, "has no example")
             checksum = content_hash(temporary)
-        write_json(_checksum_path(path), {"sha256": checksum})
+        write_json(path.with_suffix(".json"), {"sha256": checksum})
         logger.info("%s: %d examples in %.1f s", source, count, time.monotonic() - begin)
 
     def unknown_label(self, source: str | Path, examples: datasets.Dataset, error: UnknownLabelError) -> ElmoTasksError:
-        """The error of a data set that has a label which the vocabulary does not have, with the place of the first."""
+        """The error for a label that the vocabulary does not have, with the place of its first example."""
         number, example = next(
             (number, example)
             for number, example in enumerate(examples, start=1)
@@ -171,7 +155,7 @@ class DatasetReader(abc.ABC):
         return DataError(file, f"in the example that begins here: {error}", line)
 
     def files(self, path: Path) -> Sequence[Path]:
-        """The files that a source stands for, in the order in which they are read: itself, where folders are unknown.
+        """The files of a source, in the order in which they are read. By default, a source is one file.
 
         Raises:
             DataError: there is no such file.
@@ -184,41 +168,60 @@ class DatasetReader(abc.ABC):
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         """Parses a file, or all files of a folder, one example at a time.
 
-        In addition to the columns of the task's `features`, an example may have those of `PLACE_FEATURES`: then the
-        error about a label that a run does not know names its file and line.
+        In addition to the columns of the task's `features`, an example may have those of `PLACE_FEATURES`: errors about
+        unknown labels name them.
 
         Raises:
             DataError: the file does not follow its format; file and line are named.
         """
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
-        """The examples of a hub data set's rows. A reader that knows none leaves this as it is.
+        """The examples of a hub data set's rows. Not every reader has them.
 
         Raises:
             ElmoTasksError: the rows lack what the reader needs.
         """
-        raise ElmoTasksError(f"{source}: {type(self).__name__} reads files alone; give the path of a file")
+        raise ElmoTasksError(f"{source}: {type(self).__name__} only reads files; give the path of a file")
 
 
-def _type_name(part: Part) -> str:
-    return type(part).model_fields["type"].default
+def parse_hub_source(source: str) -> tuple[str, str | None, str | None]:
+    """The name, config and split of `hub:NAME[#CONFIG][:SPLIT]`, for example `hub:owner/conll#english:train[:10%]`."""
+    name, _, split = source.removeprefix(HUB_PREFIX).partition(":")
+    name, _, config = name.partition("#")
+    if not name:
+        raise ElmoTasksError(f"{source}: no name of a data set; wanted {HUB_PREFIX}NAME[#CONFIG][:SPLIT]")
+    return name, config or None, split or None
 
 
-def _readers_of(task: type[Task]) -> list[str]:
-    """The types of the readers for a task. One whose task depends on a setting without a default is not found."""
-    readers = sorted(DatasetReaderConfig.alternatives.items())
-    # A setting that is missing raises an AttributeError.
-    return [name for name, reader in readers if isinstance(getattr(reader.model_construct(), "task", None), task)]
+def require_columns(wanted: Iterable[str], names: Iterable[str], place: str, remedy: str) -> None:
+    """Raises a DataError that names `place` and `remedy` unless all `wanted` columns are among `names`."""
+    if missing := sorted(set(wanted).difference(names)):
+        raise DataError(place, f"no column {', '.join(map(repr, missing))} among {', '.join(names)}; {remedy}")
+
+
+def label_names(rows: datasets.Dataset, column: str, source: str) -> list[str] | None:
+    """The names of the class ids in a hub column of labels, or of lists of labels; None if the labels are strings.
+
+    Raises:
+        DataError: the column has neither.
+    """
+    feature = rows.features[column]
+    label = getattr(feature, "feature", feature)
+    if isinstance(label, datasets.ClassLabel):
+        return list(label.names)
+    if getattr(label, "dtype", None) in ("string", "large_string"):
+        return None
+    raise DataError(f"{source}: column {column!r}", f"{feature}; wanted labels as strings or as class ids with names")
 
 
 def _load_from_hub(source: str) -> datasets.Dataset:
-    """The rows of a hub source; without a split, of the only one that it has."""
-    name, config, split = HubSource.parse(source)
+    """The rows of a hub source; without a split, those of its only one."""
+    name, config, split = parse_hub_source(source)
     try:
         # In memory it would have no files, whose content is the cache's key.
         loaded = datasets.load_dataset(name, config, split=split, keep_in_memory=False)
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-        # RuntimeError is what data sets that need a script of their own, no longer run by `datasets`, end with.
+        # Data sets that need a script raise a RuntimeError: `datasets` does not run scripts any more.
         raise ElmoTasksError(f"{source}: cannot be loaded: {error}") from error
     if isinstance(loaded, datasets.Dataset):
         return loaded
@@ -227,19 +230,14 @@ def _load_from_hub(source: str) -> datasets.Dataset:
     return next(iter(loaded.values()))
 
 
-def _checksum_path(path: Path) -> Path:
-    return path.with_suffix(".json")
-
-
 def _is_intact(path: Path) -> bool:
-    """Whether the cache file is there, whole, and readable."""
+    """Whether the cache file is there and has the recorded checksum."""
     try:
-        recorded = json.loads(_checksum_path(path).read_text())
-        if recorded["sha256"] == content_hash(path):
+        if json.loads(path.with_suffix(".json").read_text())["sha256"] == content_hash(path):
             return True
-        logger.warning("%s: the cached data set is damaged and is made anew", path)
+        logger.warning("%s: the cached data set is damaged and is made again", path)
     except FileNotFoundError:
         pass
     except (ValueError, KeyError, TypeError) as error:
-        logger.warning("%s: the cached data set is damaged and is made anew (%s)", path, error)
+        logger.warning("%s: the cached data set is damaged and is made again (%s)", path, error)
     return False

@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import itertools
 import logging
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast, get_args
 
 import datasets
 from pydantic import Field
 
-from elmo_tasks.data_readers.inference_files import Record, RecordError, class_names, read_records
-from elmo_tasks.data_readers.reader import HUB_PREFIX, DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.reader import (
+    HUB_PREFIX,
+    DatasetReader,
+    DatasetReaderConfig,
+    label_names,
+    require_columns,
+)
 from elmo_tasks.data_readers.treebank import unescape
-from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.errors import DataError
+from elmo_tasks.files import parse_json, read_lines
 from elmo_tasks.tasks import Task, TextPairs
 from elmo_tasks.text import tokenization
 
@@ -34,8 +41,9 @@ PARSE_ENDING = "_binary_parse"
 # The columns of the known data sets, in the order in which they are looked for.
 SENTENCE_COLUMNS = (("sentence1", "sentence2"), ("sentence_A", "sentence_B"), ("premise", "hypothesis"))
 LABEL_COLUMNS = ("gold_label", "entailment_label", "entailment_judgment", "label")
-# So many pairs at the beginning of a source tell whether it is tokenized.
-SAMPLE_PAIRS = 1000
+SAMPLE_PAIRS = 1000  # at the beginning of a source, to see whether it is tokenized
+# The header row of MultiNLI ends with five columns for the annotators' labels; its rows have as many as they need.
+_OPTIONAL_COLUMN = re.compile(r"label\d")
 
 
 class SnliConfig(DatasetReaderConfig):
@@ -47,8 +55,8 @@ class SnliConfig(DatasetReaderConfig):
         bool | Literal["auto"],
         Field(
             description="true: sentences are split at white space; false: they are raw and are tokenized; 'auto': the "
-            "words of the binary parse where there is one, else the source counts as tokenized if most of its first "
-            "sentences that end in a period, question or exclamation mark have white space before it."
+            "words of the binary parse are used if there is one; if not, the source counts as tokenized if most of its "
+            "first sentences that end in a period, question or exclamation mark have white space before it."
         ),
     ] = "auto"
     columns: Annotated[
@@ -57,7 +65,7 @@ class SnliConfig(DatasetReaderConfig):
     ] = "auto"
     semeval_set: Annotated[
         SemEvalSet | None,
-        Field(description="Of SICK.txt, the pairs of this set alone; a path that ends in ':TRAIN' says the same."),
+        Field(description="Only the pairs of this set of SICK.txt; a path that ends in ':TRAIN' means the same."),
     ] = None
 
     def build(self) -> SnliReader:
@@ -67,23 +75,20 @@ class SnliConfig(DatasetReaderConfig):
 class SnliReader(DatasetReader):
     """Makes examples of `TextPairs`.
 
-    Labels are `entailment`, `neutral` and `contradiction`, in lower case whatever the file has, so that a model reads
-    every one of these data sets. Pairs without a gold label (`-`, -1 in hub data sets) and pairs with an empty sentence
-    are left out; how many is logged. Treebank escapes of tokenized sentences and of parses are undone.
+    Labels are `entailment`, `neutral` and `contradiction`, always in lower case: a model reads all of these data sets.
+    Pairs without a gold label (`-`, -1 in hub data sets) and pairs with an empty sentence are left out; the log says
+    how many. Treebank escapes of tokenized sentences and of parses are undone.
 
     Raises (from `read`):
-        DataError: a line that is no JSON object, that has other columns than the header row, that lacks a sentence or
-            the label; an unknown label; a parse with unbalanced brackets; bytes that are not UTF-8. File and line are
-            named.
-        ElmoTasksError: likewise for a hub data set; the row is named.
+        DataError: a line that is not a JSON object, that has other columns than the header row, that lacks a sentence
+            or the label; an unknown label; a parse with unbalanced brackets; bytes that are not UTF-8. File and line,
+            or the row of a hub data set, are named.
     """
-
-    version: ClassVar[int] = 1
 
     config: SnliConfig
 
     def read(self, source: str | Path) -> datasets.Dataset:
-        """As for every reader; `SICK.txt:TRAIN`, `:TRIAL` and `:TEST` are the SemEval sets of one file."""
+        """As every reader; `SICK.txt:TRAIN`, `:TRIAL` and `:TEST` are the SemEval sets of one file."""
         path, semeval_set = _split_source(source)
         if semeval_set is not None:
             return SnliReader(self.config.model_copy(update={"semeval_set": semeval_set})).read(path)
@@ -93,146 +98,150 @@ class SnliReader(DatasetReader):
         return super().files(Path(_split_source(path)[0]))
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        try:
-            yield from self._pairs(read_records(path), str(path))
-        except RecordError as error:
-            raise DataError(path, error.problem, error.number) from None
+        return self._pairs(_read_records(path), str(path))
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
-        try:
-            column = self._find_columns(rows.column_names, None).label
-            names = class_names(rows.features[column], column)
-            records = (
-                (number, {**row, column: names.get(row[column], row[column])}) for number, row in enumerate(rows)
-            )
-            yield from self._pairs(records, source)
-        except RecordError as error:
-            place = source if error.number is None else f"{source}: row {error.number}"
-            raise ElmoTasksError(f"{place}: {error.problem}") from None
+        *_, label = self._find_columns(rows.column_names, source)
+        names = label_names(rows, label, source)
+        labels: dict[Any, str] = {None: NO_LABEL, -1: NO_LABEL, **dict(enumerate(names or ()))}
+        records = (
+            _Record({**row, label: labels.get(row[label], row[label])}, number, f"{source}: row {number}")
+            for number, row in enumerate(rows)
+        )
+        return self._pairs(records, source)
 
     def cache_key(self) -> list[Any]:
         return [*super().cache_key(), tokenization.VERSION]
 
-    def _pairs(self, records: Iterator[tuple[int, Record]], source: str) -> Iterator[dict[str, Any]]:
+    def _pairs(self, records: Iterator[_Record], source: str) -> Iterator[dict[str, Any]]:
         sample = list(itertools.islice(records, SAMPLE_PAIRS))
         if not sample:
             return
-        columns = self._find_columns(sample[0][1], 1)
-        is_tokenized = self._is_tokenized(columns, sample)
+        *sentences, label_column = self._find_columns(sample[0].columns, f"{source}:1")
+        is_tokenized = self._is_tokenized(sentences, sample)
         left_out: Counter[str] = Counter()
-        for number, record in itertools.chain(sample, records):
-            if not self._is_wanted(number, record):
-                continue
-            label = _label(number, record, columns.label)
-            premise = self._tokens(number, record, columns.premise, is_tokenized)
-            hypothesis = self._tokens(number, record, columns.hypothesis, is_tokenized)
+        for record in itertools.chain(sample, records):
+            if self.config.semeval_set is not None:
+                semeval_set = record.text(SET_COLUMN)
+                if semeval_set not in get_args(SemEvalSet):
+                    wanted = ", ".join(get_args(SemEvalSet))
+                    raise DataError(record.place, f"{SET_COLUMN} {semeval_set!r}; wanted {wanted}")
+                if semeval_set != self.config.semeval_set:
+                    continue
+            label = _label(record, label_column)
+            premise, hypothesis = (self._tokens(record, column, is_tokenized) for column in sentences)
             if label is None:
                 left_out["without a gold label"] += 1
             elif not (premise and hypothesis):
                 left_out["with an empty sentence"] += 1
             else:
-                yield {"premise": premise, "hypothesis": hypothesis, "label": label, "line": number}
+                yield {"premise": premise, "hypothesis": hypothesis, "label": label, "line": record.number}
         for reason, count in left_out.items():
             logger.info("%s: %d pair(s) %s left out", source, count, reason)
 
-    def _find_columns(self, names: Iterable[str], line: int | None) -> _Columns:
-        """Where the sentences and the label stand, by the names that the source has (in `line`, if it is a file)."""
+    def _find_columns(self, names: Iterable[str], place: str) -> tuple[str, str, str]:
+        """The columns of premise, hypothesis and label among those of the source; errors name `place`."""
         names = list(names)
         if self.config.columns != "auto":
-            columns = _Columns(*self.config.columns)
-            if missing := [name for name in columns if name not in names]:
-                raise RecordError(line, f"no column {', '.join(map(repr, missing))}; there are: {', '.join(names)}")
-            return columns
+            require_columns(self.config.columns, names, place, "wanted those of the setting 'columns'")
+            return self.config.columns
         sentences = next((pair for pair in SENTENCE_COLUMNS if set(pair) <= set(names)), None)
         label = next((name for name in LABEL_COLUMNS if name in names), None)
         if sentences is None or label is None:
             known = " or ".join("/".join(pair) for pair in SENTENCE_COLUMNS)
-            raise RecordError(
-                line,
+            raise DataError(
+                place,
                 f"wanted columns {known}, and one of {', '.join(LABEL_COLUMNS)}; there are: {', '.join(names)[:200]}. "
                 "Name others in 'columns'",
             )
-        return _Columns(*sentences, label)
+        return *sentences, label
 
-    def _is_tokenized(self, columns: _Columns, sample: Sequence[tuple[int, Record]]) -> bool:
-        """Whether punctuation stands apart in the source's first sentences; not if there is none to tell by."""
+    def _is_tokenized(self, columns: Sequence[str], sample: Sequence[_Record]) -> bool:
+        """Whether most first sentences have white space before their final mark; False if none has such a mark."""
         if self.config.tokenized != "auto":
             return self.config.tokenized
-        apart = attached = 0
-        for number, record in sample:
-            for column in (columns.premise, columns.hypothesis):
-                sentence = _text(number, record, column).rstrip()
-                if sentence.endswith((".", "?", "!")):
-                    is_apart = sentence[-2:-1].isspace()
-                    apart += is_apart
-                    attached += not is_apart
-        return apart > attached
+        texts = [record.text(column).rstrip() for record in sample for column in columns]
+        is_apart = [text[-2:-1].isspace() for text in texts if text.endswith((".", "?", "!"))]
+        return 2 * sum(is_apart) > len(is_apart)
 
-    def _is_wanted(self, number: int, record: Record) -> bool:
-        if self.config.semeval_set is None:
-            return True
-        found = _text(number, record, SET_COLUMN)
-        if found not in get_args(SemEvalSet):
-            raise RecordError(number, f"{SET_COLUMN} {found!r}; wanted {', '.join(get_args(SemEvalSet))}")
-        return found == self.config.semeval_set
-
-    def _tokens(self, number: int, record: Record, column: str, is_tokenized: bool) -> list[str]:
-        sentence = _text(number, record, column)
-        if self.config.tokenized == "auto" and record.get(column + PARSE_ENDING):
-            return _leaves(number, _text(number, record, column + PARSE_ENDING))
+    def _tokens(self, record: _Record, column: str, is_tokenized: bool) -> list[str]:
+        sentence = record.text(column)
+        if self.config.tokenized == "auto" and record.columns.get(column + PARSE_ENDING):
+            return _leaves(record, column + PARSE_ENDING)
         if is_tokenized:
             return [unescape(token) for token in sentence.split()]
         return list(itertools.chain.from_iterable(tokenization.tokenize_to_strings(sentence)))
 
 
-class _Columns(NamedTuple):
-    """The names of the columns that an example is made of."""
+class _Record(NamedTuple):
+    """A line of a file, or a row of a hub data set, with its number and its place for errors."""
 
-    premise: str
-    hypothesis: str
-    label: str
+    columns: Mapping[str, Any]
+    number: int
+    place: str
+
+    def text(self, column: str) -> str:
+        if column not in self.columns:
+            raise DataError(self.place, f"no {column!r} among {', '.join(self.columns)}")
+        value = self.columns[column]
+        if not isinstance(value, str):
+            raise DataError(self.place, f"{column!r} is {value!r}; wanted a string")
+        return value
+
+
+def _read_records(path: Path) -> Iterator[_Record]:
+    """Yields the records of a file: jsonl if its first line begins with a brace, else tab-separated, without quoting.
+
+    Blank lines after the first are ignored.
+    """
+    lines = read_lines(path)
+    _, first = next(lines, (1, ""))
+    rest = ((number, line) for number, line in lines if line.strip())
+    if first.lstrip().startswith("{"):
+        for number, line in itertools.chain([(1, first)], rest):
+            value = parse_json(line, path, "one JSON object per line", number)
+            if not isinstance(value, dict):
+                raise DataError(path, f"a JSON {type(value).__name__}; wanted an object", number)
+            yield _Record(value, number, f"{path}:{number}")
+        return
+    names = first.split("\t")
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        raise DataError(path, f"columns that the header row has twice: {', '.join(map(repr, repeated))}", 1)
+    needed = len(names)
+    while needed and _OPTIONAL_COLUMN.fullmatch(names[needed - 1]):
+        needed -= 1
+    for number, line in rest:
+        fields = line.split("\t")
+        if not needed <= len(fields) <= len(names):
+            problem = f"{len(fields)} column(s); wanted {len(names)} as in the header row: {line[:80]!r}"
+            raise DataError(path, problem, number)
+        yield _Record(dict(zip(names, fields, strict=False)), number, f"{path}:{number}")
 
 
 def _split_source(source: str | Path) -> tuple[str, SemEvalSet | None]:
-    """The path, and the SemEval set that stands after it."""
+    """The path, and the SemEval set after it."""
     path, _, part = str(source).rpartition(":")
     if part in get_args(SemEvalSet) and not path.startswith(HUB_PREFIX) and not Path(source).exists():
         return path, cast("SemEvalSet", part)
     return str(source), None
 
 
-def _text(number: int, record: Record, column: str) -> str:
-    if column not in record:
-        raise RecordError(number, f"no {column!r} among {', '.join(record)}")
-    value = record[column]
-    if not isinstance(value, str):
-        raise RecordError(number, f"{column!r} is {value!r}; wanted a string")
-    return value
-
-
-def _label(number: int, record: Record, column: str) -> str | None:
-    """The gold label; None where there is none."""
-    written = _text(number, record, column)
+def _label(record: _Record, column: str) -> str | None:
+    """The gold label; None if there is none."""
+    written = record.text(column)
     if written == NO_LABEL:
         return None
-    label = written.lower()
-    if label not in INFERENCE_LABELS:
+    if written.lower() not in INFERENCE_LABELS:
         wanted = f"{', '.join(INFERENCE_LABELS)}, or {NO_LABEL!r} for a pair to leave out"
-        raise RecordError(number, f"{column} {written!r}; wanted {wanted}")
-    return label
+        raise DataError(record.place, f"{column} {written!r}; wanted {wanted}")
+    return written.lower()
 
 
-def _leaves(number: int, parse: str) -> list[str]:
+def _leaves(record: _Record, column: str) -> list[str]:
     """The words of a binary parse such as `( ( The cat ) ( sleeps . ) )`."""
-    words = []
-    depth = 0
-    for piece in parse.split():
-        if piece not in ("(", ")"):
-            words.append(unescape(piece))
-            continue
-        depth += 1 if piece == "(" else -1
-        if depth < 0:
-            break
-    if depth != 0:
-        raise RecordError(number, f"the brackets of a binary parse are not balanced: {parse[:80]!r}")
-    return words
+    pieces = record.text(column).split()
+    depths = list(itertools.accumulate((piece == "(") - (piece == ")") for piece in pieces))
+    if depths and (min(depths) < 0 or depths[-1] != 0):
+        problem = f"the brackets of a binary parse are not balanced: {record.text(column)[:80]!r}"
+        raise DataError(record.place, problem)
+    return [unescape(piece) for piece in pieces if piece not in ("(", ")")]

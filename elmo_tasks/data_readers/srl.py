@@ -1,8 +1,8 @@
 """Semantic roles: one example for each predicate, from the columns of CoNLL-2012 or the props of CoNLL-2005.
 
 Sources: Pradhan et al. (2012), see `conll2012`; Carreras and Màrquez (2005), "Introduction to the CoNLL-2005 Shared
-Task: Semantic Role Labeling". In both, each predicate has a column of bracketed spans, which comes out as BIO tags: its
-own place as `V`, its arguments under the names of their roles, `R-` before those of references, `C-` before those of
+Task: Semantic Role Labeling". In both, each predicate has a column of bracketed spans, which becomes BIO tags: `V` for
+the predicate, the names of roles for its arguments, with `R-` before those of references and `C-` before those of
 further pieces of one argument.
 """
 
@@ -18,17 +18,11 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import pydantic
 from pydantic import Field
 
-from elmo_tasks.data_readers.columns import split_columns
-from elmo_tasks.data_readers.conll2012 import (
-    ColumnError,
-    Conll2012Sentence,
-    bracketed_spans,
-    conll2012_files,
-    read_conll2012,
-)
+from elmo_tasks.data_readers.columns import read_rows
+from elmo_tasks.data_readers.conll2012 import Conll2012Sentence, bracketed_spans, conll2012_files, read_conll2012
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import plain_name, read_lines
+from elmo_tasks.files import plain_name
 from elmo_tasks.metrics.srl import VERB
 from elmo_tasks.tasks import SemanticRoles, Task
 from elmo_tasks.tasks.semantic_roles import SCHEME
@@ -37,32 +31,24 @@ from elmo_tasks.text.tag_schemes import Span, tags_of_spans
 logger = logging.getLogger(__name__)
 
 
-class Proposition(NamedTuple):
-    """A predicate and its roles."""
-
-    predicate: int  # the place of its token
-    lemma: str
-    tags: list[str]  # in IOB2, one for each token of the sentence
-
-
 class SrlSentence(NamedTuple):
-    """A sentence with all of its propositions, in the order of the predicates."""
+    """A sentence with all of its predicates, in their order."""
 
-    tokens: list[str]
-    propositions: list[Proposition]
+    tokens: Sequence[str]
+    lemmas: Sequence[str]
+    predicates: Sequence[int]  # the places of their tokens
+    roles: list[list[Span]]  # of each predicate
     document: str | None
-    path: Path  # the file that it stands in
+    path: Path
     first_line: int
 
 
 class SrlReader(DatasetReader):
     """What the readers of semantic roles share.
 
-    They make examples of `SemanticRoles`, one for each predicate. A sentence without a predicate has a number, and
-    gives no example; how many there are is logged.
+    They make examples of `SemanticRoles`, one for each predicate. Sentences without a predicate are numbered too, but
+    make no example; the log says how many there are.
     """
-
-    version: ClassVar[int] = 1
 
     @abc.abstractmethod
     def sentences(self, path: Path) -> Iterator[SrlSentence]:
@@ -74,16 +60,15 @@ class SrlReader(DatasetReader):
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         files = {file: number for number, file in enumerate(self.files(path))}
-        without = 0
-        count = 0
+        count = without = 0
         for count, sentence in enumerate(self.sentences(path), start=1):
-            without += not sentence.propositions
-            for predicate, lemma, tags in sentence.propositions:
+            without += not sentence.predicates
+            for predicate, roles in zip(sentence.predicates, sentence.roles, strict=True):
                 yield {
-                    "tokens": sentence.tokens,
+                    "tokens": list(sentence.tokens),
                     "predicate": predicate,
-                    "lemma": lemma,
-                    "tags": tags,
+                    "lemma": sentence.lemmas[predicate],
+                    "tags": tags_of_spans(roles, len(sentence.tokens), SCHEME),
                     "document": sentence.document,
                     "sentence": count - 1,
                     "file": files[sentence.path],
@@ -111,15 +96,15 @@ class SrlConll2012Config(SrlReaderConfig):
 
 
 class SrlConll2012Reader(SrlReader):
-    """Reads a file, compressed or not, or all files of a folder (`conll2012.conll2012_files` says which).
+    """Reads a file, compressed or not, or all files of a folder (see `conll2012.conll2012_files`).
 
-    A predicate stands where its frameset does. In the few sentences of some releases that do not have as many framesets
-    as columns of roles, it stands where the span `V` of its column begins.
+    A token with a frameset is a predicate. In the few sentences of some releases that do not have as many framesets as
+    columns of roles, the first token of the span `V` of each column is the predicate.
     `document` is the name and part as the file has them: `bc/cctv/00/cctv_0000; part 000`.
 
     Raises (from `read`):
         DataError: what `conll2012.read_conll2012` refuses; brackets that are not balanced, or of spans inside others; a
-            column of roles whose predicate cannot be told. File and line are named.
+            column of roles whose predicate is not known. File and line are named.
     """
 
     def files(self, path: Path) -> Sequence[Path]:
@@ -127,23 +112,22 @@ class SrlConll2012Reader(SrlReader):
 
     def sentences(self, path: Path) -> Iterator[SrlSentence]:
         for document in read_conll2012(path):
-            name = f"{document.name}; part {document.part:03}"
             for sentence in document.sentences:
-                spans = _spans(sentence.roles, document.path, sentence.first_line)
-                places = _predicates(sentence, spans, document.path)
-                propositions = _propositions(sentence.words, places, sentence.lemmas, spans)
-                yield SrlSentence(list(sentence.words), propositions, name, document.path, sentence.first_line)
+                roles = [bracketed_spans(column, document.path, sentence.first_line) for column in sentence.roles]
+                predicates = _predicates(sentence, roles, document.path)
+                place = document.name, document.path, sentence.first_line
+                yield SrlSentence(sentence.words, sentence.lemmas, predicates, roles, *place)
 
 
 class SrlConll2005Config(SrlReaderConfig):
-    """Semantic roles from the props of CoNLL-2005, in one file with the words, or beside them as distributed."""
+    """Semantic roles from the props of CoNLL-2005, in one file with the words, or next to them as distributed."""
 
     type: Literal["srl_conll2005"] = "srl_conll2005"
     columns: Annotated[
         tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)]],
         Field(
-            description="Where a single file has the word and the predicates' lemmas, 0 the first column; "
-            "the columns of roles are all that follow the lemmas."
+            description="The columns of the word and of the predicates' lemmas in a single file, 0 is the first; "
+            "all columns after the lemmas are columns of roles."
         ),
     ] = (0, 1)
 
@@ -164,12 +148,12 @@ class SrlConll2005Reader(SrlReader):
     Supported are
 
     - a file with a column of words, and further right the props: the predicates' lemmas (`-` for other tokens), then a
-      column of roles for each predicate. `columns` says where; what stands between is not read.
-    - a folder with the subfolders `words` and `props`, as `devel` or `test.wsj` is one, the files in them named
-      `NAME.words` and `NAME.props`, compressed or not, and read in the order of their names.
+      column of roles for each predicate. `columns` says which; columns between them are not read.
+    - a folder such as `devel` or `test.wsj`, with the subfolders `words` and `props` and files `NAME.words` and
+      `NAME.props` in them, compressed or not, which are read in the order of their names.
 
-    Anything else is refused: props without words, and files without columns of roles. `document` is None: the format
-    has no documents.
+    Props without words, and files without columns of roles, are refused. `document` is None: the format has no
+    documents.
 
     Raises (from `read`):
         DataError: a line with too few columns, or not with as many as the first of its sentence; words and props that
@@ -180,9 +164,7 @@ class SrlConll2005Reader(SrlReader):
     config: SrlConll2005Config
 
     def files(self, path: Path) -> Sequence[Path]:
-        if path.is_dir():
-            return [file for pair in _file_pairs(path) for file in pair]
-        return super().files(path)
+        return [file for pair in _file_pairs(path) for file in pair] if path.is_dir() else super().files(path)
 
     def sentences(self, path: Path) -> Iterator[SrlSentence]:
         if path.is_dir():
@@ -190,38 +172,21 @@ class SrlConll2005Reader(SrlReader):
                 yield from _read_pair(words_file, props_file)
             return
         word_column, lemma_column = self.config.columns
-        for first_line, rows in _read_rows(path, lemma_column + 1):
+        for first_line, rows in read_rows(path, lemma_column + 1):
             words = [row[word_column] for row in rows]
             yield _sentence_of_props(words, [row[lemma_column:] for row in rows], path, first_line)
 
 
-def _spans(columns: Sequence[Sequence[str]], path: Path, first_line: int) -> list[list[Span]]:
-    try:
-        return [bracketed_spans(column) for column in columns]
-    except ColumnError as error:
-        raise DataError(path, error.problem, first_line + error.position) from None
-
-
 def _predicates(sentence: Conll2012Sentence, spans: Sequence[Sequence[Span]], path: Path) -> Sequence[int]:
     """The place of the predicate of each column of roles."""
-    places = sentence.predicates
-    if len(places) == len(spans):
-        return places
-    begins = [next((span.start for span in column if span.label == VERB), None) for column in spans]
-    found = [begin for begin in begins if begin is not None]
-    if len(found) != len(begins):
-        problem = f"{len(spans)} column(s) of roles for {len(places)} token(s) with a frameset"
+    if len(sentence.predicates) == len(spans):
+        return sentence.predicates
+    verbs = [next((span for span in column if span.label == VERB), None) for column in spans]
+    found = [verb.start for verb in verbs if verb]
+    if len(found) < len(verbs):
+        problem = f"{len(spans)} column(s) of roles for {len(sentence.predicates)} token(s) with a frameset"
         raise DataError(path, f"{problem}, and not every column has a span {VERB} instead", sentence.first_line)
     return found
-
-
-def _propositions(
-    words: Sequence[str], predicates: Sequence[int], lemmas: Sequence[str], spans: Sequence[Sequence[Span]]
-) -> list[Proposition]:
-    return [
-        Proposition(place, lemmas[place], tags_of_spans(roles, len(words), SCHEME))
-        for place, roles in zip(predicates, spans, strict=True)
-    ]
 
 
 def _sentence_of_props(words: Sequence[str], props: list[list[str]], path: Path, first_line: int) -> SrlSentence:
@@ -231,32 +196,13 @@ def _sentence_of_props(words: Sequence[str], props: list[list[str]], path: Path,
     if len(predicates) != len(columns):
         problem = f"{len(columns)} column(s) of roles for {len(predicates)} predicate(s) in the column of lemmas"
         raise DataError(path, f"{problem}; wanted one for each, after the words and the lemmas", first_line)
-    propositions = _propositions(words, predicates, lemmas, _spans(columns, path, first_line))
-    return SrlSentence(list(words), propositions, None, path, first_line)
-
-
-def _read_rows(path: Path, least: int) -> Iterator[tuple[int, list[list[str]]]]:
-    """Yields (number of the first line, fields of each line) of each sentence; of at least `least` columns."""
-    rows: list[list[str]] = []
-    number = 0
-    for number, line in read_lines(path):
-        if fields := split_columns(line):
-            if len(fields) < least:
-                raise DataError(path, f"{len(fields)} column(s); wanted at least {least}: {line[:80]!r}", number)
-            if rows and len(fields) != len(rows[0]):
-                expected = f"{len(rows[0])} as in line {number - len(rows)}"
-                raise DataError(path, f"{len(fields)} column(s); wanted {expected}: {line[:80]!r}", number)
-            rows.append(fields)
-        elif rows:
-            yield number - len(rows), rows
-            rows = []
-    if rows:
-        yield number + 1 - len(rows), rows
+    roles = [bracketed_spans(column, path, first_line) for column in columns]
+    return SrlSentence(words, lemmas, predicates, roles, None, path, first_line)
 
 
 def _read_pair(words_file: Path, props_file: Path) -> Iterator[SrlSentence]:
     """The sentences of a file of words and a file of props that have the same lines."""
-    for words, props in itertools.zip_longest(_read_rows(words_file, 1), _read_rows(props_file, 1)):
+    for words, props in itertools.zip_longest(read_rows(words_file, 1), read_rows(props_file, 1)):
         if words is None:
             raise DataError(props_file, f"a sentence more than in {words_file}", props[0])
         if props is None:
@@ -269,21 +215,17 @@ def _read_pair(words_file: Path, props_file: Path) -> Iterator[SrlSentence]:
 
 def _file_pairs(folder: Path) -> list[tuple[Path, Path]]:
     """The files of words and of props in a folder of the distribution, in the order of their names."""
-    words, props = (_files_by_name(folder, kind) for kind in ("words", "props"))
-    if alone := words.keys() ^ props.keys():
-        name = min(alone)
+    by_name: list[dict[str, Path]] = []
+    for kind in ("words", "props"):
+        files = sorted((folder / kind).glob(f"*.{kind}*"))
+        named = {plain_name(file): file for file in files if plain_name(file).endswith(f".{kind}")}
+        if not named:
+            wanted = "wanted a folder with words and props, or a single file"
+            raise DataError(folder, f"no file {kind}/NAME.{kind}; {wanted}")
+        by_name.append({name.removesuffix(f".{kind}"): file for name, file in named.items()})
+    words, props = by_name
+    if unpaired := words.keys() ^ props.keys():
+        name = min(unpaired)
         file = words.get(name) or props.get(name)
         raise DataError(folder, f"{file} has no counterpart; wanted {name}.words in words, {name}.props in props")
     return [(words[name], props[name]) for name in sorted(words)]
-
-
-def _files_by_name(folder: Path, kind: str) -> dict[str, Path]:
-    """The files `KIND/NAME.KIND` of a folder, by NAME."""
-    files = {
-        plain_name(file).removesuffix(f".{kind}"): file
-        for file in (folder / kind).glob(f"*.{kind}*")
-        if plain_name(file).endswith(f".{kind}")
-    }
-    if not files:
-        raise DataError(folder, f"no file {kind}/NAME.{kind}; wanted a folder with words and props, or a single file")
-    return files

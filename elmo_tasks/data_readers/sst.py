@@ -1,4 +1,4 @@
-"""The Stanford Sentiment Treebank: one bracketed tree a line, with a sentiment from 0 to 4 at every phrase.
+"""The Stanford Sentiment Treebank: one bracketed tree per line, with a sentiment from 0 to 4 at every phrase.
 
 Source: Socher et al. (2013), "Recursive Deep Models for Semantic Compositionality Over a Sentiment Treebank", in the
 form `(3 (2 It) (4 (2 's) (3 lovely)))` of its publisher's `train.txt`, `dev.txt` and `test.txt`.
@@ -22,8 +22,7 @@ from elmo_tasks.tasks import Classification, Task
 
 logger = logging.getLogger(__name__)
 
-NEUTRAL = 2
-# What the file's numbers are called in examples and predictions, by granularity. Neutral has no place among two.
+# The names of the file's numbers in examples and predictions, by granularity. Two classes have no neutral one.
 SENTIMENTS: dict[int, dict[int, str]] = {
     5: {0: "very negative", 1: "negative", 2: "neutral", 3: "positive", 4: "very positive"},
     2: {0: "negative", 1: "negative", 3: "positive", 4: "positive"},
@@ -31,7 +30,7 @@ SENTIMENTS: dict[int, dict[int, str]] = {
 
 _PIECE = re.compile(r"[()]|[^() \t]+")  # not every whitespace: a token may hold a no-break space
 _DIGITS = {str(sentiment): sentiment for sentiment in SENTIMENTS[5]}
-# What may follow each kind of piece within a tree, and how it is called in messages.
+# What may follow each kind of piece within a tree, and its name in messages.
 _MAY_FOLLOW = {
     "": (("(",), "an opening bracket"),
     "(": (("label",), "a label from 0 to 4"),
@@ -50,11 +49,11 @@ class SstConfig(DatasetReaderConfig):
         Literal[5, 2],
         Field(
             description="The number of classes: 5 are 'very negative', 'negative', 'neutral', 'positive' and 'very "
-            "positive' (0 to 4 in the file); 2 are 'negative' and 'positive', and what is neutral is left out."
+            "positive' (0 to 4 in the file); 2 are 'negative' and 'positive', without neutral phrases."
         ),
     ] = 5
     subtrees: Annotated[
-        bool, Field(description="Make an example of every phrase of a tree, not of the whole sentence alone.")
+        bool, Field(description="Make an example of every phrase of a tree, not only of the whole sentence.")
     ] = False
     min_length: Annotated[
         int,
@@ -62,7 +61,9 @@ class SstConfig(DatasetReaderConfig):
     ] = 1
     deduplicate: Annotated[
         bool,
-        Field(description="Leave out an example whose tokens and label the file has before, whole sentences included."),
+        Field(
+            description="Leave out examples, also whole sentences, whose tokens and label occur earlier in the file."
+        ),
     ] = False
 
     def build(self) -> SstReader:
@@ -70,17 +71,15 @@ class SstConfig(DatasetReaderConfig):
 
 
 class SstReader(DatasetReader):
-    r"""Makes examples of `Classification`, each sentence before its phrases, those from left to right.
+    r"""Makes examples of `Classification`: each sentence, then its phrases from left to right.
 
-    The Treebank's escapes (`-LRB-`, ` `` `, `\/`) are undone, so that tokens read as those of raw text do. A phrase
-    that occurs more than once counts as often, as in the published data, unless `deduplicate` is set.
+    The Treebank's escapes (`-LRB-`, ` `` `, `\/`) are undone, as in raw text. Repeated phrases are kept, as in the
+    published data, unless `deduplicate` is set.
 
     Raises (from `read`):
-        DataError: a bracket that is not closed or not open, a label that is missing or not from 0 to 4, words beside
+        DataError: a bracket that is not closed or not open, a label that is missing or not from 0 to 4, words next to
             phrases, text outside the tree, bytes that are not UTF-8. File, line and column are named.
     """
-
-    version: ClassVar[int] = 1
 
     config: SstConfig
 
@@ -94,11 +93,11 @@ class SstReader(DatasetReader):
                 continue
             label = names[sentiment]
             if self.config.deduplicate:
-                key = (label, *tokens)
-                if key in seen:
+                before = len(seen)
+                seen.add((label, *tokens))
+                if len(seen) == before:
                     repeated += 1
                     continue
-                seen.add(key)
             yield {"tokens": tokens, "label": label, "line": line}
         if neutral or repeated:
             logger.info("%s: left out: %d neutral, %d seen before", path, neutral, repeated)
@@ -108,15 +107,11 @@ class SstReader(DatasetReader):
         for number, line in read_lines(path):
             if not line.strip():
                 continue
-            try:
-                tokens, (root, *inner) = parse_tree(line)
-            except TreeError as error:
-                raise DataError(path, str(error), number) from None
+            tokens, (root, *inner) = parse_tree(line, f"{path}:{number}")
             yield number, tokens, root.sentiment
-            if self.config.subtrees:
-                for phrase in inner:
-                    if phrase.length >= self.config.min_length:
-                        yield number, tokens[phrase.start : phrase.start + phrase.length], phrase.sentiment
+            for sentiment, start, length in inner if self.config.subtrees else ():
+                if length >= self.config.min_length:
+                    yield number, tokens[start : start + length], sentiment
 
 
 class Phrase(NamedTuple):
@@ -127,15 +122,11 @@ class Phrase(NamedTuple):
     length: int  # in tokens
 
 
-class TreeError(Exception):
-    """A tree that is not well formed; the message names the column, from 1."""
-
-
-def parse_tree(text: str) -> tuple[list[str], list[Phrase]]:
-    """The tokens of a bracketed tree and its phrases, each before those that it is made of.
+def parse_tree(text: str, place: str = "tree") -> tuple[list[str], list[Phrase]]:
+    """The tokens of a bracketed tree and its phrases, each before those that it consists of.
 
     Raises:
-        TreeError: the text is not one whole tree.
+        DataError: the text is not one whole tree. The message names `place` and the column, from 1.
     """
     tokens: list[str] = []
     phrases: list[Phrase] = []
@@ -145,7 +136,7 @@ def parse_tree(text: str) -> tuple[list[str], list[Phrase]]:
         piece = match.group()
         kind = piece if piece in "()" else "label" if previous == "(" else "word"
         if problem := _find_fault(piece, kind, previous, is_inside=bool(open_phrases)):
-            raise TreeError(f"column {match.start() + 1}: {problem}")
+            raise DataError(place, f"column {match.start() + 1}: {problem}")
         if kind == "(":
             open_phrases.append(len(phrases))
         elif kind == "label":
@@ -157,16 +148,16 @@ def parse_tree(text: str) -> tuple[list[str], list[Phrase]]:
             phrases[closed] = phrases[closed]._replace(length=len(tokens) - phrases[closed].start)
         previous = kind
     if open_phrases:
-        raise TreeError(f"the tree ends with {len(open_phrases)} bracket(s) that are not closed")
+        raise DataError(place, f"the tree ends with {len(open_phrases)} bracket(s) that are not closed")
     if not phrases:
-        raise TreeError("no tree; wanted one such as (3 (2 It) (3 works))")
+        raise DataError(place, "no tree; wanted one such as (3 (2 It) (3 works))")
     return tokens, phrases
 
 
 def _find_fault(piece: str, kind: str, previous: str, *, is_inside: bool) -> str | None:
     """What is wrong with a piece in its place."""
     if previous and not is_inside:
-        return f"{piece!r} outside the tree; wanted one tree a line, and as many closing brackets as opening ones"
+        return f"{piece!r} outside the tree; wanted one tree per line, and as many closing brackets as opening ones"
     allowed, wanted = _MAY_FOLLOW[previous]
     if kind not in allowed or (kind == "label" and piece not in _DIGITS):
         return f"{piece!r} where {wanted} was wanted"

@@ -26,7 +26,7 @@ class ClassificationBatch(Batch):
     """Texts with a label each."""
 
     tokens: Tokens
-    labels: Tensor | None  # (B,) int64, ids of the vocabulary's "labels"; None where they are not known
+    labels: Tensor | None  # (B,) int64, ids of the vocabulary's "labels"; None if not known
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,8 +53,7 @@ def label_tensor(examples: Sequence[Example], vocabulary: Vocabulary) -> Tensor 
     Raises:
         UnknownLabelError: the vocabulary does not have a label.
     """
-    labels = [example.get("label") for example in examples]
-    known = [label for label in labels if label is not None]
-    if len(known) < len(labels):
+    if any(example.get("label") is None for example in examples):
         return None
-    return torch.tensor([vocabulary.label_id(LABELS, label) for label in known], dtype=torch.int64)  # (B,)
+    ids = [vocabulary.label_id(LABELS, example["label"]) for example in examples]
+    return torch.tensor(ids, dtype=torch.int64)  # (B,)

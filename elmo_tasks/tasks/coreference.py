@@ -1,4 +1,4 @@
-"""Coreference: which mentions of a document mean the same.
+"""Coreference: which mentions of a document refer to the same thing.
 
 # B documents, N tokens of all of them, G mentions of all of them
 """
@@ -31,12 +31,12 @@ UNKNOWN_SPEAKER = 0
 
 @dataclasses.dataclass(frozen=True)
 class CoreferenceBatch(Batch):
-    """Documents, all in one row of tokens, without padding. The place of a token is that in the row."""
+    """Documents, all in one row of tokens, without padding. The place of a token is its place in the row."""
 
     tokens: Tokens  # a single row, (1, N), with the sentences of all documents in their order
-    speakers: Tensor  # (N,) int64, numbers that are a document's own; 0 where no speaker is known
-    genres: Tensor  # (B,) int64, 0 where the genre is not known
-    mentions: Tensor | None  # (G, 3) int64: first and last place, cluster from 1; None where they are not known
+    speakers: Tensor  # (N,) int64, numbered separately for each document; 0 if not known
+    genres: Tensor  # (B,) int64, 0 if not known
+    mentions: Tensor | None  # (G, 3) int64: first and last place, cluster from 1; None if not known
 
     def sentence_lengths(self) -> list[list[int]]:
         """The tokens of each sentence of each document."""
@@ -51,11 +51,10 @@ class Coreference(Task):
 
         {"document": str, "genre": str | None, "sentences": [[str]], "speakers": [[str]], "clusters": [[[int, int]]]}
 
-    `speakers` has a name for each token, `-` where none is known. `clusters` are lists of mentions `[first token, last
-    token]`, numbered in the document, ends inclusive. For prediction, `sentences` are enough.
+    `speakers` has a name for each token, `-` if not known. `clusters` are lists of mentions `[first, last token]`,
+    counted in the document, ends inclusive. For prediction, `sentences` are enough.
 
-    A batch has 0 for a genre that the vocabulary does not have, as it has for none at all; the log says so, once for
-    each such genre.
+    A batch has 0 for no genre, and for one that the vocabulary does not have; the log names each such genre once.
     """
 
     summary: ClassVar[str] = "documents with clusters of mentions"

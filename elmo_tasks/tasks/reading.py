@@ -25,11 +25,11 @@ from elmo_tasks.text.vocabulary import Vocabulary
 
 @dataclasses.dataclass(frozen=True)
 class ReadingBatch(Batch):
-    """Questions, each with the passage that it is about and the place of its answer."""
+    """Questions, each with its passage and the place of its answer."""
 
     question: Tokens  # (B, Q)
     passage: Tokens  # (B, T)
-    starts: Tensor | None  # (B,) int64, the answer's first token in the passage; None where it is not known
+    starts: Tensor | None  # (B,) int64, the answer's first token in the passage; None if not known
     ends: Tensor | None  # (B,) int64, its last token: ends are inclusive
 
 
@@ -41,12 +41,11 @@ class Reading(Task):
          "passage": str, "token_starts": [int], "token_ends": [int],
          "answers": [str], "answer_spans": [[int, int]]}
 
-    Token i of the passage is `passage[token_starts[i]:token_ends[i]]`, in characters. The passage is one sequence of
-    tokens, whatever sentences it has, so that a biLM reads the whole of it. Each question has its passage with it, only
-    as text and numbers: tokens as strings would make a data set half as large again.
+    Token i of the passage is `passage[token_starts[i]:token_ends[i]]`, in characters: tokens as strings would make a
+    data set half as large again. The passage is one sequence of tokens, so that a biLM reads the whole of it.
 
     `answers` are all gold answers as the source has them, for evaluation; `answer_spans` the first and last token
-    (inclusive) of each. An example to predict, without `id` and answers, is made by `unanswered`.
+    (inclusive) of each. `unanswered` makes an example to predict, without `id` and answers.
     """
 
     summary: ClassVar[str] = "questions, each with a passage and the place of its answer"
@@ -70,15 +69,15 @@ class Reading(Task):
         return {}
 
     def length(self, example: Example) -> int:
-        """That of the passage, or of the question where that is longer."""
+        """The length of the passage or of the question, whichever is longer."""
         return max(len(example["token_starts"]), len(example["question_tokens"]))
 
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> ReadingBatch:
-        """As for every task. Of several gold answers a batch has the one that most annotators gave, the first such."""
+        """As every task. Of several gold answers a batch has the most frequent one, the first of equally frequent."""
         starts = ends = None
         if all(example.get("answer_spans") is not None for example in examples):
-            spans = torch.tensor([_most_frequent(example["answer_spans"]) for example in examples])  # (B, 2)
-            starts, ends = spans.unbind(dim=1)
+            spans = [Counter(map(tuple, example["answer_spans"])).most_common(1)[0][0] for example in examples]
+            starts, ends = torch.tensor(spans).unbind(dim=1)  # (B,) each
         return ReadingBatch(
             examples=examples,
             question=vocabulary.index_tokens([example["question_tokens"] for example in examples]),
@@ -100,17 +99,12 @@ class Passage(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Passage:
-        """Tokenizes a passage.
-
-        Raises:
-            ElmoTasksError: it holds nothing but white space.
-        """
-        if not (tokens := _tokens(text)):
-            raise ElmoTasksError("a passage without any token")
+        """Tokenizes a passage. Raises an ElmoTasksError if it contains only white space."""
+        tokens = _tokens(text, "passage")
         return cls(text, [token.start for token in tokens], [token.end for token in tokens])
 
     def columns(self) -> dict[str, Any]:
-        """The columns of an example that the passage makes."""
+        """The columns of the passage in an example."""
         return {"passage": self.text, "token_starts": self.starts, "token_ends": self.ends}
 
     def covering_span(self, start: int, end: int) -> tuple[int, int]:
@@ -119,21 +113,15 @@ class Passage(NamedTuple):
 
 
 def question_columns(text: str) -> dict[str, Any]:
-    """The columns of an example that a question makes.
-
-    Raises:
-        ElmoTasksError: it holds nothing but white space.
-    """
-    if not (tokens := _tokens(text)):
-        raise ElmoTasksError("a question without any token")
-    return {"question": text, "question_tokens": [token.text for token in tokens]}
+    """The columns of a question in an example. Raises an ElmoTasksError if it contains only white space."""
+    return {"question": text, "question_tokens": [token.text for token in _tokens(text, "question")]}
 
 
 def unanswered(question: str, passage: str) -> dict[str, Any]:
     """An example without id and answers, for prediction.
 
     Raises:
-        ElmoTasksError: question or passage hold nothing but white space.
+        ElmoTasksError: question or passage contain only white space.
     """
     return {**question_columns(question), **Passage.of(passage).columns()}
 
@@ -145,17 +133,12 @@ def passage_tokens(example: Example) -> list[str]:
 
 
 def character_span(example: Example, first: int, last: int) -> tuple[int, int]:
-    """Where the span of tokens from `first` to `last` (inclusive) stands in the passage: (start, end), end exclusive.
-
-    `example["passage"][start:end]` is the answer as it is written, white space between its tokens included.
-    """
+    """The characters of the tokens from `first` to `last` (inclusive): (start, end) in the passage, end exclusive."""
     return example["token_starts"][first], example["token_ends"][last]
 
 
-def _most_frequent(spans: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    return Counter(map(tuple, spans)).most_common(1)[0][0]  # of equally frequent ones the first
-
-
-def _tokens(text: str) -> list[Token]:
-    """The tokens of all sentences of a text."""
-    return [token for sentence in tokenize(text) for token in sentence]
+def _tokens(text: str, name: str) -> list[Token]:
+    """The tokens of all sentences of a text; at least one, or an error that names the text."""
+    if not (tokens := [token for sentence in tokenize(text) for token in sentence]):
+        raise ElmoTasksError(f"a {name} without any token")
+    return tokens

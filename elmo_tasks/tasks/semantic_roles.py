@@ -22,7 +22,7 @@ from elmo_tasks.text.tag_schemes import TagScheme
 from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
 
-SCHEME: TagScheme = "IOB2"  # that of the tags
+SCHEME: TagScheme = "IOB2"  # of the tags
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +31,7 @@ class SemanticRolesBatch(Batch):
 
     tokens: Tokens
     predicates: Tensor  # (B,) int64, the place of the predicate in its sentence
-    tags: Tensor | None  # (B, T) int64, ids of the vocabulary's "tags", 0 for padding; None where they are not known
+    tags: Tensor | None  # (B, T) int64, ids of the vocabulary's "tags", 0 for padding; None if not known
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,12 +39,11 @@ class SemanticRoles(Task):
     """The roles of a given predicate.
 
     An example is `{"tokens": [str], "predicate": int, "lemma": str, "tags": [str], "document": str | None, "sentence":
-    int}`, one for each predicate: `predicate` is the place of its token, `tags` are in IOB2, the predicate's own place
-    is a span `V`. Sentences are numbered from 0 in the whole source, so that the number is enough to group the
-    predicates of a sentence. For prediction, `tokens` and `predicate` are enough.
+    int}`, one for each predicate: `predicate` is the place of its token, `tags` are in IOB2, with a span `V` for the
+    predicate. Sentences are numbered from 0 in the whole source: predicates with the same number share their sentence.
+    For prediction, `tokens` and `predicate` are enough.
 
-    A label that is seen in one tag adds both of its tags to the vocabulary. A sentence's words count once for each of
-    its predicates.
+    A label in one tag adds both of its tags to the vocabulary. The words of a sentence count once for each predicate.
     """
 
     summary: ClassVar[str] = "sentences with a predicate and the tags of its roles"
@@ -63,11 +62,7 @@ class SemanticRoles(Task):
         return {TAGS: known_tags(example[TAGS], SCHEME)}
 
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> SemanticRolesBatch:
-        """As for every task.
-
-        Raises:
-            ElmoTasksError: a predicate is not a place of its sentence.
-        """
+        """As every task; raises an ElmoTasksError also if a predicate is not a place of its sentence."""
         for example in examples:
             if not 0 <= example["predicate"] < len(example["tokens"]):
                 raise ElmoTasksError(

@@ -27,7 +27,7 @@ class TaggingBatch(Batch):
     """Sentences with a tag for every token."""
 
     tokens: Tokens
-    tags: Tensor | None  # (B, T) int64, ids of the vocabulary's "tags", 0 for padding; None where they are not known
+    tags: Tensor | None  # (B, T) int64, ids of the vocabulary's "tags", 0 for padding; None if not known
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,13 +37,13 @@ class Tagging(Task):
     An example is `{"tokens": [str], "tags": [str], "document": int, "sentence": int}`. Documents are numbered from 0 in
     the source, sentences from 0 in their document. For prediction, `tokens` are enough.
 
-    If the tags stand for spans, a label that is seen in one tag adds all of its tags to the vocabulary, so that every
-    valid sequence can be predicted.
+    If the tags are spans, a label in one tag adds all of its tags to the vocabulary: every valid sequence can be
+    predicted.
 
     Arguments:
         tag_scheme: the scheme of the tags; None if they are not spans, such as parts of speech. A head that wants None
             takes tags of any scheme.
-        single_tokens: every span is one token long. Then only tags that are seen are added to the vocabulary.
+        single_tokens: every span is one token long. Then only the tags of examples are added to the vocabulary.
     """
 
     summary: ClassVar[str] = "sentences with a tag for every token"
@@ -75,7 +75,7 @@ class Tagging(Task):
 
 
 def known_tags(tags: Iterable[str], scheme: TagScheme) -> set[str]:
-    """Every tag that a token can have if these tags' labels are known."""
+    """Every tag of the labels of these tags, and O."""
     labels = {label for tag in tags if (label := label_of_tag(tag)) is not None}
     return {OUTSIDE, *(tag for label in labels for tag in tags_of_label(label, scheme))}
 

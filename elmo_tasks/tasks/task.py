@@ -1,4 +1,4 @@
-"""What every task says: the columns of an example, its texts and labels, its length, its batches and its metric."""
+"""What every task defines: the columns of an example, its texts and labels, its length, its batches and its metric."""
 
 from __future__ import annotations
 
@@ -31,11 +31,10 @@ class Batch(TensorRecord):
 
 @dataclasses.dataclass(frozen=True)
 class Task(ABC):
-    """What the readers, the heads and the predictor of a task agree on. A reader makes its examples, from files; a
-    predictor makes them from text; a head reads its batches.
+    """What the readers, the heads and the predictor of a task agree on.
 
-    The fields of a task are the settings that a reader and a head must share. A config can set a field if it has a key
-    of the same name.
+    A reader makes its examples from files, a predictor makes them from text, and a head reads its batches. The fields
+    of a task are the settings that a reader and a head must share. A config can set a field with a key of that name.
 
     Class attributes:
         summary: what the examples are, in a few words, for messages.
@@ -46,8 +45,7 @@ class Task(ABC):
     features: ClassVar[datasets.Features]
 
     def texts(self, example: Example) -> Iterable[Sequence[str]]:
-        """The token sequences of an example, by default its `tokens`. They make the vocabulary, and the biLM reads
-        them."""
+        """The token sequences of an example, for the vocabulary and the biLM; by default its `tokens`."""
         return (example["tokens"],)
 
     @abstractmethod
@@ -71,9 +69,9 @@ class Task(ABC):
         """A new metric for predictions of this task."""
 
     def misfit(self, wanted: Task) -> str | None:
-        """Why a head of the task `wanted` cannot learn from examples of this one: what they are, and what is wanted.
+        """Why a head of the task `wanted` cannot learn from examples of this task.
 
-        None if it can: the task is the same, or a special case (a subclass) of the one that is wanted.
+        None if it can: the task is the same, or a special case (a subclass) of the wanted one.
         """
         if isinstance(self, type(wanted)):
             return None

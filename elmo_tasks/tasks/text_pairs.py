@@ -21,19 +21,18 @@ from elmo_tasks.text.vocabulary import Vocabulary
 
 @dataclasses.dataclass(frozen=True)
 class TextPairsBatch(Batch):
-    """Pairs of texts with a label each. Premises and hypotheses are padded apart."""
+    """Pairs of texts with a label each. Premises and hypotheses are padded separately."""
 
     premise: Tokens
     hypothesis: Tokens
-    labels: Tensor | None  # (B,) int64, ids of the vocabulary's "labels"; None where they are not known
+    labels: Tensor | None  # (B,) int64, ids of the vocabulary's "labels"; None if not known
 
 
 @dataclasses.dataclass(frozen=True)
 class TextPairs(Task):
     """A label for each pair of texts.
 
-    An example is `{"premise": [str], "hypothesis": [str], "label": str}`, both texts as tokens. For prediction, the
-    texts are enough.
+    An example is `{"premise": [str], "hypothesis": [str], "label": str}`. For prediction, the texts are enough.
     """
 
     summary: ClassVar[str] = "pairs of texts with a label each"

@@ -109,9 +109,9 @@ def test_sentences_before_the_first_border_are_a_document(tmp_path: Path) -> Non
         ("Oslo\n", 1, "1 column(s); wanted at least 2: 'Oslo'"),
         ("a x O\n\nb x O\nc O\n", 4, "2 column(s); wanted 3 as in line 1: 'c O'"),
         ("a O\n\nb x O\n", 3, "3 column(s); wanted 2 as in line 1: 'b x O'"),
-        ("a O\nb 0\n", 2, "'0' is no tag; wanted O or a tag such as B-LOC"),
-        ("a B-LOC\nb O\nc E-LOC\n", 3, "'E-LOC' is no tag"),
-        ("a B-LOC\n\nb O\nc I-LOC\n", 4, "'I-LOC' after 'O' is not valid in IOB2 (told by the first span"),
+        ("a O\nb 0\n", 2, "'0' is not a tag; wanted O or a tag such as B-LOC"),
+        ("a B-LOC\nb O\nc E-LOC\n", 3, "'E-LOC' is not a tag"),
+        ("a B-LOC\n\nb O\nc I-LOC\n", 4, "'I-LOC' after 'O' is not valid in IOB2 (the scheme of the first span"),
         ("a U-LOC\n\nb B-LOC\nc I-LOC\n", 4, "'I-LOC' at the end of a sentence is not valid in BIOUL"),
         ("a I-LOC\n-DOCSTART- O\nb O\nc U-LOC\n", 4, "'U-LOC' is not a tag of IOB1"),
     ],
@@ -146,14 +146,14 @@ def test_bytes_that_are_not_utf8(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "\n\n", "-DOCSTART- -X- O O\n\n"])
 def test_a_file_without_sentences(tmp_path: Path, text: str) -> None:
-    with pytest.raises(DataError, match="holds no example"):
+    with pytest.raises(DataError, match="has no example"):
         Conll2003Config().build().read(write(tmp_path, text))
 
 
 def test_config() -> None:
     config = DatasetReaderConfig.model_validate_json('{"type": "conll2003", "tag_scheme": "IOB2", "columns": [0, 3]}')
     assert config == Conll2003Config(tag_scheme="IOB2", columns=(0, 3))
-    with pytest.raises(pydantic.ValidationError, match="cannot both stand in column 1"):
+    with pytest.raises(pydantic.ValidationError, match="cannot both be in column 1"):
         Conll2003Config(columns=(1, 1))
     with pytest.raises(pydantic.ValidationError, match="tag_scheme"):
         Conll2003Config(tag_scheme="BILOU")

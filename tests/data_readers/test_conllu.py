@@ -105,7 +105,7 @@ def test_a_treebank_without_tags_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_file_without_sentences(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="holds no example"):
+    with pytest.raises(DataError, match="has no example"):
         ConlluConfig().build().read(write(tmp_path, "# newdoc\n\n\n"))
 
 

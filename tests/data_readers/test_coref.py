@@ -88,8 +88,8 @@ def test_a_folder_is_one_data_set(tmp_path: Path, reader: CoreferenceConll2012Re
         ("Oak * 1)", "Oak * -", 4, "a mention of cluster 1 begins here and does not end in its document"),
         ("(1|(0)", "1)|(0)", 4, "a mention of cluster 1 ends here that was not begun"),
         ("(2)\n\n#end", "(2\n\n#end", 11, "a mention of cluster 2 begins here and does not end"),
-        ("Elm * -", "Elm * 7", 8, "'7' is no coreference cell"),
-        ("saw  VBD *", "saw  *", 3, "11 column(s); wanted at least 12"),
+        ("Elm * -", "Elm * 7", 8, "'7' is not a coreference cell"),
+        ("saw  VBD *", "saw  *", 3, "11 column(s); wanted 12 as in line 2"),
     ],
 )
 def test_errors_name_file_and_line(

@@ -46,14 +46,14 @@ def test_cells_are_read_as_by_the_reference_scorer(cells: str, clusters: list[li
         ("(2 (3|(2 2)", 11, "a mention of cluster 2 begins here and does not end in its document"),
         ("(3) - 3)", 13, "a mention of cluster 3 ends here that was not begun: '3)'"),
         ("(3 3)|3)", 12, "a mention of cluster 3 ends here that was not begun: '3)|3)'"),
-        ("- 5", 12, "'5' is no coreference cell; wanted '-', or '(N', 'N)' or '(N)' joined by '|'"),
-        ("(5))", 11, "'(5))' is no coreference cell"),
-        ("(5(6)", 11, "'(5(6)' is no coreference cell"),
-        ("(5)|", 11, "'(5)|' is no coreference cell"),
-        ("(5)|-", 11, "'(5)|-' is no coreference cell"),
-        ("(a)", 11, "'(a)' is no coreference cell"),
-        ("(٣)", 11, "'(٣)' is no coreference cell"),
-        ("_", 11, "'_' is no coreference cell"),
+        ("- 5", 12, "'5' is not a coreference cell; wanted '-', or '(N', 'N)' or '(N)' joined by '|'"),
+        ("(5))", 11, "'(5))' is not a coreference cell"),
+        ("(5(6)", 11, "'(5(6)' is not a coreference cell"),
+        ("(5)|", 11, "'(5)|' is not a coreference cell"),
+        ("(5)|-", 11, "'(5)|-' is not a coreference cell"),
+        ("(a)", 11, "'(a)' is not a coreference cell"),
+        ("(٣)", 11, "'(٣)' is not a coreference cell"),
+        ("_", 11, "'_' is not a coreference cell"),
     ],
 )
 def test_errors_name_file_and_line(cells: str, line: int, problem: str) -> None:
@@ -63,7 +63,7 @@ def test_errors_name_file_and_line(cells: str, line: int, problem: str) -> None:
 
 
 def test_an_empty_cell_is_malformed() -> None:
-    with pytest.raises(DataError, match=r"doc\.conll:4: '' is no coreference cell"):
+    with pytest.raises(DataError, match=r"doc\.conll:4: '' is not a coreference cell"):
         parse_coreference_column([(4, "")], Path("doc.conll"))
 
 

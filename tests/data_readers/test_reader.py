@@ -16,8 +16,9 @@ from typing import Any
 import datasets
 import pytest
 
-from elmo_tasks.data_readers import Conll2003Config, Conll2003Reader, SnliConfig, SquadConfig, SrlConll2012Config
-from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReader, HubSource
+from elmo_tasks.data_readers import Conll2003Config, SnliConfig, SquadConfig, SrlConll2012Config
+from elmo_tasks.data_readers.conll2003 import Conll2003Reader
+from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReader, parse_hub_source
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text import tokenization
@@ -177,18 +178,18 @@ def test_a_file_that_is_not_there(cache: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "wanted"),
     [
-        ("hub:conll", HubSource("conll", None, None)),
-        ("hub:owner/conll:test", HubSource("owner/conll", None, "test")),
-        ("hub:owner/conll#english:train[:10%]", HubSource("owner/conll", "english", "train[:10%]")),
+        ("hub:conll", ("conll", None, None)),
+        ("hub:owner/conll:test", ("owner/conll", None, "test")),
+        ("hub:owner/conll#english:train[:10%]", ("owner/conll", "english", "train[:10%]")),
     ],
 )
-def test_hub_sources(source: str, wanted: HubSource) -> None:
-    assert HubSource.parse(source) == wanted
+def test_hub_sources(source: str, wanted: tuple[str, str | None, str | None]) -> None:
+    assert parse_hub_source(source) == wanted
 
 
 def test_a_hub_source_without_a_name() -> None:
     with pytest.raises(ElmoTasksError, match=r"hub::train: no name of a data set; wanted hub:NAME"):
-        HubSource.parse("hub::train")
+        parse_hub_source("hub::train")
 
 
 def write_hub(folder: Path, column: str = "ner_tags", **splits: list[tuple[list[str], list[str]]]) -> str:
@@ -286,9 +287,9 @@ def test_hub_data_set_without_the_columns(cache: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        ('{"tokens": ["a"], "ner_tags": [3]}', "wanted a list of tags, as strings or as class ids with names"),
+        ('{"tokens": ["a"], "ner_tags": [3]}', "wanted labels as strings or as class ids with names"),
         ('{"tokens": ["a", "b"], "ner_tags": ["O"]}', "row 0: 1 tags for 2 tokens"),
-        ('{"tokens": ["a", "b"], "ner_tags": ["O", "LOC"]}', "row 0, token 1: 'LOC' is no tag"),
+        ('{"tokens": ["a", "b"], "ner_tags": ["O", "LOC"]}', "row 0, token 1: 'LOC' is not a tag"),
         (f"{GOOD_ROW}\n{{}}", "row 1: 'tokens' is None; wanted a list"),
         (f'{GOOD_ROW}\n{{"tokens": ["a"], "ner_tags": null}}', "row 1: 'ner_tags' is None; wanted a list"),
         (f'{GOOD_ROW}\n{{"tokens": ["a", null], "ner_tags": ["O", "O"]}}', "row 1, token 1: the token is None; wanted"),

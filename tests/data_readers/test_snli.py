@@ -169,7 +169,9 @@ def test_a_set_that_is_unknown(tmp_path: Path) -> None:
 def test_columns_can_be_chosen(tmp_path: Path) -> None:
     path = write(tmp_path, table("verdict|text|claim", "neutral|It rained.|Rain."))
     assert read(path, columns=("text", "claim", "verdict")) == [("neutral", "It rained .", "Rain .")]
-    with pytest.raises(DataError, match=r"pairs.txt:1: no column 'label'; there are: verdict, text, claim"):
+    with pytest.raises(
+        DataError, match=r"pairs.txt:1: no column 'label' among verdict, text, claim; wanted those of the"
+    ):
         read(path, columns=("text", "claim", "label"))
 
 
@@ -193,7 +195,7 @@ GOOD = {"gold_label": "neutral", "sentence1": "It rained.", "sentence2": "Rain."
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("{'a': 1}", "Expecting property name enclosed in double quotes at column 2; wanted a JSON object a line"),
+        ("{'a': 1}", "Expecting property name enclosed in double quotes at column 2; wanted one JSON object per line"),
         ('{"gold_label": "neu', "Unterminated string starting at at column 16"),
         ("[1, 2]", "a JSON list; wanted an object"),
         (json.dumps({**GOOD, "gold_label": "maybe"}), "gold_label 'maybe'; wanted entailment, neutral, contradiction,"),
@@ -207,12 +209,12 @@ GOOD = {"gold_label": "neutral", "sentence1": "It rained.", "sentence2": "Rain."
         ),
         pytest.param(
             f'{{"number": {"1" * 5000}}}',
-            "a whole number has too many digits; wanted a JSON object a line",
+            "a whole number has too many digits; wanted one JSON object per line",
             id="many digits",
         ),
         pytest.param(
             '{"list": ' + "[" * 100_000,
-            "lists or objects are nested too deeply; wanted a JSON object a line",
+            "lists or objects are nested too deeply; wanted one JSON object per line",
             id="deep nesting",
         ),
         (
@@ -269,7 +271,7 @@ def test_bytes_that_are_not_utf8(tmp_path: Path) -> None:
     "text", ["", "gold_label\tsentence1\tsentence2\n", jsonl({**GOOD, "gold_label": "-"})], ids=repr
 )
 def test_a_file_without_examples(tmp_path: Path, text: str) -> None:
-    with pytest.raises(DataError, match="holds no example"):
+    with pytest.raises(DataError, match="has no example"):
         SnliConfig().build().read(write(tmp_path, text))
 
 
@@ -326,7 +328,9 @@ def test_hub_data_set_with_wrong_labels(tmp_path: Path, label: Any, labels: list
 def test_hub_data_set_without_the_columns(tmp_path: Path) -> None:
     source = write_hub(tmp_path / "hub", datasets.Value("string"), ["neutral"])
     config = SnliConfig(columns=("premise", "hypothesis", "verdict"))
-    with pytest.raises(ElmoTasksError, match=f"^{source}: no column 'verdict'; there are: premise, hypothesis, label"):
+    with pytest.raises(
+        ElmoTasksError, match=f"^{source}: no column 'verdict' among premise, hypothesis, label; wanted"
+    ):
         config.build().read(source)
 
 

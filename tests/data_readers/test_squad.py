@@ -199,9 +199,9 @@ FIRST = f"{PARAGRAPH}.qas[0] (question 'q1')"
         ),
         (
             lambda each: answer_of(each).update(text="  ", answer_start=23),
-            f"{FIRST}, answers[1]: the answer '  ' holds nothing but white space",
+            f"{FIRST}, answers[1]: the answer '  ' contains only white space",
         ),
-        (lambda each: answer_of(each).update(text=""), f"{FIRST}, answers[1]: the answer '' holds nothing but"),
+        (lambda each: answer_of(each).update(text=""), f"{FIRST}, answers[1]: the answer '' contains only"),
         (
             lambda each: answer_of(each).update(answer_start="12"),
             f"{PARAGRAPH}.qas[0].answers[1].answer_start: a string; wanted a whole number",
@@ -249,8 +249,8 @@ def test_errors_name_file_and_place(tmp_path: Path, change: Callable[[Any], obje
         ("{}", ": the file: no key 'data', which SQuAD v1.1 has; its keys: none"),
         ('{"data": {}}', ": data: an object; wanted an array"),
         ('{"data": [1.5]}', ": data[0]: a fraction; wanted an object"),
-        ('{"data": []}', ": holds no example"),
-        ('{"data": [{"paragraphs": [{"context": "a", "qas": []}]}]}', ": holds no example"),
+        ('{"data": []}', ": has no example"),
+        ('{"data": [{"paragraphs": [{"context": "a", "qas": []}]}]}', ": has no example"),
     ],
 )
 def test_files_that_hold_something_else(tmp_path: Path, text: str, problem: str) -> None:

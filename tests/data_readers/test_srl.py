@@ -109,7 +109,7 @@ def test_conll_2012(tmp_path: Path) -> None:
 def test_sentences_without_a_predicate_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = write(tmp_path / "data.conll", CONLL_2012)
     reader = SrlConll2012Config().build()
-    assert [len(sentence.propositions) for sentence in reader.sentences(path)] == [0, 2, 1]
+    assert [len(sentence.predicates) for sentence in reader.sentences(path)] == [0, 2, 1]
     with caplog.at_level("INFO", logger="elmo_tasks"):
         read(reader, path)
     assert "3 sentences, 1 of them without a predicate" in caplog.text
@@ -137,14 +137,14 @@ def test_where_framesets_are_missing_the_predicate_is_where_its_span_begins(tmp_
     [
         ("(ARGM-MNR*)", "(ARGM-MNR*", 8, "'(V*)' opens a span inside the span (ARGM-MNR* of token 3"),
         ("*)            (V*)", "*             (V*)", 7, "the span (ARG1* is never closed in its sentence"),
-        ("up    RP  *", "up    *", 6, "13 columns; wanted 14 as in line 4"),
+        ("up    RP  *", "up    *", 6, "13 column(s); wanted 14 as in line 4"),
         (
             "dive 02 - - * *)            (V*)",
             "dive - - - * *) *",
             4,
             "2 column(s) of roles for 1 token(s) with a frame",
         ),
-        ("grow 01 - - * (V*)      -", "grow 01 - - * -", 13, "12 columns; wanted 13 as in line 12"),
+        ("grow 01 - - * (V*)      -", "grow 01 - - * -", 13, "12 column(s); wanted 13 as in line 12"),
     ],
 )
 def test_errors_of_conll_2012_name_file_and_line(tmp_path: Path, old: str, new: str, line: int, problem: str) -> None:
@@ -253,5 +253,5 @@ def test_config() -> None:
 def test_counts_of_the_real_data(data_folder: Path, name: str, sentences: int, predicates: int) -> None:
     found = list(SrlConll2012Config().build().sentences(data_folder / "srl_ewt" / name))
     assert len(found) == sentences
-    assert sum(len(sentence.propositions) for sentence in found) == predicates
-    assert all("B-V" in proposition.tags for sentence in found for proposition in sentence.propositions)
+    assert sum(len(sentence.predicates) for sentence in found) == predicates
+    assert all(any(span.label == "V" for span in roles) for sentence in found for roles in sentence.roles)

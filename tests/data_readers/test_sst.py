@@ -12,7 +12,7 @@ import pydantic
 import pytest
 
 from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReaderConfig
-from elmo_tasks.data_readers.sst import Phrase, SstConfig, TreeError, parse_tree
+from elmo_tasks.data_readers.sst import Phrase, SstConfig, parse_tree
 from elmo_tasks.errors import DataError
 from elmo_tasks.tasks import Classification
 
@@ -119,7 +119,7 @@ def test_no_break_spaces_byte_order_mark_and_windows_line_ends(tmp_path: Path) -
         ("(3 (2 It) (3 works)", "the tree ends with 1 bracket(s) that are not closed"),
         ("(3 (2 It", "the tree ends with 2 bracket(s) that are not closed"),
         ("(", "the tree ends with 1 bracket(s) that are not closed"),
-        ("(3 (2 It) (3 works)))", "column 21: ')' outside the tree; wanted one tree a line"),
+        ("(3 (2 It) (3 works)))", "column 21: ')' outside the tree; wanted one tree per line"),
         ("(3 works) again", "column 11: 'again' outside the tree"),
         ("(3 works) (3 again)", "column 11: '(' outside the tree"),
         ("It (3 works)", "column 1: 'It' where an opening bracket was wanted"),
@@ -141,7 +141,7 @@ def test_errors_name_file_line_and_column(tmp_path: Path, line: str, problem: st
 
 
 def test_an_empty_tree() -> None:
-    with pytest.raises(TreeError, match="no tree"):
+    with pytest.raises(DataError, match="no tree"):
         parse_tree("  ")
 
 
@@ -154,7 +154,7 @@ def test_bytes_that_are_not_utf8(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "settings"), [("\n", {}), ("(2 Mild)\n", {"granularity": 2})])
 def test_a_file_without_examples(tmp_path: Path, text: str, settings: dict[str, Any]) -> None:
-    with pytest.raises(DataError, match="holds no example"):
+    with pytest.raises(DataError, match="has no example"):
         SstConfig(**settings).build().read(write(tmp_path, text))
 
 
