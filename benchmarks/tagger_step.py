@@ -32,8 +32,9 @@ from benchmarks.heads import Step, run
 from elmo_tasks.elmo import ElmoEmbedder, ScalarMix
 from elmo_tasks.elmo.bilm import LayerOutput
 from elmo_tasks.models.crf_tagger import CrfTagger
-from elmo_tasks.modules import Embedder, StackedBiLstm
+from elmo_tasks.modules import Embedder
 from elmo_tasks.modules.character_cnn import CharacterCnn
+from elmo_tasks.modules.encoders import StackedBiLstm
 from elmo_tasks.modules.word_embedding import WordEmbedding
 from elmo_tasks.runs import RunFolder
 from elmo_tasks.tasks import Tagging

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from elmo_tasks.modules.reversal import reversal
+from elmo_tasks.modules.bidirectional import reversal
 
 # The score of what is forbidden: far below every real score, but finite, since infinities would lead to NaN.
 FORBIDDEN = -1e30
