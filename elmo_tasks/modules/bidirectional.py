@@ -47,7 +47,7 @@ class BidirectionalLayer(nn.RNNBase):
     """
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
-        super().__init__(input_size, hidden_size, batch_first=True, bidirectional=True)  # type: ignore[call-arg]
+        super().__init__(input_size, hidden_size, batch_first=True, bidirectional=True)  # type: ignore[arg-type, call-arg]
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """Runs the layer.
@@ -136,17 +136,15 @@ class _Recurrence(torch.autograd.Function):
     """The steps of both directions of a GRU, which are independent of each other, at once.
 
     Each step computes the reset gate r, the update gate z, the candidate n and the output h from the inputs' part of
-    the gates, x, and from the output before, g:
+    the gates, x, and from the previous output, g:
 
         r = sigmoid(x_r + W_r g + b_r)    n = tanh(x_n + r * a), a = W_n g + b_n
         z = sigmoid(x_z + W_z g + b_z)    h = (1 - z) * n + z * g
 
     Autograd would record a dozen small operations per step, and go back through each. But every gradient of a step's
     sums is the gradient of h times a factor that is known after the forward pass. The factors are computed for all
-    steps at once, and so are the gradients of the weights; four operations are left for each step. On one core, a
-    training step of a layer of 50 units with 32 sentences of about 130 tokens takes 42 ms (60 with `nn.GRU` on padded
-    sentences, 97 on packed ones); of 90 units with 45 sentences, where products are most of the work, 156 ms (156 and
-    314).
+    steps at once, and so are the gradients of the weights; four operations are left for each step. A training step
+    takes up to half less time than `nn.GRU` on packed sentences.
     """
 
     @staticmethod

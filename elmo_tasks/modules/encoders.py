@@ -58,9 +58,10 @@ class _StackedEncoder(Encoder):
     def __init__(self, input_size: int, hidden_sizes: Sequence[int], dropout: float = 0.0) -> None:
         super().__init__()
         sizes = [input_size, *(2 * size for size in hidden_sizes)]
-        self.layers = nn.ModuleList(map(self.layer_class, sizes, hidden_sizes))
-        for layer in self.layers:
+        layers = list(map(self.layer_class, sizes, hidden_sizes))
+        for layer in layers:
             initialize_gates(layer)
+        self.layers = nn.ModuleList(layers)
         self.dropout = VariationalDropout(dropout)
         self.output_size = sizes[-1]
 
@@ -124,11 +125,11 @@ def initialize_gates(layer: nn.RNNBase) -> None:
     Only an LSTM's forget gates start with a bias of one, so that a cell remembers until it has learned to forget
     (Jozefowicz et al. 2015).
     """
-    num_gates = layer.weight_hh_l0.shape[0] // layer.hidden_size
+    num_gates = 4 if isinstance(layer, nn.LSTM) else 3
     for name, parameter in layer.named_parameters():
         if name.startswith("bias"):
             parameter.zero_()
-            if isinstance(layer, nn.LSTM) and name.startswith("bias_ih"):  # the two biases of a gate add up
+            if num_gates == 4 and name.startswith("bias_ih"):  # the two biases of a gate add up
                 parameter.chunk(num_gates)[1].fill_(1.0)  # input, forget, cell, output
             continue
         for gate in parameter.chunk(num_gates):

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import Annotated
 
 import torch
@@ -51,23 +50,8 @@ class WordEmbeddingConfig(Config):
             vocabulary.num_trained_words, num_fixed_words, self.size, self.trainable, self.unknown_probability
         )
         if self.vectors is not None and pretrained:
-            module.load_vectors(open_vectors(self.vectors, self.size), vocabulary)
+            module.load_vectors(open_word_vectors(self.vectors, self.size), vocabulary)
         return module
-
-
-def open_vectors(path: str, size: int) -> WordVectorFile:
-    """The file of vectors at `path`.
-
-    Raises:
-        ElmoTasksError: its vectors have another size.
-    """
-    vectors = open_word_vectors(path)
-    if vectors.dimension != size:
-        raise ElmoTasksError(
-            f"{path}: its vectors have {vectors.dimension} numbers, the config wants {size}; "
-            f"set the word embedding's size to {vectors.dimension}"
-        )
-    return vectors
 
 
 class WordEmbedding(nn.Module):
@@ -108,15 +92,17 @@ class WordEmbedding(nn.Module):
 
         A word that the file lacks gets the vector of its lower-cased form. A training word without that too starts with
         a random vector. Each of its features is normally distributed, with the mean and the standard deviation of the
-        vectors that were found: to the layers above it then looks like any word, which small or zero vectors would not.
-        The unknown word gets their mean.
+        vectors that were found, so that it looks like any word to the layers above. The unknown word gets their mean.
 
         Raises:
             ElmoTasksError: the file has none of the vocabulary's words.
         """
         # Padding and unknown word are names of rows, not words, even if the file has words that are spelled like them.
         begin = UNKNOWN + 1
-        found = self._read(file, vocabulary.words[begin:])  # (N + M - begin, D)
+        words = vocabulary.words[begin:]
+        found = torch.from_numpy(file.rows(words))  # (N + M - begin, D)
+        lacking = found.isnan().any(1).nonzero().squeeze(1)
+        found[lacking] = torch.from_numpy(file.rows([words[row].lower() for row in lacking.tolist()]))
         is_found = ~found.isnan().any(1)
         logger.info("%s: vectors for %d of %d words", file.path, int(is_found.sum()), len(found))
         if not is_found.any():
@@ -129,14 +115,6 @@ class WordEmbedding(nn.Module):
         self.trained[UNKNOWN] = mean
         self.trained[begin:] = found[:num_trained]
         self.fixed.copy_(found[num_trained:])
-
-    @staticmethod
-    def _read(file: WordVectorFile, words: Sequence[str]) -> Tensor:
-        """The words' vectors, rows of NaN where the file has neither the word nor its lower-cased form."""
-        vectors = torch.from_numpy(file.rows(words))
-        lacking = torch.nonzero(vectors.isnan().any(1)).squeeze(1)
-        vectors[lacking] = torch.from_numpy(file.rows([words[row].lower() for row in lacking.tolist()]))
-        return vectors
 
     def forward(self, words: Tensor) -> Tensor:
         """(B, T) int64, rows of the vocabulary -> (B, T, D); zero in the padding."""
