@@ -36,7 +36,7 @@ class AlternatingLstmConfig(EncoderConfig):
 
     type: Literal["alternating_lstm"] = "alternating_lstm"
     hidden_size: Annotated[PositiveInt, Field(description="units of each layer")] = 300
-    num_layers: Annotated[PositiveInt, Field(description="layers, those of both directions counted")] = 8
+    num_layers: Annotated[PositiveInt, Field(description="layers of both directions together")] = 8
     dropout: Annotated[
         float,
         Field(
@@ -184,7 +184,7 @@ class _Layer(torch.autograd.Function):
 def _product(one: Tensor, other: Tensor) -> Tensor:
     """The product of two matrices; in single precision on the CPU, the transposed product of the transposed matrices.
 
-    Where the first matrix is the larger one, CPU libraries are half as slow again at computing it directly.
+    Where the first matrix is the larger one, CPU libraries need half as much time again to compute it directly.
     """
     if one.dtype != torch.float32 or one.device.type != "cpu":
         return one @ other

@@ -110,7 +110,7 @@ class TrilinearScores(nn.Module):
     """The score of a pair of tokens x and y: a linear function of [x; y; x * y].
 
     Source: Seo et al. (2017), "Bidirectional Attention Flow for Machine Comprehension", section 2. The three parts are
-    computed separately, so that no tensor of the size T1 x T2 x D is needed. There is no bias, since every softmax over
+    computed separately, so that no tensor of the size T1 x T2 x D is needed. It has no bias, since every softmax over
     the scores would cancel it.
 
     Arguments:

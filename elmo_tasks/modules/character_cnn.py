@@ -40,9 +40,7 @@ class CharacterCnnConfig(Config):
 
     def build(self, num_characters: int) -> CharacterCnn:
         """Makes the module for a vocabulary of `num_characters` rows."""
-        return CharacterCnn(
-            num_characters, self.embedding_size, self.filters, self.width, self.activation, self.dropout
-        )
+        return CharacterCnn(num_characters, self)
 
 
 class CharacterCnn(nn.Module):
@@ -55,31 +53,19 @@ class CharacterCnn(nn.Module):
 
     Arguments:
         num_characters: rows of the vocabulary's characters; row 0 is padding.
-        embedding_size: E.
-        filters: F.
-        width: W.
-        activation: applied after the maximum.
-        dropout: probability, on the characters' features.
+        config: E, F, W and the rest.
     """
 
-    def __init__(
-        self,
-        num_characters: int,
-        embedding_size: int = 16,
-        filters: int = 128,
-        width: int = 3,
-        activation: Activation = "relu",
-        dropout: float = 0.0,
-    ) -> None:
+    def __init__(self, num_characters: int, config: CharacterCnnConfig) -> None:
         super().__init__()
-        self.width = width
-        self.activation = activation
-        self.output_size = filters
-        self.embedding = nn.Embedding(num_characters, embedding_size, padding_idx=0)
-        self.dropout = Dropout(dropout)
-        self.convolution = nn.Conv1d(embedding_size, filters, width)
+        self.width = config.width
+        self.activation = config.activation
+        self.output_size = config.filters
+        self.embedding = nn.Embedding(num_characters, config.embedding_size, padding_idx=0)
+        self.dropout = Dropout(config.dropout)
+        self.convolution = nn.Conv1d(config.embedding_size, config.filters, config.width)
         # Characters start as Ma and Hovy's do, filters after Glorot.
-        bound = (3 / embedding_size) ** 0.5  # a variance of 1 / E
+        bound = (3 / config.embedding_size) ** 0.5  # a variance of 1 / E
         nn.init.uniform_(self.embedding.weight, -bound, bound)
         nn.init.zeros_(self.embedding.weight[0])
         nn.init.xavier_uniform_(self.convolution.weight)

@@ -33,8 +33,8 @@ class PartwiseScorer(nn.Module):
     """w · FFNN([a; b; ...]), a feed-forward scorer of concatenated vectors that never concatenates them.
 
     The first layer is W [a; b] + c = W_a a + W_b b + c. So a part is multiplied once and then added wherever it is
-    needed: for the scores of all pairs of N things, that is N products instead of N x N, and a part that is a row of a
-    small table needs only as many products as the table has rows. Numbers and gradients are those of the concatenation.
+    needed. The scores of all pairs of N things need N products instead of N x N. A part that is a row of a small table
+    needs as many products as the table has rows. Numbers and gradients are those of the concatenation.
 
     Arguments:
         part_sizes: the parts' names and sizes.
@@ -175,12 +175,12 @@ class SpanRepresentation(nn.Module):
 def best_non_crossing_spans(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     """The best spans of which no two cross, that is, overlap without one being inside the other.
 
-    Source: Lee et al. (2017), section 5: spans are looked at in the order of their scores, the best first, and a span
-    is kept unless it crosses one that was kept before, until there are enough. Of spans with equal scores, the one that
-    starts first comes first, then the shorter one. Takes time in proportion to T x W, and for the sorting.
+    Source: Lee et al. (2017), section 5: the spans are visited from the best score to the worst, and a span is kept
+    unless it crosses one that was kept before, until there are enough. Of spans with equal scores, the one that starts
+    first comes first, then the shorter one. Except for the sorting, time grows with N x W.
 
     Arguments:
-        scores: (T, W), at [t, w] that of the span of w + 1 tokens that starts at token t; minus infinity where there is
+        scores: (N, W), at [t, w] that of the span of w + 1 tokens that starts at token t; minus infinity where there is
             no such span.
         count: most spans that are kept.
 
@@ -285,7 +285,7 @@ class AntecedentScorer(nn.Module):
 
 
 def previous(values: Tensor, count: int, rows: slice = slice(None)) -> Tensor:
-    """The `count` values before each of the given rows, the nearest last; zero before the first row.
+    """The `count` values before each of the given rows, the nearest last; zeros stand before the first row.
 
     (M,) -> (m, count) or (M, G) -> (m, count, G), views of a copy of the values.
     """

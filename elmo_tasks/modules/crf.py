@@ -115,7 +115,7 @@ class ConditionalRandomField(torchcrf.CRF):
     def marginals(self, emissions: Tensor, mask: Tensor) -> Tensor:
         """The probability of each tag at each token given the whole sentence, (B, T, K), 0 in the padding.
 
-        There is no gradient.
+        It has no gradient.
         """
         return posteriors(self._chain_scores(emissions.detach(), mask)).transpose(0, 1)
 

@@ -28,7 +28,7 @@ class FeedForwardConfig(Config):
         Activation, Field(description="of each layer; maxout is the largest of `pieces` linear functions")
     ] = "relu"
     dropout: Annotated[float, Field(ge=0, lt=1, description="on the output of each layer")] = 0.0
-    pieces: Annotated[int, Field(ge=2, description="linear functions to an output of maxout; others have one")] = 4
+    pieces: Annotated[int, Field(ge=2, description="linear functions per output of maxout; otherwise one")] = 4
 
     def build(self, input_size: int) -> FeedForward:
         """Makes the layers for inputs of `input_size` features."""
@@ -46,7 +46,7 @@ class FeedForward(nn.Module):
         hidden_sizes: features of each layer's output; H is the last.
         activation: of each layer.
         dropout: probability of dropout, on each layer's output.
-        pieces: of maxout, linear functions to an output.
+        pieces: linear functions per output of maxout.
     """
 
     def __init__(

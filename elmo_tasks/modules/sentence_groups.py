@@ -83,7 +83,7 @@ class GroupedSentenceEncoder(nn.Module):
 
 
 def padded_sentences(tokens: Tokens, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> Tokens:
-    """Some of the sentences of a row, padded to the longest of them, with the characters of only their own words."""
+    """Some of a row's sentences, padded to the longest of them, with the characters of only their words."""
     device = tokens.words.device
     offsets = torch.arange(int(lengths.max()), device=device)  # (T,)
     mask = offsets < torch.from_numpy(lengths).to(device).unsqueeze(1)  # (S, T)
