@@ -32,9 +32,10 @@ from benchmarks.heads import Step, run
 from elmo_tasks.elmo import ElmoEmbedder, ScalarMix
 from elmo_tasks.elmo.bilm import LayerOutput
 from elmo_tasks.models.crf_tagger import CrfTagger, CrfTaggerConfig
-from elmo_tasks.modules import Embedder, StackedBiLstmConfig
-from elmo_tasks.modules.character_cnn import CharacterCnn
-from elmo_tasks.modules.word_embedding import WordEmbedding
+from elmo_tasks.modules import Embedder
+from elmo_tasks.modules.character_cnn import CharacterCnnConfig
+from elmo_tasks.modules.encoders import StackedBiLstmConfig
+from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig
 from elmo_tasks.runs import RunFolder
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -99,8 +100,8 @@ def make_batches(num_sentences: int = 14_000, batch_size: int = 32) -> tuple[Voc
 
 def make_loop(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed: bool, precision: str) -> Loop:
     embedder = Embedder(
-        WordEmbedding(vocabulary.num_trained_words, NUM_FIXED_WORDS, 50),
-        CharacterCnn(len(vocabulary.characters)),
+        WordEmbedding(vocabulary.num_trained_words, NUM_FIXED_WORDS, WordEmbeddingConfig(size=50)),
+        CharacterCnnConfig().build(len(vocabulary.characters)),
         ElmoEmbedder(lambda _: CopiedLayers(), ELMO_SIZE, {"input": ScalarMix(NUM_LAYERS)}) if elmo else None,
     )
     encoder_config = StackedBiLstmConfig(hidden_sizes=(200, 100), dropout=0.5)

@@ -12,12 +12,11 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor, nn
 
 from elmo_tasks.models.reading import ReadingConfig, ReadingModel, ReadingOutput, TextEncoder
-from elmo_tasks.modules.attention import masked_softmax
+from elmo_tasks.modules.attention import AttentionFlow, SelfAttention, masked_softmax
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 from elmo_tasks.modules.feed_forward import make_linear
-from elmo_tasks.modules.trilinear import AttentionFlow, SelfAttention
 from elmo_tasks.tasks.reading import ReadingBatch
 from elmo_tasks.text.vocabulary import Vocabulary
 

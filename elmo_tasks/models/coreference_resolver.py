@@ -18,12 +18,10 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
-from elmo_tasks.modules.antecedents import AntecedentScorer, previous
+from elmo_tasks.modules.coreference import AntecedentScorer, SpanRepresentation, best_non_crossing_spans, previous
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder
-from elmo_tasks.modules.span_pruning import best_non_crossing_spans
-from elmo_tasks.modules.span_representation import SpanRepresentation
 from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.coreference import GENRES, UNKNOWN_GENRE, Coreference, CoreferenceBatch
 from elmo_tasks.text.tokens import TensorRecord

@@ -1,10 +1,10 @@
 """LSTM layers in alternating directions with highway connections, fast to train on the CPU too.
 
-torch's own LSTMs have no highway connections, and autograd through a plain loop would keep a dozen tensors for every
-token and start as many small operations. Here a layer computes one product for the inputs of all time steps. Each step
-then needs one more product and a few passes over the gates. The backward pass first computes the slopes of all gates,
-for all steps at once, so that each step needs one product and five passes; the gradients of the weights are two
-products for all steps. Steps are compiled where torch can do that without a C++ compiler.
+torch's own LSTMs have no highway connections, and autograd through a plain loop needs a dozen small operations and
+tensors per token. Here a layer computes one product for the inputs of all time steps. Each step then needs one more
+product and a few passes over the gates. The backward pass computes the slopes of all gates for all steps at once, so
+that each step needs one product and five passes. The gradients of the weights are two products for all steps. Steps are
+compiled where torch can do that without a C++ compiler.
 
 # B batch, T time steps (tokens), D features of the input, H units; gates in the order: enter, candidate, forget, leave,
 # carry (the highway's)
@@ -25,8 +25,8 @@ from torch.nn import functional
 from elmo_tasks.elmo.dropout import dropout_factors
 from elmo_tasks.elmo.fast.compilation import compiled
 from elmo_tasks.elmo.tanh_by_sigmoid import gate_factors
+from elmo_tasks.modules.bidirectional import reordered, reversal
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
-from elmo_tasks.modules.reversal import reversal
 
 _GATES = 5
 
@@ -36,7 +36,7 @@ class AlternatingLstmConfig(EncoderConfig):
 
     type: Literal["alternating_lstm"] = "alternating_lstm"
     hidden_size: Annotated[PositiveInt, Field(description="units of each layer")] = 300
-    num_layers: Annotated[PositiveInt, Field(description="layers, those of both directions counted")] = 8
+    num_layers: Annotated[PositiveInt, Field(description="layers of both directions together")] = 8
     dropout: Annotated[
         float,
         Field(
@@ -63,8 +63,8 @@ class AlternatingLstm(Encoder):
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int, dropout: float = 0.0) -> None:
         super().__init__()
-        sizes = [input_size, *(hidden_size for _ in range(num_layers))]
-        self.layers = nn.ModuleList(HighwayLstm(size, hidden_size, dropout) for size in sizes[:-1])
+        sizes = [input_size, *[hidden_size] * (num_layers - 1)]
+        self.layers = nn.ModuleList(HighwayLstm(size, hidden_size, dropout) for size in sizes)
         self.output_size = hidden_size
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
@@ -74,10 +74,10 @@ class AlternatingLstm(Encoder):
         values = inputs.transpose(0, 1)  # (T, B, D)
         for number, layer in enumerate(self.layers):
             if number > 0:  # every layer reads in the direction opposite to the one before
-                values = _reorder(values, order)
+                values = reordered(values, order)
             values = layer(values)  # (T, B, H)
         if len(self.layers) % 2 == 0:
-            values = _reorder(values, order)
+            values = reordered(values, order)
         return values.transpose(0, 1).masked_fill(~mask.unsqueeze(2), 0)  # (B, T, H)
 
 
@@ -92,7 +92,7 @@ class HighwayLstm(nn.Module):
         h_t = z (r o tanh(c_t) + (1 - r) W_h x_t)
 
     z is the variational dropout of Gal and Ghahramani (2016): 0 or 1 / (1 - p) for each unit, drawn once per sentence.
-    It acts on the layer's output and on its state alike. As in the source, weights start orthogonal for each gate, and
+    It acts on both the layer's output and its state. As in the source, weights start orthogonal for each gate, and
     biases at zero, except those of f, which start at one.
 
     Under autocast the products and the output have autocast's type. States have at least single precision.
@@ -154,7 +154,7 @@ class _Layer(torch.autograd.Function):
         curves = factors.new_empty(steps, rows, size)  # sigmoid(2c) - 1/2: half of tanh(c)
         outputs = inputs.new_zeros(steps + 1, rows, size)
         carried = carried.to(factors.dtype)
-        _forward_steps()(starts, carried, recurrent_weight.t(), factors, gates, cells, curves, outputs)
+        _compiled(_ForwardSteps)(starts, carried, recurrent_weight.t(), factors, gates, cells, curves, outputs)
         ctx.save_for_backward(inputs, input_weight, recurrent_weight, factors, carried, gates, cells, curves, outputs)
         return outputs[1:].detach()
 
@@ -168,7 +168,7 @@ class _Layer(torch.autograd.Function):
         slopes = sums[:, :, : _GATES * size]
         cell_slopes = _fill_slopes(slopes, gates, cells, curves, carried)
         forget, carry = gates[:, :, 2 * size : 3 * size], gates[:, :, 4 * size :]
-        _backward_steps()(states, slopes, cell_slopes, forget, recurrent_weight, factors)
+        _compiled(_BackwardSteps)(states, slopes, cell_slopes, forget, recurrent_weight, factors)
         sums[:, :, _GATES * size :] = states.addcmul_(states, carry, value=-1)
         flat = sums.flatten(0, 1).to(inputs.dtype)  # (T * B, 6H)
         recurrent = flat[rows:, : _GATES * size], outputs[1:-1].flatten(0, 1)  # the first step begins at zero
@@ -184,7 +184,7 @@ class _Layer(torch.autograd.Function):
 def _product(one: Tensor, other: Tensor) -> Tensor:
     """The product of two matrices; in single precision on the CPU, the transposed product of the transposed matrices.
 
-    Where the first matrix is the larger one, CPU libraries are half as slow again at computing it directly.
+    Where the first matrix is the larger one, CPU libraries need half as much time again to compute it directly.
     """
     if one.dtype != torch.float32 or one.device.type != "cpu":
         return one @ other
@@ -192,14 +192,10 @@ def _product(one: Tensor, other: Tensor) -> Tensor:
 
 
 def _fill_slopes(slopes: Tensor, gates: Tensor, cells: Tensor, curves: Tensor, carried: Tensor) -> Tensor:
-    """The slopes that the gradients of cells and states are multiplied with, for all steps at once.
+    """Computes what the gradients of cells and states are multiplied with, for all steps at once.
 
-    Arguments:
-        slopes: (T, B, 5H), filled with the slopes of the cells by the sums of the first three gates, and of the states
-            by the sums of the other two.
-
-    Returns:
-        (T, B, H), the slopes of the states by the cells.
+    Fills `slopes` (T, B, 5H): the slopes of the cells by the sums of the first three gates, and of the states by the
+    sums of the other two. Returns the slopes of the states by the cells, (T, B, H).
     """
     torch.addcmul(gates, gates, gates, value=-1, out=slopes)  # those of the sigmoids
     enter, candidate, _, leave, carry = gates.chunk(_GATES, dim=2)
@@ -226,14 +222,11 @@ class _ForwardSteps(nn.Module):
         curves: Tensor,
         outputs: Tensor,
     ) -> None:
-        """Fills (T, B, 5H) gates, (T + 1, B, H) cells, (T, B, H) curves and (T + 1, B, H) outputs. The first of T + 1
-        steps is left as it is.
+        """Fills (T, B, 5H) gates, (T + 1, B, H) cells, (T, B, H) curves and (T + 1, B, H) outputs.
 
-        Arguments:
-            starts: (T, B, 5H), the inputs' part of the gates, to which that of the states is added; may be `gates`.
-            carried: (T, B, H), the highway's part of the outputs.
-            recurrent_weight: (H, 5H).
-            factors: (B, H).
+        The first of T + 1 steps stays as it is. The states' part of the gates is added to `starts` (T, B, 5H), the
+        inputs' part, which may be `gates`. `carried` (T, B, H) is the highway's part of the outputs. The other shapes:
+        recurrent_weight (H, 5H), factors (B, H).
         """
         for step in range(len(starts)):
             gate, cell = gates[step], cells[step + 1]
@@ -260,13 +253,8 @@ class _BackwardSteps(nn.Module):
     ) -> None:
         """Turns the slopes into gradients of the gates' sums, and adds the gradients from later steps to `states`.
 
-        Arguments:
-            states: (T, B, H), gradients.
-            slopes: (T, B, 5H), see `_fill_slopes`.
-            cell_slopes: (T, B, H), of the states by the cells.
-            forget: (T, B, H), the forget gates.
-            recurrent_weight: (5H, H).
-            factors: (B, H).
+        states (T, B, H) are gradients. For slopes (T, B, 5H) and cell_slopes (T, B, H) see `_fill_slopes`. The other
+        shapes: forget (T, B, H), recurrent_weight (5H, H), factors (B, H).
         """
         size = states.shape[2]
         cells = torch.zeros_like(factors)  # gradients of the cells after the step
@@ -284,14 +272,5 @@ class _BackwardSteps(nn.Module):
 
 
 @functools.cache
-def _forward_steps() -> Callable[..., None]:
-    return compiled(_ForwardSteps())
-
-
-@functools.cache
-def _backward_steps() -> Callable[..., None]:
-    return compiled(_BackwardSteps())
-
-
-def _reorder(values: Tensor, order: Tensor) -> Tensor:
-    return values.flatten(0, 1).index_select(0, order).view(values.shape)
+def _compiled(steps: type[nn.Module]) -> Callable[..., None]:
+    return compiled(steps())

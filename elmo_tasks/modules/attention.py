@@ -1,20 +1,21 @@
-"""Attention between two sequences: a softmax over real tokens only, and soft alignment.
+"""Attention between two sequences, and of a text to itself: by dot products or by trilinear scores.
 
 # B batch, T1 tokens of the first sequence, T2 of the second, D features
-# T tokens of a text with itself, A of them attend at once
+# T tokens of a text or passage, A of them attend at once, Q tokens of a question
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from elmo_tasks.text.tokens import TensorRecord
 
-_SCORES_AT_ONCE = 1 << 24  # bounds the scores of a text with itself that are in memory without gradients: 64 MB
+_SCORES_AT_ONCE = 1 << 24  # most scores of a text with itself in memory without gradients: 64 MB
 
 
 def masked_softmax(scores: Tensor, mask: Tensor, dim: int = -1) -> Tensor:
@@ -88,7 +89,7 @@ def align(first: Tensor, second: Tensor, first_mask: Tensor, second_mask: Tensor
 def align_with_itself(text: Tensor, mask: Tensor) -> Tensor:
     """For each token of a text, the text as the token sees it: `align` of the text with itself, the same both ways.
 
-    Without gradients, memory grows with T and not with its square.
+    For memory see `attend_in_parts`.
 
     Arguments:
         text: (B, T, D).
@@ -103,3 +104,105 @@ def align_with_itself(text: Tensor, mask: Tensor) -> Tensor:
         return masked_softmax(scores, mask[:, start:end].unsqueeze(2) & mask.unsqueeze(1)) @ text  # (B, A, D)
 
     return attend_in_parts(attend, mask)
+
+
+class TrilinearScores(nn.Module):
+    """The score of a pair of tokens x and y: a linear function of [x; y; x * y].
+
+    Source: Seo et al. (2017), "Bidirectional Attention Flow for Machine Comprehension", section 2. The three parts are
+    computed separately, so that no tensor of the size T1 x T2 x D is needed. It has no bias, since every softmax over
+    the scores would cancel it.
+
+    Arguments:
+        size: D.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        bound = (6 / (3 * size + 1)) ** 0.5  # Glorot's, of a layer from 3D features to one
+        self.first, self.second, self.product = (
+            nn.Parameter(torch.empty(size).uniform_(-bound, bound)) for _ in range(3)
+        )
+
+    def forward(self, first: Tensor, second: Tensor) -> Tensor:
+        """(B, T1, D), (B, T2, D) -> (B, T1, T2)."""
+        products = first @ (second * self.product).transpose(1, 2)  # (B, T1, T2)
+        return products + (first @ self.first).unsqueeze(2) + (second @ self.second).unsqueeze(1)
+
+
+class AttentionFlow(nn.Module):
+    """Joins a passage p with a question q: [p; c; p * c; p * s] for each token of the passage.
+
+    c is the question as the token attends to it. s, the same for all tokens, is a weighted sum of the passage's tokens;
+    the weight of a token comes from its best score with any token of the question.
+
+    Source: Seo et al. 2017, section 2, "attention flow layer".
+
+    Arguments:
+        size: D, of passage and question alike.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.scores = TrilinearScores(size)
+        self.output_size = 4 * size
+
+    def forward(self, passage: Tensor, question: Tensor, passage_mask: Tensor, question_mask: Tensor) -> Tensor:
+        """Joins passages and questions.
+
+        Arguments:
+            passage: (B, T, D), finite in the padding too.
+            question: (B, Q, D), likewise.
+            passage_mask: (B, T) bool, True where a token is real; no passage is empty.
+            question_mask: (B, Q) bool, likewise.
+
+        Returns:
+            (B, T, 4D); finite in the padding.
+        """
+        scores = self.scores(passage, question)  # (B, T, Q)
+        mask = question_mask.unsqueeze(1)  # (B, 1, Q)
+        attended = masked_softmax(scores, mask) @ question  # (B, T, D)
+        best = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).amax(dim=2)  # (B, T)
+        summary = masked_softmax(best, passage_mask).unsqueeze(1) @ passage  # (B, 1, D)
+        return torch.cat([passage, attended, passage * attended, passage * summary], dim=2)
+
+
+class SelfAttention(nn.Module):
+    """For each token of a passage, the weighted mean of the other tokens that it attends to.
+
+    A token does not attend to itself. It may attend to nothing, which has a learned score: the weights sum to less
+    than 1.
+
+    Source: Clark and Gardner (2018), "Simple and Effective Multi-Paragraph Reading Comprehension", section 3.1; the
+    score of nothing, which starts at -1, is only in the authors' code. For memory see `attend_in_parts`.
+
+    Arguments:
+        size: D.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.scores = TrilinearScores(size)
+        self.nothing = nn.Parameter(torch.tensor(-1.0))
+
+    def forward(self, passage: Tensor, mask: Tensor) -> Tensor:
+        """Attends to the other tokens.
+
+        Arguments:
+            passage: (B, T, D), finite in the padding too.
+            mask: (B, T) bool, True where a token is real.
+
+        Returns:
+            (B, T, D); finite in the padding.
+        """
+        return attend_in_parts(functools.partial(self._attend, passage, mask), mask)
+
+    def _attend(self, passage: Tensor, mask: Tensor, start: int, end: int) -> Tensor:
+        """(B, A, D): the results of the tokens from `start` to `end`, exclusive."""
+        scores = self.scores(passage[:, start:end], passage)  # (B, A, T)
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        places = torch.arange(mask.shape[1], device=mask.device)  # (T,)
+        is_other = places != places[start:end].unsqueeze(1)  # (A, T)
+        scores = scores.masked_fill(~(mask.unsqueeze(1) & is_other), torch.finfo(scores.dtype).min)
+        total = torch.logaddexp(scores.logsumexp(dim=2), self.nothing)  # (B, A)
+        return (scores - total.unsqueeze(2)).exp() @ passage

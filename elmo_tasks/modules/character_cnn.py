@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import torch
@@ -17,13 +18,18 @@ from elmo_tasks.config import Config
 from elmo_tasks.elmo.dropout import Dropout
 
 Activation = Literal["relu", "tanh", "none"]
+_ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "none": nn.Identity(),
+}
 
 
 class CharacterCnnConfig(Config):
     """Vectors of words from their characters: a convolution and the maximum over the word.
 
-    The defaults are those of the paper's named entity recognizer; its reader for SQuAD has 20 features a character and
-    100 filters of width 5.
+    The defaults are those of the paper's named entity recognizer. Its reader for SQuAD has 20 features per character
+    and 100 filters of width 5.
     """
 
     embedding_size: Annotated[PositiveInt, Field(description="features of a character")] = 16
@@ -34,9 +40,7 @@ class CharacterCnnConfig(Config):
 
     def build(self, num_characters: int) -> CharacterCnn:
         """Makes the module for a vocabulary of `num_characters` rows."""
-        return CharacterCnn(
-            num_characters, self.embedding_size, self.filters, self.width, self.activation, self.dropout
-        )
+        return CharacterCnn(num_characters, self)
 
 
 class CharacterCnn(nn.Module):
@@ -49,42 +53,23 @@ class CharacterCnn(nn.Module):
 
     Arguments:
         num_characters: rows of the vocabulary's characters; row 0 is padding.
-        embedding_size: E.
-        filters: F.
-        width: W.
-        activation: what follows the maximum.
-        dropout: probability, on the characters' features.
+        config: E, F, W and the rest.
     """
 
-    def __init__(
-        self,
-        num_characters: int,
-        embedding_size: int = 16,
-        filters: int = 128,
-        width: int = 3,
-        activation: Activation = "relu",
-        dropout: float = 0.0,
-    ) -> None:
+    def __init__(self, num_characters: int, config: CharacterCnnConfig) -> None:
         super().__init__()
-        self.width = width
-        self.activation = activation
-        self.output_size = filters
-        self.embedding = nn.Embedding(num_characters, embedding_size, padding_idx=0)
-        self.dropout = Dropout(dropout)
-        self.convolution = nn.Conv1d(embedding_size, filters, width)
-        self.reset_parameters()
-
-    @torch.no_grad()
-    def reset_parameters(self) -> None:
-        """Draws fresh weights: characters as Ma and Hovy do, filters after Glorot, biases zero."""
-        bound = (3 / self.embedding.embedding_dim) ** 0.5  # a variance of 1 / E
+        self.width = config.width
+        self.activation = config.activation
+        self.output_size = config.filters
+        self.embedding = nn.Embedding(num_characters, config.embedding_size, padding_idx=0)
+        self.dropout = Dropout(config.dropout)
+        self.convolution = nn.Conv1d(config.embedding_size, config.filters, config.width)
+        # Characters start as Ma and Hovy's do, filters after Glorot.
+        bound = (3 / config.embedding_size) ** 0.5  # a variance of 1 / E
         nn.init.uniform_(self.embedding.weight, -bound, bound)
-        self.embedding.weight[0].zero_()
-        for name, parameter in self.convolution.named_parameters():
-            if name == "weight":
-                nn.init.xavier_uniform_(parameter)
-            else:
-                nn.init.zeros_(parameter)
+        nn.init.zeros_(self.embedding.weight[0])
+        nn.init.xavier_uniform_(self.convolution.weight)
+        nn.init.zeros_(self.convolution.get_parameter("bias"))
 
     def forward(self, characters: Tensor) -> Tensor:
         """The words' vectors.
@@ -104,7 +89,7 @@ class CharacterCnn(nn.Module):
         features = functional.linear(windows, kernel, self.convolution.bias)  # (R, F)
         maxima = features.new_full((len(characters), self.output_size), -torch.inf)  # (U, F)
         maxima = maxima.scatter_reduce(0, words.unsqueeze(1).expand_as(features), features, "amax")
-        return self._activate(maxima).masked_fill((characters == 0).all(1, keepdim=True), 0)
+        return _ACTIVATIONS[self.activation](maxima).masked_fill((characters == 0).all(1, keepdim=True), 0)
 
     def _windows(self, characters: Tensor) -> tuple[Tensor, Tensor]:
         """Every window that has a character of its word: the word, (R,), and the rows of its padded characters, (R, W).
@@ -118,8 +103,3 @@ class CharacterCnn(nn.Module):
         words, places = (places < num_windows).nonzero(as_tuple=True)  # (R,), (R,)
         first_rows = words * (characters.shape[1] + 2 * margin) + places
         return words, first_rows.unsqueeze(1) + torch.arange(self.width, device=characters.device)
-
-    def _activate(self, features: Tensor) -> Tensor:
-        if self.activation == "relu":
-            return features.relu()
-        return features.tanh() if self.activation == "tanh" else features

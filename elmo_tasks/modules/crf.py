@@ -11,15 +11,14 @@ import torch
 import torchcrf
 from torch import Tensor, nn
 
-from elmo_tasks.modules.forward_backward import FORBIDDEN, ChainScores, log_partition, posteriors
+from elmo_tasks.modules.forward_backward import FORBIDDEN, ChainScores, at_last_token, log_partition, posteriors
 from elmo_tasks.text.tag_schemes import TagScheme, allowed_transitions
 
 
 class TransitionConstraints(nn.Module):
-    """What is allowed, True, and what is forbidden, False.
+    """What is allowed, True, and what is forbidden, False. It follows from the labels and is not saved.
 
-    A module, so that it moves to a device with the module that it is part of. It follows from the labels and is not
-    saved.
+    It is a module, so that it moves to a device with the module that it is part of.
 
     Arguments:
         start: (K,) bool, the tags that a sentence may begin with.
@@ -33,15 +32,13 @@ class TransitionConstraints(nn.Module):
 
     def __init__(self, start: Tensor, between: Tensor, end: Tensor) -> None:
         super().__init__()
-        self.register_buffer("start", start, persistent=False)
-        self.register_buffer("between", between, persistent=False)
-        self.register_buffer("end", end, persistent=False)
+        for name, allowed in (("start", start), ("between", between), ("end", end)):
+            self.register_buffer(name, allowed, persistent=False)
 
     @classmethod
     def none(cls, num_tags: int) -> TransitionConstraints:
         """Everything is allowed."""
-        every_tag = torch.ones(num_tags, dtype=torch.bool)
-        return cls(every_tag, torch.ones(num_tags, num_tags, dtype=torch.bool), every_tag.clone())
+        return cls(*(torch.ones(shape, dtype=torch.bool) for shape in (num_tags, (num_tags, num_tags), num_tags)))
 
     @classmethod
     def of_scheme(cls, tags: Sequence[str], scheme: TagScheme) -> TransitionConstraints:
@@ -52,16 +49,15 @@ class TransitionConstraints(nn.Module):
 class ConditionalRandomField(torchcrf.CRF):
     """A distribution over the tag sequences of a sentence, from scores of single tags and of neighbouring pairs.
 
-    Source: Lafferty, McCallum and Pereira (2001). The parameters, their names and their start are those of pytorch-crf,
-    which this class extends. The `forward` and `decode` that it inherits know nothing of constraints: they are the
-    reference for `log_likelihood` and `best_tags`. Beyond pytorch-crf:
+    Source: Lafferty, McCallum and Pereira (2001). The parameters, their names and first values are those of
+    pytorch-crf, which this class extends. The inherited `forward` and `decode` ignore constraints. In addition:
 
     - What `constraints` forbid is never decoded and has no probability: allowed sequences share all of it.
-    - Sums over sequences and their gradient take no autograd through time (see `forward_backward`).
+    - Sums over sequences and their gradient need no autograd through time (see `forward_backward`).
     - Marginals of single tags.
 
-    All of it is computed in double precision (single on devices that have no other), whatever the emissions' type.
-    Masks must be contiguous: the real tokens of a sentence, at least one, come first.
+    It computes in double precision (single on devices that have no other), whatever the emissions' type. Masks must be
+    contiguous: the real tokens of a sentence, at least one, come first.
 
     Arguments:
         num_tags: K.
@@ -75,8 +71,7 @@ class ConditionalRandomField(torchcrf.CRF):
     def __init__(self, num_tags: int, constraints: TransitionConstraints | None = None) -> None:
         super().__init__(num_tags, batch_first=True)
         self.constraints = constraints if constraints is not None else TransitionConstraints.none(num_tags)
-        wanted = {"start": (num_tags,), "between": (num_tags, num_tags), "end": (num_tags,)}
-        for name, shape in wanted.items():
+        for name, shape in (("start", (num_tags,)), ("between", (num_tags, num_tags)), ("end", (num_tags,))):
             if (came := tuple(getattr(self.constraints, name).shape)) != shape:
                 raise ValueError(f"constraints.{name}: shape {came}, wanted {shape}")
 
@@ -130,10 +125,10 @@ class ConditionalRandomField(torchcrf.CRF):
 
 
 class ConstrainedDecoder(nn.Module):
-    """Finds the best of the allowed tag sequences where tags are scored one by one, and nothing is learned of pairs.
+    """Finds the best of the allowed tag sequences where tags are scored one by one, without scores of pairs.
 
-    Source: He et al. (2017), "Deep Semantic Role Labeling: What Works and What's Next", section 2.2. Constraints on
-    neighbouring tags need no search: Viterbi with transition scores of zero and minus infinity finds the best sequence.
+    Source: He et al. (2017), "Deep Semantic Role Labeling: What Works and What's Next", section 2.2. In place of their
+    search, Viterbi with transition scores of zero and minus infinity finds the best sequence.
 
     Arguments:
         constraints: what is allowed, of K tags.
@@ -156,7 +151,7 @@ class ConstrainedDecoder(nn.Module):
 def _chain_scores(
     emissions: Tensor, mask: Tensor, transitions: tuple[Tensor, Tensor, Tensor], constraints: TransitionConstraints
 ) -> ChainScores:
-    """The checked scores; `transitions` are the scores of the first tags, of pairs and of the last tags."""
+    """Checks shapes and mask; `transitions` are the scores of the first tags, of pairs and of the last tags."""
     num_tags = len(constraints.start)
     if emissions.dim() != 3 or emissions.shape[2] != num_tags or emissions.shape[:2] != mask.shape:
         raise ValueError(
@@ -197,7 +192,7 @@ def _score(scores: ChainScores, tags: Tensor) -> Tensor:
     emissions = scores.emissions.gather(2, tags.unsqueeze(2)).squeeze(2)  # (T, B)
     steps = scores.transitions.flatten()[tags[:-1] * num_tags + tags[1:]]  # (T - 1, B)
     inner = emissions.masked_fill(~scores.is_real, 0).sum(0) + steps.masked_fill(~scores.is_real[1:], 0).sum(0)
-    return scores.start[tags[0]] + inner + scores.end[scores.at_last_token(tags)]
+    return scores.start[tags[0]] + inner + scores.end[at_last_token(tags, scores.lengths)]
 
 
 @torch.no_grad()
@@ -210,7 +205,7 @@ def _viterbi(scores: ChainScores) -> tuple[Tensor, Tensor]:
         value += emission
         values.append(value)
         origins.append(origin)
-    best, tag = (scores.at_last_token(torch.stack(values)) + scores.end).max(dim=1)  # (B,), (B,)
+    best, tag = (at_last_token(torch.stack(values), scores.lengths) + scores.end).max(dim=1)  # (B,), (B,)
 
     tags = [tag]
     if origins:

@@ -18,7 +18,8 @@ from torch.nn import functional
 from elmo_tasks.config import Config
 from elmo_tasks.elmo import ElmoConfig, ElmoEmbedder, ScalarMix
 from elmo_tasks.modules.character_cnn import CharacterCnn, CharacterCnnConfig
-from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig, open_vectors
+from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig
+from elmo_tasks.modules.word_vectors import open_word_vectors
 from elmo_tasks.text.tokens import TensorRecord, Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -37,11 +38,7 @@ class EmbedderConfig(Config):
         return self
 
     def build(self, vocabulary: Vocabulary, pretrained: bool = True) -> Embedder:
-        """Makes the embedder.
-
-        Arguments:
-            pretrained: read the file of word vectors; otherwise the tables are filled later, with the tensors of a run.
-        """
+        """Makes the embedder; for `pretrained` see `WordEmbeddingConfig.build`."""
         return Embedder(
             words=self.words.build(vocabulary, pretrained) if self.words else None,
             characters=self.characters.build(len(vocabulary.characters)) if self.characters else None,
@@ -52,7 +49,7 @@ class EmbedderConfig(Config):
         """All words of the file of vectors, in its order; empty without a file."""
         if self.words is None or self.words.vectors is None:
             return ()
-        return open_vectors(self.words.vectors, self.words.size).words
+        return open_word_vectors(self.words.vectors, self.words.size).words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,15 +60,9 @@ class EmbeddedTokens(TensorRecord):
     outputs: Tensor | None  # (B, T, elmo_size), ELMo's mix "output"; None without such a mix
 
     def join(self, encoded: Tensor) -> Tensor:
-        """Concatenates the mix "output", if there is one, to an encoder's output, which has had its dropout.
+        """Concatenates the mix "output", if there is one, to an encoder's output: (B, T, H) -> (B, T, H + elmo_size).
 
-        The mix has a dropout of its own. For the size of the result see `Embedder.joined_size`.
-
-        Arguments:
-            encoded: (B, T, H).
-
-        Returns:
-            (B, T, H + elmo_size)
+        Both have had their dropout before.
         """
         return encoded if self.outputs is None else torch.cat([encoded, self.outputs], dim=2)
 
@@ -80,11 +71,6 @@ class Embedder(nn.Module):
     """Word vectors, character vectors and ELMo's mix "input", concatenated in this order; and ELMo's mix "output".
 
     Source: Peters et al. 2018, section 3.3. Vectors of characters are computed once for each distinct word of a batch.
-
-    Arguments:
-        words: vectors of words from a table.
-        characters: vectors of words from their characters.
-        elmo: mixes by name, of which "input" and "output" are used.
     """
 
     def __init__(
@@ -128,10 +114,6 @@ class Embedder(nn.Module):
             return {}
         mixes = cast("dict[str, ScalarMix]", dict(self.elmo.mixes.items()))
         return {
-            name: {
-                "layers": list(mix.layers),
-                "weights": mix.normalized_weights().tolist(),
-                "gamma": mix.gamma.item(),
-            }
+            name: {"layers": list(mix.layers), "weights": mix.normalized_weights().tolist(), "gamma": mix.gamma.item()}
             for name, mix in mixes.items()
         }

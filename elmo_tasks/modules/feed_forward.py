@@ -1,4 +1,4 @@
-"""Feed-forward layers: linear, activation, dropout, one layer on top of the other.
+"""Feed-forward layers: linear, activation and dropout, one layer on top of the other.
 
 # ... any leading axes, D features of the input, H features of the output
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 from typing import Annotated, Literal
 
-import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
@@ -19,7 +18,7 @@ Activation = Literal["relu", "tanh", "maxout"]
 
 
 class FeedForwardConfig(Config):
-    """Feed-forward layers, each of its own size."""
+    """Feed-forward layers, each with its size."""
 
     hidden_sizes: Annotated[
         tuple[PositiveInt, ...],
@@ -29,7 +28,7 @@ class FeedForwardConfig(Config):
         Activation, Field(description="of each layer; maxout is the largest of `pieces` linear functions")
     ] = "relu"
     dropout: Annotated[float, Field(ge=0, lt=1, description="on the output of each layer")] = 0.0
-    pieces: Annotated[int, Field(ge=2, description="linear functions to an output of maxout; others have one")] = 4
+    pieces: Annotated[int, Field(ge=2, description="linear functions per output of maxout; otherwise one")] = 4
 
     def build(self, input_size: int) -> FeedForward:
         """Makes the layers for inputs of `input_size` features."""
@@ -39,15 +38,15 @@ class FeedForwardConfig(Config):
 class FeedForward(nn.Module):
     """Linear layers, each followed by an activation and dropout.
 
-    Maxout is that of Goodfellow et al. (2013), "Maxout Networks", without batch normalization, with which the result
-    for an example would depend on its batch in training.
+    Maxout is that of Goodfellow et al. (2013), "Maxout Networks", but without batch normalization, which would make the
+    result for an example depend on its batch in training.
 
     Arguments:
         input_size: D.
         hidden_sizes: features of each layer's output; H is the last.
         activation: of each layer.
         dropout: probability of dropout, on each layer's output.
-        pieces: of maxout, linear functions to an output.
+        pieces: linear functions per output of maxout.
     """
 
     def __init__(
@@ -62,24 +61,20 @@ class FeedForward(nn.Module):
         self.activation = activation
         self.pieces = pieces if activation == "maxout" else 1
         sizes = (input_size, *hidden_sizes)
-        self.layers = nn.ModuleList(
-            make_linear(size, next_size * self.pieces) for size, next_size in itertools.pairwise(sizes)
-        )
+        self.layers = nn.ModuleList(make_linear(size, self.pieces * new) for size, new in itertools.pairwise(sizes))
         self.dropout = Dropout(dropout)
         self.output_size = sizes[-1]
 
     def forward(self, inputs: Tensor) -> Tensor:
         """(..., D) -> (..., H)."""
         for layer in self.layers:
-            inputs = self.dropout(self._activate(layer(inputs)))
+            values = layer(inputs)
+            if self.activation == "maxout":
+                values = values.unflatten(-1, (-1, self.pieces)).amax(-1)
+            else:
+                values = values.relu() if self.activation == "relu" else values.tanh()
+            inputs = self.dropout(values)
         return inputs
-
-    def _activate(self, values: Tensor) -> Tensor:
-        if self.activation == "relu":
-            return torch.relu(values)
-        if self.activation == "tanh":
-            return torch.tanh(values)
-        return values.unflatten(-1, (-1, self.pieces)).amax(-1)
 
 
 def make_linear(input_size: int, output_size: int) -> nn.Linear:

@@ -3,10 +3,10 @@
 The backward recursion is the forward recursion over the reversed sentence, with the transitions transposed and the
 scores of the first and the last tag exchanged. Both therefore run together, as one batched product per time step, in
 probabilities that every step rescales. The gradient (posteriors, expected transitions) is then computed for all time
-steps at once, in a few products over the whole batch.
+steps at once.
 
 Probabilities can underflow where log probabilities cannot. In double precision that needs scores that differ by
-hundreds; a batch in which it could happen is detected and computed by the plain recursion in log space instead.
+hundreds. A batch in which it could happen is computed by the plain recursion in log space instead.
 
 # B batch, T time steps (tokens), K tags; index 0 of an axis of size 2: forward, 1: backward
 """
@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from elmo_tasks.modules.reversal import reversal
+from elmo_tasks.modules.bidirectional import reversal
 
 # The score of what is forbidden: far below every real score, but finite, since infinities would lead to NaN.
 FORBIDDEN = -1e30
@@ -44,10 +44,6 @@ class ChainScores:
         """(T, B), True within a sentence."""
         return torch.arange(len(self.emissions), device=self.lengths.device).unsqueeze(1) < self.lengths
 
-    def at_last_token(self, values: Tensor) -> Tensor:
-        """(B, ...) from values of shape (T, B, ...)."""
-        return _at_last_token(values, self.lengths)
-
 
 def log_partition(scores: ChainScores) -> Tensor:
     """The log of the summed exponentials of the scores of all allowed tag sequences, (B,), differentiable once.
@@ -57,7 +53,7 @@ def log_partition(scores: ChainScores) -> Tensor:
     sums = _chain_sums(scores)
     if not sums.exact:
         return log_partition_in_log_space(scores)
-    return _LogPartition.apply(scores.emissions, scores.start, scores.transitions, scores.end, scores.lengths, sums)
+    return _LogPartition.apply(sums, scores.lengths, scores.emissions, scores.start, scores.transitions, scores.end)
 
 
 @torch.no_grad()
@@ -70,7 +66,7 @@ def posteriors(scores: ChainScores) -> Tensor:
 def log_partition_in_log_space(scores: ChainScores) -> Tensor:
     """`log_partition` by the textbook recursion, with autograd through time: slower, but exact for any scores."""
     before = _recursion_in_log_space(scores.start, scores.transitions, scores.emissions)  # (T, B, K)
-    return (scores.at_last_token(before) + scores.end).logsumexp(dim=1)
+    return (at_last_token(before, scores.lengths) + scores.end).logsumexp(dim=1)
 
 
 def _posteriors_in_log_space(scores: ChainScores) -> Tensor:
@@ -108,15 +104,8 @@ class _LogPartition(torch.autograd.Function):
     """Returns a log partition that is already computed; its gradient is the expected count of each score."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        emissions: Tensor,
-        start: Tensor,
-        transitions: Tensor,
-        end: Tensor,
-        lengths: Tensor,
-        sums: _ChainSums,
-    ) -> Tensor:
+    def forward(ctx: Any, sums: _ChainSums, lengths: Tensor, *_: Tensor) -> Tensor:
+        """The other arguments are the scores that have gradients: emissions, start, transitions and end."""
         ctx.save_for_backward(sums.posteriors, sums.leaving, sums.entering, sums.steps, lengths)
         return sums.log_partition
 
@@ -127,8 +116,8 @@ class _LogPartition(torch.autograd.Function):
         emissions = posteriors * gradient.unsqueeze(1)  # (T, B, K)
         weighted = (leaving * gradient.unsqueeze(1)).flatten(0, 1)  # ((T - 1) * B, K)
         transitions = steps * (weighted.t() @ entering.flatten(0, 1))  # (K, K)
-        end = _at_last_token(emissions, lengths).sum(0)  # (K,)
-        return emissions, emissions[0].sum(0), transitions, end, None, None
+        end = at_last_token(emissions, lengths).sum(0)  # (K,)
+        return None, None, emissions, emissions[0].sum(0), transitions, end
 
 
 @torch.no_grad()
@@ -148,7 +137,7 @@ def _chain_sums(scores: ChainScores) -> _ChainSums:
     after = _reorder(values[:, 1], order)  # (T, B, K): from each token's emission on
     beyond = torch.empty_like(after)  # (T, B, K): from each token on, without its emission
     torch.matmul(after[1:], steps.t(), out=beyond[:-1])
-    beyond[_last_tokens(scores.lengths)] = borders[1]
+    beyond[scores.lengths - 1, torch.arange(len(scores.lengths), device=scores.lengths.device)] = borders[1]
     joint = torch.where(padding, 0, before * beyond)  # (T, B, K)
     totals = joint.sum(2, keepdim=True).masked_fill(padding, 1)  # (T, B, 1)
 
@@ -156,7 +145,7 @@ def _chain_sums(scores: ChainScores) -> _ChainSums:
     scale_logs = scales[:, 0].log().masked_fill(padding, 0).sum((0, 2))  # (B,)
     return _ChainSums(
         exact=_is_exact(totals, values, emissions, steps, borders),
-        log_partition=scores.at_last_token(totals).squeeze(1).log() + scale_logs + peaks,
+        log_partition=at_last_token(totals, scores.lengths).squeeze(1).log() + scale_logs + peaks,
         posteriors=joint / totals,
         leaving=before[:-1] / totals[:-1],
         entering=after[1:],
@@ -185,9 +174,9 @@ def _recursion(borders: Tensor, steps: Tensor, emissions: Tensor) -> tuple[Tenso
 def _is_exact(totals: Tensor, *factors: Tensor) -> bool:
     """Whether it is certain that no sum lost anything to underflow.
 
-    Each value of the recursion is a sum of products of at most one number from each of `factors`. If even the product
-    of their smallest numbers (except zeros, which stand for what is forbidden) is safely a number of full precision,
-    every value is, and by induction no allowed sequence was lost. NaN, from a sum of zeros only, is not exact.
+    Each value of the recursion is a sum of products of at most one number from each of `factors`. If the product of
+    their smallest numbers (except zeros, which stand for what is forbidden) has full precision, every value has, and by
+    induction no allowed sequence was lost. NaN, from a sum of zeros only, is not exact.
     """
     limits = torch.finfo(totals.dtype)
     smallest = torch.stack([torch.where(factor > 0, factor, 1).amin() for factor in factors])
@@ -202,13 +191,9 @@ def _scaled(scores: Tensor, dim: int | tuple[int, ...]) -> tuple[Tensor, Tensor]
     return scaled.masked_fill(scores <= FORBIDDEN / 2, 0), peak
 
 
-def _last_tokens(lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """The index, in time and batch, of each sentence's last token."""
-    return lengths - 1, torch.arange(len(lengths), device=lengths.device)
-
-
-def _at_last_token(values: Tensor, lengths: Tensor) -> Tensor:
-    return values[_last_tokens(lengths)]
+def at_last_token(values: Tensor, lengths: Tensor) -> Tensor:
+    """(T, B, ...) -> (B, ...): the values at each sentence's last token."""
+    return values[lengths - 1, torch.arange(len(lengths), device=lengths.device)]
 
 
 def _reorder(values: Tensor, order: Tensor) -> Tensor:

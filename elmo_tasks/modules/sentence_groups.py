@@ -19,7 +19,7 @@ from elmo_tasks.modules.encoders import Encoder
 from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.tokens import TensorRecord, Tokens
 
-_GROUP_TOKENS = 4096  # most tokens of a group, padding included; a longer sentence is a group of its own
+_GROUP_TOKENS = 4096  # most tokens of a group, padding included; a longer sentence is a separate group
 _LEAST_SHARE = 0.6  # the length of a group's shortest sentence is at least this share of the longest one's
 
 
@@ -34,9 +34,8 @@ class TokenVectors(TensorRecord):
 class GroupedSentenceEncoder(nn.Module):
     """Embeds and encodes each sentence by itself, in groups of like length.
 
-    The sentences of a document differ much in length. One padded batch would be mostly padding, and a very long
-    sentence among many short ones would need very much memory. So the tokens of all sentences come in one row, and are
-    padded group by group.
+    The sentences of a document differ much in length. One padded batch would be mostly padding, and one very long
+    sentence would need very much memory. So the tokens of all sentences come in one row and are padded by group.
 
     Arguments:
         embedder: what the tokens are read with.
@@ -69,25 +68,22 @@ class GroupedSentenceEncoder(nn.Module):
         inputs, encoded, places = [], [], []
         for rows in batches_of_like_lengths(lengths.tolist(), max_padded=_GROUP_TOKENS, least_share=_LEAST_SHARE):
             group = np.array(rows)
-            vectors = self._encode(embedder, padded_sentences(tokens, starts[group], lengths[group]))
+            sentences = padded_sentences(tokens, starts[group], lengths[group])
+            embedded = embedder(sentences)
+            read = self.input_dropout(embedded.inputs)  # (S, T, D) of the group
+            outputs = embedded.join(self.output_dropout(self.encoder(read, sentences.mask)))  # (S, T, H)
             offsets = np.arange(lengths[group].max())  # (T,)
             is_token = offsets < lengths[group, None]  # (S, T) of the group
-            flat = torch.from_numpy(np.flatnonzero(is_token)).to(vectors.inputs.device)
-            inputs.append(vectors.inputs.flatten(0, 1).index_select(0, flat))
-            encoded.append(vectors.encoded.flatten(0, 1).index_select(0, flat))
+            flat = torch.from_numpy(np.flatnonzero(is_token)).to(read.device)
+            inputs.append(read.flatten(0, 1).index_select(0, flat))
+            encoded.append(outputs.flatten(0, 1).index_select(0, flat))
             places.append((new_starts[group, None] + offsets)[is_token])
         order = torch.from_numpy(np.concatenate(places)).to(inputs[0].device)  # (N,)
         return TokenVectors(inputs=_placed(inputs, order), encoded=_placed(encoded, order))
 
-    def _encode(self, embedder: Embedder, tokens: Tokens) -> TokenVectors:
-        embedded = embedder(tokens)
-        inputs = self.input_dropout(embedded.inputs)  # (S, T, D)
-        encoded = self.output_dropout(self.encoder(inputs, tokens.mask))  # (S, T, H)
-        return TokenVectors(inputs=inputs, encoded=embedded.join(encoded))
-
 
 def padded_sentences(tokens: Tokens, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> Tokens:
-    """Some of the sentences of a row, padded to the longest of them, with the characters of only their own words."""
+    """Some of a row's sentences, padded to the longest of them, with the characters of only their words."""
     device = tokens.words.device
     offsets = torch.arange(int(lengths.max()), device=device)  # (T,)
     mask = offsets < torch.from_numpy(lengths).to(device).unsqueeze(1)  # (S, T)

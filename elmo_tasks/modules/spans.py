@@ -1,4 +1,4 @@
-"""The best spans of a sequence by scores of their first and last tokens, within a bounded length.
+"""The best spans of a sequence by scores of their first and last tokens, up to a longest length.
 
 # B batch, T tokens, L tokens of the longest span, N wanted spans
 """
@@ -76,8 +76,7 @@ def best_spans(
 def _span_scores(start_logits: Tensor, end_logits: Tensor, mask: Tensor, longest: int) -> Tensor:
     """(B, T, L): the score of the span of l + 1 tokens that starts at token t; minus infinity where none is allowed."""
     dtype = torch.promote_types(start_logits.dtype, torch.float32)
-    start_logits = start_logits.to(dtype).masked_fill(~mask, _NONE)
-    end_logits = end_logits.to(dtype).masked_fill(~mask, _NONE)
+    start_logits, end_logits = (logits.to(dtype).masked_fill(~mask, _NONE) for logits in (start_logits, end_logits))
     behind = F.pad(end_logits, (0, longest - 1), value=_NONE).unfold(1, longest, 1)  # (B, T, L), a view
     return start_logits.unsqueeze(2) + behind
 
@@ -87,10 +86,9 @@ def _first_maxima(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
     `topk` would be free to choose any of equal scores; `max` takes the first.
     """
-    best, places = [], []
+    maxima = []
     for _ in range(count):
-        value, place = scores.max(dim=1, keepdim=True)  # (B, 1), (B, 1)
-        scores.scatter_(1, place, _NONE)
-        best.append(value)
-        places.append(place)
+        maxima.append(scores.max(dim=1, keepdim=True))  # (B, 1), (B, 1)
+        scores.scatter_(1, maxima[-1].indices, _NONE)
+    best, places = zip(*maxima, strict=True)
     return torch.cat(best, dim=1), torch.cat(places, dim=1)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import Annotated
 
 import torch
@@ -25,16 +24,17 @@ logger = logging.getLogger(__name__)
 class WordEmbeddingConfig(Config):
     """Vectors of words, pretrained or not."""
 
-    size: Annotated[PositiveInt, Field(description="features of a word; that of the vectors where a file is given")]
+    size: Annotated[PositiveInt, Field(description="features of a word; with a file, the size of its vectors")]
     vectors: Annotated[
-        str | None, Field(description="pretrained vectors: a text file as of GloVe or word2vec, compressed or not")
+        str | None,
+        Field(description="pretrained vectors: a text file like that of GloVe or word2vec, plain or compressed"),
     ] = None
     trainable: Annotated[
         bool, Field(description="whether the vectors of the training data's words are trained; others never are")
     ] = True
     unknown_probability: Annotated[
         float,
-        Field(ge=0, lt=1, description="in training, the probability of a word to be read as the unknown word"),
+        Field(ge=0, lt=1, description="in training, the probability that a word is read as the unknown word"),
     ] = 0.0
 
     def build(self, vocabulary: Vocabulary, pretrained: bool = True) -> WordEmbedding:
@@ -47,31 +47,14 @@ class WordEmbeddingConfig(Config):
             ElmoTasksError: the file's vectors have another size.
         """
         num_fixed_words = len(vocabulary.words) - vocabulary.num_trained_words
-        module = WordEmbedding(
-            vocabulary.num_trained_words, num_fixed_words, self.size, self.trainable, self.unknown_probability
-        )
+        module = WordEmbedding(vocabulary.num_trained_words, num_fixed_words, self)
         if self.vectors is not None and pretrained:
-            module.load_vectors(open_vectors(self.vectors, self.size), vocabulary)
+            module.load_vectors(open_word_vectors(self.vectors, self.size), vocabulary)
         return module
 
 
-def open_vectors(path: str, size: int) -> WordVectorFile:
-    """The file of vectors at `path`.
-
-    Raises:
-        ElmoTasksError: its vectors have another size.
-    """
-    vectors = open_word_vectors(path)
-    if vectors.dimension != size:
-        raise ElmoTasksError(
-            f"{path}: its vectors have {vectors.dimension} numbers, the config wants {size}; "
-            f"set the word embedding's size to {vectors.dimension}"
-        )
-    return vectors
-
-
 class WordEmbedding(nn.Module):
-    """Two tables that are used like one: row N of the vocabulary is row 0 of the fixed table.
+    """Two tables that are used as one: row N of the vocabulary is row 0 of the fixed table.
 
     Without a file, vectors start normally distributed with a variance of 1 / D, so with a length of about one. The
     padding's vector is always zero.
@@ -79,25 +62,18 @@ class WordEmbedding(nn.Module):
     Arguments:
         num_trained_words: N, the rows of padding, of the unknown word and of the training data's words.
         num_fixed_words: M.
-        size: D.
-        trainable: whether the N rows are trained.
-        unknown_probability: in training, of reading a word as the unknown word, whose vector is learned this way.
+        config: D, whether the N rows are trained, and how often in training a word is read as the unknown word, whose
+            vector is learned this way.
     """
 
     fixed: Tensor
 
-    def __init__(
-        self,
-        num_trained_words: int,
-        num_fixed_words: int,
-        size: int,
-        trainable: bool = True,
-        unknown_probability: float = 0.0,
-    ) -> None:
+    def __init__(self, num_trained_words: int, num_fixed_words: int, config: WordEmbeddingConfig) -> None:
         super().__init__()
-        self.output_size = size
-        self.unknown_probability = unknown_probability
-        self.trained = nn.Parameter(torch.randn(num_trained_words, size) / size**0.5, requires_grad=trainable)  # (N, D)
+        self.output_size = size = config.size
+        self.unknown_probability = config.unknown_probability
+        start = torch.randn(num_trained_words, size) / size**0.5
+        self.trained = nn.Parameter(start, requires_grad=config.trainable)  # (N, D)
         self.register_buffer("fixed", torch.zeros(num_fixed_words, size))  # (M, D)
         with torch.no_grad():
             self.trained[PADDING].zero_()
@@ -108,15 +84,17 @@ class WordEmbedding(nn.Module):
 
         A word that the file lacks gets the vector of its lower-cased form. A training word without that too starts with
         a random vector. Each of its features is normally distributed, with the mean and the standard deviation of the
-        vectors that were found: to the layers above it then looks like any word, which small or zero vectors would not.
-        The unknown word gets their mean.
+        vectors that were found, so that it looks like any word to the layers above. The unknown word gets their mean.
 
         Raises:
             ElmoTasksError: the file has none of the vocabulary's words.
         """
         # Padding and unknown word are names of rows, not words, even if the file has words that are spelled like them.
         begin = UNKNOWN + 1
-        found = self._read(file, vocabulary.words[begin:])  # (N + M - begin, D)
+        words = vocabulary.words[begin:]
+        found = torch.from_numpy(file.rows(words))  # (N + M - begin, D)
+        lacking = found.isnan().any(1).nonzero().squeeze(1)
+        found[lacking] = torch.from_numpy(file.rows([words[row].lower() for row in lacking.tolist()]))
         is_found = ~found.isnan().any(1)
         logger.info("%s: vectors for %d of %d words", file.path, int(is_found.sum()), len(found))
         if not is_found.any():
@@ -129,14 +107,6 @@ class WordEmbedding(nn.Module):
         self.trained[UNKNOWN] = mean
         self.trained[begin:] = found[:num_trained]
         self.fixed.copy_(found[num_trained:])
-
-    @staticmethod
-    def _read(file: WordVectorFile, words: Sequence[str]) -> Tensor:
-        """The words' vectors, rows of NaN where the file has neither the word nor its lower-cased form."""
-        vectors = torch.from_numpy(file.rows(words))
-        lacking = torch.nonzero(vectors.isnan().any(1)).squeeze(1)
-        vectors[lacking] = torch.from_numpy(file.rows([words[row].lower() for row in lacking.tolist()]))
-        return vectors
 
     def forward(self, words: Tensor) -> Tensor:
         """(B, T) int64, rows of the vocabulary -> (B, T, D); zero in the padding."""

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import array
-import contextlib
 import functools
 import itertools
 import logging
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import atomic_path, cache_folder, content_hash, file_state, read_lines
 
 logger = logging.getLogger(__name__)
@@ -28,14 +27,21 @@ _VERSION = 1  # raise it when the cache's layout or what is read changes
 _BATCH_ROWS = 1 << 14  # rows in memory while a file is parsed
 
 
-def open_word_vectors(path: str | Path) -> WordVectorFile:
+def open_word_vectors(path: str | Path, size: int) -> WordVectorFile:
     """The file at `path`. A process hashes and opens it once, and again only after it has changed.
 
     Raises:
         DataError: see `WordVectorFile`.
+        ElmoTasksError: its vectors do not have `size` numbers.
     """
     path = Path(path)
-    return _kept_file(path, file_state(path) if path.is_file() else ())
+    file = _kept_file(path, file_state(path) if path.is_file() else ())
+    if file.dimension != size:
+        raise ElmoTasksError(
+            f"{path}: its vectors have {file.dimension} numbers, the config wants {size}; "
+            f"set the word embedding's size to {file.dimension}"
+        )
+    return file
 
 
 class WordVectorFile:
@@ -45,9 +51,9 @@ class WordVectorFile:
     words and of numbers per word. Words may contain spaces, as some of GloVe's largest file do: the last D fields of a
     line are the numbers. If a word comes twice, the first vector counts.
 
-    Parsing such a file takes much longer than using it, so it happens once: words and vectors are kept in
-    `<cache folder>/word_vectors`, named by the content of the file, and memory-mapped from there, so that only the rows
-    that are wanted are loaded. Several processes can do so at once; a damaged cache file is written again.
+    Parsing such a file takes long, so it happens once: words and vectors are kept in `<cache folder>/word_vectors`,
+    named by the content of the file, and memory-mapped from there, so that only the wanted rows are loaded. Several
+    processes can do so at once. A damaged cache file is written again.
 
     Arguments:
         path: the file, plain or compressed (.gz, .xz, .bz2, .zip).
@@ -66,8 +72,8 @@ class WordVectorFile:
         if table is None:
             _parse_into(self.path, cached)
             table = _open(cached)
-            if table is None:
-                raise DataError(cached, "cannot be read back just after it was written; is the disk full or faulty?")
+        if table is None:
+            raise DataError(cached, "cannot be read back just after it was written; is the disk full or faulty?")
         self._table = table
 
     def __len__(self) -> int:
@@ -80,10 +86,7 @@ class WordVectorFile:
 
     @property
     def words(self) -> Sequence[str]:
-        """All words in the order of the file, which is that of their frequency in the files of GloVe and word2vec.
-
-        They are read each time and not kept, since there can be millions.
-        """
+        """All words in the order of the file; read each time and not kept, since there can be millions."""
         return tuple(self._table.column("word").to_pylist())
 
     def rows(self, words: Sequence[str]) -> NDArray[np.float32]:
@@ -122,16 +125,14 @@ def _parse_into(path: Path, cached: Path) -> None:
     """Parses the file once, batch by batch, into an Arrow file."""
     logger.info("reading the word vectors of %s; this happens once", path)
     begin, count = time.monotonic(), 0
-    with atomic_path(cached) as temporary, contextlib.ExitStack() as stack:
-        writer: pa.RecordBatchFileWriter | None = None
-        for batch in _batches(path):
-            if writer is None:
-                writer = stack.enter_context(pa.ipc.new_file(str(temporary), batch.schema))
+    batches = _batches(path)
+    first = next(batches, None)
+    if first is None:
+        raise DataError(path, "holds no word vector")
+    with atomic_path(cached) as temporary, pa.ipc.new_file(str(temporary), first.schema) as writer:
+        for batch in itertools.chain([first], batches):
             writer.write_batch(batch)
             count += batch.num_rows
-        if writer is None:
-            raise DataError(path, "holds no word vector")
-        stack.close()  # only this completes the file
     logger.info("%s: %d word vectors in %.1f s", path, count, time.monotonic() - begin)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pydantic
 import pytest
 import torch
@@ -21,10 +23,8 @@ def _seed() -> None:
 @pytest.fixture(params=["compiled", "in Python"])
 def _steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the steps compiled, and as they are where torch cannot compile them."""
-    compiler = compiled if request.param == "compiled" else (lambda module: module)
-    for name, steps in (("_forward_steps", "_ForwardSteps"), ("_backward_steps", "_BackwardSteps")):
-        made = compiler(getattr(alternating_lstm, steps)())
-        monkeypatch.setattr(alternating_lstm, name, lambda made=made: made)
+    if request.param == "in Python":
+        monkeypatch.setattr(alternating_lstm, "_compiled", lambda steps: steps())
 
 
 def mask_of(lengths: list[int]) -> Tensor:
@@ -184,9 +184,7 @@ def test_works_in_inference_mode() -> None:
 
 
 def test_the_first_run_of_compiled_steps_gives_the_bits_of_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, steps in (("_forward_steps", "_ForwardSteps"), ("_backward_steps", "_BackwardSteps")):
-        fresh = compiled(getattr(alternating_lstm, steps)())
-        monkeypatch.setattr(alternating_lstm, name, lambda fresh=fresh: fresh)
+    monkeypatch.setattr(alternating_lstm, "_compiled", functools.cache(lambda steps: compiled(steps())))
     encoder, mask = AlternatingLstm(9, 24, 2), mask_of([6, 3])
     inputs = torch.randn(2, 6, 9)
     results = []

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_tasks.modules import antecedents
-from elmo_tasks.modules.antecedents import AntecedentScorer, previous
+from elmo_tasks.modules import coreference
+from elmo_tasks.modules.coreference import AntecedentScorer, previous
 
 SIZE = 5
 DOCUMENTS = torch.tensor([0] * 9 + [1] + [2] * 4)
@@ -46,7 +46,7 @@ def pair_score(scorer: AntecedentScorer, vectors: Tensor, mentions: Tensor, span
 @pytest.mark.parametrize("max_antecedents", [1, 3, 100])
 @pytest.mark.parametrize("chunk_numbers", [1, 70, 1 << 24])
 def test_scores(max_antecedents: int, chunk_numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(antecedents, "_CHUNK_NUMBERS", chunk_numbers)
+    monkeypatch.setattr(coreference, "_CHUNK_NUMBERS", chunk_numbers)
     scorer = make_scorer(max_antecedents)
     vectors, mentions = torch.randn(14, SIZE), torch.randn(14)
     scores = scorer(vectors, mentions, DOCUMENTS, SPEAKERS, GENRES)
@@ -69,7 +69,7 @@ def test_a_single_span_has_no_antecedent() -> None:
 
 
 def test_distances_have_the_buckets_of_the_paper() -> None:
-    found = antecedents._distance_buckets(100, torch.device("cpu")).tolist()
+    found = coreference._distance_buckets(100, torch.device("cpu")).tolist()
     assert found == [bucket(distance) for distance in range(100, 0, -1)]
 
 

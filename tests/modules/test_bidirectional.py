@@ -7,9 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from elmo_tasks.modules.bidirectional import BidirectionalLayer
-from elmo_tasks.modules.bigru import BiGru
-from elmo_tasks.modules.bilstm import BiLstm
+from elmo_tasks.modules.bidirectional import BidirectionalLayer, BiGru, BiLstm, reversal
 
 Layer = type[BiLstm] | type[BiGru]
 
@@ -163,3 +161,14 @@ def test_packed_sentences_give_the_same(layer_class: Layer) -> None:
     mask = mask_of([3, 9, 1, 5, 9], 11)
     inputs = torch.randn(*mask.shape, 7)
     torch.testing.assert_close(layer._packed(inputs, mask), layer(inputs, mask), atol=1e-6, rtol=0)
+
+
+def test_sentences_are_read_from_their_ends_and_padding_stays() -> None:
+    order = reversal(torch.tensor([3, 1, 4]), 5)  # (T, B)
+    assert order.t().tolist() == [[2, 1, 0, 3, 4], [0, 1, 2, 3, 4], [3, 2, 1, 0, 4]]
+
+
+def test_twice_is_once_forward() -> None:
+    order = reversal(torch.tensor([6, 2, 5, 1]), 7)
+    values = torch.randn(7, 4)
+    assert torch.equal(values.gather(0, order).gather(0, order), values)

@@ -29,7 +29,7 @@ def plain_word_vector(module: CharacterCnn, characters: list[int]) -> Tensor:
     ("activation", "function"), [("none", torch.clone), ("relu", torch.relu), ("tanh", torch.tanh)]
 )
 def test_equals_the_definition_whatever_the_padding(width: int, activation: Activation, function: object) -> None:
-    module = CharacterCnn(12, embedding_size=4, filters=6, width=width, activation=activation)
+    module = CharacterCnnConfig(embedding_size=4, filters=6, width=width, activation=activation).build(12)
     torch.nn.init.normal_(module.convolution.bias)
     words = [[], [3], [4, 5], [6, 7, 8, 9, 10, 11, 2], [1, 1, 1]]
     for extra in (0, 4):
@@ -51,12 +51,12 @@ def test_learns_from_characters_alone_and_keeps_the_padding_zero() -> None:
 
 
 def test_a_batch_without_words() -> None:
-    module = CharacterCnn(10, filters=6)
+    module = CharacterCnnConfig(filters=6).build(10)
     assert module(torch.zeros(1, 0, dtype=torch.int64)).tolist() == [[0.0] * 6]
 
 
 def test_gradient_is_that_of_the_definition() -> None:
-    module = CharacterCnn(12, embedding_size=4, filters=6, width=3, activation="none")
+    module = CharacterCnnConfig(embedding_size=4, filters=6, width=3, activation="none").build(12)
     words = [[3], [4, 5], [6, 7, 8, 9, 10, 11, 2], [1, 1, 1]]
     weights = torch.randn(5, 6)
     parameters = list(module.parameters())
@@ -68,7 +68,7 @@ def test_gradient_is_that_of_the_definition() -> None:
 
 
 def test_dropout_drops_a_characters_feature_in_all_its_windows() -> None:
-    module = CharacterCnn(4, embedding_size=1, filters=3, width=3, activation="none", dropout=0.5)
+    module = CharacterCnnConfig(embedding_size=1, filters=3, width=3, activation="none", dropout=0.5).build(4)
     with torch.no_grad():
         module.embedding.weight[1:] = 1.0
         module.convolution.weight.zero_()

@@ -11,7 +11,7 @@ from elmo_tasks.modules.encoders import (
     StackedBiGruConfig,
     StackedBiLstm,
     StackedBiLstmConfig,
-    initialize_lstm,
+    initialize_gates,
 )
 
 
@@ -74,7 +74,7 @@ def test_dropout_is_on_each_layers_input(stacked: type[StackedBiLstm] | type[Sta
 
 def test_weights_start_orthogonal_with_a_forget_bias_of_one() -> None:
     lstm = nn.LSTM(3, 5, bidirectional=True)
-    initialize_lstm(lstm)
+    initialize_gates(lstm)
     for suffix in ("_l0", "_l0_reverse"):
         state = lstm.state_dict()
         for gate in state[f"weight_hh{suffix}"].chunk(4):

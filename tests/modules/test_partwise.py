@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from elmo_tasks.modules.partwise import PartwiseScorer
+from elmo_tasks.modules.coreference import PartwiseScorer
 
 
 @pytest.mark.parametrize("hidden_sizes", [(5,), (5, 3), (4, 4, 2)])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from elmo_tasks.modules.span_pruning import best_non_crossing_spans
+from elmo_tasks.modules.coreference import best_non_crossing_spans
 
 
 def slow(scores: NDArray[np.float32], count: int) -> list[tuple[int, int]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from elmo_tasks.modules import span_representation
+from elmo_tasks.modules import coreference
+from elmo_tasks.modules.coreference import SpanRepresentation
 from elmo_tasks.modules.sentence_groups import TokenVectors
-from elmo_tasks.modules.span_representation import SpanRepresentation
 
 LENGTHS = (5, 1, 3)  # of the sentences
 TOKENS_LEFT = torch.tensor([left for length in LENGTHS for left in range(length, 0, -1)])
@@ -51,7 +51,7 @@ def test_vectors(spans: SpanRepresentation, tokens: TokenVectors) -> None:
 def test_mention_scores(
     spans: SpanRepresentation, tokens: TokenVectors, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(span_representation, "_CHUNK_TOKENS", chunk)
+    monkeypatch.setattr(coreference, "_CHUNK_TOKENS", chunk)
     scorer = spans.mention_scorer
     expected = torch.full((9, WIDTH), float("-inf"))
     for start, end in all_spans():

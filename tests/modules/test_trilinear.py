@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.modules import attention as attention_module
-from elmo_tasks.modules.trilinear import AttentionFlow, SelfAttention, TrilinearScores
+from elmo_tasks.modules.attention import AttentionFlow, SelfAttention, TrilinearScores
 
 
 @pytest.fixture(autouse=True)

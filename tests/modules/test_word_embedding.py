@@ -89,7 +89,7 @@ def test_refuses_a_file_without_any_of_the_words(vectors: str) -> None:
 
 
 def test_hides_words_in_training_alone() -> None:
-    module = WordEmbedding(5, 2, 3, unknown_probability=0.3)
+    module = WordEmbedding(5, 2, WordEmbeddingConfig(size=3, unknown_probability=0.3))
     words = torch.full((100, 30), 6).index_fill(1, torch.arange(15), 4).index_fill(1, torch.tensor([29]), 0)
     torch.manual_seed(0)
     hidden = (module(words) == module.trained[1]).all(2)
