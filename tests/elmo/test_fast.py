@@ -22,7 +22,7 @@ RELATIVE_ERRORS: dict[Precision, float] = {"float32": 1e-6, "bfloat16": 0.02, "i
 @pytest.fixture
 def plain_products(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if torch had none of the faster ways."""
-    monkeypatch.setattr(products, "_WAYS", dict.fromkeys(PRECISIONS, ()))
+    monkeypatch.setattr(products, "_FASTEST", products._PLAIN)
 
 
 def made_up_sentences(number: int, seed: int = 0) -> list[list[str]]:
