@@ -161,7 +161,7 @@ class ElmoEmbedder(nn.Module):
         Raises:
             CacheError: the cache's bound or the disk is too small for them.
         """
-        _, source = self._source()
+        source = self._source()
         if isinstance(source, CachedLayers):
             with progress_bar() as bar:
                 task = bar.add_task("layers of the biLM", total=None, note="tokens")
@@ -176,13 +176,16 @@ class ElmoEmbedder(nn.Module):
         Returns:
             (B, T, D) for each mix, by its name; zero at padding.
         """
-        device, source = self._source()
-        with torch.no_grad(), torch.autocast(device.type, enabled=False):  # the biLM's precision is set by the config
-            output = source.layers(texts).to(device)
+        device = self._device()
+        with torch.no_grad(), torch.autocast(device.type, enabled=False):  # also while the biLM is built
+            output = self._source().layers(texts).to(device)
         return {name: self.dropout(mix(output.layers, output.mask)) for name, mix in self.mixes.items()}
 
-    def _source(self) -> tuple[torch.device, LayerSource]:
-        device = next(self.mixes.parameters()).device
+    def _device(self) -> torch.device:
+        return next(self.mixes.parameters()).device
+
+    def _source(self) -> LayerSource:
+        device = self._device()
         if device not in self._sources:
             self._sources = {device: self._build_source(device)}
-        return device, self._sources[device]
+        return self._sources[device]
