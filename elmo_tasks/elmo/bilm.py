@@ -13,13 +13,12 @@ from typing import Protocol, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence
 
 from elmo_tasks.elmo import weights as weights_file
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, tokens_to_ids
 from elmo_tasks.elmo.lstm import LstmStack, LstmState
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.elmo.packing import Packing
-from elmo_tasks.elmo.state import CarriedState
 from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.text.tokens import TensorRecord
 
@@ -58,8 +57,9 @@ class BiLM(nn.Module):
     Arguments:
         options: the architecture.
         dropout: probability of dropping a feature of an LSTM layer's input; for training the language model itself.
-        stateful: start each row of a batch from the state in which the row's last sentence ended, as bilm-tf and
-            AllenNLP do. `reset_state` forgets it.
+        stateful: start each row of a batch from the state in which the row's last sentence ended, as bilm-tf's
+            `BidirectionalLanguageModelGraph` and AllenNLP's `_EncoderBase` do. A smaller batch uses and updates only
+            the first rows. No gradient flows through the state. `reset_state` forgets it.
     """
 
     def __init__(self, options: BiLMOptions, dropout: float = 0.0, stateful: bool = False) -> None:
@@ -71,7 +71,7 @@ class BiLM(nn.Module):
         self.token_encoder = TokenEncoder(options)
         directions = nn.ModuleList(LstmStack(options.lstm, dropout) for _ in range(2))
         self.directions = cast("Sequence[LstmStack]", directions)  # a ModuleList has no type for its items
-        self._carried = CarriedState()
+        self._carried: list[Tensor] = []  # (2L, B, P), (2L, B, H): each layer's state in both directions
 
     @classmethod
     def load(
@@ -92,27 +92,26 @@ class BiLM(nn.Module):
         with torch.device("meta"):  # does not draw random weights, which the file's would replace
             bilm = cls(settings, stateful=stateful)
         bilm.to_empty(device="cpu")
-        weights_file.read_weights(bilm, weights)
+        weights_file.read_weights(weights, bilm.token_encoder, bilm.directions)
         return bilm.requires_grad_(requires_grad).eval()
 
     def save(self, options: str | Path, weights: str | Path, half_precision: bool = False) -> None:
         """Writes the biLM in the layout that `load`, bilm-tf and AllenNLP read, each file atomically."""
-        weights_file.write_weights(self, weights, half_precision)
+        weights_file.write_weights(weights, self.token_encoder, self.directions, half_precision)
         self.options.save(options)
 
     def fingerprint(self) -> str:
         """The SHA-256 of the architecture and the current weights, on which the vectors of tokens depend."""
-        return weights_file.fingerprint(self)
+        return weights_file.fingerprint(self.options, self.token_encoder, self.directions)
 
     def reset_state(self) -> None:
-        """Forgets the state that is carried over: the next batch starts at zero."""
-        self._carried.clear()
+        """Forgets the carried state: the next batch starts at zero."""
+        self._carried = []
 
     def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
         """The layers of tokenized sentences of any length and in any order, empty ones included.
 
-        Each distinct token goes through the character convolutions once. Sentence borders are added first and removed
-        from the result.
+        Each distinct token goes through the character convolutions once. The result is without sentence borders.
 
         Arguments:
             sentences: B lists of tokens.
@@ -163,19 +162,19 @@ class BiLM(nn.Module):
             layers (B, L+1, S, D) and mask (B, S), borders included.
         """
         batch, padded_length = index.shape
-        packing = Packing.of(lengths + 2, padded_length)
-        initial = self._initial_states(batch)
+        longest_first, order = (lengths + 2).sort(descending=True, stable=True)
+        steps = torch.arange(padded_length, device=index.device).expand(batch, -1)  # (B, S)
         halves: list[Tensor] = []
         final: list[LstmState] = []
-        for stack, places, states in zip(
-            self.directions, (packing.forward, packing.backward), self._by_direction(initial), strict=True
-        ):
-            inputs = table[index.flatten()[places]]  # (N, P)
-            sorted_states = [(hidden[packing.order], cell[packing.order]) for hidden, cell in states]
-            outputs, ends = stack(inputs, packing.batch_sizes, sorted_states)
+        for backward, (stack, states) in enumerate(self._directions_with_states(batch)):
+            read = longest_first[:, None] - 1 - steps if backward else steps
+            packed = pack_padded_sequence(order[:, None] * padded_length + read, longest_first.cpu(), batch_first=True)
+            inputs = table[index.flatten()[packed.data]]  # (N, P)
+            sorted_states = [(hidden[order], cell[order]) for hidden, cell in states]
+            outputs, ends = stack(inputs, packed.batch_sizes.tolist(), sorted_states)
             padded = inputs.new_zeros(batch * padded_length, self.num_layers, self.output_size // 2)
-            halves.append(padded.index_copy(0, places, torch.stack([inputs, *outputs], dim=1)))
-            original_order = packing.order.argsort()
+            halves.append(padded.index_copy(0, packed.data, torch.stack([inputs, *outputs], dim=1)))
+            original_order = order.argsort()
             final += [(hidden[original_order], cell[original_order]) for hidden, cell in ends]
         self._keep_states(final)
         layers = torch.cat(halves, dim=-1).view(batch, padded_length, self.num_layers, -1).transpose(1, 2)
@@ -183,10 +182,10 @@ class BiLM(nn.Module):
 
     @torch.no_grad()
     def layers_in_chunks(self, tokens: Sequence[str], chunk_length: int) -> Iterator[LayerChunk]:
-        """The layers of one sentence of any length, in memory that `chunk_length` bounds, without a gradient.
+        """The layers of one sentence of any length, as in `layers`, in memory that `chunk_length` bounds.
 
-        The numbers are those of `layers`: each direction reads the sentence in chunks, from its own end, and carries
-        its state from chunk to chunk.
+        Each direction reads the sentence in chunks, from its own end, and carries its state from chunk to chunk. No
+        gradient is computed.
 
         Arguments:
             tokens: the sentence's tokens.
@@ -198,30 +197,41 @@ class BiLM(nn.Module):
         starts = range(0, len(index), chunk_length)
         final: list[LstmState] = []
         half = self.output_size // 2
-        by_direction = self._by_direction(self._initial_states(1))
-        for direction, (stack, states) in enumerate(zip(self.directions, by_direction, strict=True)):
-            for start in reversed(starts) if direction else starts:
+        for backward, (stack, states) in enumerate(self._directions_with_states(1)):
+            for start in reversed(starts) if backward else starts:
                 inputs = table[index[start : start + chunk_length].to(table.device)]
-                layers, states = _run_chunk(stack, inputs, states, backward=direction == 1)
+                read = inputs.flip(0) if backward else inputs
+                outputs, states = stack(read, [1] * len(read), states)
+                layers = torch.stack([read, *outputs])  # (L+1, tokens, P)
                 # Places in the sentence are one less than in the index, which begins with the border.
                 first, last = max(start, 1), min(start + chunk_length, len(tokens) + 1)
                 if first < last:
-                    features = slice(direction * half, (direction + 1) * half)
+                    layers = layers.flip(1) if backward else layers
+                    features = slice(backward * half, (backward + 1) * half)
                     yield LayerChunk(layers[:, first - start : last - start], slice(first - 1, last - 1), features)
             final += states
         self._keep_states(final)
 
-    def _initial_states(self, rows: int) -> list[LstmState]:
-        zeros = [state for stack in self.directions for state in stack.initial_states(rows)]
-        return self._carried.take(zeros) if self.stateful else zeros
-
-    def _by_direction(self, states: list[LstmState]) -> tuple[list[LstmState], list[LstmState]]:
+    def _directions_with_states(self, rows: int) -> list[tuple[LstmStack, list[LstmState]]]:
+        """Each direction and where its layers start in each row: at zero, or where the row's last sentence ended."""
+        states = [state for stack in self.directions for state in stack.initial_states(rows)]
+        if self._carried:
+            zeros = [torch.stack(parts) for parts in zip(*states, strict=True)]  # (2L, B, P), (2L, B, H)
+            hidden, cells = (
+                torch.cat([known[:, :rows].to(new), new[:, known.shape[1] :]], dim=1)
+                for known, new in zip(self._carried, zeros, strict=True)
+            )
+            states = list(zip(hidden, cells, strict=True))
         depth = self.options.lstm.n_layers
-        return states[:depth], states[depth:]
+        return list(zip(self.directions, (states[:depth], states[depth:]), strict=True))
 
     def _keep_states(self, final: list[LstmState]) -> None:
         if self.stateful:
-            self._carried.put(final)
+            new = [torch.stack(parts).detach() for parts in zip(*final, strict=True)]
+            self._carried = [
+                torch.cat([first, known[:, first.shape[1] :].to(first)], dim=1)
+                for first, known in zip(new, self._carried or new, strict=True)
+            ]
 
 
 def with_borders(index: Tensor, mask: Tensor) -> Tensor:
@@ -251,13 +261,3 @@ def _mask(lengths: Tensor, padded_length: int) -> Tensor:
 def _numbered(tokens: Sequence[str], rows: dict[str, int]) -> list[int]:
     """The rows of a sentence's tokens, with borders around them. New tokens get the next rows."""
     return [_BEGIN_ROW, *(rows.setdefault(token, len(rows)) for token in tokens), _END_ROW]
-
-
-def _run_chunk(
-    stack: LstmStack, inputs: Tensor, states: list[LstmState], backward: bool
-) -> tuple[Tensor, list[LstmState]]:
-    """All layers (L+1, tokens, P) of neighbouring tokens (tokens, P) in one direction, and the states after them."""
-    read = inputs.flip(0) if backward else inputs
-    outputs, states = stack(read, [1] * len(read), states)
-    layers = torch.stack([read, *outputs])
-    return (layers.flip(1) if backward else layers), states

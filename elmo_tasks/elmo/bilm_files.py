@@ -1,11 +1,10 @@
-"""Where a biLM lies on disk."""
+"""Where a biLM is on disk."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Iterable
 from pathlib import Path
 
 from elmo_tasks.errors import WeightsError
@@ -29,13 +28,13 @@ class BiLMFiles:
 
     @classmethod
     def in_folder(cls, folder: str | Path) -> BiLMFiles:
-        """The files of the one biLM in a folder: `*options.json` and `*weights.hdf5`, as the published ones are named.
+        """The files of the only biLM in a folder: `*options.json` and `*weights.hdf5`, as the published ones are named.
 
         Arguments:
             folder: the folder; `default` is the biLM that is installed with the package.
 
         Raises:
-            WeightsError: there is no such folder, or it does not have exactly one file of each kind.
+            WeightsError: the folder does not exist, or does not have exactly one file of each kind.
         """
         folder = bilm_folder(folder)
         if not folder.is_dir():
@@ -79,9 +78,6 @@ def _kept_hash(path: Path, state: tuple[int, ...]) -> str:
 def _only(folder: Path, pattern: str) -> Path:
     found = sorted(folder.glob(pattern))
     if len(found) != 1:
-        raise WeightsError(f"{folder}: wanted one file {pattern}, found {_listed(found)}; name both files instead")
+        names = ", ".join(path.name for path in found) or "none"
+        raise WeightsError(f"{folder}: wanted one file {pattern}, found {names}; name both files instead")
     return found[0]
-
-
-def _listed(paths: Iterable[Path]) -> str:
-    return ", ".join(path.name for path in paths) or "none"

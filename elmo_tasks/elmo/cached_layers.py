@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import torch
@@ -18,10 +18,11 @@ from elmo_tasks.config import Config
 from elmo_tasks.elmo.bilm import LayerOutput, LayerSource
 from elmo_tasks.elmo.layer_store import TORCH_TYPES, LayerKey, LayerStore, Storage
 from elmo_tasks.errors import CacheError
+from elmo_tasks.text.batches import batches_of_like_lengths
 
 logger = logging.getLogger(__name__)
 
-_PART_BYTES = 1 << 26  # some ten seconds of computation, which a killed process loses
+_PART_BYTES = 1 << 26  # of the output for a part, padding included: some ten seconds of computation
 
 
 class LayerCacheConfig(Config):
@@ -40,15 +41,13 @@ class LayerCacheConfig(Config):
 
 
 class CachedLayers:
-    """Gives layers as a biLM does, and runs the biLM only for sentences that the store does not hold.
+    """Gives layers as a biLM does, and runs the biLM only for sentences that the store does not have.
 
-    `fill` stores a data set's layers beforehand. Sentences that come up later, as in prediction, are computed and not
-    stored.
+    `fill` stores a data set's layers in advance. Sentences that come later, as in prediction, are not stored.
 
     Arguments:
-        build_source: makes the biLM. It is called when the first missing sentence comes up, so that with a full store
-            no weights are loaded.
-        store: the store of this very biLM.
+        build_source: makes the biLM. It is called for the first missing sentence; with a full store, never.
+        store: the store of this biLM.
     """
 
     def __init__(self, build_source: Callable[[], LayerSource], store: LayerStore) -> None:
@@ -63,20 +62,23 @@ class CachedLayers:
     ) -> None:
         """Computes and stores the layers of all sentences that are not there yet.
 
-        The biLM gets sentences in large parts, the longest first. A part is stored as soon as it is computed, so that
-        a killed process loses one part and the next goes on from there.
+        The biLM gets sentences in large parts, the longest first. Each part is stored as soon as it is computed, so a
+        killed process loses at most one.
 
         Arguments:
             sentences: in any order, with any repetitions.
-            progress: told, after each part, how many tokens are computed and how many there are to compute.
+            progress: called after each part with the number of tokens computed so far and in total.
 
         Raises:
             CacheError: there is not enough room, the store cannot be written, or a value is beyond its range.
+            ValueError: the biLM's layers cannot be right.
         """
         with self.store.filling(sentences) as missing:
             done, total = 0, sum(map(len, missing))
-            for part in _parts(missing, self.store.key.token_bytes):
-                vectors = stored_features(self._compute(part), [len(tokens) for tokens in part], self.store.key)
+            most = _PART_BYTES // self.store.key.token_bytes
+            for rows in batches_of_like_lengths([len(tokens) for tokens in missing], max_padded=most):
+                part = [missing[row] for row in rows]
+                vectors = _stored_features(self._compute(part), [len(tokens) for tokens in part], self.store.key)
                 self.store.write(part, vectors)
                 done += len(vectors)
                 progress(done, total)
@@ -104,17 +106,8 @@ class CachedLayers:
         return self._source.layers(sentences)
 
 
-def stored_features(output: LayerOutput, lengths: list[int], key: LayerKey) -> Tensor:
-    """The features (N, F) that are stored of the tokens of sentences, in the main memory.
-
-    Arguments:
-        output: the layers of the sentences.
-        lengths: the sentences' tokens, none of them 0.
-
-    Raises:
-        CacheError: a value is beyond the range of the storage.
-        ValueError: the layers cannot be right. Nothing wrong must get into the store, where it would stay.
-    """
+def _stored_features(output: LayerOutput, lengths: list[int], key: LayerKey) -> Tensor:
+    """The features (N, F) of sentences' tokens, in main memory, checked: an error would stay in the store."""
     wanted = (len(lengths), key.num_layers, max(lengths), key.output_size)
     if output.layers.shape != wanted:
         raise ValueError(f"the biLM's layers have the shape {tuple(output.layers.shape)}; wanted {wanted}")
@@ -133,12 +126,3 @@ def stored_features(output: LayerOutput, lengths: list[int], key: LayerKey) -> T
             "as float32 (layer_cache.storage: 'float32') or turn the layer cache off (layer_cache: null)"
         )
     return stored.cpu()
-
-
-def _parts(sentences: Sequence[Sequence[str]], token_bytes: int) -> Iterator[Sequence[Sequence[str]]]:
-    """Cuts sentences, the longest first, into parts of which the biLM's padded output keeps a bounded size."""
-    start = 0
-    while start < len(sentences):
-        count = max(1, _PART_BYTES // (len(sentences[start]) * token_bytes))
-        yield sentences[start : start + count]
-        start += count

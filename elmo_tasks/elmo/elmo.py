@@ -14,7 +14,7 @@ from typing import TypedDict
 import torch
 from torch import Tensor, nn
 
-from elmo_tasks.elmo.bilm import BiLM, LayerOutput, with_borders
+from elmo_tasks.elmo.bilm import BiLM, with_borders
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.elmo.scalar_mix import ScalarMix
 
@@ -32,18 +32,18 @@ class Elmo(nn.Module):
     """Computes one or more ELMo representations of sentences given as character ids.
 
     Source: `allennlp.modules.elmo.Elmo`. Departures: it is stateless unless `stateful` is set; it follows
-    `use_skip_connections`, while AllenNLP refuses models without them; padding is zero after layer normalization too; a
-    word that is not in the cached vocabulary is an error and is not read from its characters.
+    `use_skip_connections`, while AllenNLP refuses models without them; padding is zero after layer normalization too;
+    words that are not in the cached vocabulary are not read from their characters.
 
     Arguments:
         options_file: path of the options.json.
         weight_file: path of the HDF5 weights.
-        num_output_representations: how many mixes are learned, each with weights of its own.
+        num_output_representations: the number of mixes, each with separate weights.
         requires_grad: whether the biLM is trained too.
         do_layer_norm: whether each layer is normalized over the batch before it is mixed.
         dropout: probability of dropping a feature of a representation in training.
-        vocab_to_cache: tokens whose vectors are computed once, now; the first stands for padding. The inputs are then
-            indices into this list, given as `word_inputs`.
+        vocab_to_cache: tokens whose vectors are computed now and kept; the first stands for padding. `word_inputs` are
+            indices into this list.
         keep_sentence_boundaries: whether sentence borders stay in the output, which is then T+2 long.
         scalar_mix_parameters: fixed weights, before the softmax; by default they are learned.
         module: a biLM that is already loaded; the two files must then be None, and `requires_grad` is ignored.
@@ -92,7 +92,10 @@ class Elmo(nn.Module):
         )
         self.register_buffer("_cached_vectors", None, persistent=False)
         if vocab_to_cache is not None:
-            self._cache_vocabulary(vocab_to_cache)
+            if any(parameter.requires_grad for parameter in self.bilm.token_encoder.parameters()):
+                logger.warning("the vectors of the cached vocabulary do not change while the biLM is trained")
+            with torch.no_grad():
+                self._cached_vectors = self.bilm.token_vectors([BEGIN_SENTENCE, END_SENTENCE, *vocab_to_cache])
 
     def get_output_dim(self) -> int:
         """The features D of a representation."""
@@ -106,11 +109,15 @@ class Elmo(nn.Module):
             word_inputs: (B, T) or (..., T) int64, indices into `vocab_to_cache`, 0 is padding.
 
         Raises:
-            ValueError: there are no inputs, or `word_inputs` is given without `vocab_to_cache`.
+            ValueError: both inputs are None, or `word_inputs` is given without `vocab_to_cache`.
         """
         if word_inputs is not None:
+            if self._cached_vectors is None:
+                raise ValueError("got word_inputs without a cached vocabulary; wanted vocab_to_cache")
             outer = word_inputs.shape[:-1]
-            output = self._read_words(word_inputs.reshape(math.prod(outer), word_inputs.shape[-1]))
+            words = word_inputs.reshape(math.prod(outer), word_inputs.shape[-1])
+            known = words > 0  # (B, T)
+            output = self.bilm.contextualize(self._cached_vectors, with_borders(words + 2, known), known.sum(dim=1))
         elif inputs is not None:
             outer = inputs.shape[:-2]
             output = self.bilm(inputs.reshape(math.prod(outer), *inputs.shape[-2:]))
@@ -126,15 +133,3 @@ class Elmo(nn.Module):
             "elmo_representations": [self.dropout(vectors).reshape(*outer, *vectors.shape[1:]) for vectors in mixed],
             "mask": mask.reshape(*outer, mask.shape[-1]),
         }
-
-    def _cache_vocabulary(self, vocabulary: Sequence[str]) -> None:
-        if any(parameter.requires_grad for parameter in self.bilm.token_encoder.parameters()):
-            logger.warning("the vectors of the cached vocabulary do not change while the biLM is trained")
-        with torch.no_grad():
-            self._cached_vectors = self.bilm.token_vectors([BEGIN_SENTENCE, END_SENTENCE, *vocabulary])
-
-    def _read_words(self, words: Tensor) -> LayerOutput:
-        if self._cached_vectors is None:
-            raise ValueError("word_inputs came, but there is no cached vocabulary; give vocab_to_cache")
-        mask = words > 0  # (B, T)
-        return self.bilm.contextualize(self._cached_vectors, with_borders(words + 2, mask), mask.sum(dim=1))

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
+import h5py
 import numpy as np
 import torch
 from torch import Tensor
 
 from elmo_tasks.elmo.bilm import BiLM, LayerChunk
 from elmo_tasks.elmo.fast import FastBiLM
-from elmo_tasks.elmo.vector_file import VectorFile, create_vector_file
+from elmo_tasks.elmo.vector_file import create_vector_file
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files import read_lines
 from elmo_tasks.progress import progress_bar
@@ -71,7 +72,7 @@ def embed_file(
         DataError: `source` is missing, damaged or not UTF-8.
         ElmoTasksError: `layers` names no layer of the biLM, or `output` has an unknown ending.
     """
-    selection = _Selection.parse(layers, pool, bilm.num_layers)
+    choose, kept_layers = _selection(layers, bilm.num_layers)
     stateful = isinstance(bilm, BiLM) and bilm.stateful
     if isinstance(bilm, BiLM):
         bilm.reset_state()
@@ -83,12 +84,14 @@ def embed_file(
         progress.update(task, total=num_lines, description="embedding lines")
         for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=stateful):
             for sentence, chunks in _chunks(bilm, batch, max_tokens):
-                _write(file, sentence, chunks, selection, bilm.output_size)
+                tokens = () if pool != "none" else (len(sentence.tokens),)
+                with file.entry(str(sentence.number), (*kept_layers, *tokens, bilm.output_size)) as target:
+                    _fill(target, ((choose(chunk.layers), chunk) for chunk in chunks), pool, len(sentence.tokens))
                 if keep_sentences:  # equal sentences come in the file's order, since they are equally long
                     sentence_to_index[" ".join(sentence.tokens)] = str(sentence.number)
                 progress.advance(task, sentence.lines)
             total += len(batch)
-        progress.update(task, completed=num_lines)  # the last lines may be without a sentence
+        progress.update(task, completed=num_lines)  # the last lines may have no sentence
         if keep_sentences:
             file.write_sentences(sentence_to_index)
     return total
@@ -101,32 +104,16 @@ class _Sentence:
     lines: int  # lines that are finished with it: none, or its own and those without a sentence before it
 
 
-@dataclasses.dataclass(frozen=True)
-class _Selection:
-    """What is kept of a sentence's layers."""
-
-    layers: int | Literal["all", "mix"]
-    pool: Pooling
-    leading_shape: tuple[int, ...]  # (L+1,) or ()
-
-    @classmethod
-    def parse(cls, layers: str, pool: Pooling, num_layers: int) -> _Selection:
-        if layers == "all":
-            return cls("all", pool, (num_layers,))
-        if layers == "mix":
-            return cls("mix", pool, ())
-        number = num_layers - 1 if layers == "top" else int(layers) if layers.isdecimal() else num_layers
-        if number >= num_layers:
-            raise ElmoTasksError(f"layers: got {layers!r}; wanted all, mix, top or a number from 0 to {num_layers - 1}")
-        return cls(number, pool, ())
-
-    def of(self, layers: Tensor) -> np.ndarray:
-        """(L+1, T, P) -> (L+1, T, P) or (T, P)"""
-        if self.layers == "mix":
-            layers = layers.mean(dim=0)
-        elif self.layers != "all":
-            layers = layers[self.layers]
-        return layers.float().cpu().numpy()
+def _selection(layers: str, num_layers: int) -> tuple[Callable[[Tensor], Tensor], tuple[int, ...]]:
+    """What chooses layers, (L+1, T, P) -> (L+1, T, P) or (T, P); and the axes of layers that are left."""
+    if layers == "all":
+        return lambda every: every, (num_layers,)
+    if layers == "mix":
+        return lambda every: every.mean(dim=0), ()
+    number = num_layers - 1 if layers == "top" else int(layers) if layers.isdecimal() else num_layers
+    if number >= num_layers:
+        raise ElmoTasksError(f"layers: got {layers!r}; wanted all, mix, top or a number from 0 to {num_layers - 1}")
+    return lambda every: every[number], ()
 
 
 def _sentences(source: str | Path, tokenize: Tokenizer | None) -> Iterator[_Sentence]:
@@ -175,34 +162,23 @@ def _chunks(
     output = bilm.layers([sentence.tokens for sentence in batch])
     for sentence, layers in zip(batch, output.layers, strict=True):
         tokens = slice(0, len(sentence.tokens))
-        yield sentence, [LayerChunk(layers[:, tokens], tokens, slice(0, bilm.output_size))]
+        chunk = LayerChunk(layers[:, tokens], tokens, slice(0, bilm.output_size))
+        yield sentence, [chunk] if sentence.tokens else []
 
 
-def _write(
-    file: VectorFile, sentence: _Sentence, chunks: Iterable[LayerChunk], selection: _Selection, output_size: int
+def _fill(
+    target: h5py.Dataset | np.ndarray, chunks: Iterable[tuple[Tensor, LayerChunk]], pool: Pooling, length: int
 ) -> None:
-    length = len(sentence.tokens)
-    shape = (*selection.leading_shape, length, output_size)
-    if selection.pool != "none":
-        with file.entry(str(sentence.number), (*selection.leading_shape, output_size)) as target:
-            target[...] = _pooled(chunks, selection, shape)
-        return
-    with file.entry(str(sentence.number), shape) as target:
-        for chunk in chunks:
-            if length > 0:
-                target[..., chunk.tokens, chunk.features] = selection.of(chunk.layers)
-
-
-def _pooled(chunks: Iterable[LayerChunk], selection: _Selection, shape: tuple[int, ...]) -> np.ndarray:
-    """One vector for all tokens: (L+1, D) or (D,)"""
-    *leading, length, size = shape
-    pooled = np.full((*leading, size), -np.inf if selection.pool == "max" and length > 0 else 0.0)
-    for chunk in chunks:
-        if length == 0:
-            continue
-        values, half = selection.of(chunk.layers), pooled[..., chunk.features]
-        if selection.pool == "max":
+    """Writes a sentence's vectors, (L+1, T, D) or (T, D), or those of its pooled tokens, (L+1, D) or (D,)."""
+    pooled = np.full(target.shape, -np.inf if pool == "max" and length > 0 else 0.0) if pool != "none" else None
+    for layers, chunk in chunks:
+        values = layers.float().cpu().numpy()
+        if pooled is None:
+            target[..., chunk.tokens, chunk.features] = values
+        elif pool == "max":
+            half = pooled[..., chunk.features]
             np.maximum(half, values.max(axis=-2), out=half)
         else:
-            half += values.sum(axis=-2, dtype=np.float64) / length
-    return pooled
+            pooled[..., chunk.features] += values.sum(axis=-2, dtype=np.float64) / length
+    if pooled is not None:
+        target[...] = pooled

@@ -35,7 +35,7 @@ class ElmoConfig(Config):
     options: str | None = Field(None, description="Instead of 'bilm': path of the biLM's options.json.")
     weights: str | None = Field(None, description="Instead of 'bilm': path of the biLM's HDF5 weights.")
     mixes: Annotated[tuple[MixName, ...], Field(min_length=1, max_length=2)] = Field(
-        ("input",), description="Where the head adds ELMo, each place with a mix of its own."
+        ("input",), description="Where the head adds ELMo; each place has a separate mix."
     )
     layers: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] | None = Field(
         None, description="The layers that are mixed, 0 being the token layer; null for all."
@@ -56,8 +56,7 @@ class ElmoConfig(Config):
         LayerCacheConfig(), description="Keeps the biLM's layers of a data set on disk; null computes them each time."
     )
     stateful: bool = Field(
-        False,
-        description="Carry LSTM state from batch to batch, as bilm-tf and AllenNLP do: in float32 and without a cache.",
+        False, description="Carry LSTM state between batches, as bilm-tf and AllenNLP do: in float32, without a cache."
     )
 
     @pydantic.model_validator(mode="after")
@@ -83,15 +82,15 @@ class ElmoConfig(Config):
         return BiLMFiles.chosen(self.bilm, self.options, self.weights)
 
     def build(self) -> ElmoEmbedder:
-        """Makes the mixes. The frozen biLM is loaded at the first sentence that the cache does not have.
+        """Makes the mixes. The frozen biLM is loaded for the first sentence that the cache does not have.
 
         Raises:
             WeightsError: the biLM's files are missing, or its options are wrong.
-            ConfigError: the biLM does not have the layers.
+            ConfigError: the biLM does not have these layers.
         """
         files = self.files()
         options = BiLMOptions.load(files.options)
-        mixes: dict[str, ScalarMix] = {name: self._build_mix(options.num_layers) for name in self.mixes}
+        mixes = {str(name): self._build_mix(options.num_layers) for name in self.mixes}
 
         def load(device: torch.device) -> LayerSource:
             bilm = BiLM.load(files.options, files.weights, stateful=self.stateful).to(device)
@@ -117,7 +116,7 @@ class ElmoConfig(Config):
             raise ConfigError(
                 f"elmo.layer_weights: got {len(self.layer_weights)} weights; wanted {len(layers)}, one per mixed layer"
             )
-        # The softmax of logarithms is the weights themselves, scaled to sum 1.
+        # The softmax of logarithms gives the weights, scaled to sum 1.
         logarithms = None if self.layer_weights is None else [math.log(weight) for weight in self.layer_weights]
         return ScalarMix(
             num_layers,
@@ -178,7 +177,7 @@ class ElmoEmbedder(nn.Module):
             (B, T, D) for each mix, by its name; zero at padding.
         """
         device = self._device()
-        with torch.no_grad(), torch.autocast(device.type, enabled=False):  # the biLM has its own precision
+        with torch.no_grad(), torch.autocast(device.type, enabled=False):  # also while the biLM is built
             output = self._source().layers(texts).to(device)
         return {name: self.dropout(mix(output.layers, output.mask)) for name, mix in self.mixes.items()}
 

@@ -26,12 +26,9 @@ class ProjectedLstm(nn.Module):
     i, g, f, o = split(x W_x + h W_h + b)
     c = clip(sigmoid(f + 1) c + sigmoid(i) tanh(g));  h = clip(W_p (sigmoid(o) tanh(c)))
 
-    Gates are in the order of the weights file (input, candidate, forget, output). The forget gate's constant 1 is added
-    when it is used, so that weights are read and written bit for bit. Without a projection (Sak et al. 2014) the output
-    is that of the cell and is not clipped.
-
-    Arguments:
-        options: sizes and clips.
+    Gates are in the order of the weights file (input, candidate, forget, output). The forget gate's constant 1 is only
+    added in `forward`, so that weights are read and written bit for bit. Without a projection (Sak et al. 2014) the
+    output is that of the cell and is not clipped.
     """
 
     def __init__(self, options: LstmOptions) -> None:
@@ -65,7 +62,7 @@ class ProjectedLstm(nn.Module):
 
         Arguments:
             inputs: (N, I), packed.
-            batch_sizes: how many sentences have a first, a second, ... token: falling, N in sum.
+            batch_sizes: how many sentences have a first, a second, ... token: falling, with the sum N.
             state: where each sentence starts, (B, P) and (B, H), the longest sentence first.
 
         Returns:
@@ -75,7 +72,9 @@ class ProjectedLstm(nn.Module):
         outputs: list[Tensor] = []
         finished: list[LstmState] = []
         # The inputs' part of all gates is one product for all tokens; the loop only computes the recurrent part.
-        for gates in functional.linear(inputs, self.input_weight, self._shifted_bias()).split(list(batch_sizes)):
+        first, second, forget, last = self.bias.chunk(4)
+        bias = torch.cat([first, second, forget + 1.0, last])
+        for gates in functional.linear(inputs, self.input_weight, bias).split(list(batch_sizes)):
             rows = len(gates)
             if rows < len(hidden):
                 finished.append((hidden[rows:], cell[rows:]))
@@ -84,10 +83,6 @@ class ProjectedLstm(nn.Module):
         finished.append((hidden, cell))
         final_hidden, final_cell = (torch.cat(parts) for parts in zip(*reversed(finished), strict=True))
         return torch.cat(outputs), (final_hidden, final_cell)
-
-    def _shifted_bias(self) -> Tensor:
-        first, second, forget, last = self.bias.chunk(4)
-        return torch.cat([first, second, forget + 1.0, last])
 
     def _step(self, input_gates: Tensor, hidden: Tensor, cell: Tensor) -> LstmState:
         """One token: (R, 4H), (R, P), (R, H) -> (R, P), (R, H)"""

@@ -17,7 +17,7 @@ def random_bilm(options: BiLMOptions, seed: int = 0, scale: float = 1.0) -> BiLM
 
     Every layer's variance follows the number of its inputs, so that activations keep their size from layer to layer;
     highway layers pass most of their input through at first, as in bilm-tf. Such a biLM tells words apart by spelling
-    and context, but does not know any language.
+    and context, but knows no language.
 
     Arguments:
         options: the architecture.
@@ -31,23 +31,21 @@ def random_bilm(options: BiLMOptions, seed: int = 0, scale: float = 1.0) -> BiLM
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for module in bilm.modules():
-            _fill(module, generator, scale)
+            for name, parameter in module.named_parameters(recurse=False):
+                parameter.normal_(0.0, _spread(module, name, parameter, scale), generator=generator)
         for highway in bilm.token_encoder.highways:
             highway.carry.bias.sub_(2.0)
         bilm.token_encoder.embedding.weight[0] = 0.0
     return bilm.requires_grad_(False).eval()
 
 
-def _fill(module: nn.Module, generator: torch.Generator, scale: float) -> None:
-    """Draws the weights of a module itself, without those of its submodules."""
-    for name, parameter in module.named_parameters(recurse=False):
-        if name == "bias":
-            parameter.normal_(0.0, 0.1, generator=generator)
-        elif isinstance(module, nn.Embedding):
-            parameter.normal_(0.0, 1.0, generator=generator)
-        else:
-            spread = 1.0 / math.sqrt(parameter[0].numel())
-            gain = scale if isinstance(module, ProjectedLstm) else 1.0
-            if name == "projection_weight":
-                gain *= 2.0  # cells put out about a half, inputs are about 1
-            parameter.normal_(0.0, gain * spread, generator=generator)
+def _spread(module: nn.Module, name: str, parameter: nn.Parameter, scale: float) -> float:
+    """The standard deviation of a parameter of a module."""
+    if name == "bias":
+        return 0.1
+    if isinstance(module, nn.Embedding):
+        return 1.0
+    gain = scale if isinstance(module, ProjectedLstm) else 1.0
+    if name == "projection_weight":
+        gain *= 2.0  # cells put out about a half, inputs are about 1
+    return gain * (1.0 / math.sqrt(parameter[0].numel()))

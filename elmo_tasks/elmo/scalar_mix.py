@@ -51,11 +51,8 @@ class ScalarMix(nn.Module):
         self.num_layers = num_layers
         self.layers = tuple(range(num_layers) if layers is None else layers)
         self.layer_normalization = layer_normalization
-        if (
-            not self.layers
-            or len(set(self.layers)) < len(self.layers)
-            or not set(self.layers) <= set(range(num_layers))
-        ):
+        distinct = set(self.layers)
+        if not distinct or len(distinct) < len(self.layers) or not distinct <= set(range(num_layers)):
             raise ValueError(f"layers: got {self.layers}; wanted different ones of 0 to {num_layers - 1}")
         start = [0.0] * len(self.layers) if initial_weights is None else [float(weight) for weight in initial_weights]
         if len(start) != len(self.layers):
@@ -82,16 +79,12 @@ class ScalarMix(nn.Module):
         if layers.shape[1] != self.num_layers:
             raise ValueError(f"layers: got {layers.shape[1]} of them; wanted {self.num_layers}")
         chosen = layers if self.layers == tuple(range(self.num_layers)) else layers[:, self.layers]  # (B, K, T, D)
-        normalized = self._normalize(chosen, mask)
-        mixed = torch.einsum("k,bktd->btd", self.gamma * self.normalized_weights(), normalized)
-        return mixed.masked_fill(~mask[..., None], 0.0)
-
-    def _normalize(self, layers: Tensor, mask: Tensor) -> Tensor:
         if self.layer_normalization == "token":
-            return functional.layer_norm(layers, layers.shape[-1:], eps=_EPSILON)
-        if self.layer_normalization == "batch":
-            return _normalize_over_batch(layers, mask)
-        return layers
+            chosen = functional.layer_norm(chosen, chosen.shape[-1:], eps=_EPSILON)
+        elif self.layer_normalization == "batch":
+            chosen = _normalize_over_batch(chosen, mask)
+        mixed = torch.einsum("k,bktd->btd", self.gamma * self.normalized_weights(), chosen)
+        return mixed.masked_fill(~mask[..., None], 0.0)
 
 
 def _normalize_over_batch(layers: Tensor, mask: Tensor) -> Tensor:

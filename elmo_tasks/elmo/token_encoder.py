@@ -39,11 +39,8 @@ class TokenEncoder(nn.Module):
     """Maps tokens, given as character ids, to vectors that depend only on their spelling.
 
     Source: Peters et al. 2018, section 3.4, and bilm-tf's `_build_word_char_embeddings`: the activation follows the
-    maximum over a token's positions, including those of padding characters; there is no projection if its two sizes are
-    equal.
-
-    Arguments:
-        options: the biLM's options.
+    maximum over a token's positions, including those of padding characters; if the projection's sizes were equal, it is
+    left out.
     """
 
     def __init__(self, options: BiLMOptions) -> None:
@@ -75,19 +72,13 @@ class TokenEncoder(nn.Module):
         return torch.cat([self._encode(block) for block in character_ids.split(_TOKENS_AT_ONCE)])
 
     def _encode(self, character_ids: Tensor) -> Tensor:
-        characters = self.embedding(self._trimmed(character_ids)).transpose(1, 2)  # (N, E, C)
+        # Windows that hold only padding all have the same values. One such window, after the longest token and for the
+        # widest filter, is enough.
+        used = (character_ids != PADDING_ID).any(dim=0).nonzero()
+        length = int(used.max()) + 1 if len(used) else 0
+        characters = self.embedding(character_ids[:, : length + self._widest_filter]).transpose(1, 2)  # (N, E, C)
         filters = torch.cat([convolution(characters).amax(dim=-1) for convolution in self.convolutions], dim=-1)
         vectors = self.activation(filters)  # (N, F)
         for highway in self.highways:
             vectors = highway(vectors)
         return vectors if self.projection is None else self.projection(vectors)  # (N, P)
-
-    def _trimmed(self, character_ids: Tensor) -> Tensor:
-        """Cuts off padding characters that cannot change a maximum.
-
-        Windows that hold only padding all have the same values, so one such window, after the longest token and for the
-        widest filter, is enough.
-        """
-        used = (character_ids != PADDING_ID).any(dim=0).nonzero()
-        length = int(used.max()) + 1 if len(used) else 0
-        return character_ids[:, : length + self._widest_filter]

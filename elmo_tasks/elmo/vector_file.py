@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import zipfile
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,52 +15,36 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files import atomic_path
 
 _SENTENCES = "sentence_to_index"
-_HDF5_VERSIONS = (
-    "v108",
-    "v110",
-)  # since HDF5 1.8 (2008), a group of a million entries does not have to be held in memory
+# Since HDF5 1.8 (2008), a group of a million entries does not have to be held in memory.
+_HDF5_VERSIONS = ("v108", "v110")
 
 
-class VectorFile(ABC):
+class VectorFile:
     """A file of named float32 arrays that is written entry by entry, in any order."""
 
-    @abstractmethod
-    def entry(self, key: str, shape: tuple[int, ...]) -> contextlib.AbstractContextManager[h5py.Dataset | np.ndarray]:
-        """Yields a new entry's array, which the block fills."""
-
-    @abstractmethod
-    def write_sentences(self, sentence_to_index: dict[str, str]) -> None:
-        """Writes which entry belongs to which sentence, as a JSON string in an array of shape (1,)."""
-
-
-class _Hdf5File(VectorFile):
-    def __init__(self, file: h5py.File) -> None:
+    def __init__(self, file: h5py.File | zipfile.ZipFile) -> None:
         self._file = file
 
     @contextlib.contextmanager
-    def entry(self, key: str, shape: tuple[int, ...]) -> Iterator[h5py.Dataset]:
-        yield self._file.create_dataset(key, shape, dtype=np.float32)
+    def entry(self, key: str, shape: tuple[int, ...]) -> Iterator[h5py.Dataset | np.ndarray]:
+        """Yields a new entry's array, which the block fills."""
+        if isinstance(self._file, h5py.File):
+            yield self._file.create_dataset(key, shape, dtype=np.float32)
+        else:
+            array = np.zeros(shape, dtype=np.float32)
+            yield array
+            self._write_array(self._file, key, array)
 
     def write_sentences(self, sentence_to_index: dict[str, str]) -> None:
-        dataset = self._file.create_dataset(_SENTENCES, (1,), dtype=h5py.string_dtype())
-        dataset[0] = json.dumps(sentence_to_index)
+        """Writes which entry belongs to which sentence, as a JSON string in an array of shape (1,)."""
+        if isinstance(self._file, h5py.File):
+            self._file.create_dataset(_SENTENCES, data=[json.dumps(sentence_to_index)], dtype=h5py.string_dtype())
+        else:
+            self._write_array(self._file, _SENTENCES, np.array([json.dumps(sentence_to_index)]))
 
-
-class _NumpyArchive(VectorFile):
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self._archive = archive
-
-    @contextlib.contextmanager
-    def entry(self, key: str, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
-        array = np.zeros(shape, dtype=np.float32)
-        yield array
-        self._write(key, array)
-
-    def write_sentences(self, sentence_to_index: dict[str, str]) -> None:
-        self._write(_SENTENCES, np.array([json.dumps(sentence_to_index)]))
-
-    def _write(self, key: str, array: np.ndarray) -> None:
-        with self._archive.open(f"{key}.npy", "w", force_zip64=True) as stream:
+    @staticmethod
+    def _write_array(archive: zipfile.ZipFile, key: str, array: np.ndarray) -> None:
+        with archive.open(f"{key}.npy", "w", force_zip64=True) as stream:
             np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
@@ -78,9 +61,6 @@ def create_vector_file(path: str | Path) -> Iterator[VectorFile]:
     if suffix not in (".hdf5", ".h5", ".npz"):
         raise ElmoTasksError(f"{path}: cannot write files that end in {suffix!r}; wanted .hdf5, .h5 or .npz")
     with atomic_path(path) as temporary:
-        if suffix == ".npz":
-            with zipfile.ZipFile(temporary, "w") as archive:
-                yield _NumpyArchive(archive)
-        else:
-            with h5py.File(temporary, "w", libver=_HDF5_VERSIONS) as file:
-                yield _Hdf5File(file)
+        npz = suffix == ".npz"
+        with zipfile.ZipFile(temporary, "w") if npz else h5py.File(temporary, "w", libver=_HDF5_VERSIONS) as file:
+            yield VectorFile(file)

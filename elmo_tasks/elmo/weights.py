@@ -13,12 +13,10 @@ RNN_{0,1}/RNN/MultiRNNCell/Cell{n}/LSTMCell/
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import h5py
 import numpy as np
@@ -26,33 +24,32 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.elmo.characters import NUM_CHARACTERS
-from elmo_tasks.elmo.lstm import ProjectedLstm
+from elmo_tasks.elmo.lstm import LstmStack
+from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.errors import WeightsError
 from elmo_tasks.files import atomic_path
 
-if TYPE_CHECKING:
-    from elmo_tasks.elmo.bilm import BiLM
-
 _CHARACTERS = "char_embed"
-_GROUPS = ("CNN", "RNN_")  # what the options account for in full
+_GROUPS = ("CNN", "RNN_")  # every dataset in them must be one that the options need
 
 
-def read_weights(bilm: BiLM, path: str | Path) -> None:
-    """Fills a biLM with the weights of a file.
+def read_weights(path: str | Path, encoder: TokenEncoder, directions: Sequence[LstmStack]) -> None:
+    """Fills the parts of a biLM with the weights of a file.
 
     A `char_embed` may have 262 rows, the first of them the mask's, or 261. Groups that do not belong to the layers of a
     biLM, such as a softmax, are skipped.
 
     Arguments:
-        bilm: the biLM, with the architecture that the file should have.
         path: the HDF5 file, of any floating-point type.
+        encoder: the token layer, with the architecture that the file should have.
+        directions: the forward and the backward LSTMs.
 
     Raises:
         WeightsError: the file is missing or damaged, is not a biLM, or has other sizes than the biLM.
     """
     with _opened(path) as file, torch.no_grad():
-        wanted = _file_views(bilm)
+        wanted = _file_views(encoder, directions)
         _check_names(file, set(wanted), path)
         for name, views in wanted.items():
             values = torch.from_numpy(_values(file, name, path))
@@ -61,95 +58,80 @@ def read_weights(bilm: BiLM, path: str | Path) -> None:
                 values = values[1:]
             shape = (sum(rows), *views[0].shape[1:])
             if values.shape != shape:
-                came = _shape(values.shape)
-                raise WeightsError(f"{path}: {name} has shape {came}; wanted {_shape(shape)}, by the options")
+                came, fits = (" x ".join(map(str, sizes)) or "()" for sizes in (values.shape, shape))
+                raise WeightsError(f"{path}: {name} has shape {came}; wanted {fits}, by the options")
             for view, part in zip(views, values.split(rows), strict=True):
                 view.copy_(part)
-        bilm.token_encoder.embedding.weight[0] = 0.0
+        encoder.embedding.weight[0] = 0.0
 
 
-def write_weights(bilm: BiLM, path: str | Path, half_precision: bool = False) -> None:
-    """Writes a biLM's weights, atomically.
-
-    Arguments:
-        bilm: the biLM.
-        path: the HDF5 file to write.
-        half_precision: write float16 instead of float32: half the size, and three decimal digits.
+def write_weights(
+    path: str | Path, encoder: TokenEncoder, directions: Sequence[LstmStack], half_precision: bool = False
+) -> None:
+    """Writes the weights of a biLM's parts, atomically, as float32, or as float16 with about three decimal digits.
 
     Raises:
         WeightsError: a weight is too large for half precision.
     """
-    dtype = np.float16 if half_precision else np.float32
     with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
-        for name, values in _arrays(bilm):
+        for name, values in _arrays(encoder, directions):
             if half_precision and np.abs(values).max() > np.finfo(np.float16).max:
                 raise WeightsError(f"{path}: {name} holds values too large for half precision; write float32")
-            file.create_dataset(name, data=values, dtype=dtype)
+            file.create_dataset(name, data=values, dtype=np.float16 if half_precision else np.float32)
 
 
-def fingerprint(bilm: BiLM) -> str:
+def fingerprint(options: BiLMOptions, encoder: TokenEncoder, directions: Sequence[LstmStack]) -> str:
     """The SHA-256 of a biLM's architecture and weights, in hexadecimal.
 
     The number of characters (261 or 262) and keys that only matter in training do not change it.
     """
-    digest = hashlib.sha256(json.dumps(bilm.options.architecture(), sort_keys=True).encode())
-    for name, values in _arrays(bilm):
+    digest = hashlib.sha256(json.dumps(options.architecture(), sort_keys=True).encode())
+    for name, values in _arrays(encoder, directions):
         digest.update(name.encode())
         digest.update(np.ascontiguousarray(values).data)
     return digest.hexdigest()
 
 
-def _file_views(bilm: BiLM) -> dict[str, list[Tensor]]:
-    """For each dataset of the file, views of the biLM's parameters that form it, stacked, with its axes."""
-    views = _token_views(bilm.token_encoder)
-    for direction, stack in enumerate(bilm.directions):
-        for depth, lstm in enumerate(stack.layers):
-            prefix = f"RNN_{direction}/RNN/MultiRNNCell/Cell{depth}/LSTMCell"
-            views |= {f"{prefix}/{name}": parts for name, parts in _lstm_views(lstm).items()}
-    return {name: [part.detach() for part in parts] for name, parts in views.items()}
-
-
-def _token_views(encoder: TokenEncoder) -> dict[str, list[Tensor]]:
+def _file_views(encoder: TokenEncoder, directions: Sequence[LstmStack]) -> dict[str, list[Tensor]]:
+    """For each dataset of the file, views of the parameters that form it, stacked, with its axes."""
     views: dict[str, list[Tensor]] = {_CHARACTERS: [encoder.embedding.weight[1:]]}
     for number, convolution in enumerate(encoder.convolutions):
         assert convolution.bias is not None  # it is None only for a Conv1d without bias
         views[f"CNN/W_cnn_{number}"] = [convolution.weight.permute(2, 1, 0)[None]]
         views[f"CNN/b_cnn_{number}"] = [convolution.bias]
-    for number, highway in enumerate(encoder.highways):
-        views[f"CNN_high_{number}/W_carry"] = [highway.carry.weight.t()]
-        views[f"CNN_high_{number}/b_carry"] = [highway.carry.bias]
-        views[f"CNN_high_{number}/W_transform"] = [highway.transform.weight.t()]
-        views[f"CNN_high_{number}/b_transform"] = [highway.transform.bias]
+    linear = {
+        f"CNN_high_{number}/{{}}_{name}": getattr(highway, name)
+        for number, highway in enumerate(encoder.highways)
+        for name in ("carry", "transform")
+    }
     if encoder.projection is not None:
-        views["CNN_proj/W_proj"] = [encoder.projection.weight.t()]
-        views["CNN_proj/b_proj"] = [encoder.projection.bias]
-    return views
+        linear["CNN_proj/{}_proj"] = encoder.projection
+    for name, layer in linear.items():
+        views |= {name.format("W"): [layer.weight.t()], name.format("b"): [layer.bias]}
+    for direction, stack in enumerate(directions):
+        for depth, lstm in enumerate(stack.layers):
+            prefix = f"RNN_{direction}/RNN/MultiRNNCell/Cell{depth}/LSTMCell"
+            views[f"{prefix}/W_0"] = [lstm.input_weight.t(), lstm.recurrent_weight.t()]
+            views[f"{prefix}/B"] = [lstm.bias]
+            if lstm.projection_weight is not None:
+                views[f"{prefix}/W_P_0"] = [lstm.projection_weight.t()]
+    return {name: [part.detach() for part in parts] for name, parts in views.items()}
 
 
-def _lstm_views(lstm: ProjectedLstm) -> dict[str, list[Tensor]]:
-    views: dict[str, list[Tensor]] = {"W_0": [lstm.input_weight.t(), lstm.recurrent_weight.t()], "B": [lstm.bias]}
-    if lstm.projection_weight is not None:
-        views["W_P_0"] = [lstm.projection_weight.t()]
-    return views
-
-
-def _arrays(bilm: BiLM) -> Iterator[tuple[str, np.ndarray]]:
+def _arrays(encoder: TokenEncoder, directions: Sequence[LstmStack]) -> Iterator[tuple[str, np.ndarray]]:
     """Each dataset's name and its float32 values."""
-    for name, views in _file_views(bilm).items():
+    for name, views in _file_views(encoder, directions).items():
         yield name, torch.cat(views).float().cpu().numpy()
 
 
-@contextlib.contextmanager
-def _opened(path: str | Path) -> Iterator[h5py.File]:
-    if not Path(path).is_file():
-        raise WeightsError(f"{path}: no such file; wanted a biLM's weights in bilm-tf's HDF5 layout")
+def _opened(path: str | Path) -> h5py.File:
     try:
-        file = h5py.File(path, "r")
+        return h5py.File(path, "r")
+    except FileNotFoundError:
+        reason = "no such file"
     except OSError as error:
         reason = "it is cut short" if "truncated" in str(error) else "it is not an HDF5 file, or damaged"
-        raise WeightsError(f"{path}: {reason}; wanted a biLM's weights in bilm-tf's HDF5 layout") from error
-    with file:
-        yield file
+    raise WeightsError(f"{path}: {reason}; wanted a biLM's weights in bilm-tf's HDF5 layout")
 
 
 def _check_names(file: h5py.File, wanted: set[str], path: str | Path) -> None:
@@ -181,14 +163,8 @@ def _values(file: h5py.File, name: str, path: str | Path) -> np.ndarray:
     except OSError as error:
         raise WeightsError(f"{path}: {name} cannot be read, the file is damaged ({error})") from error
     if not np.isfinite(values).all():
-        raise WeightsError(
-            f"{path}: {name} holds values that are not finite; wanted finite numbers, the file is damaged"
-        )
+        raise WeightsError(f"{path}: {name} holds values that are not finite; the file is damaged")
     return values
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, shape)) or "()"
 
 
 def _some(names: list[str]) -> str:

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import itertools
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import h5py
@@ -24,7 +22,7 @@ RELATIVE_ERRORS: dict[Precision, float] = {"float32": 1e-6, "bfloat16": 0.02, "i
 @pytest.fixture
 def plain_products(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if torch had none of the faster ways."""
-    monkeypatch.setattr(products, "_WAYS", dict.fromkeys(PRECISIONS, ()))
+    monkeypatch.setattr(products, "_FASTEST", products._PLAIN)
 
 
 def made_up_sentences(number: int, seed: int = 0) -> list[list[str]]:
@@ -169,27 +167,6 @@ def test_nothing_to_compute(bilm: BiLM) -> None:
     fast = FastBiLM(bilm)
     for sentences in ([], [[]], [[], []]):
         assert_same(fast.layers(sentences), bilm.layers(sentences))
-
-
-def test_each_in_windows_and_read_no_further_than_needed(bilm: BiLM) -> None:
-    sentences = made_up_sentences(40)
-    fast = FastBiLM(bilm)
-    wanted = bilm.layers(sentences).layers
-    taken: list[int] = []
-
-    def supply() -> Iterator[list[str]]:
-        for number, tokens in enumerate(sentences):
-            taken.append(number)
-            yield tokens
-
-    found = fast.each(supply(), window=50)
-    first = next(found)
-    assert len(taken) < 20
-    for row, layers in enumerate(itertools.chain([first], found)):
-        assert layers.shape == (3, len(sentences[row]), 12)
-        torch.testing.assert_close(layers, wanted[row, :, : len(sentences[row])], **CLOSE)
-    assert row == 39
-    assert list(fast.each([])) == []
 
 
 @pytest.mark.parametrize("chunk_length", [1, 4, 13, 500])

@@ -16,7 +16,6 @@ from elmo_tasks.elmo.fast.compilation import compiled
 from elmo_tasks.elmo.fast.planner import GroupPlan, plan_groups
 from elmo_tasks.elmo.fast.products import (
     Int8Product,
-    MkldnnProduct,
     PackedProduct,
     PlainInt8Product,
     PlainProduct,
@@ -38,9 +37,9 @@ def random_tensor(*shape: int, seed: int = 0) -> Tensor:
 def every_way() -> list[tuple[Precision, products.Way]]:
     return [
         (precision, way)
-        for precision, ways in products._WAYS.items()
-        for way in (*ways, products._PLAIN[precision])
-        if way is products._PLAIN[precision] or products._works(way, precision)
+        for precision, plain in products._PLAIN.items()
+        for way in (products._FASTEST[precision], plain)
+        if way is plain or products._works(way, precision)
     ]
 
 
@@ -131,17 +130,20 @@ class Wrong(PlainProduct):
         return super().start(inputs).clamp(max=10.0)
 
 
-def test_a_missing_or_wrong_way_is_not_used(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(products, "_WAYS", {"float32": (Missing, Wrong)})
+@pytest.mark.parametrize("way", [Missing, Wrong])
+def test_a_missing_or_wrong_way_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, way: products.Way
+) -> None:
+    monkeypatch.setattr(products, "_FASTEST", {"float32": way})
     product = build_product(random_tensor(40, 30), None, "float32")
     assert type(product) is PlainProduct
-    assert "Wrong" in caplog.text
+    assert ("Wrong" in caplog.text) == (way is Wrong)
 
 
 def test_the_best_way_that_works_is_used() -> None:
     """On this machine: what each precision comes to is a matter of the processor and of torch."""
     kinds = {precision: type(build_product(random_tensor(8, 8), None, precision)) for precision in TOLERANCES}
-    assert kinds["float32"] in (PackedProduct, MkldnnProduct, PlainProduct)
+    assert kinds["float32"] in (PackedProduct, PlainProduct)
     assert kinds["int8"] in (Int8Product, PlainInt8Product)
 
 

@@ -362,7 +362,7 @@ class TestAccidents:
         output, missing = store.read(SENTENCES)
         assert missing == list(range(len(SENTENCES)))
         assert not output.layers.any()
-        assert f"{store.folder}: this layer cache is damaged and removed; it will be made anew" in caplog.text
+        assert f"{store.folder}: this layer cache is damaged and removed; it will be filled again" in caplog.text
         assert re.search(problem, caplog.text)
         fill(store, SENTENCES, source)
         assert sorted(source.computed) == sorted(SENTENCES)

@@ -1,13 +1,13 @@
 """A frozen biLM's layers, as fast as the machine allows.
 
-# B sentences, T tokens of the longest or of each, N steps of a group in one direction, with borders, L LSTM layers,
+# B sentences, T tokens of the longest, N steps of a group in one direction, with borders, L LSTM layers,
 # P features of one direction, D = 2P features of a layer
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,17 +24,13 @@ from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.elmo.fast.words import WordEncoder, WordVectors
 from elmo_tasks.elmo.lstm import LstmStack, LstmState
 
-TOKEN_BUDGET = 8192
-CACHED_WORDS = 50_000
-
-
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., object])
 
 
 def _frozen(function: _FunctionT) -> _FunctionT:
-    """Runs a function without gradient and outside of torch's inference mode, even if the caller uses that.
+    """Runs a function without gradient and outside torch's inference mode, even if the caller uses that mode.
 
-    The mode does not apply to other threads, and what is kept between calls must work for callers with and without it.
+    The mode does not apply to other threads, and what is kept between calls must work with and without it.
     """
     return torch.inference_mode(False)(torch.no_grad()(function))
 
@@ -42,16 +38,16 @@ def _frozen(function: _FunctionT) -> _FunctionT:
 class FastBiLM:
     """Computes what `BiLM.layers` computes, several times as fast.
 
-    Distinct words go through the character convolutions once, and vectors of words are kept for later calls; sentences
-    are sorted and packed, so that nothing is computed for padding; both directions are computed at once.
+    Distinct words go through the character convolutions once, and their vectors are kept for later calls. Sentences
+    are sorted and packed, so that nothing is computed for padding. Both directions are computed at once.
 
     Arguments:
         bilm: a stateless biLM, whose weights are copied as they are now, in the form that this machine multiplies
             fastest. Dropout is never used.
-        precision: float32 gives the numbers of `BiLM` up to the order of summation; bfloat16 and int8 round the factors
-            of all products, while sums and everything else stay float32.
-        token_budget: how many tokens are computed at once. Memory grows with it; results do not depend on it.
-        cached_words: how many words' vectors are kept, P * 4 bytes each.
+        precision: float32 gives the numbers of `BiLM` up to the order of summation. bfloat16 and int8 round the factors
+            of all products; sums and everything else stay float32.
+        token_budget: the number of tokens computed at once. More need more memory; the results stay the same.
+        cached_words: the number of words whose vectors are kept, P * 4 bytes each.
 
     Raises:
         ValueError: the biLM carries state, its weights are trained, or the precision is int8 on another device than the
@@ -62,8 +58,8 @@ class FastBiLM:
         self,
         bilm: BiLM,
         precision: Precision = "float32",
-        token_budget: int = TOKEN_BUDGET,
-        cached_words: int = CACHED_WORDS,
+        token_budget: int = 8192,
+        cached_words: int = 50_000,
     ) -> None:
         if bilm.stateful:
             raise ValueError("got a biLM that carries state from batch to batch; wanted a stateless one")
@@ -81,7 +77,7 @@ class FastBiLM:
 
     @classmethod
     def load(cls, options: str | Path, weights: str | Path, precision: Precision = "float32") -> FastBiLM:
-        """Reads a biLM as `BiLM.load` does. Only the copied weights stay in memory."""
+        """Reads a biLM as `BiLM.load` does."""
         return cls(BiLM.load(options, weights), precision)
 
     @_frozen
@@ -91,32 +87,18 @@ class FastBiLM:
         longest = int(lengths.max()) if sentences else 0
         shape = (len(sentences), self.num_layers, longest, self.output_size)
         layers = torch.zeros(shape, device=self.device)  # (B, L+1, T, D)
-        starts = torch.arange(len(sentences)) * self.num_layers * longest
-        self._fill(layers.view(-1, self.output_size // 2), sentences, starts, torch.full_like(starts, longest))
+        rows = layers.view(-1, self.output_size // 2)  # two for each token vector, the forward half first
+        for group in plan_groups(lengths.tolist(), self._token_budget):
+            tokens = [BEGIN_SENTENCE, END_SENTENCE]
+            for number in group:
+                tokens.extend(sentences[number])
+            vectors = self._words.look_up(tokens)  # (2 + tokens of the group, P)
+            plan = GroupPlan.of([len(sentences[number]) for number in group])
+            starts = torch.tensor(group) * self.num_layers * longest  # (B,) where a sentence's token vectors begin
+            run = functools.partial(self._run_direction, rows, vectors, plan, starts, longest)
+            run_together([functools.partial(run, backward) for backward in (False, True)], self.device)
         mask = torch.arange(longest)[None, :] < lengths[:, None]
         return LayerOutput(layers, mask.to(self.device))
-
-    @_frozen
-    def each(self, sentences: Iterable[Sequence[str]], window: int | None = None) -> Iterator[Tensor]:
-        """Yields the layers of each sentence, in their order, in memory that does not grow with their number.
-
-        Arguments:
-            sentences: read as they are needed.
-            window: this many tokens are read ahead and computed together; 2 token budgets by default.
-
-        Returns:
-            (L+1, T, D) for each sentence.
-        """
-        window = window or 2 * self._token_budget
-        waiting: list[Sequence[str]] = []
-        tokens = 0
-        for sentence in sentences:
-            waiting.append(sentence)
-            tokens += len(sentence) + 1  # sentences without tokens take memory too
-            if tokens >= window:
-                yield from self._ragged(waiting)
-                waiting, tokens = [], 0
-        yield from self._ragged(waiting)
 
     @_frozen
     def layers_in_chunks(self, tokens: Sequence[str], chunk_length: int) -> Iterator[LayerChunk]:
@@ -152,43 +134,13 @@ class FastBiLM:
         pool = torch.cuda.graph_pool_handle()  # shared by the layers of one direction, which run one after the other
         return FastStack([GraphedLstm(layer, self.device, pool) for layer in products], stack.skips)
 
-    def _ragged(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
-        """(L+1, T, D) for each sentence."""
-        lengths = torch.tensor([len(tokens) for tokens in sentences], dtype=torch.int64)
-        ends = lengths.cumsum(0) * self.num_layers
-        total = int(lengths.sum()) * self.num_layers
-        layers = torch.empty(total, self.output_size, device=self.device)
-        starts = ends - lengths * self.num_layers
-        self._fill(layers.view(-1, self.output_size // 2), sentences, starts, lengths)
-        parts = layers.split((lengths * self.num_layers).tolist()) if sentences else ()
-        return [part.view(self.num_layers, -1, self.output_size) for part in parts]
-
-    def _fill(self, rows: Tensor, sentences: Sequence[Sequence[str]], starts: Tensor, strides: Tensor) -> None:
-        """Computes all layers of sentences into a table of token vectors.
-
-        Arguments:
-            rows: (rows, P), two for each token vector, the forward half first.
-            sentences: B lists of tokens.
-            starts: (B,) the place of a sentence's first token vector.
-            strides: (B,) by how many token vectors the next layer of the sentence is further on.
-        """
-        for group in plan_groups([len(tokens) for tokens in sentences], self._token_budget):
-            tokens = [BEGIN_SENTENCE, END_SENTENCE]
-            for number in group:
-                tokens.extend(sentences[number])
-            vectors = self._words.look_up(tokens)  # (2 + tokens of the group, P)
-            plan = GroupPlan.of([len(sentences[number]) for number in group])
-            chosen = torch.tensor(group)
-            run = functools.partial(self._run_direction, rows, vectors, plan, starts[chosen], strides[chosen])
-            run_together([functools.partial(run, backward) for backward in (False, True)], self.device)
-
     def _run_direction(
-        self, rows: Tensor, vectors: Tensor, plan: GroupPlan, starts: Tensor, strides: Tensor, backward: bool
+        self, rows: Tensor, vectors: Tensor, plan: GroupPlan, starts: Tensor, longest: int, backward: bool
     ) -> None:
-        """Computes one direction's half of all layers of a group; see `_fill` and `GroupPlan`."""
+        """Computes one direction's half of all layers of a group; see `layers` and `GroupPlan`."""
         inputs = vectors[plan.reads(backward).to(vectors.device)]  # (N, P)
         places = starts[plan.sentences] + plan.positions(backward)  # (tokens,)
         stack = self._directions[backward]
         for output in (inputs, *stack(inputs, plan.batch_sizes, stack.initial_states(plan.num_borders))):
             rows.index_copy_(0, (2 * places + backward).to(rows.device), output[plan.num_borders :])
-            places += strides[plan.sentences]
+            places += longest  # where the next layer's token vectors are

@@ -1,4 +1,4 @@
-"""Modules that run without the Python interpreter, which two threads cannot use at once."""
+"""Modules that run without the Python interpreter, which only one thread can use at a time."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ logger = logging.getLogger(__name__)
 
 
 def compiled(module: nn.Module) -> Callable[..., Any]:
-    """The module in TorchScript if torch still has it, otherwise the module itself: the same numbers, but slower.
+    """The module in TorchScript if torch still has it, otherwise the module itself: slower, with the same numbers.
 
-    TorchScript is deprecated. Its successors in torch need a C++ compiler, or compile again for other shapes.
+    TorchScript is deprecated, but its successors in torch need a C++ compiler, or compile again for other shapes.
     """
     try:
         with warnings.catch_warnings():  # process-wide, but only for as long as compiling takes

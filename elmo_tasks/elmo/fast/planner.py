@@ -19,11 +19,11 @@ _MOST_SENTENCES = 512  # of a group: bounds the memory of one step, and more row
 def plan_groups(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
     """Groups of sentences of like length, each with about as many tokens as the others.
 
-    Sentences without tokens are in no group. A sentence that is longer than the budget is a group of its own.
+    Empty sentences are left out. A sentence that is longer than the budget is a group by itself.
 
     Arguments:
         lengths: each sentence's tokens.
-        token_budget: how many tokens a group has at most.
+        token_budget: the most tokens of a group.
 
     Returns:
         numbers of sentences, the longest first.
@@ -52,7 +52,7 @@ class GroupPlan:
 
     @classmethod
     def of(cls, lengths: Sequence[int]) -> GroupPlan:
-        """The plan for sentences of these lengths: longest first, and none without tokens."""
+        """The plan for non-empty sentences of these lengths, the longest first."""
         num_tokens = torch.tensor(lengths)  # (B,)
         goes_on = torch.arange(lengths[0])[:, None] < num_tokens[None, :]  # (T, B)
         steps, sentences = goes_on.nonzero().unbind(dim=1)

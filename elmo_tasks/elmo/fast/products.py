@@ -1,7 +1,7 @@
 """Products of rows with fixed matrices, in the fastest way that this processor and this torch have.
 
-Each way is tried once on a small product before it is used, and skipped if it is missing or wrong. `PlainProduct` and
-`PlainInt8Product` always work.
+The fastest way is tried once on a small product before it is used, and skipped if it is missing or wrong.
+`PlainProduct` and `PlainInt8Product` always work.
 
 # M rows, K inputs of a row, N outputs of a row
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Literal
@@ -24,7 +23,7 @@ logger = logging.getLogger(__name__)
 Precision = Literal["float32", "bfloat16", "int8"]
 """How products are computed: exactly; with factors rounded to 8 significant bits; with factors rounded to 255 steps."""
 
-# With a large matrix that is not in the processor's cache, oneDNN's float32 kernels need longer for 1 to 3 rows than 4.
+# With a matrix too large for the processor's cache, oneDNN's float32 kernels are slower for 1 to 3 rows than for 4.
 _FEWEST_ROWS, _LARGE_MATRIX = 4, 1 << 22
 
 
@@ -67,30 +66,8 @@ class PlainProduct(Product):
         return torch.addmm(start, inputs.to(self._dtype), self._weight.t()).float()
 
 
-class MkldnnProduct(Product):
-    """The product through `torch.utils.mkldnn`, torch's public way to oneDNN; see `PlainProduct`."""
-
-    def __init__(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> None:
-        super().__init__()
-        linear = nn.Linear(weight.shape[1], weight.shape[0], device="meta").requires_grad_(False)
-        linear.weight = nn.Parameter(weight, requires_grad=False)
-        linear.bias = nn.Parameter(torch.zeros_like(bias), requires_grad=False)
-        with warnings.catch_warnings():  # the module uses TorchScript, about whose end torch warns
-            warnings.simplefilter("ignore", DeprecationWarning)
-            from torch.utils import mkldnn
-
-        self._linear = mkldnn.to_mkldnn(linear, dtype)
-        self._bias, self._dtype = bias, dtype
-
-    def start(self, inputs: Tensor) -> Tensor:
-        return self.add(self._bias, inputs)
-
-    def add(self, start: Tensor, inputs: Tensor) -> Tensor:
-        return self._linear(inputs.to(self._dtype)).float().add_(start)
-
-
 class OneDnnProduct(Product):
-    """A product through one of oneDNN's operators, with a number of rows that it is fast for."""
+    """A product through one of oneDNN's operators, with a number of rows for which it is fast."""
 
     def __init__(self, fewest_rows: int = 1) -> None:
         super().__init__()
@@ -135,14 +112,7 @@ class PackedProduct(OneDnnProduct):
 
 
 class Int8Product(OneDnnProduct):
-    """A product of integers: each row of x and of W is a scale times integers from -127 to 127.
-
-    Rows of x are scaled one by one, so that the other rows of a batch change nothing.
-
-    Arguments:
-        weight: W, (N, K) float32.
-        bias: b, (N,) float32.
-    """
+    """A product of integers: each row of x and of W is a scale times integers from -127 to 127; see `PlainProduct`."""
 
     def __init__(self, weight: Tensor, bias: Tensor) -> None:
         super().__init__()
@@ -166,7 +136,7 @@ class Int8Product(OneDnnProduct):
 
 
 class PlainInt8Product(Product):
-    """The same integers as in `Int8Product`, multiplied as float32: slow, but on any processor."""
+    """The integers of `Int8Product`, multiplied as float32: slow, but on any processor."""
 
     def __init__(self, weight: Tensor, bias: Tensor) -> None:
         super().__init__()
@@ -185,17 +155,11 @@ class PlainInt8Product(Product):
 
 Way = Callable[[Tensor, Tensor], Product]
 
-# The ways that are tried on a CPU, best first; and those that always work, on any device.
-_WAYS: dict[Precision, tuple[Way, ...]] = {
-    "float32": (
-        functools.partial(PackedProduct, dtype=torch.float32),
-        functools.partial(MkldnnProduct, dtype=torch.float32),
-    ),
-    "bfloat16": (
-        functools.partial(PackedProduct, dtype=torch.bfloat16),
-        functools.partial(MkldnnProduct, dtype=torch.bfloat16),
-    ),
-    "int8": (Int8Product,),
+# The fastest way, which is tried on a CPU, and the one that always works, on any device.
+_FASTEST: dict[Precision, Way] = {
+    "float32": functools.partial(PackedProduct, dtype=torch.float32),
+    "bfloat16": functools.partial(PackedProduct, dtype=torch.bfloat16),
+    "int8": Int8Product,
 }
 _PLAIN: dict[Precision, Way] = {
     "float32": functools.partial(PlainProduct, dtype=torch.float32),
@@ -218,14 +182,15 @@ def build_product(weight: Tensor, bias: Tensor | None, precision: Precision) -> 
     on_cpu = weight.device.type == "cpu"
     if precision == "int8" and not on_cpu:
         raise ValueError(f"precision int8 is only for the CPU, and the biLM is on {weight.device}; wanted bfloat16")
-    ways = (*(way for way in _WAYS[precision] if on_cpu and _works(way, precision)), _PLAIN[precision])
+    fastest = _FASTEST[precision]
+    way = fastest if on_cpu and _works(fastest, precision) else _PLAIN[precision]
     bias = weight.new_zeros(len(weight)) if bias is None else bias
-    return ways[0](weight.detach(), bias.detach())
+    return way(weight.detach(), bias.detach())
 
 
 @functools.cache
 def _works(way: Way, precision: Precision) -> bool:
-    """Whether a way works and is right: an operator may be missing, have another name or overflow here."""
+    """Whether a way works and is right: here an operator may be missing, have another name or overflow."""
     generator = torch.Generator().manual_seed(0)
     weight, inputs = (torch.randn(rows, 96, generator=generator) for rows in (64, 5))
     weight[0], inputs[0] = 1.0, 1.0  # gives the largest possible sums of integers
@@ -246,10 +211,9 @@ def _works(way: Way, precision: Precision) -> bool:
 
 
 def _convenient_rows(rows: int, fewest: int) -> int:
-    """The number of rows to which a product's rows are filled up.
+    """The number of rows to which a product is filled up: above 128, one of 16 numbers for each power of two.
 
-    oneDNN generates and keeps code for each number of rows: up to half a megabyte, in up to half a millisecond. More
-    than 128 rows are filled up to one of 16 numbers for each power of two.
+    oneDNN generates and keeps code for each number of rows: up to half a megabyte, in up to half a millisecond.
     """
     if rows <= 128:
         return max(rows, fewest)

@@ -1,7 +1,7 @@
-"""Two tasks at once: on the CPU each with half of torch's threads, on a GPU each on a stream of its own.
+"""Two tasks at once: on the CPU each with half of torch's threads, on a GPU each on a separate stream.
 
-The two directions of a biLM are independent of each other until they are joined. Running each on its own threads is
-faster than both in turn on all threads, where each of many short operations waits for the slowest thread.
+The two directions of a biLM are independent until they are joined. Running both at once on half of the threads each is
+faster than one after the other on all threads, where each of many short operations waits for the slowest thread.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def run_together(tasks: Sequence[Callable[[], _ResultT]], device: torch.device) 
     """The results of tasks, run without gradient, two at a time if torch may use two threads or more.
 
     Arguments:
-        tasks: on the CPU, none of them may call this function.
+        tasks: on the CPU, they may not call this function.
         device: what they run on.
 
     Raises:

@@ -28,10 +28,10 @@ _FEWEST_WORDS_AT_ONCE, _MOST_WORDS_AT_ONCE = 8, 256
 class WordEncoder:
     """The token encoder, for words of any lengths.
 
-    The value of a filter at a window is a sum over the window's characters, each in its place. There are few different
-    characters, so the values of all filters for each character in each place are computed once. A window is then a sum
-    of as many rows as the widest filter has places, without a product. Words of like length are computed together, and
-    windows that are wholly in the padding after them are read once. Numbers equal `TokenEncoder`'s up to rounding.
+    A filter's value at a window is a sum over the window's characters, each in its place. There are few different
+    characters, so the values of all filters for each character in each place are computed once. A window's values are
+    then a sum of rows, one for each place of the widest filter, without a product. Words of like length are computed
+    together, and windows of padding are read once. Numbers equal `TokenEncoder`'s up to rounding.
 
     Arguments:
         encoder: what to compute.
@@ -45,9 +45,8 @@ class WordEncoder:
         self._width = max(convolution.kernel_size[0] for convolution in encoder.convolutions)
         self._max_characters = options.max_characters_per_token
         found, self._bias = _filter_characters(encoder, self._width)
-        self._places = len(self._characters) * torch.arange(
-            self._width, device=found.device
-        )  # where the rows of each place begin
+        # Where the rows of each place begin.
+        self._places = len(self._characters) * torch.arange(self._width, device=found.device)
         self._found = found.to(torch.float32 if precision == "float32" else torch.float16)
         self._highways = [_build_highway(highway, precision) for highway in encoder.highways]
         self._projection: Product | None = None
@@ -67,7 +66,7 @@ class WordEncoder:
         blocks = batches_of_like_lengths(windows, range(len(words)), max_rows=most, max_padded=_WINDOWS_AT_ONCE)
         sizes = [len(block) for block in blocks]
         parts = zip(ids[order].to(self._characters.device).split(sizes), lengths.split(sizes), strict=True)
-        tasks = [functools.partial(self._encode, part, int(longest[-1])) for part, longest in parts]
+        tasks = [functools.partial(self._encode, part, int(sorted_lengths[-1])) for part, sorted_lengths in parts]
         vectors = torch.cat(run_together(tasks, self._characters.device))  # (U, P)
         return vectors[order.argsort().to(vectors.device)]
 
@@ -80,8 +79,11 @@ class WordEncoder:
         else:
             windows = ids[:, : longest + self._width].unfold(1, self._width, 1)  # (U, longest + 1, width)
             windows = windows + self._places  # rows of `_found`
-            sums = _sum_rows(self._found, windows.flatten(0, 1))  # (U * (longest + 1), F)
-            filters = sums.unflatten(0, windows.shape[:2]).amax(dim=1) + self._bias
+            if self._found.device.type == "mps":  # torch has no `embedding_bag` there before 2.10
+                sums = self._found[windows].sum(dim=2)  # (U, longest + 1, F)
+            else:
+                sums = functional.embedding_bag(windows.flatten(0, 1), self._found, mode="sum")
+            filters = sums.view(*windows.shape[:2], -1).amax(dim=1) + self._bias
         vectors = self._activation(filters)  # (U, F)
         for carry_and_transform in self._highways:
             carry, transformed = carry_and_transform(vectors).chunk(2, dim=1)
@@ -95,7 +97,7 @@ class WordVectors:
 
     Arguments:
         encode: computes the vectors of distinct words, (U, P).
-        capacity: how many words' vectors are kept.
+        capacity: the number of words whose vectors are kept.
     """
 
     def __init__(self, encode: Callable[[Sequence[str]], Tensor], capacity: int) -> None:
@@ -153,13 +155,6 @@ def _filter_characters(encoder: TokenEncoder, width: int) -> tuple[Tensor, Tenso
     ]  # (width, characters, filters of this width)
     biases = [convolution.bias.detach() for convolution in encoder.convolutions if convolution.bias is not None]
     return torch.cat(found, dim=2).flatten(0, 1), torch.cat(biases)
-
-
-def _sum_rows(table: Tensor, rows: Tensor) -> Tensor:
-    """Sums of `width` rows of a table: (R, F), (N, width) -> (N, F)"""
-    if table.device.type == "mps":  # torch has no `embedding_bag` there before 2.10
-        return table[rows].sum(dim=1)
-    return functional.embedding_bag(rows, table, mode="sum")
 
 
 def _build_highway(highway: Highway, precision: Precision) -> Product:
