@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from elmo_tasks.sample_data.files import write_lines
+from elmo_tasks.sample_data.task import SampleTask
 
 _LABELS = ("entailment", "neutral", "contradiction")
 _NO_LABEL = "-"
 _WITHOUT_LABEL = 0.02  # the share of pairs without a majority label, as in the official files
-_CORPUS_PAIRS = 2000
 
 # The official names, and the name of the part of the training data that configs/cpu uses.
-_FILES = (("snli_1.0_train.jsonl", "snli_1.0_train_subset.jsonl"), ("snli_1.0_dev.jsonl",), ("snli_1.0_test.jsonl",))
+_FILES = (
+    ("snli/snli_1.0_train.jsonl", "snli/snli_1.0_train_subset.jsonl"),
+    ("snli/snli_1.0_dev.jsonl",),
+    ("snli/snli_1.0_test.jsonl",),
+)
 
 _PERSONS = ("a man", "a woman", "a boy", "a girl", "somebody")
 
@@ -65,25 +67,7 @@ class Pair(NamedTuple):
     label: str
 
 
-def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
-    """Writes the files of `folder/snli`. Pairs without a label do not count as sentences."""
-    paths = []
-    for names, count in zip(_FILES, sentences, strict=True):
-        lines = list(_lines(count, random.Random(f"{seed} {names[0]}"), names[0]))
-        paths += [write_lines(folder / "snli" / name, lines) for name in names]
-    return paths
-
-
-def corpus(seed: int) -> Iterator[list[str]]:
-    """Premises and hypotheses without labels. Word vectors are made from them."""
-    generator = random.Random(f"{seed} snli corpus")
-    for _ in range(_CORPUS_PAIRS):
-        pair = _pair(generator)
-        yield pair.premise
-        yield pair.hypothesis
-
-
-def _lines(count: int, generator: random.Random, name: str) -> Iterator[str]:
+def _lines(names: Sequence[str], count: int, generator: random.Random, file: str) -> Iterator[str]:
     """The lines of a file with `count` labelled pairs and some unlabelled ones."""
     number = 0
     while count:
@@ -98,7 +82,7 @@ def _lines(count: int, generator: random.Random, name: str) -> Iterator[str]:
             {
                 "annotator_labels": annotators,
                 "gold_label": pair.label,
-                "pairID": f"{name}#{number}",
+                "pairID": f"{file}#{number}",
                 "sentence1": _raw(pair.premise),
                 "sentence2": _raw(pair.hypothesis),
             }
@@ -140,3 +124,14 @@ def _premise(told: list[Fact], person: str) -> list[str]:
     order = ("person", "clothes", "verb", "activity", "place", "time")
     text = " ".join(words[part] for part in order if part in words)
     return [*(text[0].upper() + text[1:]).split(), "."]
+
+
+SNLI = SampleTask(
+    files=_FILES,
+    lines=_lines,
+    text=lambda names, generator: _pair(generator)[:2],
+    num_texts=2000,
+    seed_prefix="snli ",
+    split_seed="{file}",
+    num_names=(0, 0, 0),
+)

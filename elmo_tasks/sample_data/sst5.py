@@ -2,22 +2,16 @@
 
 Words do not have a sentiment by themselves: "cold" is good for lemonade and bad for a welcome, and a negation reverses
 it. If there are two clauses, one decides: the one after "but", or the one that does not begin with "although". So only
-a whole clause has a sentiment, and the sentiment of a sentence depends on the order of its clauses. The development
-and test files have other names than the training file.
+a whole clause has a sentiment, and the sentiment of a sentence depends on the order of its clauses.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from elmo_tasks.sample_data.files import SPLITS, write_lines
-from elmo_tasks.sample_data.names import make_names
-
-_NAMES_OF_SPLIT = (200, 50, 50)
-_CORPUS_SENTENCES = 4000
+from elmo_tasks.sample_data.task import SampleTask, files_of_splits
 
 NEUTRAL = 2
 
@@ -44,28 +38,6 @@ class Phrase(NamedTuple):
     sentiment: int  # from 0 (very bad) to 4 (very good)
     tree: str  # bracketed, with the escapes of the Treebank
     tokens: tuple[str, ...]  # without escapes
-
-
-def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
-    """Writes `folder/sst5/train.txt`, `dev.txt` and `test.txt`."""
-    paths = []
-    for split, names, count in zip(SPLITS, _names_of_splits(seed), sentences, strict=True):
-        generator = random.Random(f"{seed} sst5 {split}")
-        trees = (_sentence(names, generator).tree for _ in range(count))
-        paths.append(write_lines(folder / "sst5" / f"{split}.txt", trees))
-    return paths
-
-
-def corpus(seed: int) -> Iterator[list[str]]:
-    """Sentences without labels, with the names of all three files. Word vectors are made from them."""
-    names = [name for of_split in _names_of_splits(seed) for name in of_split]
-    generator = random.Random(f"{seed} sst5 corpus")
-    for _ in range(_CORPUS_SENTENCES):
-        yield list(_sentence(names, generator).tokens)
-
-
-def _names_of_splits(seed: int) -> list[list[str]]:
-    return make_names(random.Random(f"{seed} sst5 names"), _NAMES_OF_SPLIT)
 
 
 def _sentence(names: Sequence[str], generator: random.Random) -> Phrase:
@@ -133,3 +105,13 @@ def _capitalized(phrase: Phrase) -> Phrase:
     """The phrase with a capital letter at the beginning."""
     first, *rest = phrase.tokens
     return Phrase(phrase.sentiment, phrase.tree.replace(first, first.capitalize(), 1), (first.capitalize(), *rest))
+
+
+SST5 = SampleTask(
+    files=files_of_splits("sst5/{split}.txt"),
+    lines=lambda names, count, generator, file: (_sentence(names, generator).tree for _ in range(count)),
+    text=lambda names, generator: [list(_sentence(names, generator).tokens)],
+    num_texts=4000,
+    seed_prefix="sst5 ",
+    split_seed="sst5 {split}",
+)
