@@ -140,19 +140,11 @@ def _word_tokenizer() -> WordTokenizer:
 
 def _spans(text: str, separator: re.Pattern[str]) -> Iterator[list[tuple[int, int]]]:
     """The (start, end) of the tokens of each sentence that has any."""
-    for start, end in _blocks(text, separator):
+    borders = [0, *itertools.chain.from_iterable(match.span() for match in separator.finditer(text)), len(text)]
+    for start, end in zip(borders[::2], borders[1::2], strict=True):
         for sentence_start, sentence_end in _sentences(text, start, end):
             if words := _words(text, sentence_start, sentence_end):
                 yield words
-
-
-def _blocks(text: str, separator: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    """The (start, end) of the pieces of the text between the separators."""
-    start = 0
-    for match in separator.finditer(text):
-        yield start, match.start()
-        start = match.end()
-    yield start, len(text)
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
