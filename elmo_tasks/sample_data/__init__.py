@@ -5,10 +5,9 @@ Each task has a module. The modules share `SampleTask`, which writes their files
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import ElmoTasksError, did_you_mean
 from elmo_tasks.sample_data.coref import COREF
 from elmo_tasks.sample_data.ner import NER
 from elmo_tasks.sample_data.pos import POS
@@ -51,8 +50,7 @@ def write_sample_data(
     """
     known = (*SAMPLE_TASKS, ALL_TASKS)
     if task not in known:
-        near = difflib.get_close_matches(task, known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(task, known)
         raise ElmoTasksError(f"no sample data for the task {task!r}; there is: {', '.join(known)}.{hint}")
     if min(sentences) < 1:
         raise ElmoTasksError(

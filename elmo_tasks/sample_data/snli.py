@@ -8,6 +8,7 @@ for all three labels, so that a hypothesis without its premise does not reveal t
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,8 +70,9 @@ class Pair(NamedTuple):
 
 def _lines(names: Sequence[str], count: int, generator: random.Random, file: str) -> Iterator[str]:
     """The lines of a file with `count` labelled pairs and some unlabelled ones."""
-    number = 0
-    while count:
+    for number in itertools.count():
+        if not count:
+            return
         pair = _pair(generator)
         annotators = [pair.label] * 5
         if generator.random() < _WITHOUT_LABEL:
@@ -78,21 +80,10 @@ def _lines(names: Sequence[str], count: int, generator: random.Random, file: str
             pair = pair._replace(label=_NO_LABEL)
         else:
             count -= 1
-        yield json.dumps(
-            {
-                "annotator_labels": annotators,
-                "gold_label": pair.label,
-                "pairID": f"{file}#{number}",
-                "sentence1": _raw(pair.premise),
-                "sentence2": _raw(pair.hypothesis),
-            }
-        )
-        number += 1
-
-
-def _raw(tokens: list[str]) -> str:
-    """Tokens as raw text, without a space before the period."""
-    return f"{' '.join(tokens[:-1])}{tokens[-1]}"
+        line = {"annotator_labels": annotators, "gold_label": pair.label, "pairID": f"{file}#{number}"}
+        for key, tokens in (("sentence1", pair.premise), ("sentence2", pair.hypothesis)):
+            line[key] = f"{' '.join(tokens[:-1])}{tokens[-1]}"  # no space before the period
+        yield json.dumps(line)
 
 
 def _pair(generator: random.Random) -> Pair:

@@ -7,6 +7,7 @@ a whole clause has a sentiment, and the sentiment of a sentence depends on the o
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -45,17 +46,12 @@ def _sentence(names: Sequence[str], generator: random.Random) -> Phrase:
     first, second = _clause(names, generator), _clause(names, generator)
     comma = _word(",")
     form = generator.choice(("one", "one", "but", "although first", "although second"))
-    if form == "one":
-        sentence = first
-    elif form == "but":
-        contrast = _join(second.sentiment, _word("but"), second)
-        sentence = _join(second.sentiment, _join(first.sentiment, first, comma), contrast)
-    elif form == "although first":
-        concession = _join(first.sentiment, _word("although"), first)
-        sentence = _join(second.sentiment, _join(first.sentiment, concession, comma), second)
-    else:
-        concession = _join(second.sentiment, _word("although"), second)
-        sentence = _join(first.sentiment, _join(first.sentiment, first, comma), concession)
+    sentiment = first.sentiment if form in ("one", "although second") else second.sentiment
+    if form == "although first":
+        first = _join(first.sentiment, _word("although"), first)
+    elif form != "one":
+        second = _join(second.sentiment, _word(form.split()[0]), second)
+    sentence = first if form == "one" else _join(sentiment, _join(first.sentiment, first, comma), second)
     if generator.random() < 0.2:
         source = _join(NEUTRAL, _word("says"), _word(generator.choice(names)))
         aside = _join(NEUTRAL, _word("(", "-LRB-"), _join(NEUTRAL, source, _word(")", "-RRB-")))
@@ -70,7 +66,8 @@ def _clause(names: Sequence[str], generator: random.Random) -> Phrase:
     if generator.random() < 0.4:
         subject = _join(NEUTRAL, subject, _join(NEUTRAL, _word("of"), _word(generator.choice(names))))
     if generator.random() < 0.2:
-        return _join(NEUTRAL, subject, _join(NEUTRAL, *_fact(names, generator)))
+        verb = functools.reduce(functools.partial(_join, NEUTRAL), map(_word, generator.choice(_FACTS).split()))
+        return _join(NEUTRAL, subject, _join(NEUTRAL, verb, _word(generator.choice(names))))
     is_good = generator.random() < 0.5
     quality = _word(generator.choice(_QUALITIES[thing][0 if is_good else 1]))
     sentiment = NEUTRAL + (1 if is_good else -1)
@@ -82,14 +79,6 @@ def _clause(names: Sequence[str], generator: random.Random) -> Phrase:
         sentiment = 4 - sentiment
         quality = _join(NEUTRAL, _word(generator.choice(_DENYING)), quality)
     return _join(sentiment, subject, _join(NEUTRAL, _word("was"), quality))
-
-
-def _fact(names: Sequence[str], generator: random.Random) -> tuple[Phrase, Phrase]:
-    words = [_word(word) for word in generator.choice(_FACTS).split()]
-    verb = words[0]
-    for word in words[1:]:
-        verb = _join(NEUTRAL, verb, word)
-    return verb, _word(generator.choice(names))
 
 
 def _word(token: str, written: str | None = None) -> Phrase:
