@@ -9,7 +9,7 @@ import pydantic
 from pydantic.json_schema import CoreRef, GenerateJsonSchema
 from pydantic_core import to_jsonable_python
 
-from elmo_tasks.config.parts import KIND_KEY, Config, Part, to_json
+from elmo_tasks.config.parts import KIND_KEY, Config, Part
 
 
 def config_schema(*kinds: type[Config]) -> dict[str, Any]:
@@ -48,8 +48,4 @@ class _SchemaWriter(GenerateJsonSchema):
         return False
 
     def encode_default(self, dft: Any) -> Any:
-        if isinstance(dft, (tuple, list)):
-            return [self.encode_default(part) for part in dft]
-        if isinstance(dft, dict):
-            return {key: self.encode_default(part) for key, part in dft.items()}
-        return to_json(dft) if isinstance(dft, Config) else to_jsonable_python(dft)
+        return to_jsonable_python(dft, serialize_as_any=True)

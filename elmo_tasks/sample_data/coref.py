@@ -28,7 +28,7 @@ _PEOPLE = ("A", "B")
 
 _GRAMMAR = load_grammar("coref")
 # A person is introduced by name, and later mentioned by name or pronoun.
-_PERSON = """
+_PERSON = """\
 introduce_{who}:
     ({who} <@{who}>/NNP ) was/VBD a/DT <age> <kind_{who}> ./.
     ({who} <@{who}>/NNP ) ,/, the/DT <kind_{who}> ,/, lived/VBD in/IN (P <@place>/NNP ) ./.
@@ -79,7 +79,8 @@ def _document(names: Sequence[str], is_talk: bool, generator: random.Random) -> 
 def _story(lists: dict[str, Sequence[str]], generator: random.Random) -> Document:
     document = Document("story")
     kinds = generator.sample((_MAN, _WOMAN), 2)
-    grammar = {**_GRAMMAR, **_person("A", kinds[0]), **_person("B", kinds[1])}
+    people = (_PERSON.format(who=who, **kind) for who, kind in zip("AB", kinds, strict=True))
+    grammar = {**_GRAMMAR, **parse_grammar("".join(people))}
     symbols = ["introduce_A", "introduce_B", "introduce_T", *["event"] * generator.randint(4, 7)]
     if generator.random() < 0.5:
         symbols += ["together", *["they"] * generator.randint(1, 2)]
@@ -90,7 +91,7 @@ def _story(lists: dict[str, Sequence[str]], generator: random.Random) -> Documen
 
 def _talk(lists: dict[str, Sequence[str]], generator: random.Random) -> Document:
     document = Document("talk")
-    grammar = {**_GRAMMAR, **_person("C", generator.choice((_MAN, _WOMAN)))}
+    grammar = {**_GRAMMAR, **parse_grammar(_PERSON.format(who="C", **generator.choice((_MAN, _WOMAN))))}
     symbols = ["greet", "greet", "mention_C", *["say"] * generator.randint(4, 8)]
     turn = 0
     for number, symbol in enumerate(symbols):
@@ -101,10 +102,6 @@ def _talk(lists: dict[str, Sequence[str]], generator: random.Random) -> Document
         spoken = {**lists, "L": lists[listener]}
         _add_sentence(document, grammar, symbol, spoken, generator, lists[speaker][0], meanings)
     return document
-
-
-def _person(who: str, kind: Mapping[str, str]) -> Grammar:
-    return parse_grammar(_PERSON.format(who=who, **kind))
 
 
 def _add_sentence(

@@ -37,9 +37,6 @@ class MarkedSpan:
     end: int = 0
     inner: list[MarkedSpan] = dataclasses.field(default_factory=list)  # the spans directly in this one
 
-    def to_span(self) -> Span:
-        return Span(self.label, self.start, self.end)
-
 
 @dataclasses.dataclass
 class MarkedSentence:
@@ -51,7 +48,7 @@ class MarkedSentence:
 
     def spans_in(self, bracket: str) -> list[Span]:
         """The spans that this opening bracket begins."""
-        return [span.to_span() for span in self.spans if span.bracket == bracket]
+        return [Span(span.label, span.start, span.end) for span in self.spans if span.bracket == bracket]
 
 
 def load_grammar(task: str) -> Grammar:

@@ -87,30 +87,30 @@ def _lines(names: Sequence[str], count: int, generator: random.Random, file: str
 
 
 def _pair(generator: random.Random) -> Pair:
-    told, untold = _facts(generator)
+    stated, unstated = _facts(generator)
     label = generator.choice(_LABELS)
-    fact = generator.choice(untold if label == "neutral" else told)
+    fact = generator.choice(unstated if label == "neutral" else stated)
     if label == "contradiction":
         others = [general for general in _TOPICS[fact.topic] if general != fact.general]
         fact = _fact(fact.topic, generator.choice(others), generator)
     wording = fact.general if generator.random() < 0.5 else fact.particular
-    return Pair(_premise(told, generator.choice(_PERSONS)), ["This", "person", "is", *wording.split(), "."], label)
+    return Pair(_premise(stated, generator.choice(_PERSONS)), ["This", "person", "is", *wording.split(), "."], label)
 
 
 def _facts(generator: random.Random) -> tuple[list[Fact], list[Fact]]:
     """A fact for each topic: those that the premise states and those that it does not. Neither list is empty."""
     facts = [_fact(topic, generator.choice(tuple(_TOPICS[topic])), generator) for topic in _TOPICS]
-    told = set(generator.sample(range(len(facts)), generator.randint(1, len(facts) - 1)))
-    return [facts[row] for row in sorted(told)], [fact for row, fact in enumerate(facts) if row not in told]
+    stated = set(generator.sample(range(len(facts)), generator.randint(1, len(facts) - 1)))
+    return [facts[row] for row in sorted(stated)], [fact for row, fact in enumerate(facts) if row not in stated]
 
 
 def _fact(topic: str, general: str, generator: random.Random) -> Fact:
     return Fact(topic, general, generator.choice(_TOPICS[topic][general]))
 
 
-def _premise(told: list[Fact], person: str) -> list[str]:
+def _premise(stated: list[Fact], person: str) -> list[str]:
     """The facts as a single sentence."""
-    words = {"person": person, **{fact.topic: fact.particular for fact in told}}
+    words = {"person": person, **{fact.topic: fact.particular for fact in stated}}
     words["verb"] = "is" if "activity" in words else "is seen"
     order = ("person", "clothes", "verb", "activity", "place", "time")
     text = " ".join(words[part] for part in order if part in words)

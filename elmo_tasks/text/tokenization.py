@@ -150,20 +150,15 @@ def _spans(text: str, separator: re.Pattern[str]) -> Iterator[list[tuple[int, in
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The (start, end) of the sentences of text[start:end]; each ends where the next begins."""
     while start < end:
-        stop = _window_end(text, start, end)
+        stop = min(end, start + _WINDOW)
+        if stop < end and (space := text.rfind(" ", start + 1, stop)) > 0:
+            stop = space
         window = text[start:stop].translate(_STRAIGHT_QUOTES)
         borders = [start + border for border, _ in _sentence_tokenizer().span_tokenize(window)][1:]
         if borders and stop < end:
             stop = borders.pop()  # the window's last sentence may go on after it: it begins the next window
         yield from itertools.pairwise([start, *borders, stop])
         start = stop
-
-
-def _window_end(text: str, start: int, end: int) -> int:
-    if end - start <= _WINDOW:
-        return end
-    space = text.rfind(" ", start + 1, start + _WINDOW)
-    return space if space > 0 else start + _WINDOW
 
 
 def _words(text: str, start: int, end: int) -> list[tuple[int, int]]:
