@@ -79,6 +79,10 @@ def device_overrides(arguments: argparse.Namespace) -> list[str]:
     return [f"trainer.device={arguments.device}"] if arguments.device else []
 
 
+def run_overrides(arguments: argparse.Namespace) -> list[str]:
+    return [*device_overrides(arguments), *arguments.set]
+
+
 def default_run_folder(config: str) -> Path:
     """The default folder of a config's run: `runs/` and the path of the config below `configs`, without its suffix.
 

@@ -16,6 +16,7 @@ from elmo_tasks.commands.arguments import (
     default_run_folder,
     device_overrides,
     integers,
+    run_overrides,
 )
 from elmo_tasks.commands.command import Command
 from elmo_tasks.console import binary_output, is_main_process, print_metrics, print_training_metrics
@@ -88,7 +89,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         arguments.data,
         predictions=arguments.predictions,
         batch_tokens=arguments.batch_tokens,
-        overrides=[*device_overrides(arguments), *arguments.set],
+        overrides=run_overrides(arguments),
     )
     if not is_main_process():
         return
@@ -124,13 +125,13 @@ def _predict(arguments: argparse.Namespace) -> None:
 
     include_packages(arguments.include_package)
     batch_tokens = arguments.batch_tokens or DEFAULT_BATCH_TOKENS
-    device = device_overrides(arguments)
     predicates = None
     if arguments.predicates:
-        predicates = load_predictor(arguments.predicates, overrides=device, batch_tokens=batch_tokens)
-    overrides = [*device, *arguments.set]
+        predicates = load_predictor(
+            arguments.predicates, overrides=device_overrides(arguments), batch_tokens=batch_tokens
+        )
     predictor = load_predictor(
-        arguments.run_path, overrides=overrides, batch_tokens=batch_tokens, predicates=predicates
+        arguments.run_path, overrides=run_overrides(arguments), batch_tokens=batch_tokens, predicates=predicates
     )
     inputs = read_inputs(arguments.input, arguments.format)
     with binary_output(arguments.output) as stream:
