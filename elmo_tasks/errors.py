@@ -44,8 +44,7 @@ class UnknownLabelError(ElmoTasksError):
 
     def __init__(self, namespace: str, label: str, known: Sequence[str]) -> None:
         self.namespace, self.label = namespace, label
-        near = difflib.get_close_matches(label, known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(label, known)
         super().__init__(f"the label {label!r} is not among the {namespace} of the run: {', '.join(known)}.{hint}")
 
 
@@ -59,3 +58,14 @@ class RunError(ElmoTasksError):
 
 class CacheError(ElmoTasksError):
     """A cache that cannot store the data: it is too large, or its numbers are out of range."""
+
+
+def nearest(name: object, known: Sequence[str]) -> str | None:
+    """The known name that is most similar to a name, None if none is similar."""
+    return next(iter(difflib.get_close_matches(name, known, n=1)), None) if isinstance(name, str) else None
+
+
+def did_you_mean(name: object, known: Sequence[str]) -> str:
+    """A question that ends a message and suggests the most similar known name. Empty if none is similar."""
+    near = nearest(name, known)
+    return f" Did you mean '{near}'?" if near else ""

@@ -138,7 +138,7 @@ def content_hash(path: str | Path) -> str:
 
 
 def file_state(path: str | Path) -> tuple[int, ...]:
-    """Numbers that change when a file is written or replaced. They tell whether a result kept for it is out of date."""
+    """Numbers that change when a file is written or replaced. They show whether a result kept for it is out of date."""
     status = os.stat(path)
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
@@ -149,8 +149,6 @@ def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
 
     Readers see either the old or the new content, never a part of it. After an error or a crash, the old file remains.
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as temporary, open(temporary, "wb") as stream:
         yield stream
         stream.flush()

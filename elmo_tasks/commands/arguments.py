@@ -6,6 +6,10 @@ import argparse
 from pathlib import Path
 
 
+def add_flag(parser: argparse._ActionsContainer, name: str, help: str) -> None:
+    parser.add_argument(name, action="store_true", help=help)
+
+
 def add_include_package(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--include-package",
@@ -13,6 +17,16 @@ def add_include_package(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME",
         help="import a package that defines your own parts",
+    )
+
+
+def add_config_and_folder(parser: argparse.ArgumentParser, described: str, written: str) -> None:
+    parser.add_argument("config", metavar="CONFIG", help=f"the Jsonnet or JSON file that describes {described}")
+    parser.add_argument(
+        "-s",
+        "--run-folder",
+        metavar="DIR",
+        help=f"the folder to write {written} to (default: runs/<path of the config below configs, or its name>)",
     )
 
 
@@ -33,8 +47,8 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     earlier = parser.add_mutually_exclusive_group()
-    earlier.add_argument("--resume", action="store_true", help="continue the run in this folder where it stopped")
-    earlier.add_argument("--force", action="store_true", help="replace the earlier run in this folder")
+    add_flag(earlier, "--resume", "continue the run in this folder where it stopped")
+    add_flag(earlier, "--force", "replace the earlier run in this folder")
 
 
 def add_run_path(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands.arguments import (
+    add_config_and_folder,
     add_config_arguments,
+    add_flag,
     add_run_arguments,
     add_run_path,
     add_training_arguments,
@@ -25,13 +27,7 @@ if TYPE_CHECKING:
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("config", metavar="CONFIG", help="the Jsonnet or JSON file that describes the experiment")
-    parser.add_argument(
-        "-s",
-        "--run-folder",
-        metavar="DIR",
-        help="the folder to write the run to (default: runs/<path of the config below configs, or its name>)",
-    )
+    add_config_and_folder(parser, "the experiment", "the run")
     add_config_arguments(parser)
     parser.add_argument(
         "--seeds",
@@ -40,11 +36,9 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         metavar="N,N",
         help="train once per seed; print mean and standard deviation",
     )
-    parser.add_argument(
-        "--self-contained", action="store_true", help="copy the files of the biLM into the run's folder"
-    )
+    add_flag(parser, "--self-contained", "copy the files of the biLM into the run's folder")
     add_training_arguments(parser)
-    parser.add_argument("--dry-run", action="store_true", help="check and print the config without reading any data")
+    add_flag(parser, "--dry-run", "check and print the config without reading any data")
 
 
 def _train(arguments: argparse.Namespace) -> None:
@@ -55,14 +49,9 @@ def _train(arguments: argparse.Namespace) -> None:
     if arguments.dry_run:
         _print_config(arguments, ExperimentConfig)
         return
-    settings: dict[str, Any] = {
-        "overrides": arguments.set,
-        "variables": dict(arguments.ext_var),
-        "resume": arguments.resume,
-        "force": arguments.force,
-        "self_contained": arguments.self_contained,
-    }
     folder = arguments.run_folder or default_run_folder(arguments.config)
+    settings: dict[str, Any] = {name: getattr(arguments, name) for name in ("resume", "force", "self_contained")}
+    settings |= {"overrides": arguments.set, "variables": dict(arguments.ext_var)}
     if arguments.seeds:
         metrics = train_seeds(arguments.config, folder, arguments.seeds, **settings)
     else:
@@ -86,7 +75,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "--predictions", metavar="FILE", help="write each example with its prediction to this file, as JSON lines"
     )
     parser.add_argument("--output", metavar="FILE", help="write the metrics to this file, as JSON")
-    parser.add_argument("--json", action="store_true", help="print the metrics as JSON instead of a table")
+    add_flag(parser, "--json", "print the metrics as JSON instead of a table")
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
@@ -155,9 +144,7 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
         "config", metavar="CONFIG", nargs="?", help="the Jsonnet or JSON file (not needed for --schema)"
     )
     add_config_arguments(parser)
-    parser.add_argument(
-        "--schema", action="store_true", help="print the JSON schema of all configs, for use in editors"
-    )
+    add_flag(parser, "--schema", "print the JSON schema of all configs, for use in editors")
 
 
 def _config(arguments: argparse.Namespace) -> None:
@@ -179,7 +166,7 @@ def _config(arguments: argparse.Namespace) -> None:
 def _add_archive(parser: argparse.ArgumentParser) -> None:
     add_run_path(parser)
     parser.add_argument("file", metavar="FILE.tar.gz", help="the archive to write")
-    parser.add_argument("--without-bilm", action="store_true", help="leave the biLM out; store only its path and hash")
+    add_flag(parser, "--without-bilm", "leave the biLM out; store only its path and hash")
 
 
 def _archive(arguments: argparse.Namespace) -> None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 
-from elmo_tasks.commands.arguments import add_config_arguments, add_training_arguments, default_run_folder
+from elmo_tasks.commands.arguments import (
+    add_config_and_folder,
+    add_config_arguments,
+    add_flag,
+    add_training_arguments,
+    default_run_folder,
+)
 from elmo_tasks.commands.command import Command
 from elmo_tasks.console import is_main_process, print_table
 
 
 def _add_pretrain(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("config", metavar="CONFIG", help="the Jsonnet or JSON file that describes the pretraining")
-    parser.add_argument(
-        "-s",
-        "--run-folder",
-        metavar="DIR",
-        help="the folder to write the biLM to (default: runs/<path of the config below configs, or its name>)",
-    )
+    add_config_and_folder(parser, "the pretraining", "the biLM")
     parser.add_argument(
         "--from",
         dest="start_from",
@@ -26,19 +26,13 @@ def _add_pretrain(parser: argparse.ArgumentParser) -> None:
     )
     add_config_arguments(parser)
     add_training_arguments(parser)
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="prepare the text, print the number of tokens and steps and the estimated time and memory, then stop",
-    )
+    dry_run = "prepare the text, print the number of tokens and steps and the estimated time and memory, then stop"
+    add_flag(parser, "--dry-run", dry_run)
 
 
 def _pretrain(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
-    from elmo_tasks.pretraining.experiment import Plan, pretrain
-
-    def announce(plan: Plan) -> None:
-        print_table("pretraining", ("", "value"), plan.as_rows())
+    from elmo_tasks.pretraining.experiment import pretrain
 
     include_packages(arguments.include_package)
     results = pretrain(
@@ -50,7 +44,7 @@ def _pretrain(arguments: argparse.Namespace) -> None:
         resume=arguments.resume,
         force=arguments.force,
         dry_run=arguments.dry_run,
-        announce=announce,
+        announce=lambda plan: print_table("pretraining", ("", "value"), plan.as_rows()),
     )
     if results and is_main_process():
         columns = {"before": results["before"], "after": results["held_out"]}
@@ -61,10 +55,8 @@ def _pretrain(arguments: argparse.Namespace) -> None:
 def _add_perplexity(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bilm", metavar="BILM", help="the folder of a pretrained biLM, or default")
     parser.add_argument("text", metavar="TEXT", nargs="+", help="text files or glob patterns, compressed or not")
-    parser.add_argument(
-        "--tokenized", action="store_true", help="the text has one sentence per line and spaces between tokens"
-    )
-    parser.add_argument("--json", action="store_true", help="print the results as JSON instead of a table")
+    add_flag(parser, "--tokenized", "the text has one sentence per line and spaces between tokens")
+    add_flag(parser, "--json", "print the results as JSON instead of a table")
 
 
 def _perplexity(arguments: argparse.Namespace) -> None:

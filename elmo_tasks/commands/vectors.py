@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+from collections.abc import Iterable
 from pathlib import Path
 
-from elmo_tasks.commands.arguments import positive
+from elmo_tasks.commands.arguments import add_flag, positive
 from elmo_tasks.commands.command import Command
 from elmo_tasks.console import print_table
 
@@ -40,19 +41,13 @@ def _add_embed(parser: argparse.ArgumentParser) -> None:
         default="float32",
         help="the precision of matrix products; bfloat16 and int8 are faster and less exact (default: float32)",
     )
-    computation.add_argument(
-        "--stateful",
-        action="store_true",
-        help="carry the state of the LSTMs from batch to batch, as bilm-tf does; much slower",
+    add_flag(
+        computation, "--stateful", "carry the state of the LSTMs from batch to batch, as bilm-tf does; much slower"
     )
-    parser.add_argument(
-        "--no-index",
-        action="store_true",
-        help="leave out sentence_to_index, which needs all sentences in memory",
-    )
+    add_flag(parser, "--no-index", "leave out sentence_to_index, which needs all sentences in memory")
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--tokenized", action="store_true", help="the text has one tokenized sentence per line (default)")
-    form.add_argument("--raw", action="store_true", help="split each line into sentences and tokens first")
+    add_flag(form, "--tokenized", "the text has one tokenized sentence per line (default)")
+    add_flag(form, "--raw", "split each line into sentences and tokens first")
     parser.add_argument(
         "--batch-tokens",
         type=positive,
@@ -67,10 +62,7 @@ def _embed(arguments: argparse.Namespace) -> None:
     from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
     from elmo_tasks.elmo.embed import embed_file
     from elmo_tasks.elmo.fast import FastBiLM
-    from elmo_tasks.text.tokenization import tokenize
-
-    def tokenize_line(line: str) -> list[list[str]]:
-        return [[token.text for token in sentence] for sentence in tokenize(line)]
+    from elmo_tasks.text.tokenization import tokenize_to_strings
 
     named = arguments.bilm or arguments.options or arguments.weights
     folder = arguments.bilm if named else DEFAULT_BILM
@@ -86,7 +78,7 @@ def _embed(arguments: argparse.Namespace) -> None:
         bilm,
         layers=arguments.layers,
         pool=arguments.pool,
-        tokenize=tokenize_line if arguments.raw else None,
+        tokenize=(lambda line: list(tokenize_to_strings(line))) if arguments.raw else None,
         max_tokens=arguments.batch_tokens,
         keep_sentences=not arguments.no_index,
     )
@@ -101,17 +93,15 @@ def _add_neighbors(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pool", required=True, metavar="FILE", help="the sentences to search, one tokenized sentence per line"
     )
-    parser.add_argument(
-        "--raw", action="store_true", help="split the sentence and the pool into sentences and tokens first"
-    )
+    add_flag(parser, "--raw", "split the sentence and the pool into sentences and tokens first")
     parser.add_argument(
         "--bilm", default="default", metavar="DIR", help="the folder of the biLM (default: the biLM in the package)"
     )
-    parser.add_argument("--same-word", action="store_true", help="search only for other occurrences of the word")
+    add_flag(parser, "--same-word", "search only for other occurrences of the word")
     parser.add_argument(
         "--count", type=positive, default=5, metavar="N", help="the number of neighbours per layer (default: 5)"
     )
-    parser.add_argument("--json", action="store_true", help="print the neighbours as JSON instead of tables")
+    add_flag(parser, "--json", "print the neighbours as JSON instead of tables")
 
 
 def _neighbors(arguments: argparse.Namespace) -> None:
@@ -119,12 +109,10 @@ def _neighbors(arguments: argparse.Namespace) -> None:
     from elmo_tasks.elmo.bilm_files import BiLMFiles
     from elmo_tasks.elmo.fast import FastBiLM
     from elmo_tasks.files import read_lines
-    from elmo_tasks.text.tokenization import tokenize
+    from elmo_tasks.text.tokenization import tokenize_to_strings
 
-    def sentences(line: str) -> list[list[str]]:
-        if arguments.raw:
-            return [[token.text for token in sentence] for sentence in tokenize(line)]
-        return [line.split()]
+    def sentences(line: str) -> Iterable[list[str]]:
+        return tokenize_to_strings(line) if arguments.raw else [line.split()]
 
     files = BiLMFiles.in_folder(arguments.bilm)
     bilm = FastBiLM.load(files.options, files.weights)

@@ -53,10 +53,10 @@ class WrittenKey:
 
 
 def written_keys(path: str, seen: frozenset[str] = frozenset()) -> Iterator[WrittenKey]:
-    """All keys, but for hidden ones, in a Jsonnet file and the files that it imports.
+    """All keys except hidden ones in a Jsonnet file and the files that it imports.
 
     Arguments:
-        path: the file, by the name that messages shall show.
+        path: the file, by the name that messages show.
         seen: the files that import this one.
 
     Raises:

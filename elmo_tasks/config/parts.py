@@ -1,8 +1,8 @@
 """Typed, frozen configs and the parts that a config can choose by `"type"`.
 
 A *config* describes one object: its fields are the object's settings, and its `build(...)` makes the object.
-A *part* is a config that stands for one of several alternatives, told apart by `"type"`: a kind of part is a subclass
-of `Part`, an alternative a subclass of the kind that declares its name,
+A *part* is a config that stands for one of several alternatives, which `"type"` distinguishes: a kind of part is a
+subclass of `Part`, an alternative a subclass of the kind that declares its name,
 
     class SchedulerConfig(Part): ...                                # the kind
 

@@ -5,7 +5,8 @@ Works only on plain values: pydantic's list of errors, the config's values and t
 
 from __future__ import annotations
 
-import difflib
+import functools
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -14,26 +15,21 @@ from pydantic_core import core_schema
 
 from elmo_tasks.config.locate import Unsure, find_key, written_keys
 from elmo_tasks.config.values import KeyPath, dotted, shown
+from elmo_tasks.errors import did_you_mean, nearest
 
 Schema = Mapping[str, Any]
 
 _BUILT_IN_ERRORS = frozenset(get_args(core_schema.ErrorType))
+# fmt: off
 _BOUNDS = {
-    "minimum": "at least",
-    "exclusiveMinimum": "more than",
-    "maximum": "at most",
-    "exclusiveMaximum": "less than",
+    "minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most", "exclusiveMaximum": "less than",
 }
 _LENGTH_BOUNDS = {"minLength": "at least", "minItems": "at least", "maxLength": "at most", "maxItems": "at most"}
 _TYPE_NAMES = {
-    "integer": "a whole number",
-    "number": "a number",
-    "string": "a string",
-    "boolean": "true or false",
-    "null": "null",
-    "array": "a list",
-    "object": "an object",
+    "integer": "a whole number", "number": "a number", "string": "a string", "boolean": "true or false",
+    "null": "null", "array": "a list", "object": "an object",
 }
+# fmt: on
 
 
 class Problem(NamedTuple):
@@ -81,7 +77,7 @@ def find_problems(errors: Iterable[Mapping[str, Any]], values: Any, schema: Sche
 
 
 def _path_in(values: Any, location: Sequence[str | int]) -> KeyPath:
-    """Pydantic's location without what is no key: the names of the types of a union that it tried, a missing key."""
+    """The keys of pydantic's location that exist: without missing keys and the types of a union that it tried."""
     path: list[str | int] = []
     for step in location:
         in_object = isinstance(values, dict) and step in values
@@ -94,9 +90,7 @@ def _path_in(values: Any, location: Sequence[str | int]) -> KeyPath:
 
 def value_at(values: Any, path: KeyPath) -> Any:
     """The value at a path that exists."""
-    for step in path:
-        values = values[step]
-    return values
+    return functools.reduce(operator.getitem, path, values)
 
 
 class _Guide:
@@ -110,9 +104,9 @@ class _Guide:
         """The problem, and the name that was probably meant."""
         holder = value_at(self._values, path[:-1])
         known = list(self._object_at(path[:-1]).get("properties", {}))
-        nearest = _nearest(path[-1], [name for name in known if name not in holder]) or _nearest(path[-1], known)
-        hint = f"Did you mean '{nearest}'?" if nearest else f"Known keys: {', '.join(known) or 'none'}"
-        return Problem(path, f"unknown key. {hint}"), nearest
+        meant = nearest(path[-1], [name for name in known if name not in holder]) or nearest(path[-1], known)
+        hint = f"Did you mean '{meant}'?" if meant else f"Known keys: {', '.join(known) or 'none'}"
+        return Problem(path, f"unknown key. {hint}"), meant
 
     def missing_key(self, path: KeyPath) -> Problem:
         wanted = self._wanted(self._object_at(path[:-1]).get("properties", {}).get(path[-1], {}))
@@ -123,21 +117,20 @@ class _Guide:
         given = value_at(self._values, path)
         choices = f"Known types: {', '.join(known) or 'none'}"
         if error == "part_missing":
-            nearest = _nearest("type", list(given))
-            hint = f"Did you mean 'type' by '{nearest}'? " if nearest else ""
-            return Problem((*path, "type"), f"missing key. {hint}{choices}")
-        nearest = _nearest(given["type"], known)
-        hint = f"Did you mean '{nearest}'? " if nearest else ""
-        return Problem((*path, "type"), f"unknown type {shown(given['type'])}. {hint}{choices}")
+            misspelled = nearest("type", list(given))
+            hint = f" Did you mean 'type' by '{misspelled}'?" if misspelled else ""
+            return Problem((*path, "type"), f"missing key.{hint} {choices}")
+        hint = did_you_mean(given["type"], known)
+        return Problem((*path, "type"), f"unknown type {shown(given['type'])}.{hint} {choices}")
 
     def wrong_value(self, path: KeyPath, message: str) -> Problem:
-        """A value of a wrong type or out of bounds; `message` is for what the schema does not tell."""
+        """A value of a wrong type or out of bounds. `message` is used where the schema does not say what is wanted."""
         value = value_at(self._values, path)
         node = self._node_at(path)
         wanted = self._wanted(node)
-        text = f"wanted {wanted}, got {shown(value)}" if wanted else f"{message}, got {shown(value)}"
-        nearest = _nearest(value, [name for name in self._names(node) if name != value])
-        return Problem(path, f"{text}. Did you mean '{nearest}'?" if nearest else text)
+        text = f"{'wanted ' if wanted else ''}{wanted or message}, got {shown(value)}"
+        hint = did_you_mean(value, [name for name in self._names(node) if name != value])
+        return Problem(path, f"{text}.{hint}" if hint else text)
 
     def _object_at(self, path: KeyPath) -> Schema:
         return self._chosen(self._node_at(path), value_at(self._values, path))
@@ -195,13 +188,11 @@ class _Guide:
         if "enum" in node:
             return "one of " + ", ".join(shown(name) for name in node["enum"])
         text = "a path" if node.get("format") == "path" else _TYPE_NAMES.get(node.get("type", ""), "")
-        return f"{text}{_bounds(node)}{self._wanted_entries(node)}"
-
-    def _wanted_entries(self, node: Schema) -> str:
+        text += _bounds(node)
         if "prefixItems" in node:
-            return ": " + ", ".join(self._wanted(item) for item in node["prefixItems"])
+            return f"{text}: {', '.join(map(self._wanted, node['prefixItems']))}"
         each = self._wanted(node["items"]) if "items" in node else ""
-        return f", each {each}" if each else ""
+        return f"{text}, each {each}" if each else text
 
 
 def _bounds(node: Schema) -> str:
@@ -217,11 +208,6 @@ def _bounds(node: Schema) -> str:
     if "multipleOf" in node:
         text += f" that is a multiple of {shown(node['multipleOf'])}"
     return f"{text} that matches {node['pattern']}" if "pattern" in node else text
-
-
-def _nearest(name: Any, known: Sequence[str]) -> str | None:
-    matches = difflib.get_close_matches(name, known, n=1) if isinstance(name, str) else []
-    return matches[0] if matches else None
 
 
 def locate_problems(

@@ -9,12 +9,12 @@ import pydantic
 from pydantic.json_schema import CoreRef, GenerateJsonSchema
 from pydantic_core import to_jsonable_python
 
-from elmo_tasks.config.parts import KIND_KEY, Config, Part, to_json
+from elmo_tasks.config.parts import KIND_KEY, Config, Part
 
 
 def config_schema(*kinds: type[Config]) -> dict[str, Any]:
     """The JSON schema (draft 2020-12) of a config of any of these kinds."""
-    union: Any = Union[kinds]  # noqa: UP007 (of a number of kinds that only the call tells)
+    union: Any = Union[kinds]  # noqa: UP007 (the number of kinds varies)
     schema = pydantic.TypeAdapter(union).json_schema(schema_generator=_SchemaWriter)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
@@ -22,7 +22,7 @@ def config_schema(*kinds: type[Config]) -> dict[str, Any]:
 class _SchemaWriter(GenerateJsonSchema):
     """Pydantic's JSON schema, where a kind of part is one of its alternatives.
 
-    There are no titles that only repeat the keys, and defaults are written out whole.
+    Titles that only repeat the keys are left out, and defaults are written in full.
     """
 
     def generate_inner(self, schema: Any) -> dict[str, Any]:
@@ -48,8 +48,4 @@ class _SchemaWriter(GenerateJsonSchema):
         return False
 
     def encode_default(self, dft: Any) -> Any:
-        if isinstance(dft, (tuple, list)):
-            return [self.encode_default(part) for part in dft]
-        if isinstance(dft, dict):
-            return {key: self.encode_default(part) for key, part in dft.items()}
-        return to_json(dft) if isinstance(dft, Config) else to_jsonable_python(dft)
+        return to_jsonable_python(dft, serialize_as_any=True)

@@ -18,6 +18,7 @@ KeyPath = tuple[str | int, ...]
 # What `std.extVar` gives where neither the environment nor the command line says otherwise.
 DEFAULT_VARIABLES = {"ELMO_TASKS_DATA": "../shared/data"}
 
+_SURROGATE = re.compile("[\ud800-\udfff]")  # how Python shows bytes that are not UTF-8
 _POSITION = r"(?P<file>[^<\n]+?):\(?(?P<line>\d+):\d+[-():\d]*"
 _STATIC_ERROR = re.compile(rf"STATIC ERROR: {_POSITION}: (?P<problem>.*)", re.DOTALL)
 _RUNTIME_ERROR = re.compile(r"RUNTIME ERROR: (?P<problem>.*?)(?:\n\t|\s*\Z)", re.DOTALL)
@@ -32,15 +33,17 @@ def evaluate(path: str | Path, variables: Mapping[str, str] | None = None) -> di
         variables: what `std.extVar(name)` gives, before the environment's variables and the defaults.
 
     Raises:
-        ConfigError: the file is missing, is not valid Jsonnet, needs a variable that nobody defined, or is no object.
+        ConfigError: the file is missing, is not valid Jsonnet, needs an undefined variable, or is not an object.
     """
     if not Path(path).is_file():
         raise ConfigError(f"{path}: no such file")
     try:
-        Path(path).read_text(encoding="utf-8")  # Jsonnet would put signs of replacement in place of other bytes
+        Path(path).read_text(encoding="utf-8")  # Jsonnet would replace other bytes
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: the file is not UTF-8 text ({error})") from None
-    known = {**DEFAULT_VARIABLES, **_readable_environment(), **(variables or {})}
+    # Jsonnet cannot hold variables that are not UTF-8.
+    environment = {name: value for name, value in os.environ.items() if not _SURROGATE.search(name + value)}
+    known = {**DEFAULT_VARIABLES, **environment, **(variables or {})}
     try:
         value = json.loads(_jsonnet.evaluate_file(str(path), ext_vars=known))
     except RuntimeError as error:
@@ -48,18 +51,6 @@ def evaluate(path: str | Path, variables: Mapping[str, str] | None = None) -> di
     if not isinstance(value, dict):
         raise ConfigError(f"{path}: wanted an object, got {shown(value)}")
     return value
-
-
-def _readable_environment() -> dict[str, str]:
-    """The environment without variables that are not UTF-8, which Jsonnet cannot hold."""
-    variables = {}
-    for name, value in os.environ.items():
-        try:
-            (name + value).encode()
-        except UnicodeEncodeError:
-            continue
-        variables[name] = value
-    return variables
 
 
 def _explain(path: str | Path, report: str) -> NoReturn:
@@ -75,7 +66,7 @@ def _explain(path: str | Path, report: str) -> NoReturn:
         name = variable[1]
         problem = f"external variable '{name}' is undefined. Set it with --ext-var {name}=VALUE or in the environment"
     elif missing := re.match(r"couldn't open import \"(.+?)\"", problem, re.IGNORECASE):
-        problem = f"cannot open the import '{missing[1]}'. Imports are looked up beside the file that has them"
+        problem = f"cannot open the import '{missing[1]}'. Imports are looked up in the folder of the file"
     where = f"{os.path.normpath(place['file'])}:{place['line']}" if place else str(path)
     raise ConfigError(f"{where}: {problem}") from None
 

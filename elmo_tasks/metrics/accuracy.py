@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from elmo_tasks.metrics.metric import Metric, percentage
@@ -18,19 +18,17 @@ class Accuracy(Metric):
 
     def __init__(self, field: str = "label") -> None:
         self.field = field
-        self.reset()
+        super().__init__()
 
-    def update(self, predictions: Sequence[Mapping[str, Any]], examples: Sequence[Mapping[str, Any]]) -> None:
-        for prediction, example in zip(predictions, examples, strict=True):
-            predicted, gold = prediction[self.field], example[self.field]
-            if not isinstance(gold, list):
-                predicted, gold = [predicted], [gold]
-            self._correct += sum(one == other for one, other in zip(predicted, gold, strict=True))
-            self._total += len(gold)
+    def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:
+        predicted, gold = prediction[self.field], example[self.field]
+        if not isinstance(gold, list):
+            predicted, gold = [predicted], [gold]
+        self._correct += sum(one == other for one, other in zip(predicted, gold, strict=True))
+        self._total += len(gold)
 
     def compute(self) -> dict[str, float]:
         return {"accuracy": percentage(self._correct, self._total)}
 
     def reset(self) -> None:
-        self._correct = 0
-        self._total = 0
+        self._correct = self._total = 0

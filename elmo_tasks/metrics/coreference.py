@@ -8,11 +8,10 @@ never correct.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,12 @@ from elmo_tasks.metrics.metric import Metric, f1_score
 Mention = tuple[int, int]  # first and last token in the document, the end inclusive
 Clusters = Iterable[Iterable[Sequence[int]]]
 
+Tally = tuple[
+    float, ...
+]  # what recall and precision are made of: recalled, of how many gold; confirmed, of how many found
+
+_GOLD = 1  # the place in a tally
+_SCORES = ("f1", "precision", "recall")
 _CONLL_METRICS = ("muc", "b_cubed", "ceaf_e")
 
 
@@ -54,85 +59,61 @@ class CoreferenceScores(Metric):
 
     def __init__(self, field: str = "clusters") -> None:
         self.field = field
-        self.reset()
+        super().__init__()
 
-    def update(self, predictions: Sequence[Mapping[str, Any]], examples: Sequence[Mapping[str, Any]]) -> None:
-        for prediction, example in zip(predictions, examples, strict=True):
-            document = _Document.from_clusters(example[self.field], prediction[self.field])
-            for name, tally in document.tallies().items():
-                self._tallies[name] = self._tallies.get(name, _Tally()) + tally
+    def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:
+        for name, tally in _Document(example[self.field], prediction[self.field]).tallies().items():
+            self._tallies[name] = tuple(map(add, self._tallies[name], tally))
 
     def compute(self) -> dict[str, float]:
-        fractions = self._fractions()
-        scores = {"conll_f1": 100 * _conll_f1(fractions)}
-        for name, fraction in fractions.items():
-            scores[f"f1/{name}"] = 100 * fraction.f1
-            scores[f"precision/{name}"] = 100 * fraction.precision
-            scores[f"recall/{name}"] = 100 * fraction.recall
+        fractions = {name: _fractions(self._tallies[name]) for name in ("mentions", *_CONLL_METRICS, "ceaf_m")}
+        kinds = [self._tallies[name] for name in ("coreference_links", "non_coreference_links")]
+        of_kinds = [_fractions(kind) for kind in kinds if kind[_GOLD]] or [(0.0, 0.0, 0.0)]
+        fractions["blanc"] = tuple(np.mean(of_kinds, axis=0).tolist())
+        scores = {"conll_f1": 100 * (sum(fractions[name][0] for name in _CONLL_METRICS) / len(_CONLL_METRICS))}
+        for name, values in fractions.items():
+            scores |= {f"{score}/{name}": 100 * value for score, value in zip(_SCORES, values, strict=True)}
         return scores
 
     def reset(self) -> None:
-        self._tallies: dict[str, _Tally] = {}
-
-    def _fractions(self) -> dict[str, _Fractions]:
-        tallies = {name: self._tallies.get(name, _Tally()) for name in ("mentions", *_CONLL_METRICS, "ceaf_m")}
-        fractions = {name: tally.fractions() for name, tally in tallies.items()}
-        kinds = [self._tallies.get(name, _Tally()) for name in ("coreference_links", "non_coreference_links")]
-        fractions["blanc"] = _mean([kind.fractions() for kind in kinds if kind.gold])
-        return fractions
+        self._tallies: defaultdict[str, Tally] = defaultdict(lambda: (0, 0, 0, 0))
 
 
-@dataclass(frozen=True)
-class _Fractions:
-    """Scores between 0 and 1."""
-
-    recall: float
-    precision: float
-    f1: float
-
-
-@dataclass(frozen=True)
-class _Tally:
-    """What recall and precision are made of."""
-
-    recalled: float = 0  # of `gold`
-    gold: int = 0
-    confirmed: float = 0  # of `found`
-    found: int = 0
-
-    def __add__(self, other: _Tally) -> _Tally:
-        return _Tally(
-            self.recalled + other.recalled,
-            self.gold + other.gold,
-            self.confirmed + other.confirmed,
-            self.found + other.found,
-        )
-
-    def fractions(self) -> _Fractions:
-        recall = self.recalled / self.gold if self.gold else 0.0
-        precision = self.confirmed / self.found if self.found else 0.0
-        return _Fractions(recall, precision, f1_score(precision, recall))
+def _fractions(tally: Tally) -> tuple[float, ...]:
+    """F1, precision and recall, between 0 and 1."""
+    recalled, gold, confirmed, found = tally
+    recall = recalled / gold if gold else 0.0
+    precision = confirmed / found if found else 0.0
+    return f1_score(precision, recall), precision, recall
 
 
-@dataclass(frozen=True)
 class _Document:
-    """The clusters of one document, and what key and response have in common."""
+    """The clusters of one document, and what key and response have in common.
 
-    key: list[set[Mention]]
-    response: list[set[Mention]]
+    Empty clusters are left out, and so are mentions of the response that an earlier cluster already has.
+    """
 
-    @classmethod
-    def from_clusters(cls, key: Clusters, response: Clusters) -> _Document:
-        """Leaves out empty clusters, and mentions of the response that an earlier cluster already has."""
-        seen: set[Mention] = set()
-        distinct = []
-        for cluster in _sets_of_mentions(response):
-            if new := cluster - seen:
-                distinct.append(new)
-                seen |= new
-        return cls([cluster for cluster in _sets_of_mentions(key) if cluster], distinct)
+    def __init__(self, key: Clusters, response: Clusters) -> None:
+        self.key = [mentions for cluster in key if (mentions := {(start, end) for start, end in cluster})]
+        self._key_of = {mention: number for number, cluster in enumerate(self.key) for mention in cluster}
+        self._response_of: dict[Mention, int] = {}
+        found_sizes: list[int] = []
+        for cluster in response:
+            if new := {(start, end) for start, end in cluster} - self._response_of.keys():
+                self._response_of |= dict.fromkeys(new, len(found_sizes))
+                found_sizes.append(len(new))
+        self._sizes = [len(cluster) for cluster in self.key], found_sizes
+        # How many mentions a cluster of the key and one of the response have in common, where it is not 0; first with
+        # all clusters of a mention, then only with its last cluster in the key.
+        in_key = ((number, mention) for number, cluster in enumerate(self.key) for mention in cluster)
+        self._common = self._pairs_of_clusters(in_key)
+        self._common_of_last = self._pairs_of_clusters((number, mention) for mention, number in self._key_of.items())
 
-    def tallies(self) -> dict[str, _Tally]:
+    def _pairs_of_clusters(self, in_key: Iterable[tuple[int, Mention]]) -> Counter[tuple[int, int]]:
+        found = self._response_of
+        return Counter((number, found[mention]) for number, mention in in_key if mention in found)
+
+    def tallies(self) -> dict[str, Tally]:
         """The counts of every metric, by its name; BLANC's as two kinds of links."""
         return {
             "mentions": self._mentions(),
@@ -142,59 +123,34 @@ class _Document:
             **self._blanc(),
         }
 
-    @cached_property
-    def _key_of(self) -> dict[Mention, int]:
-        return {mention: number for number, cluster in enumerate(self.key) for mention in cluster}
-
-    @cached_property
-    def _response_of(self) -> dict[Mention, int]:
-        return {mention: number for number, cluster in enumerate(self.response) for mention in cluster}
-
-    @cached_property
-    def _common(self) -> Counter[tuple[int, int]]:
-        """How many mentions a cluster of the key and one of the response have in common, where it is not 0."""
-        pairs = ((number, mention) for number, cluster in enumerate(self.key) for mention in cluster)
-        found = self._response_of
-        return Counter((number, found[mention]) for number, mention in pairs if mention in found)
-
-    @cached_property
-    def _common_of_last(self) -> Counter[tuple[int, int]]:
-        """The same; a mention in several clusters of the key counts only in the last of them."""
-        found = self._response_of
-        return Counter((number, found[mention]) for mention, number in self._key_of.items() if mention in found)
-
-    @cached_property
-    def _sizes(self) -> tuple[list[int], list[int]]:
-        return [len(cluster) for cluster in self.key], [len(cluster) for cluster in self.response]
-
-    def _mentions(self) -> _Tally:
+    def _mentions(self) -> Tally:
         common = self._common_of_last.total()
-        return _Tally(common, len(self._key_of), common, len(self._response_of))
+        return (common, len(self._key_of), common, len(self._response_of))
 
-    def _muc(self) -> _Tally:
+    def _muc(self) -> Tally:
         gold, found = (sum(sizes) - len(sizes) for sizes in self._sizes)
         correct = self._common_of_last.total() - len(self._common_of_last)
-        return _Tally(correct, gold, correct, found)
+        return (correct, gold, correct, found)
 
-    def _b_cubed(self) -> _Tally:
+    def _b_cubed(self) -> Tally:
         gold, found = self._sizes
         recalled = confirmed = 0.0
         for (one, other), mentions in self._common_of_last.items():
             recalled += mentions * self._common[one, other] / gold[one]
             confirmed += mentions * self._common[one, other] / found[other]
-        return _Tally(recalled, sum(gold), confirmed, sum(found))
+        return (recalled, sum(gold), confirmed, sum(found))
 
-    def _ceaf(self) -> dict[str, _Tally]:
+    def _ceaf(self) -> dict[str, Tally]:
         gold, found = self._sizes
         dice = {(one, other): 2 * common / (gold[one] + found[other]) for (one, other), common in self._common.items()}
         by_entity = _best_alignment(dice, len(gold), len(found))
         by_mention = _best_alignment(self._common, len(gold), len(found))
         return {
-            "ceaf_e": _Tally(by_entity, len(gold), by_entity, len(found)),
-            "ceaf_m": _Tally(by_mention, sum(gold), by_mention, sum(found)),
+            "ceaf_e": (by_entity, len(gold), by_entity, len(found)),
+            "ceaf_m": (by_mention, sum(gold), by_mention, sum(found)),
         }
 
-    def _blanc(self) -> dict[str, _Tally]:
+    def _blanc(self) -> dict[str, Tally]:
         """Counts pairs of mentions by the sizes of clusters, without listing them."""
         gold, found = self._sizes
         shared = {
@@ -215,8 +171,8 @@ class _Document:
             + _pairs(Counter((group[mention], self._response_of[mention]) for mention in of_both).values())
         )
         return {
-            "coreference_links": _Tally(common_links, links, common_links, _pairs(found)),
-            "non_coreference_links": _Tally(common_alone, alone, common_alone, response_alone),
+            "coreference_links": (common_links, links, common_links, _pairs(found)),
+            "non_coreference_links": (common_alone, alone, common_alone, response_alone),
         }
 
     def _links_in_several_clusters(self, shared: set[Mention]) -> tuple[int, int]:
@@ -252,21 +208,6 @@ def _best_alignment(similarity: Mapping[tuple[int, int], float], num_rows: int, 
     return float(table[min_weight_full_bipartite_matching(table, maximize=True)].sum()) - num_rows
 
 
-def _sets_of_mentions(clusters: Clusters) -> list[set[Mention]]:
-    return [{(start, end) for start, end in cluster} for cluster in clusters]
-
-
 def _pairs(sizes: Iterable[int]) -> int:
     """The number of pairs within groups of these sizes."""
     return sum(size * (size - 1) // 2 for size in sizes)
-
-
-def _mean(fractions: Sequence[_Fractions]) -> _Fractions:
-    if not fractions:
-        return _Fractions(0.0, 0.0, 0.0)
-    recall, precision, f1 = np.mean([(each.recall, each.precision, each.f1) for each in fractions], axis=0).tolist()
-    return _Fractions(recall, precision, f1)
-
-
-def _conll_f1(fractions: Mapping[str, _Fractions]) -> float:
-    return sum(fractions[name].f1 for name in _CONLL_METRICS) / len(_CONLL_METRICS)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 
@@ -13,13 +14,21 @@ class Metric(ABC):
     `predictions` are the results of a model's `decode`, `examples` the gold rows of the data set in the same order.
     """
 
-    @abstractmethod
+    def __init__(self) -> None:
+        self.reset()
+
     def update(self, predictions: Sequence[Mapping[str, Any]], examples: Sequence[Mapping[str, Any]]) -> None:
         """Adds a batch of predictions and their gold examples.
 
         Raises:
             ValueError: the two do not have the same length.
         """
+        for prediction, example in zip(predictions, examples, strict=True):
+            self._add(prediction, example)
+
+    @abstractmethod
+    def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:
+        """Adds one prediction and its gold example."""
 
     @abstractmethod
     def compute(self) -> dict[str, float]:
@@ -31,6 +40,37 @@ class Metric(ABC):
     @abstractmethod
     def reset(self) -> None:
         """Forgets everything added."""
+
+
+class LabelCounts:
+    """How many labelled items, such as spans, are predicted, gold and both, by label. An item begins with its label."""
+
+    def __init__(self) -> None:
+        self._found: Counter[str] = Counter()
+        self._gold: Counter[str] = Counter()
+        self._correct: Counter[str] = Counter()
+
+    def add(self, found: Set[tuple[Any, ...]], gold: Set[tuple[Any, ...]]) -> None:
+        for counts, items in ((self._found, found), (self._gold, gold), (self._correct, found & gold)):
+            counts.update(label for label, *_ in items)
+
+    def overall(self, without: str | None = None) -> dict[str, float]:
+        """`f1`, `precision` and `recall` over all labels, or over all but one."""
+        counts = (self._correct, self._found, self._gold)
+        return self._scores("", *(each.total() - (each[without] if without else 0) for each in counts))
+
+    def by_label(self) -> dict[str, float]:
+        """`f1/LABEL`, `precision/LABEL` and `recall/LABEL` for each label, in alphabetical order."""
+        scores: dict[str, float] = {}
+        for label in sorted(self._gold.keys() | self._found.keys()):
+            scores |= self._scores(f"/{label}", self._correct[label], self._found[label], self._gold[label])
+        return scores
+
+    @staticmethod
+    def _scores(ending: str, correct: int, found: int, gold: int) -> dict[str, float]:
+        precision, recall = percentage(correct, found), percentage(correct, gold)
+        f1 = f1_score(precision, recall)
+        return {f"f1{ending}": f1, f"precision{ending}": precision, f"recall{ending}": recall}
 
 
 def percentage(part: float, whole: float) -> float:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from elmo_tasks.metrics.metric import Metric, f1_score, percentage
+from elmo_tasks.metrics.metric import LabelCounts, Metric, percentage
 from elmo_tasks.text.tag_schemes import spans_of_tags
 
 # Token accuracy is computed on IOB2 tags, so that it does not depend on whether a model learns IOB2 or BIOUL.
@@ -28,36 +27,19 @@ class SpanF1(Metric):
 
     def __init__(self, field: str = "tags") -> None:
         self.field = field
-        self.reset()
+        super().__init__()
 
-    def update(self, predictions: Sequence[Mapping[str, Any]], examples: Sequence[Mapping[str, Any]]) -> None:
-        for prediction, example in zip(predictions, examples, strict=True):
-            predicted_tags, gold_tags = prediction[self.field], example[self.field]
-            pairs = zip(predicted_tags, gold_tags, strict=True)
-            self._correct_tokens += sum(_iob2_letter(predicted) == _iob2_letter(gold) for predicted, gold in pairs)
-            self._tokens += len(gold_tags)
-            found, gold = set(spans_of_tags(predicted_tags)), set(spans_of_tags(gold_tags))
-            self._found.update(label for label, _, _ in found)
-            self._gold.update(label for label, _, _ in gold)
-            self._correct.update(label for label, _, _ in found & gold)
+    def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:
+        predicted_tags, gold_tags = prediction[self.field], example[self.field]
+        pairs = zip(predicted_tags, gold_tags, strict=True)
+        self._correct_tokens += sum(_iob2_letter(predicted) == _iob2_letter(gold) for predicted, gold in pairs)
+        self._tokens += len(gold_tags)
+        self._spans.add(set(spans_of_tags(predicted_tags)), set(spans_of_tags(gold_tags)))
 
     def compute(self) -> dict[str, float]:
-        precision, recall, f1 = self._scores(self._correct.total(), self._found.total(), self._gold.total())
         accuracy = percentage(self._correct_tokens, self._tokens)
-        scores = {"f1": f1, "precision": precision, "recall": recall, "accuracy": accuracy}
-        for label in sorted(self._gold.keys() | self._found.keys()):
-            precision, recall, f1 = self._scores(self._correct[label], self._found[label], self._gold[label])
-            scores |= {f"f1/{label}": f1, f"precision/{label}": precision, f"recall/{label}": recall}
-        return scores
+        return {**self._spans.overall(), "accuracy": accuracy, **self._spans.by_label()}
 
     def reset(self) -> None:
-        self._tokens = 0
-        self._correct_tokens = 0
-        self._gold: Counter[str] = Counter()
-        self._found: Counter[str] = Counter()
-        self._correct: Counter[str] = Counter()
-
-    @staticmethod
-    def _scores(correct: int, found: int, gold: int) -> tuple[float, float, float]:
-        precision, recall = percentage(correct, found), percentage(correct, gold)
-        return precision, recall, f1_score(precision, recall)
+        self._tokens = self._correct_tokens = 0
+        self._spans = LabelCounts()

@@ -33,18 +33,14 @@ class SquadScores(Metric):
     hold all gold answers, at least one, under `answers`.
     """
 
-    def __init__(self) -> None:
-        self.reset()
-
-    def update(self, predictions: Sequence[Mapping[str, Any]], examples: Sequence[Mapping[str, Any]]) -> None:
-        for prediction, example in zip(predictions, examples, strict=True):
-            self._questions += 1
-            if prediction["answer"] is None:
-                continue
-            predicted = normalize_answer(prediction["answer"])
-            gold = [normalize_answer(answer) for answer in example["answers"]]
-            self._exact_matches += predicted in gold
-            self._f1 += max(_word_f1(predicted.split(), answer.split()) for answer in gold)
+    def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:
+        self._questions += 1
+        if prediction["answer"] is None:
+            return
+        predicted = normalize_answer(prediction["answer"])
+        gold = [normalize_answer(answer) for answer in example["answers"]]
+        self._exact_matches += predicted in gold
+        self._f1 += max(_word_f1(predicted.split(), answer.split()) for answer in gold)
 
     def compute(self) -> dict[str, float]:
         return {
@@ -53,8 +49,7 @@ class SquadScores(Metric):
         }
 
     def reset(self) -> None:
-        self._questions = 0
-        self._exact_matches = 0
+        self._questions = self._exact_matches = 0
         self._f1 = 0.0
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.metrics.metric import Metric, f1_score, percentage
+from elmo_tasks.metrics.metric import LabelCounts, Metric, percentage
 from elmo_tasks.text.tag_schemes import is_tag, spans_of_tags
 
 VERB = "V"  # the label of the predicate's own span, which is given; so the overall score leaves it out
@@ -60,41 +59,18 @@ class SrlF1(Metric):
     Names of the scores: `f1`, `precision`, `recall`, `perfect`, and for each role `f1/ARG0` and so on.
     """
 
-    def __init__(self) -> None:
-        self.reset()
-
-    def update(self, predictions: Sequence[Mapping[str, Any]], examples: Sequence[Mapping[str, Any]]) -> None:
-        for prediction, example in zip(predictions, examples, strict=True):
-            if len(prediction["tags"]) != len(example["tags"]):
-                raise ValueError(f"{len(prediction['tags'])} predicted tags for {len(example['tags'])} tokens")
-            found, gold = set(arguments_of_tags(prediction["tags"])), set(arguments_of_tags(example["tags"]))
-            self._correct.update(argument.role for argument in found & gold)
-            self._excess.update(argument.role for argument in found - gold)
-            self._missed.update(argument.role for argument in gold - found)
-            self._perfect += all(argument.role == VERB for argument in found ^ gold)
-            self._propositions += 1
+    def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:
+        if len(prediction["tags"]) != len(example["tags"]):
+            raise ValueError(f"{len(prediction['tags'])} predicted tags for {len(example['tags'])} tokens")
+        found, gold = set(arguments_of_tags(prediction["tags"])), set(arguments_of_tags(example["tags"]))
+        self._arguments.add(found, gold)
+        self._perfect += all(argument.role == VERB for argument in found ^ gold)
+        self._propositions += 1
 
     def compute(self) -> dict[str, float]:
         perfect = percentage(self._perfect, self._propositions)
-        scores = {**self._scores("", *self._overall()), "perfect": perfect}
-        for role in sorted(self._correct.keys() | self._excess.keys() | self._missed.keys()):
-            scores |= self._scores(f"/{role}", self._correct[role], self._excess[role], self._missed[role])
-        return scores
+        return {**self._arguments.overall(without=VERB), "perfect": perfect, **self._arguments.by_label()}
 
     def reset(self) -> None:
-        self._propositions = 0
-        self._perfect = 0
-        self._correct: Counter[str] = Counter()
-        self._excess: Counter[str] = Counter()  # predicted, but wrong
-        self._missed: Counter[str] = Counter()
-
-    def _overall(self) -> tuple[int, int, int]:
-        counts = (self._correct, self._excess, self._missed)
-        correct, excess, missed = (counter.total() - counter[VERB] for counter in counts)
-        return correct, excess, missed
-
-    @staticmethod
-    def _scores(ending: str, correct: int, excess: int, missed: int) -> dict[str, float]:
-        precision, recall = percentage(correct, correct + excess), percentage(correct, correct + missed)
-        f1 = f1_score(precision, recall)
-        return {f"f1{ending}": f1, f"precision{ending}": precision, f"recall{ending}": recall}
+        self._propositions = self._perfect = 0
+        self._arguments = LabelCounts()

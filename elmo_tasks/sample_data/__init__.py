@@ -1,19 +1,23 @@
 """Small made-up data sets for trying things out, with the formats and file names of the benchmarks.
 
-Each task has a module that writes its files. The modules share names and a small grammar engine.
+Each task has a module. The modules share `SampleTask`, which writes their files, and a small grammar engine.
 """
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
-from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.sample_data import coref, ner, pos, snli, squad, srl, sst5
+from elmo_tasks.errors import ElmoTasksError, did_you_mean
+from elmo_tasks.sample_data.coref import COREF
+from elmo_tasks.sample_data.ner import NER
+from elmo_tasks.sample_data.pos import POS
+from elmo_tasks.sample_data.snli import SNLI
+from elmo_tasks.sample_data.squad import SQUAD
+from elmo_tasks.sample_data.srl import SRL
+from elmo_tasks.sample_data.sst5 import SST5
 from elmo_tasks.sample_data.vectors import write_word_vectors
 
-# Each module has `write(folder, seed, sentences)`, which returns paths, and `corpus(seed)`, unlabelled sentences.
-_TASKS = {"ner": ner, "sst5": sst5, "snli": snli, "squad": squad, "srl": srl, "coref": coref, "pos": pos}
+_TASKS = {"ner": NER, "sst5": SST5, "snli": SNLI, "squad": SQUAD, "srl": SRL, "coref": COREF, "pos": POS}
 
 SAMPLE_TASKS = tuple(_TASKS)
 ALL_TASKS = "all"
@@ -46,8 +50,7 @@ def write_sample_data(
     """
     known = (*SAMPLE_TASKS, ALL_TASKS)
     if task not in known:
-        near = difflib.get_close_matches(task, known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(task, known)
         raise ElmoTasksError(f"no sample data for the task {task!r}; there is: {', '.join(known)}.{hint}")
     if min(sentences) < 1:
         raise ElmoTasksError(

@@ -8,21 +8,24 @@ for all three labels, so that a hypothesis without its premise does not reveal t
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from elmo_tasks.sample_data.files import write_lines
+from elmo_tasks.sample_data.task import SampleTask
 
 _LABELS = ("entailment", "neutral", "contradiction")
 _NO_LABEL = "-"
 _WITHOUT_LABEL = 0.02  # the share of pairs without a majority label, as in the official files
-_CORPUS_PAIRS = 2000
 
 # The official names, and the name of the part of the training data that configs/cpu uses.
-_FILES = (("snli_1.0_train.jsonl", "snli_1.0_train_subset.jsonl"), ("snli_1.0_dev.jsonl",), ("snli_1.0_test.jsonl",))
+_FILES = (
+    ("snli/snli_1.0_train.jsonl", "snli/snli_1.0_train_subset.jsonl"),
+    ("snli/snli_1.0_dev.jsonl",),
+    ("snli/snli_1.0_test.jsonl",),
+)
 
 _PERSONS = ("a man", "a woman", "a boy", "a girl", "somebody")
 
@@ -65,28 +68,11 @@ class Pair(NamedTuple):
     label: str
 
 
-def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
-    """Writes the files of `folder/snli`. Pairs without a label do not count as sentences."""
-    paths = []
-    for names, count in zip(_FILES, sentences, strict=True):
-        lines = list(_lines(count, random.Random(f"{seed} {names[0]}"), names[0]))
-        paths += [write_lines(folder / "snli" / name, lines) for name in names]
-    return paths
-
-
-def corpus(seed: int) -> Iterator[list[str]]:
-    """Premises and hypotheses without labels. Word vectors are made from them."""
-    generator = random.Random(f"{seed} snli corpus")
-    for _ in range(_CORPUS_PAIRS):
-        pair = _pair(generator)
-        yield pair.premise
-        yield pair.hypothesis
-
-
-def _lines(count: int, generator: random.Random, name: str) -> Iterator[str]:
+def _lines(names: Sequence[str], count: int, generator: random.Random, file: str) -> Iterator[str]:
     """The lines of a file with `count` labelled pairs and some unlabelled ones."""
-    number = 0
-    while count:
+    for number in itertools.count():
+        if not count:
+            return
         pair = _pair(generator)
         annotators = [pair.label] * 5
         if generator.random() < _WITHOUT_LABEL:
@@ -94,49 +80,49 @@ def _lines(count: int, generator: random.Random, name: str) -> Iterator[str]:
             pair = pair._replace(label=_NO_LABEL)
         else:
             count -= 1
-        yield json.dumps(
-            {
-                "annotator_labels": annotators,
-                "gold_label": pair.label,
-                "pairID": f"{name}#{number}",
-                "sentence1": _raw(pair.premise),
-                "sentence2": _raw(pair.hypothesis),
-            }
-        )
-        number += 1
-
-
-def _raw(tokens: list[str]) -> str:
-    """Tokens as raw text, without a space before the period."""
-    return f"{' '.join(tokens[:-1])}{tokens[-1]}"
+        line = {"annotator_labels": annotators, "gold_label": pair.label, "pairID": f"{file}#{number}"}
+        for key, tokens in (("sentence1", pair.premise), ("sentence2", pair.hypothesis)):
+            line[key] = f"{' '.join(tokens[:-1])}{tokens[-1]}"  # no space before the period
+        yield json.dumps(line)
 
 
 def _pair(generator: random.Random) -> Pair:
-    told, untold = _facts(generator)
+    stated, unstated = _facts(generator)
     label = generator.choice(_LABELS)
-    fact = generator.choice(untold if label == "neutral" else told)
+    fact = generator.choice(unstated if label == "neutral" else stated)
     if label == "contradiction":
         others = [general for general in _TOPICS[fact.topic] if general != fact.general]
         fact = _fact(fact.topic, generator.choice(others), generator)
     wording = fact.general if generator.random() < 0.5 else fact.particular
-    return Pair(_premise(told, generator.choice(_PERSONS)), ["This", "person", "is", *wording.split(), "."], label)
+    return Pair(_premise(stated, generator.choice(_PERSONS)), ["This", "person", "is", *wording.split(), "."], label)
 
 
 def _facts(generator: random.Random) -> tuple[list[Fact], list[Fact]]:
     """A fact for each topic: those that the premise states and those that it does not. Neither list is empty."""
     facts = [_fact(topic, generator.choice(tuple(_TOPICS[topic])), generator) for topic in _TOPICS]
-    told = set(generator.sample(range(len(facts)), generator.randint(1, len(facts) - 1)))
-    return [facts[row] for row in sorted(told)], [fact for row, fact in enumerate(facts) if row not in told]
+    stated = set(generator.sample(range(len(facts)), generator.randint(1, len(facts) - 1)))
+    return [facts[row] for row in sorted(stated)], [fact for row, fact in enumerate(facts) if row not in stated]
 
 
 def _fact(topic: str, general: str, generator: random.Random) -> Fact:
     return Fact(topic, general, generator.choice(_TOPICS[topic][general]))
 
 
-def _premise(told: list[Fact], person: str) -> list[str]:
+def _premise(stated: list[Fact], person: str) -> list[str]:
     """The facts as a single sentence."""
-    words = {"person": person, **{fact.topic: fact.particular for fact in told}}
+    words = {"person": person, **{fact.topic: fact.particular for fact in stated}}
     words["verb"] = "is" if "activity" in words else "is seen"
     order = ("person", "clothes", "verb", "activity", "place", "time")
     text = " ".join(words[part] for part in order if part in words)
     return [*(text[0].upper() + text[1:]).split(), "."]
+
+
+SNLI = SampleTask(
+    files=_FILES,
+    lines=_lines,
+    text=lambda names, generator: _pair(generator)[:2],
+    num_texts=2000,
+    seed_prefix="snli ",
+    split_seed="{file}",
+    num_names=(0, 0, 0),
+)

@@ -2,7 +2,6 @@
 
 A passage says what several people did, where and when. Each question asks for one of these facts. So the passage has
 several names, places, years and things that could be the answer, and only the words around them show which one it is.
-The development file has other names than the training file.
 """
 
 from __future__ import annotations
@@ -11,19 +10,13 @@ import json
 import random
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from elmo_tasks.sample_data.files import write_lines
-from elmo_tasks.sample_data.names import make_names
+from elmo_tasks.sample_data.task import SampleTask, files_of_splits
 from elmo_tasks.text.tokenization import tokenize_to_strings
 
-# The official names; SQuAD does not publish its test file.
-_FILES = ("train-v1.1.json.xz", "dev-v1.1.json")
 _SENTENCES = 5  # that a passage with its questions counts as
 _PASSAGES_OF_ARTICLE = 10
-_NAMES_OF_SPLIT = (200, 100)
-_CORPUS_PASSAGES = 600
 
 _DEEDS = (
     ("built", "build", ("a mill", "a stone bridge", "a lighthouse", "two barns")),
@@ -52,35 +45,21 @@ class Deed(NamedTuple):
     parts: dict[str, str]
 
 
-def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
-    """Writes `folder/squad/train-v1.1.json.xz` and `dev-v1.1.json`. A passage counts as five sentences."""
-    paths = []
-    for name, names, count in zip(_FILES, _names_of_splits(seed), sentences[: len(_FILES)], strict=True):
-        generator = random.Random(f"{seed} squad {name}")
-        passages = [_passage(names, generator, f"{name[:3]}{row}") for row in range(max(1, count // _SENTENCES))]
-        articles = [
-            {
-                "title": passages[start]["context"].split()[0],
-                "paragraphs": passages[start : start + _PASSAGES_OF_ARTICLE],
-            }
-            for start in range(0, len(passages), _PASSAGES_OF_ARTICLE)
-        ]
-        paths.append(write_lines(folder / "squad" / name, [json.dumps({"version": "1.1", "data": articles})]))
-    return paths
+def _lines(names: Sequence[str], count: int, generator: random.Random, file: str) -> list[str]:
+    """The JSON of a file. A passage counts as five sentences."""
+    passages = [_passage(names, generator, f"{file[:3]}{row}") for row in range(max(1, count // _SENTENCES))]
+    articles = [
+        {"title": passages[start]["context"].split()[0], "paragraphs": passages[start : start + _PASSAGES_OF_ARTICLE]}
+        for start in range(0, len(passages), _PASSAGES_OF_ARTICLE)
+    ]
+    return [json.dumps({"version": "1.1", "data": articles})]
 
 
-def corpus(seed: int) -> Iterator[list[str]]:
-    """Statements and questions without answers, with the names of both files. Word vectors are made from them."""
-    names = [name for each in _names_of_splits(seed) for name in each]
-    generator = random.Random(f"{seed} squad corpus")
-    for _ in range(_CORPUS_PASSAGES):
-        for deed in _deeds(names, generator):
-            yield from tokenize_to_strings(deed.statement)
-            yield from tokenize_to_strings(_question(deed, generator.choice(tuple(_QUESTIONS))))
-
-
-def _names_of_splits(seed: int) -> list[list[str]]:
-    return make_names(random.Random(f"{seed} squad names"), _NAMES_OF_SPLIT)
+def _text(names: Sequence[str], generator: random.Random) -> Iterator[list[str]]:
+    """The statements of a passage, and a question after each."""
+    for deed in _deeds(names, generator):
+        yield from tokenize_to_strings(deed.statement)
+        yield from tokenize_to_strings(_question(deed, generator.choice(tuple(_QUESTIONS))))
 
 
 def _passage(names: Sequence[str], generator: random.Random, identifier: str) -> dict[str, Any]:
@@ -90,14 +69,10 @@ def _passage(names: Sequence[str], generator: random.Random, identifier: str) ->
     for number, deed in enumerate(_deeds(names, generator)):
         asked = generator.choice(tuple(_QUESTIONS))
         answer = deed.parts[asked]
-        place = start + _place(answer, deed.statement)
-        questions.append(
-            {
-                "id": f"{identifier}-{number}",
-                "question": _question(deed, asked),
-                "answers": [{"text": answer, "answer_start": place}],
-            }
-        )
+        # Whole words are searched for, because one name can be the beginning of another.
+        (place, *_) = (match.start() for match in re.finditer(rf"\b{re.escape(answer)}\b", deed.statement))
+        answers = [{"text": answer, "answer_start": start + place}]
+        questions.append({"id": f"{identifier}-{number}", "question": _question(deed, asked), "answers": answers})
         statements.append(deed.statement)
         start += len(deed.statement) + 1
     return {"context": " ".join(statements), "qas": questions}
@@ -118,12 +93,16 @@ def _deeds(names: Sequence[str], generator: random.Random) -> list[Deed]:
     return deeds
 
 
-def _place(answer: str, statement: str) -> int:
-    """Where the answer starts in the statement, as whole words: one name can be the beginning of another."""
-    match = re.search(rf"\b{re.escape(answer)}\b", statement)
-    assert match is not None
-    return match.start()
-
-
 def _question(deed: Deed, asked: str) -> str:
     return _QUESTIONS[asked].format(**deed.parts)
+
+
+SQUAD = SampleTask(
+    files=files_of_splits("squad/{split}-v1.1.json{xz}")[:2],  # SQuAD does not publish its test file
+    lines=_lines,
+    text=_text,
+    num_texts=600,
+    seed_prefix="squad ",
+    split_seed="squad {file}",
+    num_names=(200, 100),
+)

@@ -2,22 +2,17 @@
 
 Words do not have a sentiment by themselves: "cold" is good for lemonade and bad for a welcome, and a negation reverses
 it. If there are two clauses, one decides: the one after "but", or the one that does not begin with "although". So only
-a whole clause has a sentiment, and the sentiment of a sentence depends on the order of its clauses. The development
-and test files have other names than the training file.
+a whole clause has a sentiment, and the sentiment of a sentence depends on the order of its clauses.
 """
 
 from __future__ import annotations
 
+import functools
 import random
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from elmo_tasks.sample_data.files import SPLITS, write_lines
-from elmo_tasks.sample_data.names import make_names
-
-_NAMES_OF_SPLIT = (200, 50, 50)
-_CORPUS_SENTENCES = 4000
+from elmo_tasks.sample_data.task import SampleTask, files_of_splits
 
 NEUTRAL = 2
 
@@ -46,44 +41,17 @@ class Phrase(NamedTuple):
     tokens: tuple[str, ...]  # without escapes
 
 
-def write(folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
-    """Writes `folder/sst5/train.txt`, `dev.txt` and `test.txt`."""
-    paths = []
-    for split, names, count in zip(SPLITS, _names_of_splits(seed), sentences, strict=True):
-        generator = random.Random(f"{seed} sst5 {split}")
-        trees = (_sentence(names, generator).tree for _ in range(count))
-        paths.append(write_lines(folder / "sst5" / f"{split}.txt", trees))
-    return paths
-
-
-def corpus(seed: int) -> Iterator[list[str]]:
-    """Sentences without labels, with the names of all three files. Word vectors are made from them."""
-    names = [name for of_split in _names_of_splits(seed) for name in of_split]
-    generator = random.Random(f"{seed} sst5 corpus")
-    for _ in range(_CORPUS_SENTENCES):
-        yield list(_sentence(names, generator).tokens)
-
-
-def _names_of_splits(seed: int) -> list[list[str]]:
-    return make_names(random.Random(f"{seed} sst5 names"), _NAMES_OF_SPLIT)
-
-
 def _sentence(names: Sequence[str], generator: random.Random) -> Phrase:
     """A sentence of one clause, or of two clauses of which one decides the sentiment."""
     first, second = _clause(names, generator), _clause(names, generator)
     comma = _word(",")
     form = generator.choice(("one", "one", "but", "although first", "although second"))
-    if form == "one":
-        sentence = first
-    elif form == "but":
-        contrast = _join(second.sentiment, _word("but"), second)
-        sentence = _join(second.sentiment, _join(first.sentiment, first, comma), contrast)
-    elif form == "although first":
-        concession = _join(first.sentiment, _word("although"), first)
-        sentence = _join(second.sentiment, _join(first.sentiment, concession, comma), second)
-    else:
-        concession = _join(second.sentiment, _word("although"), second)
-        sentence = _join(first.sentiment, _join(first.sentiment, first, comma), concession)
+    sentiment = first.sentiment if form in ("one", "although second") else second.sentiment
+    if form == "although first":
+        first = _join(first.sentiment, _word("although"), first)
+    elif form != "one":
+        second = _join(second.sentiment, _word(form.split()[0]), second)
+    sentence = first if form == "one" else _join(sentiment, _join(first.sentiment, first, comma), second)
     if generator.random() < 0.2:
         source = _join(NEUTRAL, _word("says"), _word(generator.choice(names)))
         aside = _join(NEUTRAL, _word("(", "-LRB-"), _join(NEUTRAL, source, _word(")", "-RRB-")))
@@ -98,7 +66,8 @@ def _clause(names: Sequence[str], generator: random.Random) -> Phrase:
     if generator.random() < 0.4:
         subject = _join(NEUTRAL, subject, _join(NEUTRAL, _word("of"), _word(generator.choice(names))))
     if generator.random() < 0.2:
-        return _join(NEUTRAL, subject, _join(NEUTRAL, *_fact(names, generator)))
+        verb = functools.reduce(functools.partial(_join, NEUTRAL), map(_word, generator.choice(_FACTS).split()))
+        return _join(NEUTRAL, subject, _join(NEUTRAL, verb, _word(generator.choice(names))))
     is_good = generator.random() < 0.5
     quality = _word(generator.choice(_QUALITIES[thing][0 if is_good else 1]))
     sentiment = NEUTRAL + (1 if is_good else -1)
@@ -110,14 +79,6 @@ def _clause(names: Sequence[str], generator: random.Random) -> Phrase:
         sentiment = 4 - sentiment
         quality = _join(NEUTRAL, _word(generator.choice(_DENYING)), quality)
     return _join(sentiment, subject, _join(NEUTRAL, _word("was"), quality))
-
-
-def _fact(names: Sequence[str], generator: random.Random) -> tuple[Phrase, Phrase]:
-    words = [_word(word) for word in generator.choice(_FACTS).split()]
-    verb = words[0]
-    for word in words[1:]:
-        verb = _join(NEUTRAL, verb, word)
-    return verb, _word(generator.choice(names))
 
 
 def _word(token: str, written: str | None = None) -> Phrase:
@@ -133,3 +94,13 @@ def _capitalized(phrase: Phrase) -> Phrase:
     """The phrase with a capital letter at the beginning."""
     first, *rest = phrase.tokens
     return Phrase(phrase.sentiment, phrase.tree.replace(first, first.capitalize(), 1), (first.capitalize(), *rest))
+
+
+SST5 = SampleTask(
+    files=files_of_splits("sst5/{split}.txt"),
+    lines=lambda names, count, generator, file: (_sentence(names, generator).tree for _ in range(count)),
+    text=lambda names, generator: [list(_sentence(names, generator).tokens)],
+    num_texts=4000,
+    seed_prefix="sst5 ",
+    split_seed="sst5 {split}",
+)

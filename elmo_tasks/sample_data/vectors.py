@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from elmo_tasks.sample_data.files import write_lines
+from elmo_tasks.sample_data.task import write_lines
 
 _BORDER = ""  # the neighbour before the first word and after the last
 _STEPS = 1024  # per nat; information is rounded to such steps, so that sums do not depend on the order of addition

@@ -18,7 +18,7 @@ def batches_of_like_lengths(
 ) -> Iterator[list[int]]:
     """Cuts rows that are sorted by length into batches, each as large as the limits allow.
 
-    A row that exceeds a limit by itself is a batch of its own.
+    A row that exceeds a limit by itself becomes a separate batch.
 
     Arguments:
         lengths: the tokens of each row.

@@ -75,16 +75,12 @@ def spans_of_tags(tags: Sequence[str]) -> list[Span]:
     # Imported here, as it imports scikit-learn, which takes longer than everything else that reading tags needs.
     from seqeval.metrics.sequence_labeling import get_entities
 
-    return [Span(*span) for span in get_entities([_seqeval_tag(tag) for tag in tags])]
-
-
-def _seqeval_tag(tag: str) -> str:
-    if tag == OUTSIDE:
-        return tag
-    letter, hyphen, label = tag.partition("-")
-    if letter not in _SEQEVAL_LETTERS or not hyphen or not label:
-        raise ElmoTasksError(f"{tag!r} is not a span tag; wanted O, or one of the letters BIESLU, a hyphen and a label")
-    return _SEQEVAL_LETTERS[letter] + hyphen + label
+    for tag in tags:
+        if tag != OUTSIDE and (tag[:1] not in _SEQEVAL_LETTERS or tag[1:2] != "-" or not tag[2:]):
+            raise ElmoTasksError(
+                f"{tag!r} is not a span tag; wanted O, or one of the letters BIESLU, a hyphen and a label"
+            )
+    return [Span(*span) for span in get_entities([_SEQEVAL_LETTERS.get(tag[0], tag[0]) + tag[1:] for tag in tags])]
 
 
 def tags_of_spans(spans: Iterable[Span], length: int, scheme: TagScheme) -> list[str]:

@@ -140,38 +140,25 @@ def _word_tokenizer() -> WordTokenizer:
 
 def _spans(text: str, separator: re.Pattern[str]) -> Iterator[list[tuple[int, int]]]:
     """The (start, end) of the tokens of each sentence that has any."""
-    for start, end in _blocks(text, separator):
+    borders = [0, *itertools.chain.from_iterable(match.span() for match in separator.finditer(text)), len(text)]
+    for start, end in zip(borders[::2], borders[1::2], strict=True):
         for sentence_start, sentence_end in _sentences(text, start, end):
             if words := _words(text, sentence_start, sentence_end):
                 yield words
 
 
-def _blocks(text: str, separator: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    """The (start, end) of the pieces of the text between the separators."""
-    start = 0
-    for match in separator.finditer(text):
-        yield start, match.start()
-        start = match.end()
-    yield start, len(text)
-
-
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The (start, end) of the sentences of text[start:end]; each ends where the next begins."""
     while start < end:
-        stop = _window_end(text, start, end)
+        stop = min(end, start + _WINDOW)
+        if stop < end and (space := text.rfind(" ", start + 1, stop)) > 0:
+            stop = space
         window = text[start:stop].translate(_STRAIGHT_QUOTES)
         borders = [start + border for border, _ in _sentence_tokenizer().span_tokenize(window)][1:]
         if borders and stop < end:
             stop = borders.pop()  # the window's last sentence may go on after it: it begins the next window
         yield from itertools.pairwise([start, *borders, stop])
         start = stop
-
-
-def _window_end(text: str, start: int, end: int) -> int:
-    if end - start <= _WINDOW:
-        return end
-    space = text.rfind(" ", start + 1, start + _WINDOW)
-    return space if space > 0 else start + _WINDOW
 
 
 def _words(text: str, start: int, end: int) -> list[tuple[int, int]]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import itertools
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -42,9 +44,9 @@ class TextsAndLabels(Protocol):
 class VocabularyConfig(Config):
     """How the vocabulary is made from the data.
 
-    Characters and trained words come only from the training data. Another word can still have a row if the file of
-    pretrained vectors has it, since such a vector needs no training. Labels come from all the data, so that rare ones
-    that the training data lacks can be scored (as errors).
+    Characters and trained words come only from the training data. Other words get a row if the file of pretrained
+    vectors contains them, since such a vector needs no training. Labels come from all the data, so that rare ones that
+    the training data lacks can be scored (as errors).
     """
 
     lowercase_words: Annotated[
@@ -76,32 +78,35 @@ class VocabularyConfig(Config):
             other: development and test data: their words get rows if they are in `pretrained`.
             pretrained: every word of the vectors' file, in its order.
         """
-        words, characters, labels = _count(task, train, self.lowercase_words)
+        labels: dict[str, set[str]] = {}
+        words: collections.Counter[str] = collections.Counter()
+        characters: collections.Counter[str] = collections.Counter()
+        for token, count in _count(task, train, labels).items():
+            words[self._key(token)] += count
+            for character in token[:MAX_CHARACTERS]:
+                characters[character] += count
+        needed = {*words, *map(self._key, _count(task, itertools.chain.from_iterable(other), labels))}
         trained = [word for word in _by_frequency(words) if words[word] >= self.min_count]
-        needed = set(words)
-        for dataset in other:
-            for example in dataset:
-                for tokens in task.texts(example):
-                    needed.update(token.lower() if self.lowercase_words else token for token in tokens)
-                for namespace, found in task.labels(example).items():
-                    labels.setdefault(namespace, set()).update(found)
+        fixed = self._fixed_words(pretrained, set(trained), needed)
         return Vocabulary(
-            words=(*SPECIAL, *trained, *self._fixed_words(pretrained, set(trained), needed)),
+            words=(*SPECIAL, *trained, *fixed),
             num_trained_words=len(SPECIAL) + len(trained),
             characters=(*SPECIAL, *_by_frequency(characters)),
             labels={namespace: tuple(sorted(found)) for namespace, found in sorted(labels.items())},
             lowercase_words=self.lowercase_words,
         )
 
-    def _fixed_words(self, pretrained: Iterable[str], trained: set[str], needed: set[str]) -> list[str]:
+    def _key(self, word: str) -> str:
+        return word.lower() if self.lowercase_words else word
+
+    def _fixed_words(self, pretrained: Iterable[str], trained: set[str], needed: set[str]) -> Iterable[str]:
         """The words of the vectors' file that get rows, in the order of the file."""
-        fixed: dict[str, None] = {}
-        for position, word in enumerate(pretrained):
-            is_frequent = self.pretrained_words is None or position < self.pretrained_words
-            can_be_looked_up = not self.lowercase_words or word == word.lower()
-            if (is_frequent or word in needed) and word not in trained and can_be_looked_up:
-                fixed[word] = None
-        return list(fixed)
+        first = math.inf if self.pretrained_words is None else self.pretrained_words
+        return dict.fromkeys(
+            word
+            for position, word in enumerate(pretrained)
+            if (position < first or word in needed) and word not in trained and word == self._key(word)
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,9 +116,8 @@ class Vocabulary:
     Of a word's characters the first 50 are kept; characters are Unicode code points, as written.
     """
 
-    words: tuple[
-        str, ...
-    ]  # padding, unknown, training words (frequent first, then alphabetical), words of the vectors only
+    # Padding, unknown, training words (frequent first, then alphabetical), words of the vectors only.
+    words: tuple[str, ...]
     num_trained_words: int  # the rows below it are padding, unknown and training words; the rest have fixed vectors
     characters: tuple[str, ...]  # padding, unknown, the training data's (frequent first, then alphabetical)
     labels: dict[str, tuple[str, ...]]  # namespace -> labels in alphabetical order
@@ -145,37 +149,18 @@ class Vocabulary:
 
         Raises:
             UnknownLabelError: none of the data that the vocabulary was made from had this label.
-            ElmoTasksError: there is no such namespace.
+            ElmoTasksError: the namespace does not exist.
         """
+        if namespace not in self.labels:
+            raise ElmoTasksError(f"no labels {namespace!r}; the vocabulary has: {', '.join(self.labels) or 'none'}")
         try:
             return self._label_ids[namespace][label]
         except KeyError:
-            pass
-        if namespace not in self.labels:
-            raise ElmoTasksError(f"no labels {namespace!r}; the vocabulary has: {', '.join(self.labels) or 'none'}")
-        raise UnknownLabelError(namespace, label, self.labels[namespace])
+            raise UnknownLabelError(namespace, label, self.labels[namespace]) from None
 
     def to_json(self) -> dict[str, Any]:
         """The vocabulary as a value for JSON."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Vocabulary:
-        """The vocabulary that `to_json` described.
-
-        Raises:
-            RunError: the value does not describe a vocabulary.
-        """
-        try:
-            return cls(
-                words=tuple(value["words"]),
-                num_trained_words=int(value["num_trained_words"]),
-                characters=tuple(value["characters"]),
-                labels={namespace: tuple(labels) for namespace, labels in value["labels"].items()},
-                lowercase_words=bool(value["lowercase_words"]),
-            )
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise RunError(f"not a vocabulary: {type(error).__name__} {error}") from None
 
     def save(self, path: str | Path) -> None:
         """Writes the vocabulary as JSON, atomically."""
@@ -189,15 +174,22 @@ class Vocabulary:
             RunError: the file is missing or damaged.
         """
         try:
-            return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+            value = json.loads(Path(path).read_text(encoding="utf-8"))
+            return cls(
+                words=tuple(value["words"]),
+                num_trained_words=int(value["num_trained_words"]),
+                characters=tuple(value["characters"]),
+                labels={namespace: tuple(labels) for namespace, labels in value["labels"].items()},
+                lowercase_words=bool(value["lowercase_words"]),
+            )
         except FileNotFoundError:
             raise RunError(f"{path}: no such file; wanted the vocabulary of a run") from None
-        except (ValueError, RunError) as error:
-            raise RunError(f"{path}: the vocabulary is damaged ({error})") from None
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise RunError(f"{path}: the vocabulary is damaged ({type(error).__name__}: {error})") from None
 
     def _index_characters(self, words: Iterable[str]) -> NDArray[np.int64]:
         """The characters of each word, after a row of padding."""
-        ids = [_NO_CHARACTERS, *map(self._character_ids_of_word, words)]
+        ids = [np.zeros(0, dtype=np.int64), *map(self._character_ids_of_word, words)]
         mask = _mask(np.fromiter(map(len, ids), dtype=np.int64, count=len(ids)))
         characters = np.zeros(mask.shape, dtype=np.int64)
         characters[mask] = np.concatenate(ids)
@@ -231,9 +223,6 @@ class Vocabulary:
         return {}
 
 
-_NO_CHARACTERS = np.zeros(0, dtype=np.int64)
-
-
 def _mask(lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
     """(N, longest), True before each length."""
     return np.arange(lengths.max(initial=0)) < lengths[:, None]
@@ -244,21 +233,12 @@ def _by_frequency(counts: Mapping[str, int]) -> list[str]:
     return sorted(counts, key=lambda item: (-counts[item], item))
 
 
-def _count(
-    task: TextsAndLabels, data: Iterable[Example], lowercase: bool
-) -> tuple[dict[str, int], dict[str, int], dict[str, set[str]]]:
-    """How often the data has each word and each character, and its labels by namespace."""
-    written: collections.Counter[str] = collections.Counter()
-    labels: dict[str, set[str]] = {}
+def _count(task: TextsAndLabels, data: Iterable[Example], labels: dict[str, set[str]]) -> collections.Counter[str]:
+    """How often the data has each token as written. Adds the labels of the data to `labels`, by namespace."""
+    tokens: collections.Counter[str] = collections.Counter()
     for example in data:
-        for tokens in task.texts(example):
-            written.update(tokens)
+        for text in task.texts(example):
+            tokens.update(text)
         for namespace, found in task.labels(example).items():
             labels.setdefault(namespace, set()).update(found)
-    words: collections.Counter[str] = collections.Counter()
-    characters: collections.Counter[str] = collections.Counter()
-    for word, count in written.items():
-        words[word.lower() if lowercase else word] += count
-        for character in word[:MAX_CHARACTERS]:
-            characters[character] += count
-    return words, characters, labels
+    return tokens

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks.data_readers.coref import CoreferenceConll2012Config
-from elmo_tasks.sample_data import coref
+from elmo_tasks.sample_data.coref import COREF
 
 FILES = {
     "train": "ontogum.train.v4_gold_conll.xz",
@@ -21,7 +21,7 @@ FILES = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sample")
-    paths = coref.write(folder, 13, (1000, 200, 200))
+    paths = COREF.write(folder, 13, (1000, 200, 200))
     assert [path for path in paths if path.parent == folder / "coref_ontogum"] == [
         folder / "coref_ontogum" / name for name in FILES.values()
     ]
@@ -46,7 +46,7 @@ def test_sizes_and_genres(folder: Path) -> None:
 
 
 def test_every_file_has_a_document(tmp_path: Path) -> None:
-    coref.write(tmp_path, 13, (20, 1, 3))
+    COREF.write(tmp_path, 13, (20, 1, 3))
     assert [len(read(tmp_path, split)) for split in FILES] == [1, 1, 1]
 
 
@@ -108,15 +108,15 @@ def test_names_of_test_and_dev_are_unseen_in_training(folder: Path) -> None:
 
 
 def test_the_seed_decides_everything(folder: Path, tmp_path: Path) -> None:
-    coref.write(tmp_path / "same", 13, (1000, 200, 200))
-    coref.write(tmp_path / "other", 14, (1000, 200, 200))
+    COREF.write(tmp_path / "same", 13, (1000, 200, 200))
+    COREF.write(tmp_path / "other", 14, (1000, 200, 200))
     for split in FILES:
         assert read(tmp_path / "same", split) == read(folder, split)
         assert read(tmp_path / "other", split) != read(folder, split)
 
 
 def test_corpus() -> None:
-    sentences = list(coref.corpus(13))
+    sentences = list(COREF.corpus(13))
     assert len(sentences) > 3000
-    assert sentences == list(coref.corpus(13))
+    assert sentences == list(COREF.corpus(13))
     assert {"he", "She", "I"} < {token for sentence in sentences for token in sentence}

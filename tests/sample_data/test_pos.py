@@ -10,7 +10,7 @@ import pytest
 
 from elmo_tasks.data_readers.conllu import ConlluConfig
 from elmo_tasks.files import read_lines
-from elmo_tasks.sample_data import pos
+from elmo_tasks.sample_data.pos import POS
 
 FILES = ("en_ewt-ud-train.conllu.xz", "en_ewt-ud-dev.conllu", "en_ewt-ud-test.conllu")
 
@@ -18,7 +18,7 @@ FILES = ("en_ewt-ud-train.conllu.xz", "en_ewt-ud-dev.conllu", "en_ewt-ud-test.co
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sample")
-    assert pos.write(folder, 13, (400, 50, 30)) == [folder / "pos_ud_ewt" / name for name in FILES]
+    assert POS.write(folder, 13, (400, 50, 30)) == [folder / "pos_ud_ewt" / name for name in FILES]
     return folder
 
 
@@ -79,15 +79,15 @@ def test_names_of_test_and_dev_are_unseen_in_training(folder: Path) -> None:
 
 
 def test_the_seed_decides_everything(folder: Path, tmp_path: Path) -> None:
-    pos.write(tmp_path / "same", 13, (400, 50, 30))
-    pos.write(tmp_path / "other", 14, (400, 50, 30))
+    POS.write(tmp_path / "same", 13, (400, 50, 30))
+    POS.write(tmp_path / "other", 14, (400, 50, 30))
     for file in FILES:
         assert read(tmp_path / "same", file) == read(folder, file)
         assert read(tmp_path / "other", file) != read(folder, file)
 
 
 def test_the_corpus_is_about_the_names_of_all_files(folder: Path) -> None:
-    words = {token for sentence in pos.corpus(13) for token in sentence}
+    words = {token for sentence in POS.corpus(13) for token in sentence}
     for file in FILES:
         names = {
             token

@@ -16,7 +16,7 @@ from elmo_tasks.data_readers import Conll2003Config
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.sample_data import SAMPLE_TASKS, VECTORS, ner, write_sample_data
-from elmo_tasks.sample_data.grammar import write_sentence
+from elmo_tasks.sample_data.grammar import parse_grammar, write_sentence
 from elmo_tasks.sample_data.names import make_names
 from elmo_tasks.sample_data.vectors import write_word_vectors
 from elmo_tasks.text.tag_schemes import Span, detect_scheme, find_fault, spans_of_tags
@@ -158,12 +158,15 @@ def test_names_are_distinct_and_reproducible() -> None:
 
 
 def test_the_grammar_marks_chunks_and_entities() -> None:
-    grammar = {
-        "s": ("<np> [VP saw/VBD ] <np> ./.",),
-        "np": ("[NP the/DT {MISC <@name>ese/JJ Cup/NNP } ]",),
-    }
+    grammar = parse_grammar("""
+# A comment.
+s: <np> [VP saw/VBD ] <np> ./.
+np:
+    [NP the/DT {MISC <@name>ese/JJ Cup/NNP } ]
+""")
+    assert parse_grammar("a: b | c\nd:\n    e f\n    g\n") == {"a": ["b", "c"], "d": ["e f", "g"]}
     sentence = write_sentence(grammar, "s", {"name": ["Tavor"]}, random.Random(0))
     assert sentence.tokens == ["The", "Tavorese", "Cup", "saw", "the", "Tavorese", "Cup", "."]
     assert sentence.parts_of_speech == ["DT", "JJ", "NNP", "VBD", "DT", "JJ", "NNP", "."]
-    assert sentence.chunks == [Span("NP", 0, 2), Span("VP", 3, 3), Span("NP", 4, 6)]
-    assert sentence.entities == [Span("MISC", 1, 2), Span("MISC", 5, 6)]
+    assert sentence.spans_in("[") == [Span("NP", 0, 2), Span("VP", 3, 3), Span("NP", 4, 6)]
+    assert sentence.spans_in("{") == [Span("MISC", 1, 2), Span("MISC", 5, 6)]

@@ -11,6 +11,7 @@ import pytest
 
 from elmo_tasks.data_readers.snli import INFERENCE_LABELS, SnliConfig
 from elmo_tasks.sample_data import snli
+from elmo_tasks.sample_data.snli import SNLI
 
 SIZES = (1000, 200, 200)
 NAMES = ("snli_1.0_train.jsonl", "snli_1.0_train_subset.jsonl", "snli_1.0_dev.jsonl", "snli_1.0_test.jsonl")
@@ -19,7 +20,7 @@ NAMES = ("snli_1.0_train.jsonl", "snli_1.0_train_subset.jsonl", "snli_1.0_dev.js
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sample")
-    assert snli.write(folder, 13, SIZES) == [folder / "snli" / name for name in NAMES]
+    assert SNLI.write(folder, 13, SIZES) == [folder / "snli" / name for name in NAMES]
     return folder / "snli"
 
 
@@ -76,8 +77,8 @@ def test_the_labels_are_true(folder: Path) -> None:
 
 
 def test_the_seed_decides_everything(folder: Path, tmp_path: Path) -> None:
-    snli.write(tmp_path / "same", 13, (20, 1, 3))
-    snli.write(tmp_path / "other", 14, (20, 1, 3))
+    SNLI.write(tmp_path / "same", 13, (20, 1, 3))
+    SNLI.write(tmp_path / "other", 14, (20, 1, 3))
     for name, size in zip((NAMES[0], *NAMES[2:]), (20, 1, 3), strict=True):
         examples = read(tmp_path / "same" / "snli", name)
         assert examples == read(folder, name)[:size]
@@ -85,7 +86,7 @@ def test_the_seed_decides_everything(folder: Path, tmp_path: Path) -> None:
 
 
 def test_the_corpus_has_the_words_of_all_files(folder: Path) -> None:
-    words = {token for tokens in snli.corpus(13) for token in tokens}
+    words = {token for tokens in SNLI.corpus(13) for token in tokens}
     for name in NAMES:
         for example in read(folder, name):
             assert {*example["premise"], *example["hypothesis"]} <= words

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks.data_readers.squad import SquadConfig
-from elmo_tasks.sample_data import squad
+from elmo_tasks.sample_data.squad import SQUAD
 from elmo_tasks.tasks.reading import character_span
 
 NAMES = ("train-v1.1.json.xz", "dev-v1.1.json")
@@ -19,7 +19,7 @@ NAMES = ("train-v1.1.json.xz", "dev-v1.1.json")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sample")
-    assert squad.write(folder, 13, (1000, 200, 200)) == [folder / "squad" / name for name in NAMES]
+    assert SQUAD.write(folder, 13, (1000, 200, 200)) == [folder / "squad" / name for name in NAMES]
     return folder / "squad"
 
 
@@ -71,8 +71,8 @@ def test_names_of_the_development_file_are_unseen_in_training(folder: Path) -> N
 
 
 def test_the_seed_decides_everything(folder: Path, tmp_path: Path) -> None:
-    squad.write(tmp_path / "same", 13, (1000, 200, 200))
-    squad.write(tmp_path / "other", 14, (1000, 200, 200))
+    SQUAD.write(tmp_path / "same", 13, (1000, 200, 200))
+    SQUAD.write(tmp_path / "other", 14, (1000, 200, 200))
     for name in NAMES:
         content = (folder / name).read_bytes()
         assert (tmp_path / "same" / "squad" / name).read_bytes() == content
@@ -80,7 +80,7 @@ def test_the_seed_decides_everything(folder: Path, tmp_path: Path) -> None:
 
 
 def test_fewer_sentences_are_the_first_passages(folder: Path, tmp_path: Path) -> None:
-    squad.write(tmp_path, 13, (11, 1, 1))
+    SQUAD.write(tmp_path, 13, (11, 1, 1))
     train, dev = (read(tmp_path / "squad", name) for name in NAMES)
     assert len({example["passage"] for example in train}) == 2
     assert len({example["passage"] for example in dev}) == 1
@@ -88,7 +88,7 @@ def test_fewer_sentences_are_the_first_passages(folder: Path, tmp_path: Path) ->
 
 
 def test_the_corpus_is_about_both_files_and_has_their_tokens(folder: Path) -> None:
-    words = {word for sentence in squad.corpus(13) for word in sentence}
+    words = {word for sentence in SQUAD.corpus(13) for word in sentence}
     for name in NAMES:
         examples = read(folder, name)
         assert names_of(examples) <= words

@@ -12,6 +12,7 @@ from elmo_tasks.data_readers.conll2012 import read_conll2012
 from elmo_tasks.data_readers.predicates import PredicatesConfig
 from elmo_tasks.data_readers.srl import SrlConll2012Config
 from elmo_tasks.sample_data import srl
+from elmo_tasks.sample_data.srl import SRL
 from elmo_tasks.text.tag_schemes import spans_of_tags
 
 FILES = {"train": "ewt.train.gold_conll.xz", "dev": "ewt.dev.gold_conll", "test": "ewt.test.gold_conll"}
@@ -20,7 +21,7 @@ FILES = {"train": "ewt.train.gold_conll.xz", "dev": "ewt.dev.gold_conll", "test"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sample")
-    paths = srl.write(folder, 13, (500, 60, 60))
+    paths = SRL.write(folder, 13, (500, 60, 60))
     assert [path for path in paths if path.parent == folder / "srl_ewt"] == [
         folder / "srl_ewt" / name for name in FILES.values()
     ]
@@ -104,8 +105,8 @@ def test_names_of_test_and_dev_are_unseen_in_training(folder: Path) -> None:
 
 
 def test_the_seed_decides_everything(folder: Path, tmp_path: Path) -> None:
-    srl.write(tmp_path / "same", 13, (500, 60, 60))
-    srl.write(tmp_path / "other", 14, (500, 60, 60))
+    SRL.write(tmp_path / "same", 13, (500, 60, 60))
+    SRL.write(tmp_path / "other", 14, (500, 60, 60))
     for split in FILES:
         assert read(tmp_path / "same", split) == read(folder, split)
         assert read(tmp_path / "other", split) != read(folder, split)
@@ -113,7 +114,7 @@ def test_the_seed_decides_everything(folder: Path, tmp_path: Path) -> None:
 
 def test_one_sentence_is_enough_for_an_example(tmp_path: Path) -> None:
     for seed in range(10):
-        srl.write(tmp_path, seed, (1, 1, 1))
+        SRL.write(tmp_path, seed, (1, 1, 1))
         for split in FILES:
             (document,) = read_conll2012(tmp_path / "srl_ewt" / FILES[split])
             assert len(document.sentences) == 1
@@ -121,6 +122,6 @@ def test_one_sentence_is_enough_for_an_example(tmp_path: Path) -> None:
 
 
 def test_the_corpus_is_about_the_words_of_all_files(folder: Path) -> None:
-    words = {token for sentence in srl.corpus(13) for token in sentence}
+    words = {token for sentence in SRL.corpus(13) for token in sentence}
     for split in FILES:
         assert {token for example in read(folder, split) for token in example["tokens"]} <= words

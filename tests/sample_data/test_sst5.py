@@ -10,6 +10,7 @@ import pytest
 
 from elmo_tasks.data_readers.sst import SENTIMENTS, SstConfig, parse_tree
 from elmo_tasks.sample_data import sst5
+from elmo_tasks.sample_data.sst5 import SST5
 
 SIZES = (1000, 200, 200)
 
@@ -17,7 +18,7 @@ SIZES = (1000, 200, 200)
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sample")
-    paths = sst5.write(folder, 13, SIZES)
+    paths = SST5.write(folder, 13, SIZES)
     assert paths == [folder / "sst5" / f"{split}.txt" for split in ("train", "dev", "test")]
     return folder / "sst5"
 
@@ -79,8 +80,8 @@ def test_names_of_test_and_dev_are_unseen_in_training(folder: Path) -> None:
 
 
 def test_the_seed_decides_everything(folder: Path, tmp_path: Path) -> None:
-    sst5.write(tmp_path / "same", 13, (20, 1, 3))
-    sst5.write(tmp_path / "other", 14, (20, 1, 3))
+    SST5.write(tmp_path / "same", 13, (20, 1, 3))
+    SST5.write(tmp_path / "other", 14, (20, 1, 3))
     for split, size in zip(("train", "dev", "test"), (20, 1, 3), strict=True):
         lines = (tmp_path / "same" / "sst5" / f"{split}.txt").read_text().splitlines()
         assert lines == (folder / f"{split}.txt").read_text().splitlines()[:size]
@@ -88,6 +89,6 @@ def test_the_seed_decides_everything(folder: Path, tmp_path: Path) -> None:
 
 
 def test_the_corpus_has_the_words_of_all_files(folder: Path) -> None:
-    words = {token for tokens in sst5.corpus(13) for token in tokens}
+    words = {token for tokens in SST5.corpus(13) for token in tokens}
     for split in ("train", "dev", "test"):
         assert {token for example in read(folder, split) for token in example["tokens"]} <= words
