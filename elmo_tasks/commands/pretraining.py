@@ -35,10 +35,7 @@ def _add_pretrain(parser: argparse.ArgumentParser) -> None:
 
 def _pretrain(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
-    from elmo_tasks.pretraining.experiment import Plan, pretrain
-
-    def announce(plan: Plan) -> None:
-        print_table("pretraining", ("", "value"), plan.as_rows())
+    from elmo_tasks.pretraining.experiment import pretrain
 
     include_packages(arguments.include_package)
     results = pretrain(
@@ -50,7 +47,7 @@ def _pretrain(arguments: argparse.Namespace) -> None:
         resume=arguments.resume,
         force=arguments.force,
         dry_run=arguments.dry_run,
-        announce=announce,
+        announce=lambda plan: print_table("pretraining", ("", "value"), plan.items()),
     )
     if results and is_main_process():
         columns = {"before": results["before"], "after": results["held_out"]}
