@@ -123,7 +123,7 @@ class _BothDirections(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, clips: tuple[float | None, float | None], keeps: Tensor | None, *tensors: Tensor | None
+        ctx: Any, clips: tuple[float | None, float | None], keeps: Tensor | None, *tensors: Any
     ) -> tuple[Tensor, ...]:
         passes, tasks = [], []
         for each in (tensors[:6], tensors[6:]):
