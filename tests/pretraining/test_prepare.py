@@ -192,7 +192,7 @@ def test_the_share_is_kept() -> None:
 
 
 def test_prepared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="elmo_tasks")
     path = write(tmp_path, "text", make_text(5))
     corpus = TextCorpus(paths=(path,)).build()
     num_tokens = len(corpus.training.tokens) + len(corpus.held_out.tokens)
