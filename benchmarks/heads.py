@@ -31,6 +31,7 @@ from elmo_tasks.config import load_config
 from elmo_tasks.experiment import Data, ExperimentConfig, build_model
 from elmo_tasks.runs import RunFolder
 from elmo_tasks.tasks import Batch
+from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.loop import Loop, Objective
 from elmo_tasks.training.random_state import seed_everything
 
@@ -51,7 +52,7 @@ def prepare(config: ExperimentConfig, kind: str, num_steps: int, folder: Path) -
     data = Data.read(config)
     vocabulary = data.vocabulary(config)
     model = build_model(config, vocabulary, pretrained=True).train()
-    loader = config.data_loader.build(data.training, data.reader.task, vocabulary, seed=config.random_seed)
+    loader = BatchLoader(config.data_loader, data.training, data.reader.task, vocabulary, seed=config.random_seed)
     steps = list(itertools.islice(loader.steps(0), num_steps))
     if kind == CACHED:
         examples = (example for step in steps for batch, _ in step for example in batch.examples)

@@ -95,7 +95,7 @@ def make_batches(num_sentences: int = 14_000, batch_size: int = 32) -> tuple[Voc
         labels={"tags": LABELS},
     )
     data = datasets.Dataset.from_list([{"tokens": text, "tags": ["O"] * len(text)} for text in texts])
-    return vocabulary, DataLoaderConfig(batch_size=batch_size).build(data, Tagging("BIOUL"), vocabulary)
+    return vocabulary, BatchLoader(DataLoaderConfig(batch_size=batch_size), data, Tagging("BIOUL"), vocabulary)
 
 
 def make_loop(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed: bool, precision: str) -> Loop:

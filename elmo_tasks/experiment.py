@@ -14,7 +14,6 @@ from typing import Annotated, Any
 import datasets
 import torch
 from pydantic import Field, ValidationInfo, field_validator
-from torch import Tensor
 
 # Importing the packages of parts registers their types.
 import elmo_tasks.data_readers
@@ -31,7 +30,7 @@ from elmo_tasks.models.model import ModelConfig, TaskModel
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
 from elmo_tasks.runs import RunFolder, include_bilm, open_run, read_record, read_tensors, write_archive, write_tensors
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
-from elmo_tasks.training.batching import DataLoaderConfig
+from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.callbacks import Callback, flatten
 from elmo_tasks.training.config import TrainerConfig
 from elmo_tasks.training.evaluation import evaluate as evaluate_model
@@ -47,12 +46,11 @@ class ExperimentConfig(Config):
 
     dataset_reader: DatasetReaderConfig
     validation_dataset_reader: DatasetReaderConfig | None = Field(
-        None,
-        description="reads what is evaluated, for the same task; default: `dataset_reader`",
+        None, description="reads what is evaluated, for the same task; default: `dataset_reader`"
     )
     train_data_path: str = Field(description="file, compressed or not, or hub data set, to learn from")
-    validation_data_path: str = Field(description="the same, to choose the best epoch with")
-    test_data_path: str | None = Field(None, description="the same, looked at once, after training")
+    validation_data_path: str = Field(description="the same, to choose the best epoch")
+    test_data_path: str | None = Field(None, description="the same, evaluated once, after training")
     vocabulary: VocabularyConfig = VocabularyConfig()
     model: ModelConfig
     data_loader: DataLoaderConfig
@@ -77,7 +75,7 @@ class ExperimentConfig(Config):
         return model
 
     def evaluation_loader(self) -> DataLoaderConfig:
-        return (self.validation_data_loader or self.data_loader).for_evaluation()
+        return (self.validation_data_loader or self.data_loader).model_copy(update={"shuffle": False})
 
     def evaluation_reader(self) -> DatasetReaderConfig:
         return self.validation_dataset_reader or self.dataset_reader
@@ -88,46 +86,38 @@ class ExperimentConfig(Config):
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    """What a run reads."""
+    """The data sets of a run."""
 
     reader: DatasetReader  # of the training data
-    evaluation_reader: DatasetReader  # of the others
+    evaluation_reader: DatasetReader  # of the held-out data
     training: datasets.Dataset
-    validation: datasets.Dataset
-    test: datasets.Dataset | None
+    held_out: tuple[datasets.Dataset, ...]  # the validation data and, if there is any, the test data
 
     @classmethod
     def read(cls, config: ExperimentConfig) -> Data:
         reader, evaluation_reader = config.dataset_reader.build(), config.evaluation_reader().build()
-        return cls(
-            reader,
-            evaluation_reader,
-            training=reader.read(config.train_data_path),
-            validation=evaluation_reader.read(config.validation_data_path),
-            test=evaluation_reader.read(config.test_data_path) if config.test_data_path else None,
+        training = reader.read(config.train_data_path)
+        held_out = (
+            evaluation_reader.read(path) for path in (config.validation_data_path, config.test_data_path) if path
         )
-
-    @property
-    def held_out(self) -> list[datasets.Dataset]:
-        """The validation data and, where there is any, the test data."""
-        return [data for data in (self.validation, self.test) if data]
+        return cls(reader, evaluation_reader, training, tuple(held_out))
 
     def vocabulary(self, config: ExperimentConfig) -> Vocabulary:
         pretrained = config.model.embedder.pretrained_words()
         return config.vocabulary.build(self.reader.task, self.training, self.held_out, pretrained)
 
     def texts(self) -> list[Sequence[str]]:
-        """Every sequence of tokens that a run embeds, once: a passage may come with each of its questions."""
+        """Every sequence of tokens that a run embeds, each once."""
         examples = (example for data in (self.training, *self.held_out) for example in data)
         return list(dict.fromkeys(tuple(tokens) for example in examples for tokens in self.reader.task.texts(example)))
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """The parts of a trained run, ready to evaluate and to predict with."""
+    """The parts of a trained run, ready for evaluation and prediction."""
 
     config: ExperimentConfig
-    reader: DatasetReader  # of what is evaluated
+    reader: DatasetReader  # of the data to evaluate
     vocabulary: Vocabulary
     model: TaskModel
 
@@ -147,10 +137,10 @@ def train(
 
     Arguments:
         folder: where the run is written.
-        overrides: `key.path=value`, over what the config says.
+        overrides: `key.path=value`, in place of the config's values.
         variables: external variables of the Jsonnet file.
-        resume: goes on with what the folder holds; a run that has finished is left as it is.
-        force: removes what an earlier run left in the folder.
+        resume: continues the run in the folder; a finished run is left as it is.
+        force: removes the folder's earlier run.
         self_contained: copies the biLM's files into the run.
         callbacks: called after every step and epoch, in addition to the progress bar and the trackers.
 
@@ -158,14 +148,14 @@ def train(
         the metrics of `metrics.json`.
 
     Raises:
-        ConfigError: the config has problems, all of them named.
+        ConfigError: the config has problems; all are named.
         RunError: the folder holds a run, and neither `resume` nor `force` is given.
-        ElmoTasksError: the loss is no longer finite, or no epoch has a value of the validation metric.
+        ElmoTasksError: the loss is not finite, or no epoch has a value of the validation metric.
     """
     config, run = load_config(config_path, ExperimentConfig, overrides, variables or {}), RunFolder(folder)
     accelerator = config.trainer.accelerator(run.tensorboard)
     begins = run.claim(to_json(config), resume=resume, force=force, kind=ExperimentConfig)
-    accelerator.wait_for_everyone()  # nobody writes before everybody has looked
+    accelerator.wait_for_everyone()  # no process writes before all have looked
     if not begins and run.metrics.is_file():
         logger.info("%s: finished before; nothing to do", run.path)
         return json.loads(run.metrics.read_text(encoding="utf-8"))
@@ -179,24 +169,23 @@ def train(
         _take_up(config, run, vocabulary, model)
 
     share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
-    training = config.data_loader.build(data.training, data.reader.task, vocabulary, seed=config.random_seed, **share)
+    seed, trainer, accumulated = config.random_seed, config.trainer, config.trainer.num_gradient_accumulation_steps
+    training = BatchLoader(config.data_loader, data.training, data.reader.task, vocabulary, seed=seed, **share)
     validation, *test = (
-        config.evaluation_loader().build(part, data.evaluation_reader.task, vocabulary, **share)
+        BatchLoader(config.evaluation_loader(), part, data.evaluation_reader.task, vocabulary, **share)
         for part in data.held_out
     )
-    trainer, accumulated = config.trainer, config.trainer.num_gradient_accumulation_steps
     trainer.check_metric({**model.task.build_metric().compute(), "loss": 0.0})
     num_steps = trainer.num_epochs * training.num_steps(0, accumulated)
     loop = Loop(trainer, Objective(model), run, accelerator, num_steps, callbacks)
-    _log_sizes(model, data.training, data.validation)
+    _log_sizes(model, data)
     model.embedder.prepare(data.texts())
     if begins and accelerator.is_main_process:
-        _begin(config, run, vocabulary, model, force=force, self_contained=self_contained)
+        _begin(config, run, vocabulary, model, force=force, copy_bilm=self_contained)
     if not begins and run.training_state.is_file():
         loop.resume()
     else:
-        # Each process drops other units; with one process this is the seed's own sequence.
-        seed_everything(config.random_seed + accelerator.process_index)
+        seed_everything(seed + accelerator.process_index)  # each process drops other units
 
     progress = loop.progress
     model.train()
@@ -234,9 +223,7 @@ def train(
 def train_seeds(
     config_path: str | Path, folder: str | Path, seeds: Sequence[int], *, overrides: Sequence[str] = (), **settings: Any
 ) -> dict[str, Any]:
-    """Trains once for each seed, each run in the folder `seed_N`.
-
-    Arguments and errors are those of `train`.
+    """Trains once for each seed, each run in the folder `seed_N`; arguments and errors are those of `train`.
 
     Returns:
         the means and standard deviations of `seeds.json`.
@@ -253,7 +240,7 @@ def train_seeds(
 
 
 def mean_and_deviation(results: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """For each metric of several runs its mean and its standard deviation (of the sample, n - 1)."""
+    """The mean and the sample standard deviation (n - 1) of each metric that all runs have."""
     flat = [flatten(result) for result in results]
     names = [name for name in flat[0] if all(name in other for other in flat)]
     values = {name: [result[name] for result in flat] for name in names}
@@ -266,14 +253,13 @@ def mean_and_deviation(results: Sequence[Mapping[str, Any]]) -> dict[str, dict[s
 def _epoch_record(
     config: TrainerConfig, loop: Loop, model: TaskModel, metrics: dict[str, float], better: bool
 ) -> dict[str, Any]:
-    """What `metrics.jsonl` says of an epoch."""
+    """The line of `metrics.jsonl` for an epoch, which is logged too."""
     progress = loop.progress
-    loss, seconds = progress.mean_loss(), progress.recent_seconds
-    name, value, best = config.metric_name, config.value_of(metrics), " (best)" if better else ""
-    message = "epoch %d: training loss %.4f, validation %s %.2f%s, %.0f s"
-    logger.info(message, progress.epoch + 1, loss, name, value, best, seconds)
+    epoch, loss, seconds = progress.epoch + 1, progress.mean_loss(), progress.recent_seconds
+    metric = f"{config.metric_name} {config.value_of(metrics):.2f}{' (best)' if better else ''}"
+    logger.info("epoch %d: training loss %.4f, validation %s, %.0f s", epoch, loss, metric, seconds)
     return {
-        "epoch": progress.epoch + 1,
+        "epoch": epoch,
         "step": progress.step,
         "training": {"loss": loss, "seconds": round(seconds, 2)},
         "validation": metrics,
@@ -284,36 +270,28 @@ def _epoch_record(
 
 
 def _begin(
-    config: ExperimentConfig,
-    folder: RunFolder,
-    vocabulary: Vocabulary,
-    model: TaskModel,
-    *,
-    force: bool,
-    self_contained: bool,
+    config: ExperimentConfig, folder: RunFolder, vocabulary: Vocabulary, model: TaskModel, force: bool, copy_bilm: bool
 ) -> None:
-    """Writes what a run's folder holds before the first step, in place of an earlier run with `force`."""
+    """Writes what a run's folder holds before the first step; `force` removes an earlier run first."""
     if force:
         folder.clear()
     if elmo := config.elmo():
         files = elmo.files()
         reference = {"options": str(files.options.resolve()), "weights": str(files.weights.resolve())}
-        if elmo.bilm == DEFAULT_BILM:  # wherever the package lies
+        if elmo.bilm == DEFAULT_BILM:  # the package may move
             reference = {"bilm": DEFAULT_BILM}
         write_json(folder.bilm_reference, {**reference, "fingerprint": files.fingerprint()})
-        if self_contained:
+        if copy_bilm:
             include_bilm(folder)
     vocabulary.save(folder.vocabulary)
-    write_tensors(folder.frozen, frozen_state(model))
+    trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    # The biLM's tensors are not in the model's state: they lie in the biLM's files.
+    write_tensors(folder.frozen, {name: each for name, each in model.state_dict().items() if name not in trained})
     folder.begin(to_json(config))
 
 
 def _take_up(config: ExperimentConfig, folder: RunFolder, vocabulary: Vocabulary, model: TaskModel) -> None:
-    """Makes sure that a run goes on with the words, labels and biLM that it began with, and loads its frozen tensors.
-
-    Raises:
-        RunError: the vocabulary or the biLM is another one.
-    """
+    """Loads a resumed run's frozen tensors; raises `RunError` if it began with another vocabulary or biLM."""
     saved = Vocabulary.load(folder.vocabulary).to_json()
     if changed := [name for name, value in vocabulary.to_json().items() if value != saved[name]]:
         raise RunError(
@@ -325,29 +303,19 @@ def _take_up(config: ExperimentConfig, folder: RunFolder, vocabulary: Vocabulary
 
 
 def build_model(config: ExperimentConfig, vocabulary: Vocabulary, *, pretrained: bool) -> TaskModel:
-    """The untrained model.
-
-    Arguments:
-        pretrained: reads the word vectors' file; without it their tables wait for a run's tensors.
-    """
+    """The untrained model. With `pretrained`, the word vectors are read; otherwise a run's tensors replace them."""
     embedder = config.model.embedder.build(vocabulary, pretrained=pretrained)
     return config.model.build(vocabulary, embedder)
-
-
-def frozen_state(model: TaskModel) -> dict[str, Tensor]:
-    """The model's tensors that training does not change. The biLM's are not the model's: they lie in its own files."""
-    trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
-    return {name: tensor for name, tensor in model.state_dict().items() if name not in trained}
 
 
 def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
     """A trained run, with the best epoch's parameters, from its folder or archive.
 
     Arguments:
-        overrides: `key.path=value`, over the run's config; for example where the biLM's files now lie.
+        overrides: `key.path=value`, in place of the config's values; for example where the biLM's files now lie.
 
     Raises:
-        RunError: there is no run, no finished epoch, or its biLM is not where it was, or has changed.
+        RunError: there is no run or no finished epoch, or its biLM has moved or changed.
     """
     folder = open_run(path)
     config = load_config(folder.config, ExperimentConfig, overrides, replaced=folder.bilm_place(overrides))
@@ -366,10 +334,7 @@ def load_predictor(
     batch_tokens: int = DEFAULT_BATCH_TOKENS,
     predicates: Predictor | None = None,
 ) -> Predictor:
-    """The predictor of a trained run, on the device that the run's config chooses.
-
-    Arguments and errors are those of `load_run` and `build_predictor`.
-    """
+    """The predictor of a run, on its config's device; arguments and errors: see `load_run` and `build_predictor`."""
     run = load_run(path, overrides=overrides)
     on_gpu = run.config.trainer.device == "auto" and torch.cuda.is_available()
     model = run.model.to("cuda" if on_gpu else "cpu")
@@ -377,17 +342,13 @@ def load_predictor(
 
 
 def _check_bilm(folder: RunFolder, config: ExperimentConfig) -> None:
-    elmo = config.elmo()
-    if elmo is None:
-        return
-    reference = json.loads(folder.bilm_reference.read_text(encoding="utf-8"))
-    files = elmo.files()
-    found = files.fingerprint()
-    if found != reference["fingerprint"]:
-        raise RunError(
-            f"{files.weights}: not the biLM that the run was trained with (fingerprint {found[:12]}, "
-            f"wanted {reference['fingerprint'][:12]})"
-        )
+    if elmo := config.elmo():
+        wanted = json.loads(folder.bilm_reference.read_text(encoding="utf-8"))["fingerprint"]
+        if (found := elmo.files().fingerprint()) != wanted:
+            raise RunError(
+                f"{elmo.files().weights}: not the biLM that the run was trained with (fingerprint {found[:12]}, "
+                f"wanted {wanted[:12]})"
+            )
 
 
 def evaluate(
@@ -401,23 +362,21 @@ def evaluate(
     """A run's metrics on a data set.
 
     Arguments:
-        data: file or hub data set, as the run's reader takes them.
-        predictions: where to write each example with its prediction, a JSON object a line, in the data's order.
-        batch_tokens: most tokens in a batch, see `DataLoaderConfig`; by default the run's own limits.
+        data: file or hub data set that the run's reader can read.
+        predictions: where to write each example with its prediction, one JSON object per line, in the data's order.
+        batch_tokens: most tokens in a batch, see `DataLoaderConfig`; by default the run's limits.
 
     Raises:
-        ElmoTasksError: an example has a label that the run does not know; its place is named.
+        ElmoTasksError: the run does not know an example's label; the place is named.
     """
     run = load_run(path, overrides=overrides)
     accelerator = run.config.trainer.accelerator()
-    loader_config = run.config.evaluation_loader()
-    if batch_tokens:
-        loader_config = DataLoaderConfig(batch_tokens=batch_tokens, shuffle=False)
+    given = DataLoaderConfig(batch_tokens=batch_tokens, shuffle=False) if batch_tokens else None
     run.model.to(accelerator.device)
     with accelerator.main_process_first():
         examples = run.reader.read(data)
     share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
-    loader = loader_config.build(examples, run.reader.task, run.vocabulary, **share)
+    loader = BatchLoader(given or run.config.evaluation_loader(), examples, run.reader.task, run.vocabulary, **share)
     try:
         with ordered_lines(predictions if accelerator.is_main_process else None) as write:
 
@@ -434,13 +393,8 @@ def archive(path: str | Path, target: str | Path, *, self_contained: bool = True
     write_archive(open_run(path), target, with_bilm=self_contained)
 
 
-def _log_sizes(model: TaskModel, training: datasets.Dataset, validation: datasets.Dataset) -> None:
+def _log_sizes(model: TaskModel, data: Data) -> None:
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     frozen = sum(tensor.numel() for tensor in model.state_dict().values()) - trained
-    logger.info(
-        "%d training and %d validation examples; %.2f million trained and %.2f million frozen numbers",
-        len(training),
-        len(validation),
-        trained / 1e6,
-        frozen / 1e6,
-    )
+    sizes = len(data.training), len(data.held_out[0]), trained / 1e6, frozen / 1e6
+    logger.info("%d training and %d validation examples; %.2f million trained and %.2f million frozen numbers", *sizes)

@@ -1,9 +1,9 @@
-"""The folder of a training run: the names and forms of its files.
+"""The folder of a training run and its files.
 
-config.json           the resolved config, every default written out
+config.json           the resolved config, with all defaults
 versions.json         the versions of Python and of the packages that made the run
 vocabulary.json       words, characters and labels
-frozen.safetensors    tensors that training does not change, but for the biLM's
+frozen.safetensors    tensors that training does not change, except the biLM's
 model.safetensors     the best epoch's trained parameters
 bilm.json             the biLM's files and their hash, where the model has a frozen one
 bilm/                 the biLM's files themselves, where the run is self-contained
@@ -43,12 +43,9 @@ _PACKAGES = ("torch", "pytorch-crf", "datasets", "accelerate", "seqeval", "numpy
 
 
 class Folder:
-    """The folder of a run of any kind: its files by name, to which a subclass adds its own.
+    """The folder of a run of any kind: its files by name. A subclass adds more; `clear` removes those in `files`."""
 
-    `files` lists what `clear` removes.
-    """
-
-    records: Path  # a JSON object a line, one for each evaluation
+    records: Path  # one JSON object per line and evaluation
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -62,16 +59,16 @@ class Folder:
         return self.config.is_file()
 
     def claim(self, config: Mapping[str, Any], *, resume: bool, force: bool, kind: type[Config] | None = None) -> bool:
-        """Makes sure that a run with this config can be written here; nothing is changed yet.
+        """Checks that a run with this config can be written here, and changes nothing.
 
         Arguments:
-            config: the resolved config, as JSON has it.
-            resume: whether to go on with a run that is there.
-            force: whether `clear` may remove a run that is there.
-            kind: what `config` is. Keys that it has had only since the run began are compared by their defaults.
+            config: the resolved config, as JSON values.
+            resume: whether to continue an earlier run.
+            force: whether `clear` may remove an earlier run.
+            kind: the config's class. Keys that it has gained since the run began are compared by their defaults.
 
         Returns:
-            whether a run begins, so that `begin` is still to be called.
+            whether a new run begins, so that `begin` must be called.
 
         Raises:
             RunError: the folder holds a run, and neither `resume` nor `force` is given, or the run has another config.
@@ -93,13 +90,13 @@ class Folder:
         return False
 
     def begin(self, config: Mapping[str, Any]) -> None:
-        """Writes the versions of what makes the run and, last, the config, which makes the folder that of a run."""
+        """Writes the packages' versions and, last, the config, which marks the folder as that of a run."""
         packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
         write_json(self.versions, {"elmo-tasks": __version__, "python": platform.python_version(), **packages})
         write_json(self.config, config)
 
     def clear(self) -> None:
-        """Removes the run's files, and nothing else that may lie in the folder."""
+        """Removes the run's files, but no other files in the folder."""
         for path in self.files:
             if path.is_dir():
                 shutil.rmtree(path)
@@ -108,7 +105,7 @@ class Folder:
 
 
 class RunFolder(Folder):
-    """The files of a task model's run; see the module's text."""
+    """The files of a task model's run."""
 
     def __init__(self, path: str | Path) -> None:
         super().__init__(path)
@@ -123,7 +120,7 @@ class RunFolder(Folder):
         self.files += (self.records, self.metrics)
 
     def bilm_files(self) -> BiLMFiles:
-        """The files of the run's biLM: its own copies, those that it refers to, or the default biLM's."""
+        """The files of the run's biLM: copies in the run, those that it refers to, or the default biLM's."""
         if self.bilm.is_dir():
             return BiLMFiles.in_folder(self.bilm)
         reference = json.loads(self.bilm_reference.read_text(encoding="utf-8"))
@@ -132,13 +129,13 @@ class RunFolder(Folder):
         return BiLMFiles(Path(reference["options"]), Path(reference["weights"]))
 
     def bilm_place(self, given: Sequence[str]) -> dict[str, str | None]:
-        """Where the run's biLM lies, as values for keys of the config: in the run, or where the run remembers it.
+        """Where the run's biLM is, as values for the config's keys.
 
         Arguments:
-            given: overrides of these values; if they name a place, only the other form of naming one is taken back.
+            given: overrides of the config; if they name a place, only the other way of naming one is set to None.
 
         Raises:
-            RunError: the biLM is no longer where the run says.
+            RunError: the biLM has moved.
         """
         elmo = "model.embedder.elmo"
         keys = {override.partition("=")[0] for override in given}
@@ -157,10 +154,10 @@ class RunFolder(Folder):
         return {f"{elmo}.bilm": None, f"{elmo}.options": str(files.options), f"{elmo}.weights": str(files.weights)}
 
     def load_tensors(self, model: nn.Module) -> None:
-        """Gives a model the tensors of the best epoch, frozen ones included.
+        """Loads the tensors of the best epoch, frozen ones included, into a model.
 
         Raises:
-            RunError: there is no finished epoch, or the tensors are not the model's; the first of them are named.
+            RunError: no epoch has finished, or the tensors do not fit the model; the first of them are named.
         """
         saved, wanted = {**read_tensors(self.frozen), **read_tensors(self.model)}, model.state_dict()
         found, fitting = ({name: str(tuple(tensor.shape)) for name, tensor in each.items()} for each in (saved, wanted))
@@ -176,7 +173,7 @@ class RunFolder(Folder):
 
 
 def _with_defaults(earlier: Mapping[str, Any], kind: type[Config]) -> dict[str, Any]:
-    """An earlier config with the keys that it lacks; nothing if it is not valid today."""
+    """An earlier config with defaults for its missing keys; empty if it is not valid today."""
     values = {name: earlier[name] for name in kind.model_fields if name in earlier}
     with contextlib.suppress(ValidationError):
         return to_json(kind.model_validate_json(json.dumps(values)))
@@ -199,15 +196,11 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Reads a safetensors file.
-
-    Raises:
-        RunError: the file is missing or damaged.
-    """
+    """Reads a safetensors file; raises `RunError` if it is missing or damaged."""
     try:
         return safetensors.torch.load_file(path)
     except FileNotFoundError:
-        raise RunError(f"{path}: no such file; the run has not come to the end of its first epoch") from None
+        raise RunError(f"{path}: no such file; the run has not finished its first epoch") from None
     except SafetensorError as error:
         raise RunError(f"{path}: damaged, or not a safetensors file ({error})") from None
 
@@ -219,11 +212,7 @@ def write_state(path: Path, state: Mapping[str, Any]) -> None:
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """Reads a training state.
-
-    Raises:
-        RunError: the file is damaged.
-    """
+    """Reads a training state; raises `RunError` if it is damaged."""
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except (RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
@@ -243,18 +232,14 @@ def read_record(path: Path, number: int) -> dict[str, Any]:
 
 
 def keep_lines(path: Path, count: int) -> None:
-    """Cuts a JSON lines file after its first `count` records: what a run wrote after the state that it resumes from."""
+    """Cuts a JSON lines file after its first `count` records; a resumed run writes the later ones again."""
     lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
     with atomic_write(path) as stream:
         stream.writelines(lines[:count])
 
 
 def include_bilm(folder: RunFolder) -> None:
-    """Copies the files of the run's biLM into its folder, so that it needs nothing outside; without a biLM, nothing.
-
-    Raises:
-        RunError: the biLM is no longer where the run says.
-    """
+    """Copies the files of the run's biLM, if it has one, into its folder; raises `RunError` if they have moved."""
     if not folder.bilm_reference.is_file() or folder.bilm.is_dir():
         return
     files = folder.bilm_files()
@@ -270,13 +255,13 @@ def include_bilm(folder: RunFolder) -> None:
 
 
 def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) -> None:
-    """Packs a run into one `.tar.gz`, without what only training needs, atomically.
+    """Packs a run into one `.tar.gz`, without the files that only training needs, atomically.
 
     Arguments:
-        with_bilm: packs the biLM's files too, where the run has one.
+        with_bilm: also packs the biLM's files, if the run has a biLM.
 
     Raises:
-        RunError: the folder holds no trained model, or the biLM is no longer where the run says.
+        RunError: the folder holds no trained model, or the biLM has moved.
     """
     if not folder.model.is_file():
         raise RunError(f"{folder.path}: no {folder.model.name}; wanted the folder of a run that has finished an epoch")
@@ -285,7 +270,7 @@ def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) ->
     if with_bilm and folder.bilm_reference.is_file():
         files = folder.bilm_files()
         packed |= {"bilm/options.json": files.options, "bilm/weights.hdf5": files.weights}
-    # A file that is a link is packed as what it leads to.
+    # Links are packed as the files that they point to.
     with atomic_path(archive) as temporary, tarfile.open(temporary, "w:gz", dereference=True) as tar:
         for name, path in packed.items():
             if not path.is_file():
@@ -294,10 +279,10 @@ def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) ->
 
 
 def open_run(path: str | Path) -> RunFolder:
-    """The folder of a run given as a folder or as an archive, which is unpacked once into the cache.
+    """The folder of a run; an archive is unpacked once into the cache.
 
     Raises:
-        RunError: there is no run at `path`, or the archive is damaged.
+        RunError: `path` is not a run, or the archive is damaged.
     """
     path = Path(path)
     folder = RunFolder(_unpacked(path) if path.is_file() else path)
@@ -317,7 +302,7 @@ def _unpacked(archive: Path) -> Path:
             with tarfile.open(archive) as tar:
                 tar.extractall(unpacked, filter="data")
         except (tarfile.TarError, EOFError, OSError) as error:
-            raise RunError(f"{archive}: no archive of a run, or a damaged one ({error})") from None
-        with contextlib.suppress(OSError):  # another process was faster: its copy is the same
+            raise RunError(f"{archive}: not the archive of a run, or damaged ({error})") from None
+        with contextlib.suppress(OSError):  # another process was faster, and its copy is the same
             unpacked.rename(target)
     return target

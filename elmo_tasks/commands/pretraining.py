@@ -44,7 +44,7 @@ def _pretrain(arguments: argparse.Namespace) -> None:
         resume=arguments.resume,
         force=arguments.force,
         dry_run=arguments.dry_run,
-        announce=lambda plan: print_table("pretraining", ("", "value"), plan.as_rows()),
+        announce=lambda plan: print_table("pretraining", ("", "value"), plan.items()),
     )
     if results and is_main_process():
         columns = {"before": results["before"], "after": results["held_out"]}

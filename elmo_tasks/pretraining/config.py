@@ -20,17 +20,15 @@ SizeName = Literal["tiny", "small", "medium", "original"]
 
 
 class PretrainerConfig(LoopConfig):
-    """How a language model is trained. Names that a task's trainer has too mean the same."""
+    """How a language model is trained. Names that a task's trainer has too have the same meaning."""
 
-    num_epochs: Annotated[float, Field(gt=0)] = Field(
-        1.0, description="how often the text is read; not only whole numbers"
-    )
+    num_epochs: Annotated[float, Field(gt=0)] = Field(1.0, description="how often the text is read, also fractions")
     batch_size: Count = Field(128, description="streams that are read at once, of all processes together")
     unroll_steps: Count = Field(20, description="tokens of each stream in a step; gradients reach no further back")
     reset_share: Annotated[float, Field(ge=0, le=1)] = Field(
         0.25,
-        description="share of the sentences that are read from a state of zeros, as ELMo reads them all; before the "
-        "others the state is carried on, which is all that bilm-tf does (0)",
+        description="share of the sentences that are read from a state of zeros, as ELMo reads all; the others "
+        "continue from the state before them, as all do in bilm-tf (0)",
     )
     optimizer: OptimizerConfig = AdamW(lr=0.002)
     learning_rate_scheduler: SchedulerConfig = CosineDecay(warmup_steps=200)
@@ -41,11 +39,11 @@ class PretrainerConfig(LoopConfig):
         None, description="evaluates on held-out text this often; by default, twenty times"
     )
     evaluation_tokens: Count = Field(
-        100_000, description="of held-out text, from its beginning on, that are looked at while training; after it, all"
+        100_000, description="held-out tokens, from the beginning, to evaluate on during training; at its end, all"
     )
     checkpoint_every_steps: Count = Field(500, description="saves the state from which to resume this often")
     precision: Literal["auto", "float32", "bfloat16"] = Field(
-        "auto", description="of the products; 'auto' takes bfloat16 where the device is faster with it"
+        "auto", description="of the products; 'auto' takes bfloat16 where it is faster"
     )
 
 
@@ -57,12 +55,12 @@ class PretrainingConfig(Config):
     )
     corpus: CorpusConfig
     vocabulary_size: Annotated[int, Field(ge=4)] | None = Field(
-        100_000, description="words that are predicted, the most frequent ones; null: all"
+        100_000, description="words to predict, the most frequent ones; null: all"
     )
     min_count: Count = Field(
         2,
-        description="words that the training text has less often are not predicted; with 1 and a large vocabulary "
-        "there are none from which to learn how likely an unknown word is",
+        description="rarer words of the training text are predicted as the unknown word; with 1 and a large vocabulary "
+        "there are none, and nothing teaches how likely the unknown word is",
     )
     softmax: SoftmaxConfig = SampledSoftmax()
     dropout: Annotated[float, Field(ge=0, lt=1)] = Field(0.1, description="of the inputs of LSTMs and softmax")

@@ -56,24 +56,15 @@ class CorpusPart:
         names = (f"{field.name}.npy" for field in dataclasses.fields(cls))
         return cls(*(np.load(folder / name, mmap_mode="r") for name in names))
 
-    @property
-    def num_tokens(self) -> int:
-        """The number of tokens."""
-        return len(self.tokens)
-
 
 class Corpus:
-    """A prepared corpus, memory-mapped except for its types.
-
-    Arguments:
-        folder: the corpus's folder in the cache.
+    """A prepared corpus in its folder in the cache, memory-mapped except for its types.
 
     Attributes:
-        types: the distinct tokens of both parts, the most frequent of the training part first, ties in alphabetical
+        types: the distinct tokens of both parts, those most frequent in the training part first, ties in alphabetical
             order.
         counts: how often each occurs in the training part, (V,) int64.
-        training: the part to train on.
-        held_out: the part to evaluate on; no document is in both.
+        training, held_out: the parts to train on and to evaluate on; no document is in both.
 
     Raises:
         OSError, EOFError, ValueError: a file is missing or damaged.
@@ -90,11 +81,8 @@ class Corpus:
 class CorpusWriter:
     """Writes a corpus into an empty folder: `add` all sentences in order, then `finish`.
 
-    Types are numbered in the order in which they are first seen until all is known; then by frequency. Memory: the
-    types, and some ten bytes a sentence.
-
-    Raises:
-        CacheError: from `add` and `finish`, if the folder cannot be written, or its disk is full.
+    `finish` numbers the types by frequency. Memory: the types and some ten bytes per sentence. Both raise `CacheError` if
+    the folder cannot be written, or its disk is full.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -108,12 +96,7 @@ class CorpusWriter:
         self._num_bytes = 0
 
     def add(self, text: NumberedText, share: float | None = None) -> None:
-        """Appends sentences.
-
-        Arguments:
-            text: the sentences.
-            share: how much of the corpus has come with these and earlier sentences, where that is known.
-        """
+        """Appends sentences; `share` is how much of the corpus has come with these, where that is known."""
         documents = self._num_begun + text.documents
         begins_document = np.diff(documents, prepend=self._document_of_last) > 0
         self._lengths.frombytes(text.lengths.tobytes())
@@ -123,8 +106,9 @@ class CorpusWriter:
         if len(documents):
             self._document_of_last = int(documents[-1])
         numbers = self._numbers
-        new_numbers = np.array([numbers.setdefault(token, len(numbers)) for token in text.types], dtype=np.uint32)
-        tokens = new_numbers[text.tokens]
+        tokens = np.array([numbers.setdefault(token, len(numbers)) for token in text.types], dtype=np.uint32)[
+            text.tokens
+        ]
         self._num_bytes += tokens.nbytes
         with (
             write_errors(self._folder.parent, 2 * self._num_bytes / share if share else None),
@@ -144,7 +128,7 @@ class CorpusWriter:
 
         Arguments:
             is_held_out: of each document that has a token, (D,).
-            description: what `corpus.json` is to say.
+            description: the contents of `corpus.json`.
         """
         documents = np.flatnonzero(np.frombuffer(self._begins_document, dtype=bool))  # (D,)
         sentence_is_held_out = np.repeat(is_held_out, np.diff(documents, append=len(self._lengths)))  # (S,)
@@ -153,19 +137,20 @@ class CorpusWriter:
             for tokens in self._pieces(~sentence_is_held_out):
                 counts += np.bincount(tokens, minlength=len(counts))
             types = list(self._numbers)
-            order = _by_frequency(types, counts)
+            order = np.array(sorted(range(len(types)), key=types.__getitem__), dtype=np.intp)
+            order = order[np.argsort(-counts[order], kind="stable")]
             new_numbers = np.empty(len(types), dtype=np.uint32)
             new_numbers[order] = np.arange(len(types), dtype=np.uint32)
             self._write_part(_TRAINING, ~sentence_is_held_out, new_numbers)
             self._write_part(_HELD_OUT, sentence_is_held_out, new_numbers)
             self._provisional.unlink()
             _write_array(self._folder / _COUNTS, np.int64, len(counts), [counts[order]])
-            # Escapes stand for whatever is not ASCII, even for halves of characters, which UTF-8 cannot hold.
+            # As ASCII with escapes, which can also hold halves of surrogate pairs.
             (self._folder / _TYPES).write_text(json.dumps([types[place] for place in order]), encoding="ascii")
             write_json(self._folder / "corpus.json", description)
 
     def _write_part(self, name: str, chosen: npt.NDArray[np.bool_], new_numbers: npt.NDArray[np.uint32]) -> None:
-        """Writes the part that has the chosen sentences."""
+        """Writes the part with the chosen sentences."""
         folder = self._folder / name
         folder.mkdir()
         lengths = np.frombuffer(self._lengths, dtype=np.uint32)[chosen]
@@ -176,7 +161,7 @@ class CorpusWriter:
         _write_array(folder / "documents.npy", np.int64, len(documents) + 1, [documents, np.array([len(lengths)])])
 
     def _pieces(self, chosen: npt.NDArray[np.bool_]) -> Iterator[npt.NDArray[np.uint32]]:
-        """The provisional numbers of the tokens of the chosen sentences, some sentences at a time."""
+        """The provisional numbers of the chosen sentences' tokens, some sentences at a time."""
         lengths = np.frombuffer(self._lengths, dtype=np.uint32)
         with open(self._provisional, "rb") as stream:
             for start in range(0, len(lengths), _SENTENCES_AT_ONCE):
@@ -187,25 +172,15 @@ class CorpusWriter:
 
 @contextlib.contextmanager
 def write_errors(folder: Path, wanted: float | None = None) -> Iterator[None]:
-    """Says in one line why a folder cannot be written, and how many bytes are wanted there, where that is known.
-
-    Raises:
-        CacheError: instead of any OSError.
-    """
+    """Raises `CacheError` instead of any OSError; it says why, and how many bytes are needed, where that is known."""
     try:
         yield
     except OSError as error:
         advice = "set ELMO_TASKS_CACHE to a folder elsewhere"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            estimate = f", of about {wanted / 1e6:,.0f} MB that are wanted in all" if wanted else ""
+            estimate = f"; the corpus needs about {wanted / 1e6:,.0f} MB" if wanted else ""
             raise CacheError(f"{folder}: no room is left on this disk{estimate}; free some, or {advice}") from error
         raise CacheError(f"{folder}: cannot be written ({error.strerror}); {advice}") from error
-
-
-def _by_frequency(types: list[str], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-    """The places of the types, the most frequent first, ties in alphabetical order."""
-    alphabetical = np.array(sorted(range(len(types)), key=types.__getitem__), dtype=np.intp)
-    return alphabetical[np.argsort(-counts[alphabetical], kind="stable")]
 
 
 def _borders(lengths: npt.NDArray[np.uint32]) -> Iterator[npt.NDArray[np.int64]]:

@@ -20,7 +20,7 @@ from elmo_tasks.tasks import Task
 class DatasetCorpus(CorpusConfig):
     """The token sequences of a data set, as a task's reader reads them.
 
-    Neighbouring examples of the same `document`, where the reader tells documents, are one document; otherwise every
+    Neighbouring examples of the same `document`, if the reader names documents, are one document; otherwise every
     example is one.
     """
 
@@ -30,11 +30,7 @@ class DatasetCorpus(CorpusConfig):
     validation_data_path: str = Field(description="the same, to measure the perplexity on")
 
     def build(self, workers: int | None = None) -> Corpus:
-        """The corpus; see `prepare_documents`. It takes one process.
-
-        Raises:
-            DataError: a file is missing or does not follow its format.
-        """
+        """The corpus; see `prepare_documents`. It uses one process."""
         reader = self.dataset_reader.build()
         training, held_out = reader.read(self.train_data_path), reader.read(self.validation_data_path)
         # The readers' cache names its files by reader, settings and content.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -30,8 +31,7 @@ from elmo_tasks.pretraining.windows import NO_TARGET, Window
 
 VOCABULARY_FILE, SOFTMAX_FILE = "vocabulary.txt", "softmax.safetensors"
 
-LayerStates = list[tuple[LstmState, LstmState]]
-"""Of each layer, where its forward and its backward LSTM stand."""
+LayerStates = list[tuple[LstmState, LstmState]]  # of each layer's forward and backward LSTM
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,18 +45,18 @@ class WindowLoss:
 
     @property
     def mean(self) -> Tensor:
-        """Of one target, both directions together: what training minimizes."""
+        """Of one target, both directions together, which training minimizes."""
         return (self.forward + self.backward) / (2 * max(1, self.num_targets))
 
 
 class LanguageModel(nn.Module):
     """A bidirectional language model (Peters et al. 2018, section 3.1), in the form of bilm-tf's `LanguageModel`.
 
-    Token layer and softmax are shared by the directions, the LSTMs are not. In training there is dropout on the inputs
-    of every LSTM layer, which the skip connections then carry on, and on the softmax's input.
+    The directions share the token layer and the softmax, but not the LSTMs. In training there is dropout on the inputs
+    of every LSTM layer, which the skip connections carry on, and on the softmax's input.
 
     Arguments:
-        bilm: the model whose layers are wanted; its weights are trained.
+        bilm: its weights are trained.
         vocabulary: the words that it predicts.
         dropout: probability of dropping a feature in training.
     """
@@ -72,7 +72,7 @@ class LanguageModel(nn.Module):
 
     @classmethod
     def untrained(cls, options: BiLMOptions, vocabulary: OutputVocabulary, dropout: float = 0.0) -> LanguageModel:
-        """A language model with new weights, drawn from torch's generator."""
+        """A language model with random weights."""
         bilm = BiLM(options)
         bilm.apply(_initialize)
         return cls(bilm, vocabulary, dropout)
@@ -106,7 +106,7 @@ class LanguageModel(nn.Module):
         """Writes options.json, weights.hdf5, vocabulary.txt and softmax.safetensors, each atomically.
 
         Arguments:
-            half_precision: write weights as float16: half the size, and three decimal digits.
+            half_precision: writes the weights as float16: half the size, three decimal digits.
         """
         folder = Path(folder)
         dtype = torch.float16 if half_precision else torch.float32
@@ -118,10 +118,11 @@ class LanguageModel(nn.Module):
 
     def initial_states(self, rows: int) -> LayerStates:
         """The states of zeros for this many streams."""
-        return [
-            (forward.initial_state(rows), backward.initial_state(rows))
-            for forward, backward in zip(*(stack.layers for stack in self.bilm.directions), strict=True)
-        ]
+        return [(forward.initial_state(rows), backward.initial_state(rows)) for forward, backward in self._layers()]
+
+    def _layers(self) -> Iterator[tuple[ProjectedLstm, ProjectedLstm]]:
+        """Each layer's forward and backward LSTM."""
+        return zip(*(stack.layers for stack in self.bilm.directions), strict=True)
 
     def forward(
         self,
@@ -133,9 +134,8 @@ class LanguageModel(nn.Module):
         """The losses of a window's targets, and the states after it.
 
         Arguments:
-            window: what is read and predicted.
-            states: where the streams stand; no gradient flows into them.
-            candidates: what targets are compared with; None for the whole vocabulary.
+            states: of the streams before the window; no gradient flows into them.
+            candidates: the words that targets are compared with; None for the whole vocabulary.
             dtype: of the products' factors, torch.bfloat16 or that of the weights.
         """
         outputs, states = self._top_layer(window, states, dtype)
@@ -154,8 +154,7 @@ class LanguageModel(nn.Module):
         forward, backward = (functional.embedding(rows, table) for rows in window.inputs)
         after: LayerStates = []
         skips = self.bilm.options.lstm.use_skip_connections
-        layers = zip(*(stack.layers for stack in self.bilm.directions), strict=True)
-        for depth, (lstms, state) in enumerate(zip(layers, states, strict=True)):
+        for depth, (lstms, state) in enumerate(zip(self._layers(), states, strict=True)):
             forward, backward = self.dropout(forward), self.dropout(backward)
             outputs, state_after = run_layer(lstms, (forward, backward), state, dtype, window.resets)
             after.append(state_after)
@@ -169,19 +168,19 @@ class LanguageModel(nn.Module):
         try:
             tensors = load_file(path)
         except SafetensorError as error:
-            raise WeightsError(f"{path}: damaged, or no safetensors file ({error})") from None
+            raise WeightsError(f"{path}: damaged, or not a safetensors file ({error})") from None
         wanted = {"weight": self.softmax_weight, "bias": self.softmax_bias}
         shapes = {name: tuple(parameter.shape) for name, parameter in wanted.items()}
         found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
         if found != shapes:
-            raise WeightsError(f"{path}: holds {found}; wanted {shapes}, by the vocabulary and the biLM's options")
+            raise WeightsError(f"{path}: holds {found}; wanted {shapes}, from the vocabulary and the biLM's options")
         with torch.no_grad():
             for name, parameter in wanted.items():
                 parameter.copy_(tensors[name])
 
 
 def _initialize(module: nn.Module) -> None:
-    """Draws the weights that a module holds itself, as bilm-tf does."""
+    """Draws a module's weights, without those of its children, as bilm-tf does."""
     if isinstance(module, nn.Embedding):
         nn.init.uniform_(module.weight, -1.0, 1.0)
         with torch.no_grad():
@@ -191,7 +190,14 @@ def _initialize(module: nn.Module) -> None:
         if module.bias is not None:
             nn.init.zeros_(module.bias)
     elif isinstance(module, ProjectedLstm):
-        _initialize_lstm(module)
+        # Glorot's uniform distribution, over inputs and outputs as one matrix, as in TensorFlow.
+        gates, size = module.input_weight.shape
+        bound = math.sqrt(6.0 / (gates + 2 * size))
+        nn.init.uniform_(module.input_weight, -bound, bound)
+        nn.init.uniform_(module.recurrent_weight, -bound, bound)
+        nn.init.zeros_(module.bias)
+        if module.projection_weight is not None:
+            nn.init.xavier_uniform_(module.projection_weight)
     elif isinstance(module, TokenEncoder):
         for highway in module.highways:
             for linear in (highway.carry, highway.transform):
@@ -201,14 +207,3 @@ def _initialize(module: nn.Module) -> None:
         if module.projection is not None:
             nn.init.normal_(module.projection.weight, std=1.0 / math.sqrt(module.projection.in_features))
             nn.init.zeros_(module.projection.bias)
-
-
-def _initialize_lstm(lstm: ProjectedLstm) -> None:
-    """Glorot's uniform distribution, over inputs and outputs as the one matrix that they are in TensorFlow."""
-    gates, size = lstm.input_weight.shape
-    bound = math.sqrt(6.0 / (gates + 2 * size))
-    nn.init.uniform_(lstm.input_weight, -bound, bound)
-    nn.init.uniform_(lstm.recurrent_weight, -bound, bound)
-    nn.init.zeros_(lstm.bias)
-    if lstm.projection_weight is not None:
-        nn.init.xavier_uniform_(lstm.projection_weight)

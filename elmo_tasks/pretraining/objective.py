@@ -1,4 +1,4 @@
-"""The loss that pretraining minimizes, with the states that its streams carry from window to window."""
+"""The loss that pretraining minimizes, and the states that its streams carry from window to window."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from elmo_tasks.pretraining.softmax import SoftmaxConfig
 from elmo_tasks.pretraining.windows import Window
 from elmo_tasks.training.loop import Loop, Objective
 
-_STEPS_TRIED = 4  # the first takes far longer: kernels are made, memory is fetched
+_STEPS_TRIED = 4  # the first takes far longer
 
 
 class StreamObjective(Objective):
-    """The mean loss of a window's targets, in nats. Each window begins with the states that the last one ended with.
+    """The mean loss of a window's targets, in nats; each window begins with the states after the last one.
 
     Arguments:
-        softmax: what targets are compared with.
         dtype: of the products' factors.
     """
 
@@ -51,7 +50,7 @@ class StreamObjective(Objective):
 
 
 def try_out(loop: Loop, objective: StreamObjective, window: Window) -> tuple[float, int]:
-    """Makes some steps without changing weights or states: the seconds of the fastest, and the bytes of a training."""
+    """Tries steps without changing weights or states: the seconds of the fastest, and the bytes that training needs."""
     device, states, seconds = loop.accelerator.device, objective.states, math.inf
     for _ in range(_STEPS_TRIED):
         objective.states = states
@@ -62,13 +61,8 @@ def try_out(loop: Loop, objective: StreamObjective, window: Window) -> tuple[flo
         seconds = min(seconds, time.monotonic() - started)
         loop.optimizer.zero_grad(set_to_none=True)
     objective.states = states
-    moments = 2 * sum(parameter.numel() * parameter.element_size() for parameter in loop.parameters.values())
-    return seconds, _peak_memory(device) + moments
-
-
-def _peak_memory(device: torch.device) -> int:
-    """The most bytes that have been in use: of a GPU's memory by torch, or of the machine's by this process."""
+    moments = 2 * sum(parameter.nbytes for parameter in loop.parameters.values())
     if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device)
-    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return kilobytes * (1 if sys.platform == "darwin" else 1024)
+        return seconds, torch.cuda.max_memory_allocated(device) + moments
+    unit = 1 if sys.platform == "darwin" else 1024
+    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit + moments

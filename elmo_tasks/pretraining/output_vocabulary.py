@@ -16,12 +16,12 @@ UNKNOWN_NUMBER = _FIRST.index(UNKNOWN)
 
 
 class OutputVocabulary:
-    """The words of the softmax: sentence borders, the unknown word, then the most frequent word first.
+    """The words of the softmax: sentence borders, the unknown word, then the others, the most frequent first.
 
-    The order is that of bilm-tf's vocabulary files, and the sampling of negatives rests on it.
+    The order is that of bilm-tf's vocabulary files; the sampling of candidates depends on it.
 
     Arguments:
-        words: distinct words, most frequent first; `<S>`, `</S>` and `<UNK>` are put before them and left out after.
+        words: distinct words, most frequent first; `<S>`, `</S>` and `<UNK>` are moved before them.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -32,7 +32,7 @@ class OutputVocabulary:
         return len(self.words)
 
     def numbers(self, tokens: Iterable[str]) -> list[int]:
-        """The tokens' places among the words; that of `<UNK>` for words that are not there."""
+        """The tokens' places among the words; unknown words have that of `<UNK>`."""
         return [self._numbers.get(token, UNKNOWN_NUMBER) for token in tokens]
 
     def fingerprint(self) -> str:
@@ -40,16 +40,16 @@ class OutputVocabulary:
         return hashlib.sha256("\n".join(self.words).encode()).hexdigest()
 
     def save(self, path: str | Path) -> None:
-        """Writes a word a line, as bilm-tf does, atomically."""
+        """Writes one word per line, as bilm-tf does, atomically."""
         with atomic_write(path) as stream:
             stream.writelines(f"{word}\n".encode() for word in self.words)
 
     @classmethod
     def load(cls, path: str | Path) -> OutputVocabulary:
-        """Reads a file of one word a line.
+        """Reads a file with one word per line.
 
         Raises:
-            DataError: the first three lines are not `<S>`, `</S>` and `<UNK>`, or a line is empty or there twice.
+            DataError: the first three lines are not `<S>`, `</S>` and `<UNK>`, or a line is empty or repeated.
         """
         words: dict[str, int] = {}
         for line, word in read_lines(path):
@@ -58,11 +58,11 @@ class OutputVocabulary:
                     path, f"got {word!r}; wanted {_FIRST[line - 1]!r}, as bilm-tf's vocabularies have", line
                 )
             if not word or word in words:
-                problem = "is empty" if not word else f"{word!r} stands on line {words[word]} already"
-                raise DataError(path, f"{problem}; wanted one word a line, each once", line)
+                problem = "is empty" if not word else f"{word!r} is already on line {words[word]}"
+                raise DataError(path, f"{problem}; wanted one word per line, each once", line)
             words[word] = line
         if len(words) < len(_FIRST):
-            raise DataError(path, f"got {len(words)} lines; wanted <S>, </S>, <UNK> and the words, one a line")
+            raise DataError(path, f"got {len(words)} lines; wanted <S>, </S>, <UNK> and the words, one per line")
         return cls(list(words)[len(_FIRST) :])
 
 
@@ -70,9 +70,9 @@ def most_frequent(types: Sequence[str], counts: Iterable[int], size: int | None,
     """The vocabulary of a corpus: its most frequent words.
 
     Arguments:
-        types: distinct words, most frequent first, and `counts` how often each was seen.
+        types, counts: distinct words, most frequent first, and how often each occurs.
         size: most words, `<S>`, `</S>` and `<UNK>` included; None for all.
-        min_count: words seen less often are unknown.
+        min_count: less frequent words are unknown.
     """
     words = [word for word, count in zip(types, counts, strict=True) if count >= min_count]
     return OutputVocabulary(words if size is None else words[: max(0, size - len(_FIRST))])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -16,46 +15,23 @@ from elmo_tasks.progress import progress_bar
 _SLOTS_AT_ONCE = 4096
 
 
-@dataclasses.dataclass(frozen=True)
-class Perplexity:
-    """What a language model makes of a text, sentence ends included."""
-
-    forward: float
-    backward: float
-    targets: int  # that each direction predicted: the tokens and one border for each sentence
-    unknown: int  # of them not in the vocabulary
-
-    @property
-    def mean(self) -> float:
-        """Of both directions, the geometric mean: the exponential of their mean loss, as bilm-tf reports it."""
-        return math.sqrt(self.forward * self.backward)
-
-    def as_record(self) -> dict[str, float]:
-        """The numbers by name, the unknown targets as a share in percent."""
-        share = 100.0 * self.unknown / self.targets
-        return {
-            "forward": self.forward,
-            "backward": self.backward,
-            "mean": self.mean,
-            "unknown_percent": share,
-            "targets": self.targets,
-        }
-
-
 @torch.no_grad()
 def evaluate_perplexity(
     model: LanguageModel, reader: SlotReader, dtype: torch.dtype = torch.float32, *, visible: bool = True
-) -> Perplexity:
+) -> dict[str, float]:
     """The perplexities of sentences, each read from a state of zeros, as ELMo reads them.
 
-    So the result depends neither on the order of the sentences nor on how they are batched. The share of words that
-    the vocabulary lacks belongs to it: they are all predicted as one unknown word, and the more there are, the lower
-    the perplexity.
+    The result depends neither on the order of the sentences nor on how they are batched.
 
     Arguments:
-        reader: reads the text.
         dtype: of the products' factors.
         visible: whether to draw a progress bar.
+
+    Returns:
+        forward, backward, and mean: the geometric mean of both directions, as bilm-tf reports it;
+        unknown_percent: the share of targets that the vocabulary lacks. All are predicted as one unknown word: the
+        more there are, the lower the perplexity;
+        targets: the number of targets of each direction, the tokens and one border per sentence.
     """
     training = model.training
     model.eval()
@@ -73,19 +49,18 @@ def evaluate_perplexity(
             unknown += int((window.targets[0] == UNKNOWN_NUMBER).sum())
             bar.update(task, completed=targets)
     model.train(training)
-    return Perplexity(math.exp(forward / targets), math.exp(backward / targets), targets, unknown)
+    forward, backward = math.exp(forward / targets), math.exp(backward / targets)
+    return {
+        "forward": forward,
+        "backward": backward,
+        "mean": math.sqrt(forward * backward),
+        "unknown_percent": 100.0 * unknown / targets,
+        "targets": targets,
+    }
 
 
 def unigram_perplexity(training: SlotReader, held_out: SlotReader, num_words: int) -> float:
-    """The perplexity of a text by the words' frequencies in another text, one added to each.
-
-    A model that ignores the context reaches it.
-
-    Arguments:
-        training: reads the text whose words are counted.
-        held_out: reads the text that is predicted.
-        num_words: V, the size of the vocabulary.
-    """
+    """The held-out text's perplexity by the frequencies of V words in the training text, one added to each."""
     counts = training.count_targets(num_words) + 1.0
     losses = np.log(counts.sum()) - np.log(counts)
     occurrences = held_out.count_targets(num_words)

@@ -1,4 +1,4 @@
-"""Prepares corpora: text to numbered tokens on disk, streaming, once; later the same corpus is read from the cache.
+"""Prepares corpora: streams text to numbered tokens on disk, once; later the same corpus is read from the cache.
 
 The result depends only on the text and the settings, not on the number of processes or the borders of chunks.
 """
@@ -32,12 +32,12 @@ logger = logging.getLogger(__name__)
 
 Document = Iterable[Sequence[str]]
 
-# To be raised whenever the files of a corpus or the choice of held-out documents change.
+# Raise this number when the files of a corpus or the choice of held-out documents change.
 _VERSION = 2
 
 _MEGABYTE = 1_000_000
 _SENTENCES_AT_ONCE = 10_000
-# Smaller texts are tokenized sooner than processes are started.
+# Smaller texts are tokenized faster than processes start.
 _MIN_PARALLEL_BYTES = 500_000
 
 
@@ -50,7 +50,7 @@ class CorpusConfig(Part):
         """The corpus, prepared the first time, then from the cache.
 
         Arguments:
-            workers: the number of processes that prepare it, where they can share the work; by default, all CPUs.
+            workers: processes that prepare it; by default one per CPU that this process may use.
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how to build its corpus")
 
@@ -64,34 +64,30 @@ class TextCorpus(CorpusConfig):
     type: Literal["text"] = "text"
     paths: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
         description="Files or globs of UTF-8 text, plain or compressed (.gz, .xz, .bz2, .zip), read in the order of"
-        " their names, none twice."
+        " their names, each once."
     )
     tokenized: bool = Field(
         default=False,
         description="Whether a line is a sentence with white space between its tokens; otherwise it is a paragraph of"
-        " raw text, to be split into sentences and tokens.",
+        " raw text, which is split into sentences and tokens.",
     )
     deduplicate: bool = Field(
         default=False,
-        description="Whether lines that have been seen before are left out; takes some 100 bytes of memory a line.",
+        description="Whether repeated lines are left out; this takes about 100 bytes of memory per line.",
     )
     held_out: Annotated[float, Field(gt=0, lt=1)] = Field(
-        default=0.01, description="The share of the documents that is held out: at least one document, and never all."
+        default=0.01, description="The share of the documents that is held out: at least one document, never all."
     )
     seed: Annotated[int, Field(ge=0)] = Field(default=0, description="Which documents are held out.")
 
     def build(self, workers: int | None = None) -> Corpus:
-        """The corpus: prepared in parallel and streaming the first time, then read from `<cache folder>/corpora`.
+        """The corpus: prepared in parallel the first time, then read from `<cache folder>/corpora`.
 
-        What is kept has a key made of the files' contents, the settings that matter and the tokenizer's version.
-        Writes are atomic, and two processes may prepare the same corpus at once.
-
-        Arguments:
-            workers: the number of processes that tokenize; by default, of the CPUs that this process may use. The
-                result does not depend on it.
+        Its key is made of the files' contents, the settings that matter and the tokenizer's version. Two processes may
+        prepare the same corpus at once.
 
         Raises:
-            DataError: a file is missing, damaged or not UTF-8 text; file and line are named.
+            DataError: a file is missing, damaged or not UTF-8 text; the message names file and line.
             ElmoTasksError: there are fewer than two documents.
             CacheError: the cache's folder cannot be written, or its disk is full.
         """
@@ -127,13 +123,12 @@ class TextCorpus(CorpusConfig):
 
 
 def prepare_documents(training: Iterable[Document], held_out: Iterable[Document], key: str) -> Corpus:
-    """The corpus of documents that are tokenized already, for example a data set's, prepared now or earlier.
+    """The corpus of tokenized documents, for example a data set's, prepared now or earlier.
 
     Arguments:
-        training: documents, each an iterable of sentences, each a sequence of tokens. They are streamed, and not read
-            at all if the cache has the key.
-        held_out: the same, for the part to evaluate on.
-        key: names the content: another content must have another key.
+        training, held_out: documents, each an iterable of sentences, each a sequence of tokens. They are streamed, and
+            not read at all if the cache has the key.
+        key: names the content: different contents need different keys.
 
     Raises:
         ElmoTasksError: one of the parts has no token.
@@ -157,7 +152,7 @@ def prepare_documents(training: Iterable[Document], held_out: Iterable[Document]
 
 
 def read_text(paths: Sequence[str], *, tokenized: bool) -> tuple[CorpusPart, list[str]]:
-    """The sentences of text files as one document, in memory, and the distinct tokens that their numbers stand for.
+    """The sentences of text files as one document, in memory, and the distinct tokens by their numbers.
 
     Arguments:
         paths: files or globs, compressed or not.
@@ -175,13 +170,7 @@ def read_text(paths: Sequence[str], *, tokenized: bool) -> tuple[CorpusPart, lis
 
 
 def choose_held_out(num_documents: int, share: float, seed: int) -> npt.NDArray[np.bool_]:
-    """Which documents are held out, (D,): a share of them at random, at least one document, and never all.
-
-    Arguments:
-        num_documents: D, at least 2.
-        share: how many of them, from 0 to 1.
-        seed: which ones.
-    """
+    """Which of D documents, at least 2, are held out, (D,): a random share, at least one document, never all."""
     number = min(max(1, round(share * num_documents)), num_documents - 1)
     is_held_out = np.zeros(num_documents, dtype=bool)
     is_held_out[np.random.default_rng(seed).choice(num_documents, number, replace=False)] = True
@@ -191,7 +180,7 @@ def choose_held_out(num_documents: int, share: float, seed: int) -> npt.NDArray[
 def _prepare(
     key: dict[str, Any], description: dict[str, Any], write: Callable[[CorpusWriter], npt.NDArray[np.bool_]]
 ) -> Corpus:
-    """The corpus for a key. If it is not there, `write` adds its sentences and says which documents are held out."""
+    """The corpus for a key. If it is missing, `write` adds its sentences and returns which documents are held out."""
     name = hashlib.sha256(json.dumps([_VERSION, key]).encode()).hexdigest()
     folder = cache_folder() / "corpora" / name
     begin = time.monotonic()
@@ -201,7 +190,7 @@ def _prepare(
                 try:
                     return Corpus(folder)
                 except (OSError, EOFError, ValueError):
-                    logger.warning("%s: the prepared corpus is damaged and is made anew", folder)
+                    logger.warning("%s: the prepared corpus is damaged; it is prepared again", folder)
                     shutil.rmtree(folder)
             temporary = stack.enter_context(atomic_folder(folder))
         writer = CorpusWriter(temporary)

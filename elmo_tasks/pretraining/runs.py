@@ -1,14 +1,14 @@
-"""The folder of a pretraining: the names and forms of its files.
+"""The folder of a pretraining and its files.
 
-config.json           the resolved config, every default written out
+config.json           the resolved config, with all defaults
 versions.json         the versions of Python and of the packages that made the run
 text.json             the prepared corpus and the vocabulary, by their hashes
 options.json          the biLM's architecture  )
 weights.hdf5          and weights              ) in the layout of bilm-tf and AllenNLP
-vocabulary.txt        the words that the softmax predicts, one a line, as bilm-tf has them
+vocabulary.txt        the words that the softmax predicts, one per line, as in bilm-tf
 softmax.safetensors   the softmax's weights and biases
 log.jsonl             a line for each evaluation on held-out text
-results.json          what was trained on, for how long, and the perplexities in the end
+results.json          the amount of text, the hours, and the final perplexities
 training.pt           the state from which training resumes
 tensorboard/          curves
 """
@@ -22,7 +22,7 @@ from elmo_tasks.runs import Folder
 
 
 class PretrainingFolder(Folder):
-    """A pretraining's files by name; see the module's text."""
+    """The files of a pretraining."""
 
     def __init__(self, path: str | Path) -> None:
         super().__init__(path)

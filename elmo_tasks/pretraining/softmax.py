@@ -19,15 +19,15 @@ from torch.nn import functional
 from elmo_tasks.config import Part
 from elmo_tasks.text.tokens import TensorRecord
 
-_SCORES_AT_ONCE = 1 << 22  # of tokens with candidates: 16 MB, what the caches of a processor may hold
+_SCORES_AT_ONCE = 1 << 22  # of tokens with candidates: 16 MB, which may fit into a processor's caches
 
 
 @dataclasses.dataclass(frozen=True)
 class Candidates(TensorRecord):
-    """The words that tokens are compared with, drawn anew for each step."""
+    """The words that tokens are compared with, drawn for each step."""
 
     words: Tensor  # (S,) int64, no word twice
-    log_expected: Tensor  # (V,) of every word, the logarithm of how often it is expected among the candidates
+    log_expected: Tensor  # (V,) the logarithm of how often each word is expected among the candidates
 
 
 class SoftmaxConfig(Part):
@@ -50,11 +50,10 @@ class FullSoftmax(SoftmaxConfig):
 
 
 class SampledSoftmax(SoftmaxConfig):
-    """Words drawn log-uniformly by their rank of frequency, without replacement, the same ones for the whole batch.
+    """Words drawn log-uniformly by frequency rank, without replacement, the same ones for the whole batch.
 
     Source: Jean et al. 2015, section 3, in the form of TensorFlow's `sampled_softmax_loss`, which bilm-tf uses: the
-    scores are corrected by the logarithm of the expected counts, and a token's own target is left out of its
-    candidates.
+    scores are corrected by the logarithm of the expected counts, and a token's target is left out of its candidates.
     """
 
     type: Literal["sampled"] = "sampled"
@@ -66,7 +65,7 @@ class SampledSoftmax(SoftmaxConfig):
         words, num_tries = _draw_log_uniform(num_words, self.num_samples)
         ranks = torch.arange(num_words, dtype=torch.float64)
         probabilities = torch.log1p(1.0 / (ranks + 1.0)) / math.log(num_words + 1.0)
-        # The chance to be among the words after this many tries: 1 - (1 - p)^tries.
+        # The probability to be among the words after this many tries: 1 - (1 - p)^tries.
         log_expected = torch.log(-torch.expm1(num_tries * torch.log1p(-probabilities))).float()
         return Candidates(words, log_expected)
 
@@ -81,14 +80,13 @@ def softmax_losses(
 ) -> list[Tensor]:
     """The summed negative log-likelihood, in nats, of each direction's targets against the same candidates.
 
-    Memory is bounded: scores are computed for some tokens at a time, and their gradient with them.
+    Memory is bounded: scores and their gradient are computed for some tokens at a time.
 
     Arguments:
         hidden: (N, P) outputs of each direction's topmost layer.
         targets: (N,) int64 words of the output vocabulary, of each direction.
-        weight: (V, P).
-        bias: (V,).
-        candidates: what `SoftmaxConfig.draw` gave; None for all words.
+        weight, bias: (V, P) and (V,).
+        candidates: from `SoftmaxConfig.draw`; None for all words.
         dtype: of the products' factors, torch.bfloat16 or that of the weights.
     """
     all_targets = torch.cat(list(targets))
@@ -123,7 +121,7 @@ class _LossAgainstCandidates(torch.autograd.Function):
             rows = slice(start, start + step)
             scores = functional.linear(hidden[rows], weight).to(own.dtype).add_(bias)  # (n, S)
             drawn = (places[rows] >= 0).nonzero().squeeze(1)
-            scores[drawn, places[rows][drawn]] = -torch.inf  # a target is not a candidate of its own token
+            scores[drawn, places[rows][drawn]] = -torch.inf  # a token's target is not among its candidates
             highest = torch.maximum(scores.amax(dim=1), own[rows])  # (n,)
             chances = scores.sub_(highest[:, None]).exp_()  # (n, S), each times the row's sum
             own_chances = (own[rows] - highest).exp_()

@@ -18,28 +18,22 @@ _MAX_LINE_BYTES = 16 << 20
 
 
 class Chunk(NamedTuple):
-    """Consecutive whole lines of a file.
+    """Consecutive whole lines of a file."""
 
-    Attributes:
-        lines: without the `\\n` at their ends.
-        num_bytes: how many bytes of the file on disk were read for it.
-        is_first: whether the file begins here.
-    """
-
-    lines: list[str]
-    num_bytes: int
-    is_first: bool
+    lines: list[str]  # without the line ends
+    num_bytes: int  # read for it from the file on disk
+    is_first: bool  # whether the file begins here
 
 
 def find_files(paths: Sequence[str]) -> tuple[Path, ...]:
-    """The files that paths and globs (`**` stands for any folders) name: in the order of their names, none twice.
+    """The files that paths and globs (`**`: any folders) name, in the order of their names, each once.
 
     Raises:
         DataError: a path names no file, or a folder.
     """
     found: dict[Path, Path] = {}
     for pattern in paths:
-        # The name of an existing file is not a pattern: it may contain brackets.
+        # The name of a file may contain brackets.
         matches = [pattern] if Path(pattern).exists() else glob.glob(pattern, recursive=True)
         files = [Path(match) for match in matches if Path(match).is_file()]
         if not files and Path(pattern).is_dir():
@@ -53,7 +47,7 @@ def find_files(paths: Sequence[str]) -> tuple[Path, ...]:
 
 
 def read_chunks(path: Path) -> Iterator[Chunk]:
-    """Streams a UTF-8 text file, which is decompressed if the ending of its name says so.
+    """Streams a UTF-8 text file, which is decompressed if its name ends in .gz, .xz, .bz2 or .zip.
 
     Raises:
         DataError: the file is missing, damaged or not UTF-8 text, or a line has more than 16 MiB; the line is named.
@@ -85,10 +79,9 @@ def separates_documents(path: Path) -> bool:
 
 
 def without_repeated_lines(chunks: Iterable[Chunk], seen: set[bytes]) -> Iterator[Chunk]:
-    """Leaves out lines that were seen before, without regard to white space at their ends; blank lines stay.
+    """Leaves out lines that were seen before, apart from white space at their ends; blank lines stay.
 
     Arguments:
-        chunks: the chunks of a file.
         seen: the 128-bit hashes of the lines seen so far, about 100 bytes of memory each; new ones are added.
     """
     for chunk in chunks:
@@ -104,7 +97,7 @@ def without_repeated_lines(chunks: Iterable[Chunk], seen: set[bytes]) -> Iterato
 
 
 def _decode(lines: bytes, path: Path, first_line: int, is_cut: bool) -> str:
-    """Whole lines as text. `first_line` is the number of the first line; `is_cut` if the last one is too long."""
+    """Whole lines as text, numbered from `first_line`; `is_cut` if the last one is too long."""
 
     def problem(place: int, message: str) -> DataError:
         return DataError(path, message, first_line + lines.count(b"\n", 0, place))

@@ -1,8 +1,8 @@
 """The biLM's token layer in training: all distinct words of a step at once, in both passes.
 
-All filters read the same windows of characters, as wide as the widest of them, so that a window is one product; the
-maximum over a word's windows is taken as they come, so that nothing of the size words x windows x filters is ever held;
-and words are sorted by length, so that no window lies in padding that another has read before.
+All filters read the same windows of characters, as wide as the widest filter, so that a window is one product. The
+maximum over a word's windows is updated with each window: nothing of the size words x windows x filters is held.
+Words are sorted by length, so that few windows lie in padding.
 
 # U words, C character positions, E features of a character, F filters, P features of a word
 """
@@ -17,7 +17,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from elmo_tasks.elmo.characters import PADDING_ID
-from elmo_tasks.elmo.token_encoder import Highway, TokenEncoder
+from elmo_tasks.elmo.token_encoder import TokenEncoder
 
 _ROWS = 64
 
@@ -37,6 +37,7 @@ def encode_tokens(encoder: TokenEncoder, character_ids: Tensor, dtype: torch.dty
     character_ids = functional.pad(character_ids, (0, 0, 0, filled), value=PADDING_ID)
     lengths, order = (character_ids != PADDING_ID).sum(dim=1).sort(descending=True, stable=True)
     widths = [convolution.kernel_size[0] for convolution in encoder.convolutions]
+    sizes = [convolution.out_channels for convolution in encoder.convolutions]
     # The first window that lies wholly in padding is read; those behind it are the same.
     num_windows = (lengths + 1).clamp(max=character_ids.shape[1] - min(widths) + 1)
     positions = int(num_windows[0]) + max(widths) - 1
@@ -49,11 +50,12 @@ def encode_tokens(encoder: TokenEncoder, character_ids: Tensor, dtype: torch.dty
         _joined_filters(encoder, max(widths)).to(dtype),
         torch.cat([convolution.bias for convolution in encoder.convolutions if convolution.bias is not None]).to(dtype),
         num_windows.tolist(),
-        torch.tensor(first_invalid).repeat_interleave(_sizes(encoder)).to(character_ids.device),
+        torch.tensor(first_invalid).repeat_interleave(torch.tensor(sizes)).to(character_ids.device),
     ).to(encoder.embedding.weight.dtype)
     vectors = encoder.activation(vectors)  # (U, F)
     for highway in encoder.highways:
-        vectors = _run_highway(highway, vectors, dtype)
+        carry = torch.sigmoid(_linear(vectors, highway.carry, dtype))
+        vectors = torch.lerp(vectors, functional.relu(_linear(vectors, highway.transform, dtype)), carry)
     if encoder.projection is not None:
         vectors = _linear(vectors, encoder.projection, dtype)  # (U, P)
     return vectors[order.argsort()[:num_tokens]]
@@ -62,8 +64,8 @@ def encode_tokens(encoder: TokenEncoder, character_ids: Tensor, dtype: torch.dty
 class _MaximumOverWindows(torch.autograd.Function):
     """Each filter's maximum over the windows of each word.
 
-    characters (U, C, E), filters (F, width E), bias (F,), falling numbers of windows of the words, and of each filter
-    the first position (F,) where it has no window -> (U, F)
+    characters (U, C, E), filters (F, width E), bias (F,), the words' numbers of windows in falling order, and each
+    filter's first position without a window (F,) -> (U, F)
     """
 
     @staticmethod
@@ -105,26 +107,17 @@ class _MaximumOverWindows(torch.autograd.Function):
 
 
 def _rounded_up(number: int) -> int:
-    """oneDNN makes and keeps code for each number of rows that it meets: this leaves few of them."""
+    """oneDNN compiles and keeps code for each number of rows: this leaves few of them."""
     return -(-number // _ROWS) * _ROWS
 
 
 def _joined_filters(encoder: TokenEncoder, width: int) -> Tensor:
-    """All filters over windows of the widest, (F, width E); narrow ones are filled up with zeros."""
+    """All filters as wide as the widest, (F, width E); narrow ones are padded with zeros."""
     padded = [
         functional.pad(convolution.weight, (0, width - convolution.kernel_size[0]))
         for convolution in encoder.convolutions
     ]
     return torch.cat(padded).transpose(1, 2).flatten(1)
-
-
-def _sizes(encoder: TokenEncoder) -> Tensor:
-    return torch.tensor([convolution.out_channels for convolution in encoder.convolutions])
-
-
-def _run_highway(highway: Highway, vectors: Tensor, dtype: torch.dtype) -> Tensor:
-    carry = torch.sigmoid(_linear(vectors, highway.carry, dtype))
-    return torch.lerp(vectors, functional.relu(_linear(vectors, highway.transform, dtype)), carry)
 
 
 def _linear(inputs: Tensor, linear: nn.Linear, dtype: torch.dtype) -> Tensor:

@@ -30,23 +30,14 @@ from elmo_tasks.text.tokenization import tokenize_to_strings
 
 
 class NumberedText(NamedTuple):
-    """Consecutive sentences, their tokens as numbers.
+    """Consecutive sentences, their tokens as numbers."""
 
-    Attributes:
-        types: the distinct tokens, in the order in which they were first seen.
-        tokens: each token's place in `types`, (N,) uint32.
-        lengths: the number of tokens of each sentence, (S,) uint32.
-        documents: how many documents have begun here up to each sentence, (S,); 0 for those of an earlier document.
-        num_begun: how many documents begin here, some of them perhaps without a sentence.
-        num_bytes: how many bytes of a file were read for it.
-    """
-
-    types: list[str]
-    tokens: npt.NDArray[np.uint32]
-    lengths: npt.NDArray[np.uint32]
-    documents: npt.NDArray[np.int64]
-    num_begun: int
-    num_bytes: int
+    types: list[str]  # the distinct tokens, in the order in which they were first seen
+    tokens: npt.NDArray[np.uint32]  # (N,) each token's place in `types`
+    lengths: npt.NDArray[np.uint32]  # (S,) the number of tokens of each sentence
+    documents: npt.NDArray[np.int64]  # (S,) how many documents begin here up to a sentence; 0 in an earlier document
+    num_begun: int  # how many documents begin here, some of them perhaps without a sentence
+    num_bytes: int  # read for it from a file
 
 
 def number_tokens(sentences: Iterable[Sequence[str] | None], num_bytes: int = 0) -> NumberedText:
@@ -85,7 +76,7 @@ def tokenize_files(
     """The sentences of text files in order, a chunk at a time; see `TextCorpus`.
 
     Arguments:
-        workers: the number of processes; by default, of the CPUs that this process may use. Close the generator to end
+        workers: the number of processes; by default one per CPU that this process may use. Close the generator to end
             them early.
 
     Raises:
@@ -101,7 +92,8 @@ def tokenize_files(
             for chunk in without_repeated_lines(chunks, seen) if deduplicate else chunks:
                 yield partial(_tokenize_chunk, chunk, tokenized, lines_are_documents)
 
-    return _in_processes(jobs(), workers or _num_cpus())
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return _in_processes(jobs(), workers or cpus)
 
 
 def _tokenize_chunk(chunk: Chunk, tokenized: bool, lines_are_documents: bool) -> NumberedText:
@@ -110,7 +102,7 @@ def _tokenize_chunk(chunk: Chunk, tokenized: bool, lines_are_documents: bool) ->
 
 
 def _in_processes(jobs: Iterable[Callable[[], NumberedText]], workers: int) -> Generator[NumberedText, None, None]:
-    """The results in the order of the jobs; only a few jobs are under way or waiting at any time."""
+    """The results in the order of the jobs; only a few jobs run or wait at any time."""
     if workers == 1:
         yield from (job() for job in jobs)
         return
@@ -133,7 +125,7 @@ def _in_processes(jobs: Iterable[Callable[[], NumberedText]], workers: int) -> G
 
 
 def _process_context() -> BaseContext:
-    """Processes that never copy this one, which may hold a model and threads."""
+    """Processes that do not copy this one, which may hold a model and threads."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -149,12 +141,6 @@ def _begin_worker() -> None:
 
 def _end_with_parent() -> None:
     """Ends this process when the one that started it was killed; otherwise it would wait forever."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None, "a worker was started by a process"
-    parent.join()
-    os._exit(1)
-
-
-def _num_cpus() -> int:
-    """The number of CPUs that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)

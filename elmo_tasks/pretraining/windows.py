@@ -21,6 +21,7 @@ from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, tokens_to_i
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.pretraining.corpus import CorpusPart
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
+from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.tokens import TensorRecord
 
 NO_TARGET = -1
@@ -30,20 +31,19 @@ _TOKENS_AT_ONCE = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class Window(TensorRecord):
-    """What both directions read and predict at some steps of a batch of streams."""
+    """What both directions read and predict in some steps of a batch of streams."""
 
     characters: Tensor  # (U, C) int64, the distinct tokens' characters
     inputs: Tensor  # of the forward and the backward direction: (2, T, B) int64, rows of `characters`
     targets: Tensor  # (2, T, B) int64, words of the output vocabulary, NO_TARGET where there is none
-    resets: Tensor | None = None  # (T, B) bool, True where both directions start from a state of zeros
+    resets: Tensor | None = None  # (T, B) bool, True where both directions start from zeros
 
 
 class SlotReader:
-    """Reads what stands at slots of a part of a corpus.
+    """Reads the slots of a part of a corpus.
 
     Arguments:
-        part: the sentences.
-        types: the distinct tokens that the part's numbers stand for.
+        types: the distinct tokens, by the part's numbers.
         vocabulary: the words that are predicted.
         max_characters: the width C of a token.
     """
@@ -52,11 +52,10 @@ class SlotReader:
         self, part: CorpusPart, types: Sequence[str], vocabulary: OutputVocabulary, max_characters: int
     ) -> None:
         self.part = part
-        self._types = types
         self._max_characters = max_characters
-        self._begin, self._end = len(types), len(types) + 1  # the borders' numbers behind those of the types
-        words = vocabulary.numbers([*types, BEGIN_SENTENCE, END_SENTENCE])
-        self._words = np.array(words, dtype=np.int64)
+        self._types = [*types, BEGIN_SENTENCE, END_SENTENCE]
+        self._begin, self._end = len(types), len(types) + 1
+        self._words = np.array(vocabulary.numbers(self._types), dtype=np.int64)
         self.starts = np.asarray(part.sentences) + np.arange(len(part.sentences))  # (S+1,) of sentences, in slots
 
     @property
@@ -64,7 +63,7 @@ class SlotReader:
         return int(self.starts[-1])
 
     def beginning(self, num_tokens: int) -> SlotReader:
-        """A reader of only the first sentences, as many as hold this many tokens; of at least one."""
+        """A reader of only the first sentences, with at most this many tokens; at least one sentence."""
         sentences = np.asarray(self.part.sentences)
         count = max(1, int(np.searchsorted(sentences, num_tokens, side="right")) - 1)
         reader = copy.copy(self)
@@ -74,7 +73,7 @@ class SlotReader:
         return reader
 
     def count_targets(self, num_words: int) -> np.ndarray:
-        """How often the forward direction is to predict each of V words: (V,) int64."""
+        """How often the forward direction predicts each of V words: (V,) int64."""
         counts = np.zeros(num_words, dtype=np.int64)
         for start in range(0, len(self.part.tokens), _TOKENS_AT_ONCE):
             words = self._words[self.part.tokens[start : start + _TOKENS_AT_ONCE]]
@@ -109,31 +108,25 @@ class SlotReader:
         distinct, rows = np.unique(np.stack([forward_inputs, backward_inputs]), return_inverse=True)
         targets = np.where(padding, NO_TARGET, self._words[np.stack([forward_targets, backward_targets])])
         return Window(
-            tokens_to_ids([self._text(number) for number in distinct.tolist()], self._max_characters),
+            tokens_to_ids([self._types[number] for number in distinct.tolist()], self._max_characters),
             torch.from_numpy(rows.reshape(2, *slots.shape)),
             torch.from_numpy(targets),
             None if resets is None else torch.from_numpy(first & resets[sentences]),
         )
 
-    def _text(self, number: int) -> str:
-        if number < self._begin:
-            return self._types[number]
-        return BEGIN_SENTENCE if number == self._begin else END_SENTENCE
-
 
 class TokenStreams:
     """Parallel streams through a part of a corpus, its documents in a new order in each epoch.
 
-    The documents in their order are one long stream, and each row of a batch goes through a piece of it of its own.
-    What is left over at the end, less than a window of a batch, is not read in that epoch.
+    The documents in their order are one long stream, and each row of a batch reads a separate piece of it. The rest at
+    the end, less than a window, is not read in that epoch.
 
     Arguments:
-        reader: reads the slots.
         batch_size: rows B of a batch, of all processes together.
         steps: T, tokens of a row in a window.
-        seed: of the documents' order, and of the resets.
+        seed: for the documents' order and the resets.
         reset_share: the share of the sentences before which a row's state is set to zero.
-        process: which of the processes this one is, and how many there are; each has its share of the rows.
+        process: (index, count): which of the processes this one is; each reads its share of the rows.
 
     Raises:
         ElmoTasksError: the part has less than one window.
@@ -148,51 +141,40 @@ class TokenStreams:
         reset_share: float = 0.0,
         process: tuple[int, int] = (0, 1),
     ) -> None:
-        self._reader = reader
+        self.reader = reader
+        self.slots_per_window = batch_size * steps
+        self.windows_per_epoch = reader.num_slots // self.slots_per_window
         self._steps, self._seed, self._reset_share = steps, seed, reset_share
         index, count = process
         self._rows = np.arange(index * batch_size // count, (index + 1) * batch_size // count)
-        self.windows_per_epoch = reader.num_slots // (batch_size * steps)
         if self.windows_per_epoch == 0:
             raise ElmoTasksError(
                 f"the training text has {reader.num_slots} tokens, sentence ends included; "
                 f"wanted at least batch_size x unroll_steps = {batch_size} x {steps}"
             )
 
-    @property
-    def num_rows(self) -> int:
-        """The streams that this process reads."""
-        return len(self._rows)
-
     def windows(self, epoch: int, first: int = 0) -> Iterator[Window]:
         """The windows of an epoch from the `first` on."""
-        documents = self._reader.starts[np.asarray(self._reader.part.documents)]  # (D+1,) in slots
+        documents = self.reader.starts[np.asarray(self.reader.part.documents)]  # (D+1,) in slots
         order = np.random.default_rng((self._seed, epoch)).permutation(len(documents) - 1)
         ends = np.cumsum(np.diff(documents)[order])  # (D,) of the ordered documents, in the stream
         shifts = documents[1:][order] - ends  # from a place in the stream to the slot
-        drawn = np.random.default_rng((self._seed, epoch, 1)).random(len(self._reader.starts) - 1, dtype=np.float32)
+        drawn = np.random.default_rng((self._seed, epoch, 1)).random(len(self.reader.starts) - 1, dtype=np.float32)
         resets = drawn < self._reset_share  # (S,)
         row_starts = self._rows * self.windows_per_epoch * self._steps
         for window in range(first, self.windows_per_epoch):
             places = row_starts + (window * self._steps + np.arange(self._steps))[:, None]  # (T, B)
-            yield self._reader.read(places + shifts[np.searchsorted(ends, places, side="right")], resets)
+            yield self.reader.read(places + shifts[np.searchsorted(ends, places, side="right")], resets)
 
 
 def sentence_windows(reader: SlotReader, max_slots: int) -> Iterator[Window]:
-    """Whole sentences as the rows of windows, those of like length together: each from a state of zeros.
+    """Whole sentences as the rows of windows, those of similar length together, each read from a state of zeros.
 
     Arguments:
-        max_slots: most slots of a window, padding included; a longer sentence has a window of its own.
+        max_slots: most slots of a window, padding included; a longer sentence is a separate window.
     """
-    starts = reader.starts
-    lengths = np.diff(starts)
-    order = np.argsort(lengths, kind="stable")
-    begin = 0
-    while begin < len(order):
-        # Lengths rise: as many sentences as fit, each as long as the last of them.
-        fits = lengths[order[begin:]] * np.arange(1, len(order) - begin + 1) <= max_slots
-        end = begin + max(1, int(np.argmin(fits)) if not fits.all() else len(fits))
-        chosen = order[begin:end]
-        slots = starts[chosen] + np.arange(lengths[chosen[-1]])[:, None]  # (T, B)
-        yield reader.read(np.where(slots < starts[chosen + 1], slots, -1))
-        begin = end
+    starts, lengths = reader.starts, np.diff(reader.starts).tolist()
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    for rows in batches_of_like_lengths(lengths, order, max_padded=max_slots):
+        slots = starts[rows] + np.arange(lengths[rows[-1]])[:, None]  # (T, B)
+        yield reader.read(np.where(slots < starts[1:][rows], slots, -1))

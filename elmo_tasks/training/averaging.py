@@ -1,4 +1,4 @@
-"""A moving average of the parameters, used in place of them when the model is evaluated and saved."""
+"""A moving average of the parameters, which replaces them when the model is evaluated and saved."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class MovingAverageConfig(Config):
 class MovingAverage:
     """The averages of some parameters.
 
-    While fewer than some 10 / (1 - decay) steps have been made the decay is smaller, (1 + steps) / (10 + steps), so
-    that the average forgets the random start.
+    In the first steps, about 10 / (1 - decay), the decay is smaller, (1 + steps) / (10 + steps), so that the average
+    forgets the random start.
     """
 
     def __init__(self, parameters: Sequence[torch.nn.Parameter], decay: float) -> None:
@@ -37,7 +37,7 @@ class MovingAverage:
 
     @torch.no_grad()
     def update(self) -> None:
-        """Takes in the parameters as they are after a step."""
+        """Adds the parameters as they are after a step."""
         self._steps += 1
         decay = min(self._decay, (1 + self._steps) / (10 + self._steps))
         torch._foreach_lerp_(self._averages, [parameter.detach() for parameter in self._parameters], 1 - decay)

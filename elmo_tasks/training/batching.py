@@ -1,12 +1,11 @@
-"""Length-bucketed batches, the same for a seed however many processes share them and wherever a run resumes."""
+"""Length-bucketed batches. They depend neither on the number of processes nor on where a run resumes."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import datasets
@@ -21,23 +20,20 @@ from elmo_tasks.text.vocabulary import Vocabulary
 
 
 class DataLoaderConfig(Config):
-    """How examples are put into batches.
-
-    A batch is what all processes see together: its size does not change with their number.
-    """
+    """How examples are put into batches. All processes together share a batch: its size does not depend on them."""
 
     batch_size: Annotated[int, Field(ge=1)] | None = Field(None, description="most examples in a batch")
     batch_tokens: Annotated[int, Field(ge=1)] | None = Field(
         None,
         description="most tokens in a batch: its examples times the longest one's length, as the task counts it "
-        "(of a pair, both texts); an example that is longer is a batch of its own",
+        "(of a pair, both texts); a longer example is a separate batch",
     )
     shuffle: bool = Field(True, description="new batches, in a new order, each epoch")
     padding_noise: Annotated[float, Field(ge=0, lt=1)] = Field(
-        0.1, description="examples of like length share a batch; lengths are first changed by up to this share"
+        0.1, description="examples of similar length share a batch; lengths are first changed by up to this share"
     )
     num_workers: Annotated[int, Field(ge=0)] = Field(
-        0, description="processes that prepare batches beside the training one; 0 prepares them in the training process"
+        0, description="additional processes that prepare batches; 0 prepares them in the training process"
     )
 
     @model_validator(mode="after")
@@ -46,36 +42,9 @@ class DataLoaderConfig(Config):
             raise ValueError("wanted 'batch_size', 'batch_tokens' or both, got neither")
         return self
 
-    def for_evaluation(self) -> DataLoaderConfig:
-        """The same limits, in a fixed order."""
-        return self.model_copy(update={"shuffle": False})
-
-    def build(
-        self,
-        data: datasets.Dataset,
-        task: Task,
-        vocabulary: Vocabulary,
-        *,
-        seed: int = 0,
-        rank: int = 0,
-        num_processes: int = 1,
-    ) -> BatchLoader:
-        return BatchLoader(self, data, task, vocabulary, seed=seed, rank=rank, num_processes=num_processes)
-
-
-@dataclasses.dataclass(frozen=True)
-class Share:
-    """What one process takes of a batch: rows of the data set, and their weight in the mean over the whole batch.
-
-    The weight is such that the mean over processes of (weight x the share's mean loss) is the batch's mean loss.
-    """
-
-    rows: tuple[int, ...]
-    weight: float
-
 
 class BatchLoader:
-    """Batches of one data set for one process."""
+    """Batches of one data set for one process, number `rank` of `num_processes`."""
 
     def __init__(
         self,
@@ -84,20 +53,20 @@ class BatchLoader:
         task: Task,
         vocabulary: Vocabulary,
         *,
-        seed: int,
-        rank: int,
-        num_processes: int,
+        seed: int = 0,
+        rank: int = 0,
+        num_processes: int = 1,
     ) -> None:
         self.config = config
         self.data = data
         self.seed = seed
         self.rank = rank
         self.num_processes = num_processes
-        self._collate = functools.partial(_collate, task=task, vocabulary=vocabulary)
+        self._collate = functools.partial(task.collate, vocabulary=vocabulary)
         self._lengths = [task.length(example) for example in data]
 
     def plan(self, epoch: int) -> list[list[int]]:
-        """The rows of every batch of an epoch; a function of the seed, the epoch and the data alone."""
+        """The rows of every batch of an epoch; they depend only on the seed, the epoch and the data."""
         config = self.config
         # A string seeds Python's generator the same way in every process and version.
         generator = random.Random(f"{self.seed}/{epoch}")
@@ -115,47 +84,35 @@ class BatchLoader:
         return batches
 
     def steps(self, epoch: int, batches_per_step: int = 1, first: int = 0) -> Iterator[list[tuple[Batch, float]]]:
-        """Yields, from step `first` of an epoch on, this process's (batch, weight) pairs of each optimizer step."""
-        plan = self.plan(epoch)
-        groups = [plan[start : start + batches_per_step] for start in range(0, len(plan), batches_per_step)][first:]
-        shares = [self._shares(group) for group in groups]
-        batches = iter(self._load([share.rows for group in shares for share in group]))
-        for group in shares:
-            yield [(next(batches), share.weight) for share in group]
+        """Yields, from step `first` of an epoch on, this process's (batch, weight) pairs of each optimizer step.
+
+        The mean over processes of the sum of weight x mean loss of a batch is the mean loss of the step's examples.
+        """
+        plan = self.plan(epoch)[first * batches_per_step :]
+        parts = [batch[self.rank :: self.num_processes] for batch in plan]
+        # With fewer examples than processes, one works on an example that counts for nothing.
+        batches = iter(self._load([part or batch[:1] for part, batch in zip(parts, plan, strict=True)]))
+        for start in range(0, len(plan), batches_per_step):
+            step = slice(start, start + batches_per_step)
+            total = sum(map(len, plan[step]))
+            yield [(next(batches), len(part) * self.num_processes / total) for part in parts[step]]
 
     def num_steps(self, epoch: int, batches_per_step: int = 1) -> int:
         return math.ceil(len(self.plan(epoch)) / batches_per_step)
 
-    def _shares(self, group: Sequence[Sequence[int]]) -> list[Share]:
-        total = sum(map(len, group))
-        shares = []
-        for batch in group:
-            rows = tuple(batch[self.rank :: self.num_processes])
-            # With fewer examples than processes, one works on an example that counts for nothing.
-            shares.append(Share(rows or (batch[0],), len(rows) * self.num_processes / total))
-        return shares
-
     def once(self) -> Iterator[tuple[list[int], Batch | None]]:
-        """Yields (rows, batch), this process's part of every batch of epoch 0: each row comes in only one process.
-
-        All processes yield equally often. A process that has no part of a batch yields ([], None).
-        """
+        """Yields (rows, batch), this process's part of every batch of epoch 0, or ([], None) where it has no part."""
         parts = [batch[self.rank :: self.num_processes] for batch in self.plan(0)]
-        batches = iter(self._load([tuple(part) for part in parts if part]))
+        batches = iter(self._load([part for part in parts if part]))
         for part in parts:
             yield part, next(batches) if part else None
 
-    def _load(self, batches: list[tuple[int, ...]]) -> DataLoader[Any]:
+    def _load(self, batches: list[list[int]]) -> DataLoader[Any]:
         return DataLoader(
             self.data,
-            batch_sampler=[list(rows) for rows in batches],
+            batch_sampler=batches,
             collate_fn=self._collate,
             num_workers=self.config.num_workers,
-            pin_memory=False,
             # The loader draws a number for its workers; it must not come from the generator that dropout uses.
             generator=torch.Generator(),
         )
-
-
-def _collate(examples: list[dict[str, Any]], task: Task, vocabulary: Vocabulary) -> Batch:
-    return task.collate(examples, vocabulary)

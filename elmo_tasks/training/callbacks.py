@@ -1,4 +1,4 @@
-"""What is told of a training while it runs: the progress bar, and the trackers of accelerate."""
+"""What a training reports while it runs: the progress bar, and the trackers of accelerate."""
 
 from __future__ import annotations
 
@@ -18,21 +18,20 @@ _STEPS_PER_POINT = 50
 
 @dataclasses.dataclass
 class Progress:
-    """How far a training has come. With the tensors and generators that are saved with it, all that resuming needs."""
+    """How far a training has come."""
 
     epoch: int = 0  # under way, from 0
     step: int = 0  # optimizer steps made
     seconds: float = 0.0  # of training, without evaluations
     records: int = 0  # records written, one for each evaluation
-    # Since the last record, which is since the epoch began where each epoch has one.
-    recent_steps: int = 0
+    recent_steps: int = 0  # since the last record
     recent_loss: float = 0.0  # summed over the steps
     recent_seconds: float = 0.0
     best_epoch: int | None = None  # from 1
     best_value: float | None = None
 
     def mean_loss(self) -> float:
-        """The mean loss of the steps since the last record."""
+        """Of the steps since the last record."""
         return self.recent_loss / max(1, self.recent_steps)
 
     def epochs_since_best(self) -> int:
@@ -45,7 +44,7 @@ class Progress:
 
 
 class Callback:
-    """Is called by a training loop. Each method does nothing until a subclass overrides it."""
+    """A training loop calls its methods. Each does nothing until a subclass overrides it."""
 
     def on_start(self, progress: Progress) -> None:
         """Called before the first step of this process, which may be a later step of the run."""
@@ -54,7 +53,7 @@ class Callback:
         """Called after each optimizer step with its loss."""
 
     def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
-        """Called after each evaluation with its record, a mapping that JSON can hold."""
+        """Called after each evaluation with its record, which JSON can hold."""
 
     def on_end(self) -> None:
         """Called at the end, also when an error ends the training."""
@@ -83,13 +82,9 @@ class ProgressBar(Callback):
 
 
 class Trackers(Callback):
-    """Sends the losses and the records to the trackers that the accelerator was made with.
+    """Sends the losses and the records to the accelerator's trackers, under the name of the run's folder.
 
-    TensorBoard forgets what it has seen after the step from which a training resumes. The other trackers begin a new
-    curve there.
-
-    Arguments:
-        folder: of the run, whose name the trackers show.
+    When a training resumes, TensorBoard forgets what came after the saved step. The other trackers begin a new curve.
     """
 
     def __init__(self, accelerator: Accelerator, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""How a model is trained: what heads and biLMs have in common, and what a head's trainer has in addition."""
+"""How a model is trained: the settings that heads and biLMs share, and those of a head's trainer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TrackerName = Literal[
 
 
 class Regularizer(Config):
-    """A penalty on the parameters whose names a regular expression finds, added to the loss.
+    """A penalty on the parameters whose names match a regular expression, added to the loss.
 
     For ELMo's mix, l2 is the paper's lambda (Peters et al. 2018, section 3.2): lambda times the sum of w squared.
     """
@@ -76,21 +76,22 @@ class LoopConfig(Config):
             )
         accelerator = Accelerator(
             cpu=self.device == "cpu",
-            mixed_precision=self._mixed_precision(),
+            mixed_precision=self.mixed_precision,
             log_with=trackers or None,
             project_config=ProjectConfiguration(logging_dir=str(folder) if folder else None),
         )
-        if not accelerator.is_main_process:  # of several processes, only the first says more than warnings
+        if not accelerator.is_main_process:  # only the first of several processes logs more than warnings
             package = logging.getLogger("elmo_tasks")
             package.setLevel(max(package.getEffectiveLevel(), logging.WARNING))
         return accelerator
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether a validation metric that grows is a good sign."""
+        """Whether a higher validation metric is better."""
         return False
 
-    def _mixed_precision(self) -> Literal["no", "bf16"]:
+    @property
+    def mixed_precision(self) -> Literal["no", "bf16"]:
         return "no"
 
 
@@ -116,24 +117,17 @@ class TrainerConfig(LoopConfig):
         return self.validation_metric[0] == "+"
 
     def check_metric(self, known: Mapping[str, float]) -> None:
-        """Checks that the validation metric is among those that a model has before it has seen any data.
-
-        Raises:
-            ConfigError: it is not.
-        """
-        if self.metric_name.partition("/")[0] not in known:  # whether there is f1/PER, only the data tells
+        """Raises `ConfigError` if the validation metric is not among those that a model has before it sees data."""
+        if self.metric_name.partition("/")[0] not in known:  # f1/PER is known only after the data has been read
             self.value_of(known)
 
     def value_of(self, metrics: Mapping[str, float]) -> float:
-        """The validation metric among all metrics.
-
-        Raises:
-            ConfigError: there is no such metric.
-        """
+        """The validation metric among all metrics; raises `ConfigError` if it is missing."""
         if self.metric_name not in metrics:
             known = ", ".join(sorted(metrics))
             raise ConfigError(f"trainer.validation_metric: no metric {self.metric_name!r}; there are {known}")
         return metrics[self.metric_name]
 
-    def _mixed_precision(self) -> Literal["no", "bf16"]:
+    @property
+    def mixed_precision(self) -> Literal["no", "bf16"]:
         return "bf16" if self.precision == "bfloat16" else "no"

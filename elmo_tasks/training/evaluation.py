@@ -1,4 +1,4 @@
-"""Predictions for a whole data set, and what the task's metric says of them."""
+"""Predictions for a whole data set, and their metrics."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ def evaluate(
     Only one batch of predictions is held at a time.
 
     Arguments:
-        sink: called in the main process with each row of the data set, its example and its prediction, in the order of
-            the batches.
+        sink: called in the main process with the row, the example and the prediction, in the order of the batches.
     """
     training = model.training
     model.eval()
@@ -60,12 +59,9 @@ def evaluate(
 
 @contextlib.contextmanager
 def ordered_lines(path: str | Path | None) -> Iterator[Callable[[int, Any], None]]:
-    """Writes lines of JSON, which come in any order, in the order of their numbers, atomically.
+    """Yields a function that takes lines' numbers and values in any order; writes them in order, as JSON, atomically.
 
-    The lines wait in a temporary file. Only their places are held in memory.
-
-    Yields:
-        a function of a line's number and its value. Without a path it does nothing.
+    The lines wait in a temporary file. Only their places are held in memory. Without a path, nothing is written.
     """
     if path is None:
         yield lambda number, value: None

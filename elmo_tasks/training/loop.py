@@ -1,8 +1,6 @@
 """The loop that trains heads and biLMs: the optimizer step, and the state from which a run resumes.
 
-A run that is killed and resumed ends with the same weights and metrics, bit for bit, as one that was not: the state
-holds the parameters, the optimizer, the schedule, the averages, every generator of random numbers, the place in the
-data and what a loss carries from step to step.
+A run that is killed and resumed ends with the same weights and metrics, bit for bit, as one that was not.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ _STATE_VERSION = 2
 
 
 class Objective(nn.Module):
-    """Goes from a batch to its mean loss in one call, as data-parallel wrappers want it."""
+    """Computes a batch's mean loss in one call, as data-parallel wrappers need it."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -46,21 +44,20 @@ class Objective(nn.Module):
         """What this process carries from one step into the next, as tensors and plain values."""
 
     def carry_on(self, carried: Any) -> None:
-        """Restores what `carried` gave."""
+        """Restores what `carried` returned."""
 
 
 class Loop:
     """Trains one model. A `with` block around the steps starts and ends the callbacks.
 
     Arguments:
-        objective: the model with its loss. Parameters that want no gradient, such as a frozen biLM's, stay as they are.
+        objective: the model with its loss. Parameters without a gradient, such as a frozen biLM's, stay as they are.
         folder: where the run is written.
-        accelerator: device, precision and the processes that share the work.
         num_steps: optimizer steps of the whole run, for the schedule.
         callbacks: called in addition to the progress bar and the trackers.
 
     Raises:
-        ConfigError: the model has no parameters that a regular expression should find.
+        ConfigError: a regular expression matches no parameter.
     """
 
     def __init__(
@@ -109,8 +106,7 @@ class Loop:
         """Makes one optimizer step on the weighted parts of a batch.
 
         Returns:
-            the loss: the weighted sum of the parts' losses, averaged over all processes, and the regularizers'
-            penalties.
+            the loss: the weighted sum of the parts' losses plus the penalties, averaged over all processes.
 
         Raises:
             ElmoTasksError: the loss is not finite.
@@ -133,22 +129,13 @@ class Loop:
         self.schedule.after_step()
         if self.average:
             self.average.update()
-        mean: Tensor = self.accelerator.reduce(total, "mean")
-        if not math.isfinite(value := mean.item()):
+        if not math.isfinite(value := self.accelerator.reduce(total, "mean").item()):
             raise ElmoTasksError(
                 f"the loss is {value} at step {self.progress.step + 1}; "
                 "a lower trainer.optimizer.lr or a trainer.grad_norm may help"
             )
         self._advance(value)
         return value
-
-    def penalty(self) -> Tensor:
-        """The regularizers' penalties on the parameters as they are."""
-        penalties = []
-        for regularizer, names in self._regularized:
-            for parameter in map(self.parameters.__getitem__, names):
-                penalties.append(regularizer.l1 * parameter.abs().sum() + regularizer.l2 * parameter.square().sum())
-        return torch.stack(penalties).sum()
 
     def _advance(self, loss: float) -> None:
         now, progress = time.monotonic(), self.progress
@@ -161,8 +148,17 @@ class Loop:
         for callback in self._callbacks:
             callback.on_step(progress, loss)
 
+    def penalty(self) -> Tensor:
+        """The regularizers' penalties on the parameters as they are."""
+        penalties = [
+            each.l1 * self.parameters[name].abs().sum() + each.l2 * self.parameters[name].square().sum()
+            for each, names in self._regularized
+            for name in names
+        ]
+        return torch.stack(penalties).sum()
+
     def record(self, record: Mapping[str, Any]) -> None:
-        """Writes the record of an evaluation, and begins to count the steps after it."""
+        """Writes the record of an evaluation, and restarts the counts since the last record."""
         progress = self.progress
         if self.accelerator.is_main_process:
             append_line(self.folder.records, record)
@@ -177,7 +173,7 @@ class Loop:
         return self.average.applied() if self.average else contextlib.nullcontext()
 
     def save(self) -> None:
-        """Writes the state from which `resume` goes on."""
+        """Writes the state from which `resume` continues."""
         processes = gather_object([{"generators": random_state(), "carried": self.objective.carried()}])
         if not self.accelerator.is_main_process:
             return
@@ -186,14 +182,14 @@ class Loop:
             "progress": dataclasses.asdict(self.progress),
             "parameters": [parameter.detach() for parameter in self.parameters.values()],
             "optimizer": self.optimizer.state_dict(),
-            "schedule": self.schedule.state_dict(),
+            "schedule": self.schedule.scheduler.state_dict(),
             "average": self.average.state_dict() if self.average else None,
             "processes": processes,
         }
         write_state(self.folder.training_state, state)
 
     def resume(self) -> None:
-        """Takes up the state that the run's folder holds.
+        """Loads the state that the run's folder holds.
 
         Raises:
             RunError: the state is damaged, of another number of processes, or of an earlier version.
@@ -201,8 +197,8 @@ class Loop:
         path, state = self.folder.training_state, read_state(self.folder.training_state)
         if state.get("version") != _STATE_VERSION:
             raise RunError(
-                f"{path}: a state of another version of elmo-tasks, from which this one cannot resume; finish the run "
-                "with the version that began it (versions.json names it), or begin anew with --force"
+                f"{path}: saved by another version of elmo-tasks, from which this one cannot resume; finish the run "
+                "with the version that began it (see versions.json), or start again with --force"
             )
         if len(state["processes"]) != self.accelerator.num_processes:
             raise RunError(
@@ -212,7 +208,7 @@ class Loop:
         self.progress = Progress(**state["progress"])
         self.set_parameters(dict(zip(self.parameters, state["parameters"], strict=True)))
         self.optimizer.load_state_dict(state["optimizer"])
-        self.schedule.load_state_dict(state["schedule"])
+        self.schedule.scheduler.load_state_dict(state["schedule"])
         if self.average:
             self.average.load_state_dict(state["average"])
         own = state["processes"][self.accelerator.process_index]

@@ -1,4 +1,4 @@
-"""Torch's optimizers under their names, with learning rates of their own for named parameters."""
+"""Torch's optimizers by name. Named parameters can have different learning rates and weight decays."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from elmo_tasks.errors import ConfigError
 Rate = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0, lt=1)]
-NamedParameters = list[tuple[str, torch.nn.Parameter]]
 
 
 class ParameterGroup(Config):
-    """Settings for the parameters whose names a regular expression finds; the first group that finds a name has it."""
+    """Settings for the parameters whose names match a regular expression; the first group that matches a name wins."""
 
     parameters: str = Field(description="regular expression, searched in the parameters' names")
     lr: Rate | None = Field(None, description="learning rate, in place of the optimizer's")
@@ -27,166 +26,107 @@ class ParameterGroup(Config):
 
 
 class OptimizerConfig(Part):
-    """One of torch's optimizers; the fields and defaults are torch's."""
+    """One of torch's optimizers, `torch_class`; the fields and defaults are torch's."""
 
     default_type: ClassVar[str | None] = "adam"
+    torch_class: ClassVar[Any]
 
     lr: Rate = 0.001
     weight_decay: NotNegative = 0.0
-    parameter_groups: tuple[ParameterGroup, ...] = Field((), description="settings for some of the parameters alone")
+    parameter_groups: tuple[ParameterGroup, ...] = Field((), description="settings for some of the parameters only")
 
-    def build(self, parameters: NamedParameters) -> torch.optim.Optimizer:
+    def build(self, parameters: Iterable[tuple[str, torch.nn.Parameter]]) -> torch.optim.Optimizer:
         """The optimizer of the named parameters.
 
         Raises:
-            ConfigError: a group's expression finds no parameter, or is no regular expression.
+            ConfigError: a group's expression matches no parameter, or is not a regular expression.
         """
-        return self._build(self._groups(parameters))
-
-    def _build(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        raise NotImplementedError
-
-    def _groups(self, parameters: NamedParameters) -> list[dict[str, Any]]:
-        rest = dict(parameters)
-        groups = []
+        rest, groups = dict(parameters), []
+        devices = {parameter.device.type for parameter in rest.values()}
         for group in self.parameter_groups:
             chosen = find_parameters(rest, group.parameters, "trainer.optimizer.parameter_groups")
-            settings = {key: value for key in ("lr", "weight_decay") if (value := getattr(group, key)) is not None}
-            groups.append({"params": [rest.pop(name) for name in chosen], **settings})
-        return [*groups, {"params": list(rest.values())}] if rest else groups
+            own = group.model_dump(exclude={"parameters"}, exclude_none=True)
+            groups.append({"params": [rest.pop(name) for name in chosen], **own})
+        if rest:
+            groups.append({"params": list(rest.values())})
+        settings = self.model_dump(exclude={"type", "parameter_groups"})
+        if self.torch_class in (torch.optim.Adam, torch.optim.AdamW) and devices <= {"cpu", "cuda"}:
+            # All values of a parameter in one pass, which torch does not choose by itself on the CPU. A plain step is
+            # a dozen passes over parameters, gradients and moments, and memory is slow.
+            settings["fused"] = True
+        return self.torch_class(groups, **settings)
 
 
 def find_parameters(names: Iterable[str], expression: str, key: str) -> list[str]:
-    """The names that a regular expression finds.
+    """The names that a regular expression matches.
 
     Raises:
-        ConfigError: it finds none, or is no regular expression; `key` is where the config has it.
+        ConfigError: it matches none, or is not a regular expression; `key` is its place in the config.
     """
     names = list(names)
     try:
         found = [name for name in names if re.search(expression, name)]
     except re.error as error:
-        raise ConfigError(f"{key}: {expression!r} is no regular expression: {error}") from None
+        raise ConfigError(f"{key}: {expression!r} is not a regular expression: {error}") from None
     if not found:
-        raise ConfigError(f"{key}: {expression!r} finds no parameter; the model's are {', '.join(names)}")
+        raise ConfigError(f"{key}: {expression!r} matches no parameter; the model's are {', '.join(names)}")
     return found
 
 
 class Adam(OptimizerConfig):
+    torch_class = torch.optim.Adam
     type: Literal["adam"] = "adam"
     betas: tuple[Fraction, Fraction] = (0.9, 0.999)
     eps: Rate = 1e-8
     amsgrad: bool = False
 
-    def _build(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        return torch.optim.Adam(
-            groups,
-            lr=self.lr,
-            betas=self.betas,
-            eps=self.eps,
-            weight_decay=self.weight_decay,
-            amsgrad=self.amsgrad,
-            fused=_has_fused_step(groups),
-        )
-
 
 class AdamW(OptimizerConfig):
+    torch_class = torch.optim.AdamW
     type: Literal["adamw"] = "adamw"
     weight_decay: NotNegative = 0.01
     betas: tuple[Fraction, Fraction] = (0.9, 0.999)
     eps: Rate = 1e-8
 
-    def _build(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        return torch.optim.AdamW(
-            groups,
-            lr=self.lr,
-            betas=self.betas,
-            eps=self.eps,
-            weight_decay=self.weight_decay,
-            fused=_has_fused_step(groups),
-        )
-
 
 class NAdam(OptimizerConfig):
+    torch_class = torch.optim.NAdam
     type: Literal["nadam"] = "nadam"
     lr: Rate = 0.002
     betas: tuple[Fraction, Fraction] = (0.9, 0.999)
     eps: Rate = 1e-8
     momentum_decay: NotNegative = 0.004
 
-    def _build(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        return torch.optim.NAdam(
-            groups,
-            lr=self.lr,
-            betas=self.betas,
-            eps=self.eps,
-            weight_decay=self.weight_decay,
-            momentum_decay=self.momentum_decay,
-        )
-
 
 class Sgd(OptimizerConfig):
+    torch_class = torch.optim.SGD
     type: Literal["sgd"] = "sgd"
     lr: Rate = 0.1
     momentum: Fraction = 0.0
     nesterov: bool = False
 
-    def _build(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        return torch.optim.SGD(
-            groups, lr=self.lr, momentum=self.momentum, nesterov=self.nesterov, weight_decay=self.weight_decay
-        )
-
 
 class Adagrad(OptimizerConfig):
+    torch_class = torch.optim.Adagrad
     type: Literal["adagrad"] = "adagrad"
     lr: Rate = 0.01
     initial_accumulator_value: NotNegative = 0.0
     eps: Rate = 1e-10
 
-    def _build(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        return torch.optim.Adagrad(
-            groups,
-            lr=self.lr,
-            initial_accumulator_value=self.initial_accumulator_value,
-            eps=self.eps,
-            weight_decay=self.weight_decay,
-        )
-
 
 class Adadelta(OptimizerConfig):
+    torch_class = torch.optim.Adadelta
     type: Literal["adadelta"] = "adadelta"
     lr: Rate = 1.0
     rho: Fraction = 0.9
     eps: Rate = 1e-6
 
-    def _build(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        return torch.optim.Adadelta(groups, lr=self.lr, rho=self.rho, eps=self.eps, weight_decay=self.weight_decay)
-
 
 class RmsProp(OptimizerConfig):
+    torch_class = torch.optim.RMSprop
     type: Literal["rmsprop"] = "rmsprop"
     lr: Rate = 0.01
     alpha: Fraction = 0.99
     eps: Rate = 1e-8
     momentum: Fraction = 0.0
     centered: bool = False
-
-    def _build(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        return torch.optim.RMSprop(
-            groups,
-            lr=self.lr,
-            alpha=self.alpha,
-            eps=self.eps,
-            weight_decay=self.weight_decay,
-            momentum=self.momentum,
-            centered=self.centered,
-        )
-
-
-def _has_fused_step(groups: Iterable[dict[str, Any]]) -> bool | None:
-    """Whether to update all values of a parameter in one pass; None leaves it to torch, which does not on the CPU.
-
-    There the dozen passes of a plain step over parameters, gradients and moments cost as much as the memory is slow.
-    """
-    kinds = {parameter.device.type for group in groups for parameter in group["params"]}
-    return True if kinds <= {"cpu", "cuda"} else None

@@ -1,4 +1,4 @@
-"""Every generator of random numbers that training draws from, seeded, saved and restored as one."""
+"""Seeds, saves and restores all generators of random numbers that training uses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def random_state() -> dict[str, Any]:
 
 
 def set_random_state(state: dict[str, Any]) -> None:
-    """Restores what `random_state` gave."""
+    """Restores what `random_state` returned."""
     random.setstate(state["python"])
     kind, keys, *rest = state["numpy"]
     np.random.set_state((kind, np.array(keys, dtype=np.uint32), *rest))

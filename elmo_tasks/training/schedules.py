@@ -1,7 +1,8 @@
-"""Learning rate schedules on torch's own; each moves by step, by epoch or by the validation metric."""
+"""Learning rate schedules, built on torch's; each moves by step, by epoch or by the validation metric."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -14,6 +15,24 @@ from elmo_tasks.config import Part
 Factor = Annotated[float, Field(gt=0, lt=1)]
 
 
+@dataclasses.dataclass
+class Schedule:
+    """One of torch's schedulers, and when it moves."""
+
+    scheduler: Any
+    moves: Literal["step", "epoch", "metric"]
+
+    def after_step(self) -> None:
+        if self.moves == "step":
+            self.scheduler.step()
+
+    def after_epoch(self, metric: float) -> None:
+        if self.moves == "epoch":
+            self.scheduler.step()
+        elif self.moves == "metric":
+            self.scheduler.step(metric)
+
+
 class SchedulerConfig(Part):
     """How the learning rates change: each is the optimizer's own times the schedule's factor."""
 
@@ -23,33 +42,9 @@ class SchedulerConfig(Part):
         """The schedule over a training of `num_steps` optimizer steps.
 
         Arguments:
-            higher_is_better: whether a validation metric that grows is a good sign.
+            higher_is_better: whether a higher validation metric is better.
         """
         raise NotImplementedError
-
-
-class Schedule:
-    """One of torch's schedulers and the moment when it moves."""
-
-    def __init__(self, scheduler: Any, moves: Literal["step", "epoch", "metric"]) -> None:
-        self._scheduler = scheduler
-        self._moves = moves
-
-    def after_step(self) -> None:
-        if self._moves == "step":
-            self._scheduler.step()
-
-    def after_epoch(self, metric: float) -> None:
-        if self._moves == "epoch":
-            self._scheduler.step()
-        elif self._moves == "metric":
-            self._scheduler.step(metric)
-
-    def state_dict(self) -> dict[str, Any]:
-        return self._scheduler.state_dict()
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._scheduler.load_state_dict(state)
 
 
 class Constant(SchedulerConfig):
@@ -59,39 +54,40 @@ class Constant(SchedulerConfig):
         return Schedule(lr_scheduler.LambdaLR(optimizer, lambda step: 1.0), "step")
 
 
-class _WithWarmup(SchedulerConfig):
+class _Decay(SchedulerConfig):
     warmup_steps: Annotated[int, Field(ge=0)] = Field(0, description="steps of linear growth from 0 at the start")
+    final: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
     def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
         def factor(step: int) -> float:
             if step < self.warmup_steps:
                 return (step + 1) / (self.warmup_steps + 1)
-            return self._decay((step - self.warmup_steps) / max(1, num_steps - self.warmup_steps))
+            done = min(1.0, (step - self.warmup_steps) / max(1, num_steps - self.warmup_steps))
+            return self.final + (1 - self.final) * self._left(done)
 
         return Schedule(lr_scheduler.LambdaLR(optimizer, factor), "step")
 
-    def _decay(self, done: float) -> float:
+    def _left(self, done: float) -> float:
+        """The share of the way from the final rate to the full one, where this share of the steps is done."""
         raise NotImplementedError
 
 
-class LinearDecay(_WithWarmup):
+class LinearDecay(_Decay):
     """Falls in a straight line, step by step, to `final` of the rate at the end of the last epoch."""
 
     type: Literal["linear_decay"] = "linear_decay"
-    final: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
-    def _decay(self, done: float) -> float:
-        return self.final + (1 - self.final) * max(0.0, 1 - done)
+    def _left(self, done: float) -> float:
+        return 1 - done
 
 
-class CosineDecay(_WithWarmup):
+class CosineDecay(_Decay):
     """Falls along half a cosine, step by step, to `final` of the rate at the end of the last epoch."""
 
     type: Literal["cosine_decay"] = "cosine_decay"
-    final: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
-    def _decay(self, done: float) -> float:
-        return self.final + (1 - self.final) * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
+    def _left(self, done: float) -> float:
+        return 0.5 * (1 + math.cos(math.pi * done))
 
 
 class InverseTimeDecay(SchedulerConfig):
@@ -126,7 +122,7 @@ class Step(SchedulerConfig):
 
 
 class ReduceOnPlateau(SchedulerConfig):
-    """Multiplies the rate by `factor` once the validation metric has not got better for more than `patience` epochs."""
+    """Multiplies the rate by `factor` once the validation metric has not improved for more than `patience` epochs."""
 
     type: Literal["reduce_on_plateau"] = "reduce_on_plateau"
     factor: Factor = 0.5
@@ -134,8 +130,6 @@ class ReduceOnPlateau(SchedulerConfig):
     min_lr: Annotated[float, Field(ge=0)] = 0.0
 
     def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
+        settings = self.model_dump(exclude={"type"})
         mode: Literal["max", "min"] = "max" if higher_is_better else "min"
-        plateau = lr_scheduler.ReduceLROnPlateau(
-            optimizer, mode=mode, factor=self.factor, patience=self.patience, threshold=0.0, min_lr=self.min_lr
-        )
-        return Schedule(plateau, "metric")
+        return Schedule(lr_scheduler.ReduceLROnPlateau(optimizer, mode=mode, threshold=0.0, **settings), "metric")

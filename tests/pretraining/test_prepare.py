@@ -114,7 +114,7 @@ def test_against_a_plain_computation(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert list(corpus.types) == types
     assert corpus.counts.tolist() == [counts[token] for token in types]
     assert (len(corpus.training.documents) - 1, len(corpus.held_out.documents) - 1) == (len(training), len(held_out))
-    assert corpus.training.num_tokens == sum(counts.values())
+    assert len(corpus.training.tokens) == sum(counts.values())
     kinds = [array.dtype for array in (corpus.training.tokens, corpus.training.sentences, corpus.training.documents)]
     assert kinds == [np.uint32, np.int64, np.int64]
     assert corpus.counts.dtype == np.int64
@@ -168,7 +168,7 @@ def test_deduplication(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     training, held_out = both_parts(config.build())
     assert sorted(training + held_out) == [[["A", "."], ["B", "."]], [["C", "."]], [["D", "."]]]
     plain = config.model_copy(update={"deduplicate": False}).build()
-    assert plain.training.num_tokens + plain.held_out.num_tokens == 14
+    assert len(plain.training.tokens) + len(plain.held_out.tokens) == 14
 
 
 def test_split(tmp_path: Path) -> None:
@@ -192,10 +192,10 @@ def test_the_share_is_kept() -> None:
 
 
 def test_prepared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="elmo_tasks")
     path = write(tmp_path, "text", make_text(5))
     corpus = TextCorpus(paths=(path,)).build()
-    num_tokens = corpus.training.num_tokens + corpus.held_out.num_tokens
+    num_tokens = len(corpus.training.tokens) + len(corpus.held_out.tokens)
     assert f"{num_tokens} tokens ({len(corpus.types)} distinct)" in caplog.messages[-1]
     monkeypatch.setattr(prepare, "CorpusWriter", None)
     os.rename(path, tmp_path / "renamed")
@@ -228,7 +228,7 @@ def test_damaged_cache_is_made_anew(
     else:
         os.truncate(path, size if size >= 0 else path.stat().st_size - 1)
     assert everything(config.build()) == expected
-    assert any("is damaged and is made anew" in message for message in caplog.messages)
+    assert any("is damaged; it is prepared again" in message for message in caplog.messages)
 
 
 def test_the_first_of_two_at_once_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
@@ -316,7 +316,7 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path,
 
 def test_full_disk_says_how_much_is_wanted(tmp_path: Path) -> None:
     with (
-        pytest.raises(CacheError, match="of about 3 MB that are wanted in all"),
+        pytest.raises(CacheError, match="the corpus needs about 3 MB; free some"),
         prepared.write_errors(tmp_path, 3_100_000),
     ):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

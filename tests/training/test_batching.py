@@ -21,7 +21,7 @@ VOCABULARY = VocabularyConfig().build(TASK, DATA, [])
 
 def loader(rank: int = 0, num_processes: int = 1, seed: int = 1, **limits: Any) -> BatchLoader:
     config = DataLoaderConfig(**limits)
-    return config.build(DATA, TASK, VOCABULARY, seed=seed, rank=rank, num_processes=num_processes)
+    return BatchLoader(config, DATA, TASK, VOCABULARY, seed=seed, rank=rank, num_processes=num_processes)
 
 
 @pytest.mark.parametrize("limits", [{"batch_size": 4}, {"batch_tokens": 20}, {"batch_size": 3, "batch_tokens": 12}])

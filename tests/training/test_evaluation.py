@@ -9,6 +9,7 @@ import pytest
 from elmo_tasks.config import load_config
 from elmo_tasks.experiment import Data, ExperimentConfig, build_model
 from elmo_tasks.metrics import Metric
+from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.evaluation import evaluate, ordered_lines
 
 
@@ -17,7 +18,7 @@ def test_predictions_go_to_metric_and_sink_batch_by_batch(config_file: Path, mon
     data = Data.read(config)
     vocabulary = data.vocabulary(config)
     model = build_model(config, vocabulary, pretrained=True).train()
-    loader = config.evaluation_loader().build(data.validation, data.evaluation_reader.task, vocabulary)
+    loader = BatchLoader(config.evaluation_loader(), data.held_out[0], data.evaluation_reader.task, vocabulary)
     metric, sizes = model.task.build_metric(), []
     update = type(metric).update
 

@@ -58,7 +58,9 @@ def test_groups_have_their_own_settings() -> None:
     assert [group["params"][0] is named[index][1] for group, index in zip(groups, (0, 2, 1), strict=True)] == [True] * 3
 
 
-@pytest.mark.parametrize(("expression", "message"), [("decoder", "finds no parameter"), ("(", "no regular expression")])
+@pytest.mark.parametrize(
+    ("expression", "message"), [("decoder", "matches no parameter"), ("(", "not a regular expression")]
+)
 def test_a_wrong_expression_is_an_error(expression: str, message: str) -> None:
     config = OptimizerConfig.model_validate({"parameter_groups": ({"parameters": expression},)})
     with pytest.raises(ConfigError, match=message):
