@@ -81,7 +81,7 @@ class Corpus:
 class CorpusWriter:
     """Writes a corpus into an empty folder: `add` all sentences in order, then `finish`.
 
-    `finish` numbers the types by frequency. Memory: the types and some ten bytes per sentence. Both raise `CacheError` if
+    `finish` numbers the types by frequency. Memory: the types and ten bytes per sentence. Both raise `CacheError` if
     the folder cannot be written, or its disk is full.
     """
 
