@@ -97,10 +97,9 @@ class Data:
     def read(cls, config: ExperimentConfig) -> Data:
         reader, evaluation_reader = config.dataset_reader.build(), config.evaluation_reader().build()
         training = reader.read(config.train_data_path)
-        held_out = (
-            evaluation_reader.read(path) for path in (config.validation_data_path, config.test_data_path) if path
-        )
-        return cls(reader, evaluation_reader, training, tuple(held_out))
+        paths = (config.validation_data_path, config.test_data_path)
+        held_out = tuple(evaluation_reader.read(path) for path in paths if path)
+        return cls(reader, evaluation_reader, training, held_out)
 
     def vocabulary(self, config: ExperimentConfig) -> Vocabulary:
         pretrained = config.model.embedder.pretrained_words()
