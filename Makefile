@@ -3,8 +3,10 @@
 #   make check         format, lint, types and fast tests; run it before each commit
 #   make test          all tests; SELECT=slow or another marker expression of pytest runs only some of them
 #   make format        format the code
+#   make wheel         build the wheel, and use it in an empty folder outside of this one
 #   make benchmark     measure speed and memory on sentences of $ELMO_TASKS_DATA; takes an hour or more on an otherwise idle
 #                      machine; ALLENNLP=CHECKOUT also measures AllenNLP's Elmo
+#   make torture       damaged and hostile files, kills, full disks; takes minutes, HOURS=1 takes an hour
 #   make environment   only create the virtual environment
 
 PYTHON ?= python3
@@ -13,16 +15,21 @@ RUNS ?= runs
 JOBS ?= 2
 SELECT ?=
 ALLENNLP ?=
+HOURS ?=
 
 BIN := $(VENV)/bin
 ELMO_TASKS := $(BIN)/elmo-tasks
 STAMP := $(VENV)/.installed
+# Real data, for the tests and benchmarks that need it.
+ifneq ($(wildcard ../shared/data),)
+export ELMO_TASKS_DATA ?= $(abspath ../shared/data)
+endif
 # The tests use small matrices and several processes: more threads per process would slow each other down.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses $(JOBS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help environment quickstart check test format benchmark
+.PHONY: help environment quickstart check test format wheel benchmark torture
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -36,7 +43,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 quickstart: $(STAMP)
 	$(ELMO_TASKS) sample-data $(RUNS)/quickstart-data --task ner
-	$(ELMO_TASKS) train configs/quickstart.jsonnet -s $(RUNS)/quickstart --force
+	$(ELMO_TASKS) train quickstart -s $(RUNS)/quickstart --force
 	$(ELMO_TASKS) evaluate $(RUNS)/quickstart $(RUNS)/quickstart-data/ner_conll2003/eng.testb
 	printf 'Mira Dolvane joined Karvel as coach. Karvel closed a mill in Dolvane Bay.' | $(ELMO_TASKS) predict $(RUNS)/quickstart -
 
@@ -53,6 +60,9 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+wheel: $(STAMP)
+	bash .ci/wheel $(abspath $(BIN)/python)
+
 benchmark: $(STAMP)
 	$(BIN)/python -m benchmarks.bilm $(if $(ALLENNLP),--allennlp $(ALLENNLP))
 	$(BIN)/python -m benchmarks.growth
@@ -60,3 +70,6 @@ benchmark: $(STAMP)
 	$(BIN)/python -m benchmarks.pretraining_step
 	$(BIN)/python -m benchmarks.alternating_lstm
 	$(BIN)/python -m benchmarks.heads
+
+torture: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture $(if $(HOURS),--minutes $(shell expr $(HOURS) '*' 60))

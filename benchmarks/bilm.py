@@ -204,7 +204,7 @@ def _check(size: str, precisions: Sequence[Precision], sentences: Sentences) -> 
     with torch.no_grad():
         for start in range(0, len(sentences), _BATCH_CHECKED):
             batch = sentences[start : start + _BATCH_CHECKED]
-            wanted = bilm.layers(batch).layers
+            wanted = bilm.plain_layers(batch).layers
             all_squares += wanted.square().sum(dim=(0, 2, 3))
             for row, precision in enumerate(precisions):
                 difference = fast[precision].layers(batch).layers - wanted  # (B, L+1, T, D)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 
+from elmo_tasks.data_folder import DATA_VARIABLE, DEFAULT_DATA_FOLDER
 from elmo_tasks.elmo.fast.products import Precision, build_product
 from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.files import atomic_write
@@ -89,7 +90,7 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
 def read_sentences(path: Path | None, number: int) -> list[list[str]]:
     """The first `number` sentences of a file of CoNLL columns, without document separators."""
     if path is None:
-        path = Path(os.environ.get("ELMO_TASKS_DATA", "../shared/data")) / _DEFAULT_SENTENCES
+        path = Path(os.environ.get(DATA_VARIABLE, DEFAULT_DATA_FOLDER)) / _DEFAULT_SENTENCES
     if not path.is_file():
         raise SystemExit(f"{path}: no such file; use --sentences or set ELMO_TASKS_DATA")
     sentences: list[list[str]] = [[]]

@@ -30,7 +30,7 @@ from benchmarks import common
 from benchmarks.common import Measurement
 from benchmarks.heads import Step, run
 from elmo_tasks.elmo import ElmoEmbedder, ScalarMix
-from elmo_tasks.elmo.bilm import LayerOutput
+from elmo_tasks.elmo.layers import LayerOutput
 from elmo_tasks.models.crf_tagger import CrfTagger, CrfTaggerConfig
 from elmo_tasks.modules import Embedder
 from elmo_tasks.modules.character_cnn import CharacterCnnConfig

@@ -1,3 +1,36 @@
-"""ELMo for the six task models of Peters et al. (2018), in PyTorch 2."""
+"""ELMo for the six task models of Peters et al. (2018), in PyTorch 2.
+
+    import elmo_tasks
+
+    elmo_tasks.train("ner_conll03", "runs/ner")  # a config by its name, path or values; data from files or memory
+    elmo_tasks.evaluate("runs/ner", "eng.testb")
+    tagger = elmo_tasks.load("runs/ner")
+    tagger("Mira joined Karvel.")
+    elmo_tasks.embed(elmo_tasks.tokenize("The dog barked."))
+
+`elmo_tasks.elmo` has ELMo itself: `BiLM`, `Elmo`, `batch_to_ids`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from elmo_tasks.api import embed, evaluate, load, tokenize, train
+
+__all__ = ["__version__", "embed", "evaluate", "load", "tokenize", "train"]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a function of `__all__` when it is first used: PyTorch takes seconds, and `--help` does not need it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module("elmo_tasks.api"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

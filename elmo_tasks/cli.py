@@ -6,44 +6,136 @@ Results go to standard output, everything else goes to standard error.
 from __future__ import annotations
 
 import argparse
-import errno
+import contextlib
 import logging
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from typing import IO
 
 from elmo_tasks import __version__
-from elmo_tasks.commands import data, experiments, pretraining, vectors
+from elmo_tasks.commands import data, experiments, plots, pretraining, vectors
 from elmo_tasks.console import set_up_logging
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import NO_ROOM, ElmoTasksError, did_you_mean
 
-_COMMANDS = {**experiments.COMMANDS, **pretraining.COMMANDS, **vectors.COMMANDS, **data.COMMANDS}
-USER_ERROR, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes; the last two are 128 + the number of the signal
+_COMMANDS = {**experiments.COMMANDS, **plots.COMMANDS, **pretraining.COMMANDS, **vectors.COMMANDS, **data.COMMANDS}
+USER_ERROR = 2  # exit codes; of signals, 128 + the number
+BROKEN_PIPE, INTERRUPTED = 128 + signal.SIGPIPE, 128 + signal.SIGINT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns the exit code: 0 on success, 2 after an error that the user can fix."""
-    parsed = _parser().parse_args(arguments)
-    set_up_logging(parsed.verbosity)
+    _open_standard_streams()
+    with _ended_by_signals(), _quiet_threads():
+        try:
+            return _run(arguments)
+        except BrokenPipeError:  # the reader of the output has closed it, as `head` does
+            return BROKEN_PIPE
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        except ElmoTasksError as error:
+            return _failed(str(error))
+        except OSError as error:
+            if error.filename is None and error.errno not in NO_ROOM and not _is_broken(sys.stdout):
+                raise
+            return _failed(f"{error.filename or 'standard output'}: {error.strerror}")
+        finally:
+            for stream in (sys.stdout, sys.stderr):
+                if _is_broken(stream):  # flushing the rest at exit must not fail again
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+@contextlib.contextmanager
+def _quiet_threads() -> Iterator[None]:
+    """Within the block, a thread that finds a disk full prints no traceback: TensorBoard's tells the main thread."""
+
+    def hook(problem: threading.ExceptHookArgs) -> None:
+        if not (isinstance(problem.exc_value, OSError) and problem.exc_value.errno in NO_ROOM):
+            earlier(problem)
+
+    earlier, threading.excepthook = threading.excepthook, hook
     try:
-        parsed.run(parsed)
+        yield
+    finally:
+        threading.excepthook = earlier
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        parsed = _parse(sys.argv[1:] if arguments is None else arguments)
+    except SystemExit:  # after --help or wrong arguments
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of the output has closed it, as `head` does. Flushing the rest at exit must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except ElmoTasksError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return USER_ERROR
-    except OSError as error:
-        if error.filename is None and error.errno != errno.ENOSPC:
-            raise
-        place = f"{error.filename}: " if error.filename else ""
-        print(f"error: {place}{error.strerror}", file=sys.stderr)
-        return USER_ERROR
+        raise
+    set_up_logging(parsed.verbosity)
+    parsed.run(parsed)
+    sys.stdout.flush()
     return 0
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:  # the shell asks how to complete a command line
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
+    if not arguments:
+        parser.print_help()
+        parser.exit()
+    command = arguments[0]
+    if not command.startswith("-") and command not in _COMMANDS:
+        known = list(_COMMANDS)
+        parser.error(f"{command!r} is not a command.{did_you_mean(command, known)} Commands: {', '.join(known)}")
+    return parser.parse_args(arguments)
+
+
+def _failed(message: str) -> int:
+    with contextlib.suppress(OSError):  # standard error may be closed, too
+        print(f"error: {message}", file=sys.stderr, flush=True)
+    return USER_ERROR
+
+
+def _is_broken(stream: IO[str]) -> bool:
+    """Whether a stream still has something that cannot be written."""
+    try:
+        stream.flush()
+    except OSError:
+        return True
+    return False
+
+
+def _open_standard_streams() -> None:
+    """Opens the standard streams that the caller has closed, so that no other file gets their numbers.
+
+    Writing to standard output is then an error. What goes to standard error is lost.
+    """
+    for number, wrong_way in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, wrong_way)  # gets the smallest number that is free
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", closefd=False)
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Within the block, SIGTERM and SIGHUP end the process as SIGINT does: temporary files and locks are removed."""
+
+    def end(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # a second one must not interrupt the cleaning up
+        raise SystemExit(128 + number)
+
+    numbers = [signal.SIGTERM, signal.SIGHUP] if threading.current_thread() is threading.main_thread() else []
+    earlier = {number: signal.signal(number, end) for number in numbers if signal.getsignal(number) == signal.SIG_DFL}
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
 
 
 def _parser() -> argparse.ArgumentParser:

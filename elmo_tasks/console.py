@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,17 +48,17 @@ def binary_output(path: str | None) -> Iterator[IO[bytes]]:
 
 
 def print_metrics(metrics: Mapping[str, float], title: str) -> None:
-    """Prints the metrics of an evaluation. Metrics of single labels, such as `f1/PER`, get a table of their own."""
-    overall = {name: value for name, value in metrics.items() if "/" not in name}
-    by_label: dict[str, dict[str, float]] = {}
-    for name in metrics.keys() - overall.keys():
-        metric, _, label = name.partition("/")
-        by_label.setdefault(label, {})[metric] = metrics[name]
+    """Prints the metrics of an evaluation. Metrics of parts, such as `f1/PER` or `f1/muc`, get a table of their own."""
+    parts: dict[str, dict[str, float]] = {}
+    for name, value in metrics.items():
+        metric, _, part = name.partition("/")
+        parts.setdefault(part, {})[metric] = value
+    overall = parts.pop("", {})
     print_table(title, ("metric", "value"), [[name, _number(value)] for name, value in overall.items()])
-    if by_label:
-        columns = [name for name in overall if any(name in values for values in by_label.values())]
-        rows = [[label, *(_number(by_label[label].get(name)) for name in columns)] for label in sorted(by_label)]
-        print_table(f"{title}, by label", ("label", *columns), rows)
+    if parts:
+        columns = list(dict.fromkeys(metric for values in parts.values() for metric in values))
+        rows = [[part, *(_number(values.get(name)) for name in columns)] for part, values in parts.items()]
+        print_table(f"{title}, in detail", ("", *columns), rows)
 
 
 def print_training_metrics(metrics: Mapping[str, Any]) -> None:
@@ -79,8 +80,11 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     from rich.console import Console
     from rich.table import Table
 
+    # If standard output is closed, rich would end the process with code 1: so it only makes the text.
+    text, is_terminal = io.StringIO(), sys.stdout.isatty()
     # No markup: brackets in names and paths are printed as they are. In a file, the table may be wide.
-    console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 200)
+    width = None if is_terminal else 200
+    console = Console(file=text, force_terminal=is_terminal, markup=False, highlight=False, width=width)
     console.print(title)
     table = Table(columns[0])
     for column in columns[1:]:
@@ -88,7 +92,8 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     for row in rows:
         table.add_row(*row)
     console.print(table)
+    sys.stdout.write(text.getvalue())
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
+    return "" if value is None else str(value) if isinstance(value, int) else f"{value:.2f}"

@@ -7,8 +7,11 @@ All other exceptions are bugs in this project and keep their traceback.
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Sequence
 from pathlib import Path
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, a used-up quota, a file that is too large
 
 
 class ElmoTasksError(Exception):
@@ -31,6 +34,29 @@ class DataError(ElmoTasksError):
     def __init__(self, path: str | Path, problem: str, line: int | None = None) -> None:
         place = f"{path}:{line}" if line is not None else str(path)
         super().__init__(f"{place}: {problem}")
+
+
+class WriteError(ElmoTasksError):
+    """A file that cannot be written, for example because its disk is full.
+
+    Arguments:
+        path: the file.
+        reason: why the system refuses.
+        wanted: how many bytes were to be written, as far as is known.
+    """
+
+    def __init__(self, path: str | Path, reason: OSError | str, wanted: int | None = None) -> None:
+        text = reason if isinstance(reason, str) else reason.strerror or str(reason)
+        size = f"; wanted at least {wanted:,} bytes" if wanted else ""
+        is_full = isinstance(reason, OSError) and reason.errno in NO_ROOM
+        advice = ". Make room there or choose another place, then try again" if is_full else ""
+        super().__init__(f"{path}: cannot be written: {text}{size}{advice}")
+        self._path, self._reason, self._wanted = Path(path), reason, wanted
+
+    def moved(self, temporary: Path, path: Path) -> WriteError:
+        """This error, for a file in a temporary folder that would have been moved to `path`."""
+        place = path / self._path.relative_to(temporary) if self._path.is_relative_to(temporary) else self._path
+        return WriteError(place, self._reason, self._wanted)
 
 
 class UnknownLabelError(ElmoTasksError):
@@ -58,6 +84,12 @@ class RunError(ElmoTasksError):
 
 class CacheError(ElmoTasksError):
     """A cache that cannot store the data: it is too large, or its numbers are out of range."""
+
+
+def one_line(error: Exception, limit: int = 200) -> str:
+    """The message of another library's error, which may have many lines, for use within a message."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 def nearest(name: object, known: Sequence[str]) -> str | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import json
 import logging
 import math
 import statistics
@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import datasets
 import torch
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 # Importing the packages of parts registers their types.
 import elmo_tasks.data_readers
@@ -21,14 +21,20 @@ import elmo_tasks.models
 import elmo_tasks.modules  # noqa: F401
 from elmo_tasks.config import Config, load_config, to_json
 from elmo_tasks.console import is_main_process
+from elmo_tasks.data_readers.memory import Source, source_name
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
-from elmo_tasks.elmo import ElmoConfig
+from elmo_tasks.elmo import BiLM, ElmoConfig
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
-from elmo_tasks.errors import ElmoTasksError, RunError, UnknownLabelError
+from elmo_tasks.elmo.options import BiLMOptions
+from elmo_tasks.errors import ElmoTasksError, RunError, UnknownLabelError, one_line
 from elmo_tasks.files import write_json
+from elmo_tasks.json_files import read_json
+from elmo_tasks.locks import locked
+from elmo_tasks.metrics.confusion import Confusion
 from elmo_tasks.models.model import ModelConfig, TaskModel
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
 from elmo_tasks.runs import RunFolder, include_bilm, open_run, read_record, read_tensors, write_archive, write_tensors
+from elmo_tasks.text.tokenizer_config import build_tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.callbacks import Callback, flatten
@@ -43,6 +49,8 @@ logger = logging.getLogger(__name__)
 
 class ExperimentConfig(Config):
     """A whole experiment: what is read, what is trained on it and how."""
+
+    foreign_keys = {"corpus": "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`"}  # noqa: RUF012
 
     dataset_reader: DatasetReaderConfig
     validation_dataset_reader: DatasetReaderConfig | None = Field(
@@ -84,6 +92,21 @@ class ExperimentConfig(Config):
         return self.model.embedder.elmo
 
 
+class BestEpoch(Config):
+    """What readers of `metrics.json` use of the best epoch's record."""
+
+    model_config = ConfigDict(extra="allow")
+    epoch: int
+    validation: dict[str, int | float]
+
+
+class Results(Config):
+    """The contents of `metrics.json`."""
+
+    best: BestEpoch
+    test: dict[str, int | float] | None = None
+
+
 @dataclasses.dataclass(frozen=True)
 class Data:
     """The data sets of a run."""
@@ -94,12 +117,13 @@ class Data:
     held_out: tuple[datasets.Dataset, ...]  # the validation data and, if there is any, the test data
 
     @classmethod
-    def read(cls, config: ExperimentConfig) -> Data:
+    def read(cls, config: ExperimentConfig, given: Mapping[str, Source | None] | None = None) -> Data:
+        """Reads the data sets: those in `given`, by their key in the config, and the config's."""
         reader, evaluation_reader = config.dataset_reader.build(), config.evaluation_reader().build()
-        training = reader.read(config.train_data_path)
-        paths = (config.validation_data_path, config.test_data_path)
-        held_out = tuple(evaluation_reader.read(path) for path in paths if path)
-        return cls(reader, evaluation_reader, training, held_out)
+        keys = ("train_data_path", "validation_data_path", "test_data_path")
+        training, *held_out = ((given or {}).get(key, getattr(config, key)) for key in keys)
+        kept = (evaluation_reader.read(source) for source in held_out if source is not None)
+        return cls(reader, evaluation_reader, reader.read(training), tuple(kept))
 
     def vocabulary(self, config: ExperimentConfig) -> Vocabulary:
         pretrained = config.model.embedder.pretrained_words()
@@ -122,9 +146,10 @@ class Run:
 
 
 def train(
-    config_path: str | Path,
+    described: str | Path | Mapping[str, Any],
     folder: str | Path,
     *,
+    given: Mapping[str, Source | None] | None = None,
     overrides: Sequence[str] = (),
     variables: Mapping[str, str] | None = None,
     resume: bool = False,
@@ -135,7 +160,9 @@ def train(
     """Trains what a config describes, and evaluates the best epoch on the test set.
 
     Arguments:
+        described: the config: a Jsonnet or JSON file, or its values.
         folder: where the run is written.
+        given: data sets in place of the config's, by their keys there: `train_data_path` and so on; None for none.
         overrides: `key.path=value`, in place of the config's values.
         variables: external variables of the Jsonnet file.
         resume: continues the run in the folder; a finished run is left as it is.
@@ -148,79 +175,86 @@ def train(
 
     Raises:
         ConfigError: the config has problems; all are named.
-        RunError: the folder holds a run, and neither `resume` nor `force` is given.
+        RunError: the folder holds a run, and neither `resume` nor `force` is given; or another process writes there.
         ElmoTasksError: the loss is not finite, or no epoch has a value of the validation metric.
     """
-    config, run = load_config(config_path, ExperimentConfig, overrides, variables or {}), RunFolder(folder)
+    names = {key: None if source is None else source_name(source) for key, source in (given or {}).items()}
+    config, run = load_config(described, ExperimentConfig, overrides, variables, replaced=names), RunFolder(folder)
     accelerator = config.trainer.accelerator(run.tensorboard)
-    begins = run.claim(to_json(config), resume=resume, force=force, kind=ExperimentConfig)
-    accelerator.wait_for_everyone()  # no process writes before all have looked
-    if not begins and run.metrics.is_file():
-        logger.info("%s: finished before; nothing to do", run.path)
-        return json.loads(run.metrics.read_text(encoding="utf-8"))
+    with locked(run.path) if accelerator.is_main_process else contextlib.nullcontext():
+        begins = run.claim(to_json(config), resume=resume, force=force, kind=ExperimentConfig)
+        accelerator.wait_for_everyone()  # no process writes before all have looked
+        if not begins and run.metrics.is_file():
+            logger.info("%s: finished before; nothing to do", run.path)
+            return read_json(run.metrics, Results, "the metrics of a run").model_dump(exclude_unset=True)
 
-    seed_everything(config.random_seed)
-    with accelerator.main_process_first():  # the first to read fills the cache for the others
-        data = Data.read(config)
-    vocabulary = data.vocabulary(config)
-    model = build_model(config, vocabulary, pretrained=True)
-    if not begins:
-        _take_up(config, run, vocabulary, model)
+        seed_everything(config.random_seed)
+        with accelerator.main_process_first():  # the first to read fills the cache for the others
+            data = Data.read(config, given)
+        vocabulary = data.vocabulary(config)
+        model = build_model(config, vocabulary, pretrained=True)
+        if not begins:
+            _take_up(config, run, vocabulary, model)
 
-    share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
-    seed, trainer, accumulated = config.random_seed, config.trainer, config.trainer.num_gradient_accumulation_steps
-    training = BatchLoader(config.data_loader, data.training, data.reader.task, vocabulary, seed=seed, **share)
-    validation, *test = (
-        BatchLoader(config.evaluation_loader(), part, data.evaluation_reader.task, vocabulary, **share)
-        for part in data.held_out
-    )
-    trainer.check_metric({**model.task.build_metric().compute(), "loss": 0.0})
-    num_steps = trainer.num_epochs * training.num_steps(0, accumulated)
-    loop = Loop(trainer, Objective(model), run, accelerator, num_steps, callbacks)
-    _log_sizes(model, data)
-    model.embedder.prepare(data.texts())
-    if begins and accelerator.is_main_process:
-        _begin(config, run, vocabulary, model, force=force, copy_bilm=self_contained)
-    if not begins and run.training_state.is_file():
-        loop.resume()
-    else:
-        seed_everything(seed + accelerator.process_index)  # each process drops other units
+        share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
+        seed, trainer, accumulated = config.random_seed, config.trainer, config.trainer.num_gradient_accumulation_steps
+        training = BatchLoader(config.data_loader, data.training, data.reader.task, vocabulary, seed=seed, **share)
+        validation, *test = (
+            BatchLoader(config.evaluation_loader(), part, data.evaluation_reader.task, vocabulary, **share)
+            for part in data.held_out
+        )
+        trainer.check_metric({**model.task.build_metric().compute(), "loss": 0.0})
+        num_steps = trainer.num_epochs * training.num_steps(0, accumulated)
+        loop = Loop(trainer, Objective(model), run, accelerator, num_steps, callbacks)
+        _log_sizes(config, model, data)
+        model.embedder.prepare(data.texts())
+        if begins and accelerator.is_main_process:
+            _begin(config, run, vocabulary, model, force=force, copy_bilm=self_contained)
+        if not begins and run.training_state.is_file():
+            loop.resume()
+        else:
+            seed_everything(seed + accelerator.process_index)  # each process drops other units
 
-    progress = loop.progress
-    model.train()
-    with loop:
-        while progress.epoch < trainer.num_epochs and progress.epochs_since_best() < (trainer.patience or math.inf):
-            for batches in training.steps(progress.epoch, accumulated, first=progress.recent_steps):
-                loop.step(batches)
-                if trainer.checkpoint_every_steps and progress.step % trainer.checkpoint_every_steps == 0:
-                    loop.save()
-            with loop.averaged():
-                metrics = evaluate_model(model, validation, accelerator)
-                value = trainer.value_of(metrics)
-                if better := progress.is_better(value, trainer.higher_is_better):
-                    progress.best_epoch, progress.best_value = progress.epoch + 1, value
-                    if accelerator.is_main_process:
-                        write_tensors(run.model, {name: each.detach() for name, each in loop.parameters.items()})
-                loop.record(_epoch_record(trainer, loop, model, metrics, better))
-            progress.epoch += 1
-            loop.schedule.after_epoch(value)
-            loop.save()
+        progress = loop.progress
+        model.train()
+        with loop:
+            while progress.epoch < trainer.num_epochs and progress.epochs_since_best() < (trainer.patience or math.inf):
+                for batches in training.steps(progress.epoch, accumulated, first=progress.recent_steps):
+                    loop.step(batches)
+                    if trainer.checkpoint_every_steps and progress.step % trainer.checkpoint_every_steps == 0:
+                        loop.save()
+                with loop.averaged():
+                    metrics = evaluate_model(model, validation, accelerator)
+                    value = trainer.value_of(metrics)
+                    if better := progress.is_better(value, trainer.higher_is_better):
+                        progress.best_epoch, progress.best_value = progress.epoch + 1, value
+                        if accelerator.is_main_process:
+                            write_tensors(run.model, {name: each.detach() for name, each in loop.parameters.items()})
+                    loop.record(_epoch_record(trainer, loop, model, metrics, better))
+                progress.epoch += 1
+                loop.schedule.after_epoch(value)
+                loop.save()
 
-    accelerator.wait_for_everyone()
-    if progress.best_epoch is None:
-        raise ElmoTasksError(f"no epoch had a value of {trainer.metric_name!r} that is a number; nothing was saved")
-    loop.set_parameters(read_tensors(run.model))
-    results = {"best": read_record(run.records, progress.best_epoch)}
-    if test and config.evaluate_on_test:
-        results["test"] = evaluate_model(model, test[0], accelerator)
-    if accelerator.is_main_process:
-        write_json(run.metrics, results)
-    accelerator.wait_for_everyone()
-    return results
+        accelerator.wait_for_everyone()
+        if progress.best_epoch is None:
+            raise ElmoTasksError(f"no epoch had a value of {trainer.metric_name!r} that is a number; nothing was saved")
+        loop.set_parameters(read_tensors(run.model))
+        results: dict[str, Any] = {"best": read_record(run.records, progress.best_epoch, dict[str, Any])}
+        if test and config.evaluate_on_test:
+            results["test"] = evaluate_model(model, test[0], accelerator)
+        if accelerator.is_main_process:
+            write_json(run.metrics, results)
+        accelerator.wait_for_everyone()
+        return results
 
 
 def train_seeds(
-    config_path: str | Path, folder: str | Path, seeds: Sequence[int], *, overrides: Sequence[str] = (), **settings: Any
+    described: str | Path | Mapping[str, Any],
+    folder: str | Path,
+    seeds: Sequence[int],
+    *,
+    overrides: Sequence[str] = (),
+    **settings: Any,
 ) -> dict[str, Any]:
     """Trains once for each seed, each run in the folder `seed_N`; arguments and errors are those of `train`.
 
@@ -231,7 +265,7 @@ def train_seeds(
     for seed in seeds:
         logger.info("seed %d (%d of %d)", seed, len(results) + 1, len(seeds))
         seeded = (*overrides, f"random_seed={seed}")
-        results.append(train(config_path, Path(folder) / f"seed_{seed}", overrides=seeded, **settings))
+        results.append(train(described, Path(folder) / f"seed_{seed}", overrides=seeded, **settings))
     summary = {"seeds": list(seeds), **mean_and_deviation(results)}
     if is_main_process():
         write_json(Path(folder) / "seeds.json", summary)
@@ -297,7 +331,8 @@ def _take_up(config: ExperimentConfig, folder: RunFolder, vocabulary: Vocabulary
             f"{folder.path}: cannot resume with other data: its vocabulary differs in {', '.join(changed)}; "
             "wanted the data that the run began with, or another folder by -s"
         )
-    _check_bilm(folder, config)
+    if elmo := config.elmo():
+        folder.check_bilm(elmo.files())
     model.load_state_dict(read_tensors(folder.frozen), strict=False)
 
 
@@ -320,10 +355,22 @@ def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
     config = load_config(folder.config, ExperimentConfig, overrides, replaced=folder.bilm_place(overrides))
     reader = config.evaluation_reader().build()
     vocabulary = Vocabulary.load(folder.vocabulary)
+    if elmo := config.elmo():
+        folder.check_bilm(elmo.files())  # before any of it is read
+    folder.check_tensors(_shapes(config, vocabulary, folder))
     model = build_model(config, vocabulary, pretrained=False)
-    _check_bilm(folder, config)
     folder.load_tensors(model)
     return Run(config, reader, vocabulary, model.eval())
+
+
+def _shapes(config: ExperimentConfig, vocabulary: Vocabulary, folder: RunFolder) -> dict[str, tuple[int, ...]]:
+    """The shapes of the model's tensors. No memory is taken for them, since the config may be a stranger's."""
+    try:
+        with torch.device("meta"):
+            model = build_model(config, vocabulary, pretrained=False)
+    except (RuntimeError, OverflowError, TypeError) as error:  # torch's, of sizes beyond what it can count
+        raise RunError(f"{folder.config}: its sizes are too large for a model ({one_line(error)})") from None
+    return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
 
 
 def load_predictor(
@@ -335,38 +382,31 @@ def load_predictor(
 ) -> Predictor:
     """The predictor of a run, on its config's device; arguments and errors: see `load_run` and `build_predictor`."""
     run = load_run(path, overrides=overrides)
-    on_gpu = run.config.trainer.device == "auto" and torch.cuda.is_available()
-    model = run.model.to("cuda" if on_gpu else "cpu")
-    return build_predictor(model, run.vocabulary, batch_tokens=batch_tokens, predicates=predicates)
-
-
-def _check_bilm(folder: RunFolder, config: ExperimentConfig) -> None:
-    if elmo := config.elmo():
-        wanted = json.loads(folder.bilm_reference.read_text(encoding="utf-8"))["fingerprint"]
-        if (found := elmo.files().fingerprint()) != wanted:
-            raise RunError(
-                f"{elmo.files().weights}: not the biLM that the run was trained with (fingerprint {found[:12]}, "
-                f"wanted {wanted[:12]})"
-            )
+    model = run.model.to(run.config.trainer.torch_device())
+    tokenizer = build_tokenizer(run.config.dataset_reader.tokenizer)
+    return build_predictor(model, run.vocabulary, batch_tokens=batch_tokens, tokenizer=tokenizer, predicates=predicates)
 
 
 def evaluate(
     path: str | Path,
-    data: str,
+    data: Source,
     *,
     predictions: str | Path | None = None,
+    confusion: bool = False,
     batch_tokens: int | None = None,
     overrides: Sequence[str] = (),
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """A run's metrics on a data set.
 
     Arguments:
-        data: file or hub data set that the run's reader can read.
+        data: file or hub data set that the run's reader can read, or examples with the columns of the task.
         predictions: where to write each example with its prediction, one JSON object per line, in the data's order.
+        confusion: also returns a `ConfusionTable` under `confusion`, in the main process.
         batch_tokens: most tokens in a batch, see `DataLoaderConfig`; by default the run's limits.
 
     Raises:
-        ElmoTasksError: the run does not know an example's label; the place is named.
+        ElmoTasksError: the run does not know an example's label; the place is named. Or `confusion` is asked for,
+            and the run does not predict labels.
     """
     run = load_run(path, overrides=overrides)
     accelerator = run.config.trainer.accelerator()
@@ -376,24 +416,38 @@ def evaluate(
         examples = run.reader.read(data)
     share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
     loader = BatchLoader(given or run.config.evaluation_loader(), examples, run.reader.task, run.vocabulary, **share)
+    task, confusions = run.reader.task, Confusion()
     try:
         with ordered_lines(predictions if accelerator.is_main_process else None) as write:
 
             def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
                 write(row, {"example": example, "prediction": prediction})
+                if confusion:
+                    confusions.add(task.compared_labels(prediction), task.compared_labels(example))
 
-            return evaluate_model(run.model, loader, accelerator, keep if predictions else None)
+            metrics = evaluate_model(run.model, loader, accelerator, keep if predictions or confusion else None)
+            return {**metrics, "confusion": confusions.table()} if confusion else metrics
     except UnknownLabelError as error:
         raise run.reader.unknown_label(data, examples, error) from None
 
 
 def archive(path: str | Path, target: str | Path, *, self_contained: bool = True) -> None:
-    """Packs a run into one `.tar.gz`, by default with the biLM's files."""
-    write_archive(open_run(path), target, with_bilm=self_contained)
+    """Packs a run into one `.tar.gz`, by default with the biLM's files.
+
+    Raises:
+        RunError: there is no trained run, or it is being trained.
+    """
+    run = open_run(path)
+    with locked(run.path, writes=False):
+        write_archive(run, target, with_bilm=self_contained)
 
 
-def _log_sizes(model: TaskModel, data: Data) -> None:
+def _log_sizes(config: ExperimentConfig, model: TaskModel, data: Data) -> None:
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     frozen = sum(tensor.numel() for tensor in model.state_dict().values()) - trained
-    sizes = len(data.training), len(data.held_out[0]), trained / 1e6, frozen / 1e6
-    logger.info("%d training and %d validation examples; %.2f million trained and %.2f million frozen numbers", *sizes)
+    parts = f"{trained / 1e6:.2f} million trained and {frozen / 1e6:.2f} million frozen parameters"
+    if elmo := config.elmo():
+        with torch.device("meta"):  # counts without making any
+            bilm = BiLM(BiLMOptions.load(elmo.files().options))
+        parts += f", and {sum(each.numel() for each in bilm.parameters()) / 1e6:.2f} million in the frozen biLM"
+    logger.info("%d training and %d validation examples; %s", len(data.training), len(data.held_out[0]), parts)

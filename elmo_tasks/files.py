@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import bz2
 import contextlib
+import fcntl
 import gzip
 import hashlib
+import io
 import json
 import lzma
 import os
+import platform
 import re
 import shutil
+import struct
 import tempfile
+import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import DataError, WriteError
+from elmo_tasks.limits import ADVICE, MAX_JSON_DEPTH, MAX_LINE_BYTES, bounded, limit, unpacked_text
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 
 # The exceptions that reading a damaged compressed file can raise.
 DAMAGE_ERRORS = (EOFError, OSError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
+# And those that opening a zip archive can raise: of its parts, some are encrypted or of a kind that Python cannot read.
+_ZIP_ERRORS = (*DAMAGE_ERRORS, NotImplementedError, RuntimeError, ValueError, struct.error)
 
 # An escape sequence in a JSON string: a surrogate pair, half of one (group "half"), or any other.
 _JSON_ESCAPE = re.compile(
@@ -49,23 +57,35 @@ def open_binary(path: str | Path) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def decompressed(raw: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
-    """Like `open_binary`, for a file that is already open, so that `raw.tell()` can show how far it has been read."""
-    if path.suffix == ".zip":
+    """Like `open_binary`, for a file that is already open, so that `raw.tell()` can show how far it has been read.
+
+    Reading raises `DataError` when the content is far larger than the file; see `limits`.
+    """
+    with contextlib.ExitStack() as stack:
+        if path.suffix == ".zip":
+            content = stack.enter_context(_only_member(raw, path))
+        elif opener := _OPENERS.get(path.suffix):
+            content = stack.enter_context(opener(raw, "rb"))
+        else:
+            yield raw
+            return
+        yield bounded(content, unpacked_text(path.stat().st_size), lambda problem: DataError(path, problem))
+
+
+@contextlib.contextmanager
+def _only_member(raw: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
+    """The content of the only file in a zip archive."""
+    with contextlib.ExitStack() as stack:
         try:
-            archive = zipfile.ZipFile(raw)
-        except zipfile.BadZipFile as error:
-            raise DataError(path, f"the archive is damaged or cut short ({error})") from None
-        with archive:
+            archive = stack.enter_context(zipfile.ZipFile(raw))
             names = [name for name in archive.namelist() if not name.endswith("/")]
-            if len(names) != 1:
-                raise DataError(path, f"the archive contains {len(names)} files; wanted exactly one")
-            with archive.open(names[0]) as stream:
-                yield stream
-    elif opener := _OPENERS.get(path.suffix):
-        with opener(raw, "rb") as stream:
-            yield stream
-    else:
-        yield raw
+            if len(names) == 1:
+                content = stack.enter_context(archive.open(names[0]))
+        except _ZIP_ERRORS as error:
+            raise DataError(path, f"the archive is damaged or cut short ({error})") from None
+        if len(names) != 1:
+            raise DataError(path, f"the archive contains {len(names)} files; wanted exactly one")
+        yield content
 
 
 def plain_name(path: Path) -> str:
@@ -79,17 +99,27 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     Numbers start at 1. Lines come without their line end.
 
     Raises:
-        DataError: the file is missing or damaged, or a line is not UTF-8 (the message names the line).
+        DataError: the file is missing or damaged, or a line is not UTF-8 or too long (the message names the line).
     """
     with open_binary(path) as stream:
         yield from decode_lines(stream, path)
 
 
-def decode_lines(stream: Iterable[bytes], name: str | Path) -> Iterator[tuple[int, str]]:
+class ByteLines(Protocol):
+    """What `decode_lines` needs of a stream."""
+
+    def readline(self, size: int, /) -> bytes:
+        """The next line with its end, or a part of it of at most `size` bytes; empty at the end of the stream."""
+
+
+def decode_lines(stream: ByteLines, name: str | Path) -> Iterator[tuple[int, str]]:
     """Like `read_lines`, for an open stream; error messages call it `name`."""
-    number = 0
+    number, most = 0, limit(MAX_LINE_BYTES)
     try:
-        for number, raw in enumerate(stream, start=1):
+        while raw := stream.readline(most + 1):
+            number += 1
+            if len(raw) > most:
+                raise DataError(name, f"the line has more than {most:,} bytes; {ADVICE}", number)
             text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
             yield number, text.rstrip("\r\n")
     except UnicodeDecodeError as error:
@@ -114,6 +144,8 @@ def parse_json(text: str, source: str | Path, wanted: str, line: int | None = No
     """
     try:
         value = json.loads(text)
+        if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deep(value):
+            raise RecursionError
     except json.JSONDecodeError as error:
         raise DataError(source, f"{error.msg} at column {error.colno}; wanted {wanted}", line or error.lineno) from None
     except ValueError:
@@ -126,6 +158,17 @@ def parse_json(text: str, source: str | Path, wanted: str, line: int | None = No
             problem = f"\\{escape['half']} at column {column} is half of a surrogate pair; wanted both halves"
             raise DataError(source, problem, line or text.count("\n", 0, escape.start()) + 1)
     return value
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether lists and objects are nested so deeply that functions which call themselves may fail."""
+    level = [value]
+    for _ in range(MAX_JSON_DEPTH + 1):
+        inner = (each.values() if isinstance(each, dict) else each for each in level)
+        level = [item for items in inner for item in items if isinstance(item, (dict, list))]
+        if not level:
+            return False
+    return True
 
 
 def content_hash(path: str | Path) -> str:
@@ -143,33 +186,110 @@ def file_state(path: str | Path) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
+class OutputFile(io.FileIO):
+    """A file of bytes, without a buffer, whose failed writes are a `WriteError` that names the file.
+
+    HDF5 crashes the process if a write fails, and other libraries hide the reason. For them, `keeps_error` lets all
+    writes seem to succeed and keeps the first error for `check`.
+
+    Arguments:
+        file: the file to open, or its descriptor, which stays open.
+        path: the file's name in messages.
+    """
+
+    def __init__(self, file: str | Path | int, path: str | Path, *, keeps_error: bool = False) -> None:
+        super().__init__(file, "rb+" if isinstance(file, int) else "wb", closefd=not isinstance(file, int))
+        self._path = path
+        self._keeps_error = keeps_error
+        self._error: OSError | None = None
+        self._wanted = 0  # bytes
+
+    def write(self, data: Any) -> int:
+        bytes_ = memoryview(data).cast("B")
+        begin = self.tell() if self.seekable() else self._wanted
+        self._wanted = max(self._wanted, begin + len(bytes_))
+        done = 0
+        try:
+            while not self._error and done < len(bytes_):
+                done += super().write(bytes_[done:]) or 0
+        except OSError as error:
+            self._failed(error)
+        if self._error and self.seekable():
+            self.seek(begin + len(bytes_))
+        return len(bytes_)
+
+    def truncate(self, size: int | None = None) -> int:
+        size = self.tell() if size is None else size
+        self._wanted = max(self._wanted, size)
+        try:
+            return size if self._error else super().truncate(size)
+        except OSError as error:
+            self._failed(error)
+        return size
+
+    def check(self) -> None:
+        """Raises the `WriteError` of the first write that failed, if one did."""
+        if self._error:
+            raise WriteError(self._path, self._error, self._wanted) from None
+
+    def _failed(self, error: OSError) -> None:
+        if isinstance(error, BrokenPipeError):  # the reader does not want more
+            raise error
+        if not self._keeps_error:
+            raise WriteError(self._path, error, self._wanted) from None
+        self._error = error
+
+
+@contextlib.contextmanager
+def write_errors(path: str | Path, wanted: int | None = None) -> Iterator[None]:
+    """Turns an OSError that does not name a file, or names a temporary one, into a `WriteError` that names `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise WriteError(path, error, wanted) from None
+
+
 @contextlib.contextmanager
 def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
     """Opens a temporary file in the folder of `path` for writing bytes. At the end of the block it is moved to `path`.
 
     Readers see either the old or the new content, never a part of it. After an error or a crash, the old file remains.
+    The temporary file of a process that was killed is removed by the next process that writes to the folder. Devices
+    and pipes are written directly.
+
+    Raises:
+        WriteError: the file cannot be written, for example because its disk is full.
     """
-    with atomic_path(path) as temporary, open(temporary, "wb") as stream:
-        yield stream
-        stream.flush()
-        os.fsync(stream.fileno())
+    path = Path(path)
+    with contextlib.ExitStack() as stack:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            with write_errors(path):
+                file = OutputFile(path, path)  # closed by the stream below
+        else:
+            file = OutputFile(stack.enter_context(_replacing(path))[1], path)
+        with io.BufferedWriter(file) as stream:
+            yield stream
+
+
+@contextlib.contextmanager
+def atomic_output(path: str | Path) -> Iterator[OutputFile]:
+    """Like `atomic_write`, for libraries that do not bear failed writes: the error is raised at the end of the block.
+
+    The stream can also be read and has no buffer. Long computations call its `check` from time to time.
+    """
+    path = Path(path)
+    with _replacing(path) as (_, handle), OutputFile(handle, path, keeps_error=True) as stream:
+        try:
+            yield stream
+        finally:
+            stream.check()  # what the library raises after a failed write says less
 
 
 @contextlib.contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """Like `atomic_write`, for libraries that need the name of a file: yields a temporary path in the same folder."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    with _replacing(Path(path)) as (temporary, _):
         yield temporary
-        # mkstemp creates files that only their owner can read; set the usual permissions of a new file.
-        temporary.chmod(0o666 & ~_umask())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -179,18 +299,134 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     If another process has made the folder in the meantime, that folder is kept and this one is removed.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
-    try:
+    with _temporary_folder(path.parent, path) as temporary:
         yield temporary
         temporary.chmod(0o777 & ~_umask())
         try:
             os.rename(temporary, path)
-        except OSError:
+        except OSError as error:
             if not path.is_dir():
-                raise
+                raise WriteError(path, error) from None
+
+
+@contextlib.contextmanager
+def atomic_files(folder: str | Path) -> Iterator[Path]:
+    """Yields a temporary folder for files that belong together. At the end of the block they are moved to `folder`.
+
+    After an error, none is moved.
+    """
+    folder = Path(folder)
+    with _temporary_folder(folder, folder) as temporary:
+        yield temporary
+        for path in sorted(temporary.iterdir()):
+            with write_errors(folder / path.name):
+                os.replace(path, folder / path.name)
+
+
+@contextlib.contextmanager
+def _temporary_folder(parent: Path, target: Path) -> Iterator[Path]:
+    """Yields a temporary folder, which is removed if it is still there. Errors name the file's place in `target`."""
+
+    def make(prefix: str) -> tuple[Path, int]:
+        return _opened(Path(tempfile.mkdtemp(_TEMPORARY_SUFFIX, prefix, parent)))
+
+    with _temporary(parent, target, make) as (temporary, _):
+        try:
+            yield temporary
+        except WriteError as error:
+            raise error.moved(temporary, target) from None
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[tuple[Path, int]]:
+    """Yields a temporary file, as its path and an open descriptor. At the end of the block it is moved to `path`."""
+
+    def make(prefix: str) -> tuple[Path, int]:
+        handle, name = tempfile.mkstemp(_TEMPORARY_SUFFIX, prefix, path.parent)
+        return Path(name), handle
+
+    with _temporary(path.parent, path, make) as (temporary, handle):
+        yield temporary, handle
+        with write_errors(path):
+            # mkstemp creates files that only their owner can read; set the usual permissions of a new file.
+            temporary.chmod(0o666 & ~_umask())
+            os.fsync(handle)
+            os.replace(temporary, path)
+
+
+_TEMPORARY_PREFIX, _TEMPORARY_SUFFIX = ".elmo-tasks.", ".tmp"
+_ABANDONED_SECONDS = 24 * 3600.0  # without a write, if locks cannot tell whether the writer still runs
+
+
+@contextlib.contextmanager
+def _temporary(parent: Path, target: Path, make: Callable[[str], tuple[Path, int]]) -> Iterator[tuple[Path, int]]:
+    """Yields a temporary file or folder with an open descriptor, and removes it if it is still there.
+
+    Its lock, which the kernel releases when the process ends, shows other processes that it is in use. The host in its
+    name shows whether that lock can be relied on.
+
+    Arguments:
+        parent: the folder that it is made in.
+        target: what errors name.
+        make: makes it, with a name that has the prefix.
+    """
+    parent.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(parent)
+    with write_errors(target):
+        while True:
+            temporary, handle = make(f"{_TEMPORARY_PREFIX}{_host()}.")
+            with contextlib.suppress(OSError):  # the file system does not have locks
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            if temporary.exists():  # no other process took it for a leftover before it was locked
+                break
+            os.close(handle)
+    try:
+        yield temporary, handle
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        _remove(temporary)
+        os.close(handle)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Removes the temporary files and folders of processes that were killed."""
+    for name in os.listdir(folder):
+        if not (name.startswith(_TEMPORARY_PREFIX) and name.endswith(_TEMPORARY_SUFFIX)):
+            continue
+        with contextlib.suppress(OSError):  # it was moved or removed, or is another user's
+            path, handle = _opened(folder / name)
+            try:
+                old = time.time() - os.fstat(handle).st_mtime > _ABANDONED_SECONDS
+                ours = name.startswith(f"{_TEMPORARY_PREFIX}{_host()}.")
+                if (ours or old) and _is_unlocked(handle, otherwise=old):
+                    _remove(path)
+            finally:
+                os.close(handle)
+
+
+def _is_unlocked(handle: int, *, otherwise: bool) -> bool:
+    """Whether no process has locked an open file; then it is locked now. `otherwise`: if there are no locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return otherwise
+    return True
+
+
+def _opened(path: Path) -> tuple[Path, int]:
+    return path, os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _host() -> str:
+    return re.sub(r"[^\w-]", "-", platform.node())
 
 
 def _umask() -> int:

@@ -18,28 +18,46 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import json
+import logging
 import pickle
 import platform
 import shutil
-import tarfile
-import tempfile
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
+import pydantic
 import safetensors.torch
 import torch
-from pydantic import ValidationError
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from elmo_tasks import __version__
+from elmo_tasks import __version__, archives
 from elmo_tasks.config import Config, to_json
+from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
-from elmo_tasks.errors import RunError
-from elmo_tasks.files import atomic_path, atomic_write, cache_folder, content_hash, write_json
+from elmo_tasks.errors import ElmoTasksError, RunError, WriteError, one_line
+from elmo_tasks.files import (
+    atomic_folder,
+    atomic_output,
+    atomic_path,
+    atomic_write,
+    cache_folder,
+    content_hash,
+    write_errors,
+    write_json,
+)
+from elmo_tasks.json_files import from_json, read_json
+from elmo_tasks.outputs import check_folder
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 _PACKAGES = ("torch", "pytorch-crf", "datasets", "accelerate", "seqeval", "numpy")
+BEGIN_AGAIN = "--force begins the run again"
+_ELMO = "model.embedder.elmo"  # the key of a config
 
 
 class Folder:
@@ -54,6 +72,7 @@ class Folder:
         self.training_state = self.path / "training.pt"
         self.tensorboard = self.path / "tensorboard"
         self.files: tuple[Path, ...] = (self.config, self.versions, self.training_state, self.tensorboard)
+        self.begun: tuple[Path, ...] = (self.versions, self.tensorboard)  # may be there before the config is
 
     def is_started(self) -> bool:
         return self.config.is_file()
@@ -72,10 +91,25 @@ class Folder:
 
         Raises:
             RunError: the folder holds a run, and neither `resume` nor `force` is given, or the run has another config.
+                Or it holds other files that a run would overwrite, such as those of a biLM, and `force` is not given.
+            ElmoTasksError: the folder cannot be written to.
         """
+        check_folder(self.path)
+        for path in self.files:  # writing to a pipe, say, would wait for ever
+            if path.exists() and not (path.is_file() or path.is_dir()):
+                raise RunError(f"{path}: not a regular file; remove it first")
+        if not force and not self.is_started():
+            own = self.begun if resume else ()  # a run that was stopped while it began has left these
+            if others := [path.name for path in self.files if path.exists() and path not in own]:
+                raise RunError(
+                    f"{self.path}: holds {', '.join(others)}, which the run would overwrite; -s names another folder, "
+                    "--force removes them first"
+                )
         if force or not self.is_started():
+            if resume:
+                logger.warning("%s: no run to resume there; a new one begins", self.path)
             return True
-        earlier = json.loads(self.config.read_text(encoding="utf-8"))
+        earlier = read_json(self.config, dict[str, Any], f"the config of a run ({BEGIN_AGAIN})")
         if kind:
             earlier |= _with_defaults(earlier, kind)
         changed = sorted(_differences(earlier, config))
@@ -104,11 +138,31 @@ class Folder:
                 path.unlink(missing_ok=True)
 
 
-class RunFolder(Folder):
-    """The files of a task model's run."""
+class BiLMReference(Config):
+    """The contents of `bilm.json`: either the default biLM or two files, and the fingerprint of both."""
 
-    def __init__(self, path: str | Path) -> None:
+    bilm: Literal["default"] | None = None
+    options: str | None = None
+    weights: str | None = None
+    fingerprint: str
+
+    @pydantic.model_validator(mode="after")
+    def _names_one(self) -> BiLMReference:
+        if {self.options is None, self.weights is None} != {self.bilm is not None}:
+            raise ValueError("wanted either 'bilm' or both 'options' and 'weights'")
+        return self
+
+
+class RunFolder(Folder):
+    """The files of a task model's run.
+
+    Arguments:
+        archive: the archive that the folder was unpacked from. Such a run uses no files outside of the folder.
+    """
+
+    def __init__(self, path: str | Path, archive: Path | None = None) -> None:
         super().__init__(path)
+        self.archive = archive
         self.vocabulary = self.path / "vocabulary.json"
         self.frozen = self.path / "frozen.safetensors"
         self.model = self.path / "model.safetensors"
@@ -118,15 +172,46 @@ class RunFolder(Folder):
         self.metrics = self.path / "metrics.json"
         self.files += (self.vocabulary, self.frozen, self.model, self.bilm_reference, self.bilm)
         self.files += (self.records, self.metrics)
+        self.begun += (self.vocabulary, self.frozen, self.bilm_reference, self.bilm)
+
+    def packed(self) -> dict[str, Path]:
+        """The files of the folder that an archive can have, by their names in it."""
+        names = (self.config, self.versions, self.vocabulary, self.frozen, self.model, self.bilm_reference)
+        own = {path.name: path for path in (*names, self.records, self.metrics)}
+        return own | {f"bilm/{name}": self.bilm / name for name in ("options.json", "weights.hdf5")}
+
+    def read_bilm_reference(self) -> BiLMReference:
+        """The contents of `bilm.json`; raises `RunError` if it is missing or damaged."""
+        return read_json(self.bilm_reference, BiLMReference, "the reference to the biLM of a run")
 
     def bilm_files(self) -> BiLMFiles:
-        """The files of the run's biLM: copies in the run, those that it refers to, or the default biLM's."""
+        """The files of the run's biLM: copies in the run, those that it refers to, or the default biLM's.
+
+        Raises:
+            RunError: the reference is damaged; or the run was in an archive, and names files outside of it.
+        """
         if self.bilm.is_dir():
             return BiLMFiles.in_folder(self.bilm)
-        reference = json.loads(self.bilm_reference.read_text(encoding="utf-8"))
-        if reference.get("bilm") == DEFAULT_BILM:
+        reference = self.read_bilm_reference()
+        if reference.options is None or reference.weights is None:
             return BiLMFiles.in_folder(DEFAULT_BILM)
-        return BiLMFiles(Path(reference["options"]), Path(reference["weights"]))
+        if self.archive:
+            raise RunError(
+                f"{self.archive}: does not contain its biLM, and an archive cannot name files outside of it; say where "
+                f"the biLM is with --set {_ELMO}.bilm=DIR"
+            )
+        logger.info("%s: the biLM is at %s", self.path, reference.weights)
+        return BiLMFiles(Path(reference.options), Path(reference.weights))
+
+    def check_bilm(self, files: BiLMFiles) -> None:
+        """Raises `RunError` if these are not the files of the biLM that the run was trained with."""
+        wanted = self.read_bilm_reference().fingerprint  # without it, no file that the config names is opened
+        found = files.fingerprint()
+        if found != wanted:
+            raise RunError(
+                f"{files.weights}: not the biLM that the run was trained with (fingerprint {found[:12]}, wanted "
+                f"{wanted[:12]})"
+            )
 
     def bilm_place(self, given: Sequence[str]) -> dict[str, str | None]:
         """Where the run's biLM is, as values for the config's keys.
@@ -137,7 +222,7 @@ class RunFolder(Folder):
         Raises:
             RunError: the biLM has moved.
         """
-        elmo = "model.embedder.elmo"
+        elmo = _ELMO
         keys = {override.partition("=")[0] for override in given}
         if not self.bilm_reference.is_file() or keys & {"model", "model.embedder", elmo}:
             return {}
@@ -153,29 +238,31 @@ class RunFolder(Folder):
                 )
         return {f"{elmo}.bilm": None, f"{elmo}.options": str(files.options), f"{elmo}.weights": str(files.weights)}
 
-    def load_tensors(self, model: nn.Module) -> None:
-        """Loads the tensors of the best epoch, frozen ones included, into a model.
+    def check_tensors(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Compares the shapes of the run's tensors with those of a model, without reading the tensors.
 
         Raises:
-            RunError: no epoch has finished, or the tensors do not fit the model; the first of them are named.
+            RunError: no epoch has finished, or they differ; the first differences are named.
         """
-        saved, wanted = {**read_tensors(self.frozen), **read_tensors(self.model)}, model.state_dict()
-        found, fitting = ({name: str(tuple(tensor.shape)) for name, tensor in each.items()} for each in (saved, wanted))
+        found = {**tensor_shapes(self.frozen), **tensor_shapes(self.model)}
         misfits = [
-            f"{name} is {found.get(name, 'not there')} (wanted {fitting.get(name, 'none')})"
-            for name in sorted(found.keys() | fitting.keys())
-            if found.get(name) != fitting.get(name)
+            f"{name} is {found.get(name, 'not there')} (wanted {shapes.get(name, 'none')})"
+            for name in sorted(found.keys() | shapes.keys())
+            if found.get(name) != shapes.get(name)
         ]
         if misfits:
             more = f", and {len(misfits) - 3} more" if len(misfits) > 3 else ""
             raise RunError(f"{self.path}: the weights do not fit the config: {', '.join(misfits[:3])}{more}")
-        model.load_state_dict(saved)
+
+    def load_tensors(self, model: nn.Module) -> None:
+        """Loads the tensors of the best epoch, frozen ones included, into a model that `check_tensors` has passed."""
+        model.load_state_dict({**read_tensors(self.frozen), **read_tensors(self.model)})
 
 
 def _with_defaults(earlier: Mapping[str, Any], kind: type[Config]) -> dict[str, Any]:
     """An earlier config with defaults for its missing keys; empty if it is not valid today."""
     values = {name: earlier[name] for name in kind.model_fields if name in earlier}
-    with contextlib.suppress(ValidationError):
+    with contextlib.suppress(pydantic.ValidationError):
         return to_json(kind.model_validate_json(json.dumps(values)))
     return {}
 
@@ -190,45 +277,89 @@ def _differences(one: Any, other: Any, key: str = "") -> Iterator[str]:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Writes tensors as safetensors, atomically."""
+    """Writes tensors as safetensors, atomically; raises `WriteError` if they cannot be written."""
+    contents = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
     with atomic_path(path) as temporary:
-        safetensors.torch.save_file({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, temporary)
+        try:
+            safetensors.torch.save_file(contents, temporary)
+        except SafetensorError as error:
+            reason = str(error).replace(str(temporary), str(path))
+            raise WriteError(path, reason, sum(tensor.nbytes for tensor in contents.values())) from None
 
 
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Reads a safetensors file; raises `RunError` if it is missing or damaged."""
-    try:
+def read_tensors(path: Path, error: type[ElmoTasksError] = RunError) -> dict[str, Tensor]:
+    """Reads a safetensors file; raises `RunError`, or `error`, if it is missing or damaged."""
+    with _reading_tensors(path, error):
         return safetensors.torch.load_file(path)
+
+
+def tensor_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """The shapes of the tensors of a safetensors file, from its header; errors as for `read_tensors`."""
+    with _reading_tensors(path, RunError), safetensors.safe_open(path, "pt") as file:
+        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a dict
+
+
+@contextlib.contextmanager
+def _reading_tensors(path: Path, error: type[ElmoTasksError]) -> Iterator[None]:
+    if path.exists() and not path.is_file():
+        raise error(f"{path}: not a regular file; wanted tensors as safetensors")
+    try:
+        yield
     except FileNotFoundError:
-        raise RunError(f"{path}: no such file; the run has not finished its first epoch") from None
-    except SafetensorError as error:
-        raise RunError(f"{path}: damaged, or not a safetensors file ({error})") from None
+        raise error(f"{path}: no such file; the run has not finished its first epoch") from None
+    except (SafetensorError, LookupError, ValueError) as problem:  # the last two for types that torch does not have
+        raise error(f"{path}: damaged, or not a safetensors file ({problem})") from None
+
+
+# What reading a damaged training state, or putting it to use, can raise.
+DAMAGED_STATE = (
+    ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, RuntimeError, TypeError, ValueError,
+    pickle.UnpicklingError, struct.error,
+)  # fmt: skip
 
 
 def write_state(path: Path, state: Mapping[str, Any]) -> None:
-    """Writes a training state (tensors, numbers, strings and containers of them), atomically."""
-    with atomic_write(path) as stream:
+    """Writes a training state (tensors, numbers, strings and containers of them), atomically.
+
+    Raises:
+        WriteError: it cannot be written.
+    """
+    with atomic_output(path) as stream:
         torch.save(dict(state), stream)
 
 
 def read_state(path: Path) -> dict[str, Any]:
     """Reads a training state; raises `RunError` if it is damaged."""
+    if path.exists() and not path.is_file():
+        raise RunError(f"{path}: not a regular file; wanted a training state; {BEGIN_AGAIN}")
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
-        raise RunError(f"{path}: damaged, or not a training state ({error})") from None
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        if not isinstance(state, dict):
+            raise TypeError(f"a {type(state).__name__}")
+    except (*DAMAGED_STATE, OSError) as error:  # offsets in a damaged file can lie before its beginning
+        raise RunError(f"{path}: damaged, or not a training state ({one_line(error)}); {BEGIN_AGAIN}") from None
+    return state
 
 
 def append_line(path: Path, record: Mapping[str, Any]) -> None:
-    """Appends a record to a JSON lines file."""
-    with path.open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+    """Appends a record to a JSON lines file: the whole of it or, if it cannot be written (`WriteError`), nothing."""
+    line = (json.dumps(record, ensure_ascii=False) + "\n").encode()
+    with write_errors(path, len(line)), path.open("ab", buffering=0) as stream:
+        size = stream.tell()
+        try:
+            while line:
+                line = line[stream.write(line) :]
+        except OSError:
+            stream.truncate(size)
+            raise
 
 
-def read_record(path: Path, number: int) -> dict[str, Any]:
-    """A record of a JSON lines file, counted from 1."""
-    with path.open(encoding="utf-8") as stream:
-        return json.loads(list(stream)[number - 1])
+def read_record(path: Path, number: int, kind: type[_T]) -> _T:
+    """A record of a JSON lines file, counted from 1; raises `RunError` if it is missing, damaged or not of the type."""
+    lines = path.read_bytes().splitlines() if path.is_file() else []
+    if len(lines) < number:
+        raise RunError(f"{path}: {len(lines)} lines; wanted line {number}, the record of an evaluation")
+    return from_json(lines[number - 1], kind, f"{path}:{number}", "the record of an evaluation")
 
 
 def keep_lines(path: Path, count: int) -> None:
@@ -243,15 +374,13 @@ def include_bilm(folder: RunFolder) -> None:
     if not folder.bilm_reference.is_file() or folder.bilm.is_dir():
         return
     files = folder.bilm_files()
-    with tempfile.TemporaryDirectory(dir=folder.path) as scratch:
-        copies = Path(scratch) / folder.bilm.name
-        copies.mkdir()
-        try:
-            shutil.copyfile(files.options, copies / "options.json")
-            shutil.copyfile(files.weights, copies / "weights.hdf5")
-        except FileNotFoundError as error:
-            raise RunError(f"{folder.path}: the run's biLM is no longer at {error.filename}") from None
-        copies.rename(folder.bilm)
+    with atomic_folder(folder.bilm) as copies:
+        for source, name in ((files.options, "options.json"), (files.weights, "weights.hdf5")):
+            try:
+                with open(source, "rb") as content, atomic_write(copies / name) as copy:
+                    shutil.copyfileobj(content, copy, 1 << 20)
+            except FileNotFoundError:
+                raise RunError(f"{folder.path}: the run's biLM is no longer at {source}") from None
 
 
 def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) -> None:
@@ -261,48 +390,48 @@ def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) ->
         with_bilm: also packs the biLM's files, if the run has a biLM.
 
     Raises:
-        RunError: the folder holds no trained model, or the biLM has moved.
+        RunError: the folder holds no trained model, a file is a link to elsewhere, or the biLM has moved or changed.
+        WeightsError: the files that the run names are not a biLM.
     """
     if not folder.model.is_file():
         raise RunError(f"{folder.path}: no {folder.model.name}; wanted the folder of a run that has finished an epoch")
-    own = (folder.config, folder.versions, folder.vocabulary, folder.frozen, folder.model, folder.bilm_reference)
-    packed = {path.name: path for path in (*own, folder.records, folder.metrics) if path.is_file()}
+    packed = {name: path for name, path in folder.packed().items() if path.is_file() and path.parent == folder.path}
+    for path in packed.values():
+        if path.resolve().parent != folder.path.resolve():  # someone else's run could name any file of this machine
+            raise RunError(f"{path}: a link to {path.resolve()}; wanted a file of the run, so put a copy in its place")
     if with_bilm and folder.bilm_reference.is_file():
         files = folder.bilm_files()
-        packed |= {"bilm/options.json": files.options, "bilm/weights.hdf5": files.weights}
-    # Links are packed as the files that they point to.
-    with atomic_path(archive) as temporary, tarfile.open(temporary, "w:gz", dereference=True) as tar:
-        for name, path in packed.items():
+        for path in (files.options, files.weights):
             if not path.is_file():
                 raise RunError(f"{folder.path}: the run's biLM is no longer at {path}")
-            tar.add(path, arcname=name)
+        folder.check_bilm(files)
+        BiLM.load(files.options, files.weights)
+        packed |= {"bilm/options.json": files.options, "bilm/weights.hdf5": files.weights}
+    archives.pack(packed, archive)
 
 
 def open_run(path: str | Path) -> RunFolder:
     """The folder of a run; an archive is unpacked once into the cache.
 
     Raises:
-        RunError: `path` is not a run, or the archive is damaged.
+        RunError: `path` is not a run, or the archive is damaged or contains anything that is not of a run.
     """
     path = Path(path)
-    folder = RunFolder(_unpacked(path) if path.is_file() else path)
+    archive = path if path.is_file() else None
+    folder = RunFolder(_unpacked(path) if archive else path, archive)
+    if seeds := sorted(each.parent.name for each in path.glob("seed_*/config.json")):
+        raise RunError(
+            f"{path}: a folder of {len(seeds)} runs, one for each seed; name one of them, such as {path / seeds[0]}"
+        )
     if not folder.is_started():
         raise RunError(f"{path}: wanted a run's folder, with a {folder.config.name}, or its archive (.tar.gz)")
     return folder
 
 
 def _unpacked(archive: Path) -> Path:
-    target = cache_folder() / "runs" / content_hash(archive)
+    target = cache_folder() / "archives" / content_hash(archive)
     if target.is_dir():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        unpacked = Path(scratch) / "run"
-        try:
-            with tarfile.open(archive) as tar:
-                tar.extractall(unpacked, filter="data")
-        except (tarfile.TarError, EOFError, OSError) as error:
-            raise RunError(f"{archive}: not the archive of a run, or damaged ({error})") from None
-        with contextlib.suppress(OSError):  # another process was faster, and its copy is the same
-            unpacked.rename(target)
+    with atomic_folder(target) as unpacked:
+        archives.unpack(archive, RunFolder(unpacked).packed(), unpacked)
     return target

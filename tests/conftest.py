@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
-from collections.abc import Iterator
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +48,22 @@ def fresh_logging() -> Iterator[None]:
     yield
     package.handlers = []
     package.setLevel(logging.NOTSET)
+
+
+@pytest.fixture
+def room() -> Callable[[int], AbstractContextManager[None]]:
+    """A function for `with` blocks in which a file with more bytes cannot be written, as on a full disk."""
+
+    @contextlib.contextmanager
+    def limited(num_bytes: int) -> Iterator[None]:
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, limits[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    return limited
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +15,7 @@ from elmo_tasks.commands.command import Command
 from elmo_tasks.errors import DataError
 
 COMMANDS = [
-    *("train", "evaluate", "predict", "config", "archive", "pretrain", "perplexity"),
+    *("train", "evaluate", "predict", "config", "archive", "plot", "pretrain", "perplexity"),
     *("embed", "neighbors", "cache", "random-bilm", "sample-data"),
 ]
 
@@ -48,6 +51,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.returncode == 0
     assert all(command in done.stdout for command in COMMANDS)
     heavy = {"torch", "datasets", "pydantic", "numpy", "nltk", "seqeval", "sklearn", "accelerate", "rich", "h5py"}
+    heavy |= {"matplotlib"}
     assert not heavy & set(done.stderr.split())
 
 
@@ -74,7 +78,6 @@ def test_each_command_s_help_has_an_example(command: str, capsys: pytest.Capture
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
         ["fly"],
         ["train"],
         ["train", "a.jsonnet", "--seeds", "1,x"],
@@ -90,6 +93,28 @@ def test_wrong_arguments_end_with_code_2(arguments: list[str], capsys: pytest.Ca
         cli.main(arguments)
     assert exit.value.code == 2
     assert "error:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evalute", "run"], "'evalute' is not a command. Did you mean 'evaluate'? Commands: train, "),
+        (["train", "a.jsonnet", "--set", "model.dropout", "0.3"], "write --set model.dropout=VALUE, with '='"),
+    ],
+)
+def test_slips_are_answered_with_what_was_meant(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(arguments)
+    assert message in capsys.readouterr().err
+
+
+def test_without_arguments_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        cli.main([])
+    assert exit.value.code == 0
+    assert "commands:\n" in capsys.readouterr().out
 
 
 def test_errors_of_users_have_a_message_and_no_traceback(
@@ -118,17 +143,93 @@ def test_an_interrupt_ends_with_code_130(monkeypatch: pytest.MonkeyPatch, capsys
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_closed_pipe_is_not_an_error() -> None:
-    program = (
-        "import sys\nfrom elmo_tasks import cli\nfrom elmo_tasks.commands.command import Command\n"
-        "def run(arguments):\n    for _ in range(100_000):\n        sys.stdout.buffer.write(b'a line\\n')\n"
-        "cli._COMMANDS = {'talk': Command('talks', 'talk', lambda parser: None, run)}\n"
-        "sys.exit(cli.main(['talk']))"
-    )
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+# Runs a command whose code is the first argument.
+COMMAND = """
+import sys
+from elmo_tasks import cli
+from elmo_tasks.commands.command import Command
+cli._COMMANDS = {"do": Command("does it", "do", lambda parser: None, lambda arguments: exec(sys.argv[1]))}
+sys.exit(cli.main(["do"]))
+"""
+BYTES = "for _ in range(100_000): sys.stdout.buffer.write(b'a line\\n')"
+TABLE = "from elmo_tasks.console import print_table; print_table('title', ('a', 'b'), [('c', 'd')] * 1000)"
+TEXT = "print('a line')"
+
+
+@pytest.fixture(params=["", "1"], ids=["buffered", "unbuffered"])
+def environment(request: pytest.FixtureRequest) -> dict[str, str]:
+    return {**os.environ, "PYTHONUNBUFFERED": request.param}
+
+
+@pytest.mark.parametrize("code", [BYTES, TABLE])
+def test_a_closed_pipe_is_not_an_error(code: str, environment: dict[str, str]) -> None:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", COMMAND, code], env=environment, **pipes) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        assert process.stdout.readline() == b"a line\n"
-        process.stdout.close()
+        process.stdout.close()  # before the command can have started
         assert process.stderr.read() == b""
     assert process.returncode == 141
+
+
+@pytest.mark.parametrize("code", [BYTES, TABLE, TEXT])
+def test_an_output_without_room_is_an_error(code: str, environment: dict[str, str]) -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-c", COMMAND, code]
+        done = subprocess.run(command, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (2, "error: standard output: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("closed", "code", "returned", "message"),
+    [
+        (">&-", TEXT, 2, "error: standard output: Bad file descriptor\n"),
+        (">&-", "pass", 0, ""),
+        (">&- 2>&-", TEXT, 2, ""),
+        ("<&- >&- 2>&-", "import sys; print('lost', file=sys.stderr)", 0, ""),
+        ("2>&-", "from elmo_tasks.errors import DataError; raise DataError('x', 'bad')", 2, ""),
+        ("2>/dev/full", "from elmo_tasks.errors import DataError; raise DataError('x', 'bad')", 2, ""),
+        (">&-", "open('file', 'w').write('x'); assert open('file').fileno() > 2", 0, ""),
+    ],
+)
+def test_closed_streams(closed: str, code: str, returned: int, message: str, tmp_path: Path) -> None:
+    code = f"import warnings; warnings.simplefilter('ignore'); {code}"
+    command = ["sh", "-c", f'"$0" "$@" {closed}', sys.executable, "-c", COMMAND, code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (returned, "", message)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)],
+    ids=["SIGTERM", "SIGHUP", "SIGINT"],
+)
+def test_a_signal_ends_a_command_without_leftovers(number: signal.Signals, code: int, tmp_path: Path) -> None:
+    waiting = (
+        "import os, time\nfrom elmo_tasks.files import atomic_folder, atomic_write\n"
+        "with atomic_write('file') as stream, atomic_folder('made'):\n"
+        "    print(len(os.listdir()), flush=True)\n    time.sleep(60)"
+    )
+
+    def like_a_terminal() -> None:
+        signal.signal(number, signal.SIG_DFL)  # in the background, shells let commands ignore signals
+
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": tmp_path}
+    pipes["preexec_fn"] = like_a_terminal
+    with subprocess.Popen([sys.executable, "-c", COMMAND, waiting], **pipes) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"2\n"
+        process.send_signal(number)
+        assert process.communicate() == (b"", b"")
+    assert process.returncode == code
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_signals_are_left_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        fail(DataError("some.txt", "bad"), monkeypatch)
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import statistics
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from elmo_tasks import experiment
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError, RunError, WeightsError
 from elmo_tasks.experiment import load_run, mean_and_deviation
+from elmo_tasks.files import read_lines
 from elmo_tasks.predictors import build_predictor
+from elmo_tasks.text.tokenizers import TREEBANK
 from elmo_tasks.training.loop import Loop
 
 QUICK = ("trainer.num_epochs=2",)
@@ -51,6 +54,13 @@ def test_folder_is_the_runs_archive(trained: Path) -> None:
     assert not any("bilm" in name for name in load_names(trained))  # referred to, not copied
 
 
+def test_the_tokenizer_of_the_config_splits_what_is_predicted(trained: Path) -> None:
+    assert experiment.load_predictor(trained).tokenizer.version == TREEBANK.version
+    predictor = experiment.load_predictor(trained, overrides=["dataset_reader.tokenizer=unicode"])
+    (result,) = predictor.predict([{"text": "\u6211\u6765"}])
+    assert result["tokens"] == ["\u6211", "\u6765"]
+
+
 def load_names(folder: Path) -> set[str]:
     from elmo_tasks.runs import read_tensors
 
@@ -70,6 +80,17 @@ def test_evaluate_gives_the_metrics_of_training(trained: Path, sample_folder: Pa
         range(sum(record["example"]["document"] == 0 for record in records))
     )
     assert all(len(each["prediction"]["probabilities"]) == len(each["example"]["tokens"]) for each in records)
+
+
+def test_evaluate_counts_confusions(trained: Path, sample_folder: Path) -> None:
+    data = str(sample_folder / "ner_conll2003" / "eng.testb")
+    table = experiment.evaluate(trained, data, confusion=True)["confusion"]
+    lines = (line.split() for line in Path(data).read_text().splitlines())
+    tags = [words[-1] for words in lines if words and words[0] != "-DOCSTART-"]
+    gold = Counter(tag if tag == "O" else tag[2:] for tag in tags)
+    rows = dict(zip(table["labels"], map(sum, table["counts"]), strict=True))
+    assert rows == {label: gold[label] for label in table["labels"]}
+    assert sum(rows.values()) == len(tags)
 
 
 def test_archive_predicts_the_same_where_nothing_else_is_left(
@@ -108,6 +129,71 @@ def test_run_whose_bilm_has_gone_or_changed_says_so(trained: Path, sample_folder
     (run / "bilm.json").write_text(json.dumps({**reference, "fingerprint": "0" * 64}))
     with pytest.raises(RunError, match="not the biLM that the run was trained with"):
         load_run(run)
+
+
+def test_a_strangers_run_reads_no_other_file(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "the-secret")
+    private = tmp_path / "private.json"
+    private.write_text('{"lstm": "the-secret"}')
+    run = tmp_path / "run"
+    shutil.copytree(trained, run)
+    config = (run / "config.json").read_text()
+    for value in (f'importstr "{private}"', 'std.extVar("SECRET")', 'error std.extVar("SECRET")'):
+        (run / "config.json").write_text(config.replace('"+f1"', value))
+        with pytest.raises(ConfigError, match=r"config\.json:\d+: Invalid JSON") as caught:
+            load_run(run)
+        assert "secret" not in str(caught.value)
+
+    elsewhere = json.loads(config)
+    elsewhere["model"]["embedder"]["elmo"] |= {"options": str(private), "weights": str(private)}
+    (run / "config.json").write_text(json.dumps(elsewhere))
+    (run / "bilm.json").unlink()
+    with pytest.raises(RunError, match=r"bilm\.json: no such file; wanted the reference to the biLM of a run"):
+        load_run(run)
+    reference = {"options": str(private), "weights": str(private), "fingerprint": "0" * 64}
+    (run / "bilm.json").write_text(json.dumps(reference))
+    with pytest.raises(RunError, match="not the biLM that the run was trained with") as raised:
+        load_run(run)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("config.json", "[]", "Input should be an object"),
+        ("config.json", "{" * 1000, "Invalid JSON"),
+        ("metrics.json", "{}", "the key 'best' is missing; wanted the metrics of a run"),
+        ("metrics.json", '{"best": {"epoch": "1", "validation": {}}}', "best.epoch: .*; got '1'"),
+    ],
+)
+def test_resuming_with_a_damaged_file_is_one_clear_error(
+    name: str, content: str, problem: str, trained: Path, config_file: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(trained, tmp_path / "run")
+    (tmp_path / "run" / name).write_text(content)
+    with pytest.raises(RunError, match=rf"{name}(:1)?: .*{problem}") as caught:
+        experiment.train(config_file, tmp_path / "run", overrides=QUICK, resume=True)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("", ":1: Invalid JSON"),
+        ("[]", ": Input should be an object"),
+        ('{"fingerprint": "0"}', ": wanted either 'bilm' or both"),
+        ('{"fingerprint": "0", "options": "x"}', ": wanted either 'bilm' or both"),
+        ('{"fingerprint": "0", "options": 1, "weights": "x"}', ": options: .*; got 1"),
+        ('{"bilm": "default"}', ": the key 'fingerprint' is missing"),
+        ('{"bilm": "other", "fingerprint": "0"}', ": bilm: .*'default'; got 'other'"),
+    ],
+)
+def test_a_damaged_reference_is_one_clear_error(content: str, problem: str, trained: Path, tmp_path: Path) -> None:
+    shutil.copytree(trained, tmp_path / "run")
+    (tmp_path / "run" / "bilm.json").write_text(content)
+    with pytest.raises(RunError, match=rf"bilm\.json{problem}") as caught:
+        load_run(tmp_path / "run")
+    assert "\n" not in str(caught.value)
 
 
 def test_a_folder_with_a_run_is_not_overwritten(trained: Path, config_file: Path, tmp_path: Path) -> None:
@@ -157,6 +243,43 @@ def test_a_run_does_not_resume_with_another_vocabulary_or_bilm(
     experiment.train(config_file, tmp_path / "run", overrides=overrides, resume=True)
     after = files_of(tmp_path / "run")
     assert all(after[name] == before[name] for name in ("vocabulary.json", "frozen.safetensors", "bilm.json"))
+
+
+def test_a_run_resumes_where_a_later_version_has_more_keys(trained: Path, config_file: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(trained, run)
+    config = json.loads((run / "config.json").read_text())
+    # As if these keys were new: some of them nested, one of them set to what is not its default.
+    del config["evaluate_on_test"], config["trainer"]["grad_clipping"], config["model"]["embedder"]["elmo"]["stateful"]
+    (run / "config.json").write_text(json.dumps(config))
+    assert experiment.train(config_file, run, overrides=QUICK, resume=True)
+    del config["model"]["embedder"]["words"]["unknown_probability"]
+    (run / "config.json").write_text(json.dumps(config))
+    with pytest.raises(RunError, match=r"these keys differ: model\.embedder\.words\.unknown_probability$"):
+        experiment.train(config_file, run, overrides=QUICK, resume=True)
+
+
+def test_a_run_resumes_with_the_word_vectors_that_it_began_with(
+    settings: dict[str, Any], config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = tmp_path / "vectors.txt"
+    lines = [line for _, line in read_lines(settings["model"]["embedder"]["words"]["vectors"])]
+    vectors.write_text("\n".join(lines), encoding="utf-8")
+    overrides = [*QUICK, f"model.embedder.words.vectors={vectors}"]
+    expected = experiment.train(config_file, tmp_path / "whole", overrides=overrides)
+
+    def killed(loop: Loop, values: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Loop, "set_parameters", killed)  # after the last epoch
+        with pytest.raises(KeyboardInterrupt):
+            experiment.train(config_file, tmp_path / "run", overrides=overrides)
+    words = [line.split(" ") for line in lines]
+    others = [" ".join([word, *(str(3 - float(number)) for number in numbers)]) for word, *numbers in words]
+    vectors.write_text("\n".join(others), encoding="utf-8")
+    resumed = experiment.train(config_file, tmp_path / "run", overrides=overrides, resume=True)
+    assert resumed["test"] == expected["test"]
 
 
 FAILING = {

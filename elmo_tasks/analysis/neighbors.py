@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch.nn import functional
 
-from elmo_tasks.elmo.bilm import LayerSource
+from elmo_tasks.elmo.layers import LayerSource
 from elmo_tasks.errors import ElmoTasksError
 
 _SENTENCES_AT_ONCE = 512

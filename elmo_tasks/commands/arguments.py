@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
+
+BILM_TOKENIZER = "that of the text that the biLM was trained on, if its folder has it, otherwise treebank"
 
 
 def add_flag(parser: argparse._ActionsContainer, name: str, help: str) -> None:
@@ -20,19 +23,39 @@ def add_include_package(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_config(parser: argparse.ArgumentParser, help: str, nargs: str | None = None) -> None:
+    action = parser.add_argument("config", metavar="CONFIG", nargs=nargs, help=help)
+    action.completer = _complete_config  # type: ignore[attr-defined]  # for argcomplete
+
+
+def _complete_config(prefix: str, **_: object) -> list[str]:
+    """The names of configs in the package, and files, for the shell."""
+    from argcomplete.completers import FilesCompleter
+
+    from elmo_tasks.packaged import packaged_configs
+
+    names = [name for name in packaged_configs() if name.startswith(prefix)]
+    return [*names, *FilesCompleter()(prefix)]
+
+
 def add_config_and_folder(parser: argparse.ArgumentParser, described: str, written: str) -> None:
-    parser.add_argument("config", metavar="CONFIG", help=f"the Jsonnet or JSON file that describes {described}")
+    add_config(parser, f"the Jsonnet or JSON file that describes {described}, or the name of a config in the package")
     parser.add_argument(
         "-s",
         "--run-folder",
         metavar="DIR",
-        help=f"the folder to write {written} to (default: runs/<path of the config below configs, or its name>)",
+        help=f"the folder to write {written} to (default: runs/<name of the config>)",
     )
 
 
 def add_config_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--set", action="append", default=[], metavar="A.B=C", help="change a key of the config; can be repeated"
+        "--set",
+        type=override,
+        action="append",
+        default=[],
+        metavar="A.B=C",
+        help="change a key of the config; can be repeated",
     )
     parser.add_argument(
         "--ext-var",
@@ -51,6 +74,27 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     add_flag(earlier, "--force", "replace the earlier run in this folder")
 
 
+def add_tokenizer_arguments(parser: argparse.ArgumentParser, default: str) -> None:
+    """How text is split: the same options for every command that reads raw text."""
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--tokenizer",
+        metavar="NAME",
+        help="how raw text is split into sentences and tokens: treebank (English), unicode (any language), or a JSON "
+        f'object such as \'{{"type": "regex", "pattern": "..."}}\' (default: {default})',
+    )
+    add_flag(form, "--tokenized", "the text is not raw: one sentence per line, with spaces between its tokens")
+
+
+def chosen_tokenizer(arguments: argparse.Namespace) -> str | None:
+    """The tokenizer that the options name, None for the default."""
+    return "whitespace" if arguments.tokenized else arguments.tokenizer
+
+
+def add_force(parser: argparse._ActionsContainer) -> None:
+    add_flag(parser, "--force", "replace files that exist")
+
+
 def add_run_path(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_path", metavar="RUN", help="the folder or the archive of a run")
 
@@ -66,11 +110,16 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--device",
-        choices=("auto", "cpu"),
-        help="auto uses a GPU if there is one (default: the setting in the run's config)",
+        choices=("auto", "cpu", "cuda"),
+        help="auto uses a GPU if there is one, cuda requires one (default: the setting in the run's config)",
     )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="A.B=C", help="change a key of the run's config; can be repeated"
+        "--set",
+        type=override,
+        action="append",
+        default=[],
+        metavar="A.B=C",
+        help="change a key of the run's config; can be repeated",
     )
     add_include_package(parser)
 
@@ -79,15 +128,26 @@ def device_overrides(arguments: argparse.Namespace) -> list[str]:
     return [f"trainer.device={arguments.device}"] if arguments.device else []
 
 
+def tokenizer_overrides(arguments: argparse.Namespace) -> list[str]:
+    name = chosen_tokenizer(arguments)
+    if name is None:
+        return []
+    return [f"dataset_reader.tokenizer={name if name.lstrip().startswith('{') else json.dumps({'type': name})}"]
+
+
 def run_overrides(arguments: argparse.Namespace) -> list[str]:
     return [*device_overrides(arguments), *arguments.set]
 
 
 def default_run_folder(config: str) -> Path:
-    """The default folder of a config's run: `runs/` and the path of the config below `configs`, without its suffix.
+    """The default folder of a config's run: `runs/` and the name of the config, or its path below `configs`.
 
-    If the config is not below a folder `configs`, only its name is used.
+    Only the name of a file that is not below a folder `configs` is used.
     """
+    from elmo_tasks.packaged import packaged_configs
+
+    if config in packaged_configs() and not Path(config).is_file():
+        return Path("runs", config)
     path = Path(config).with_suffix("")
     folders = path.parts[:-1]
     below = folders[::-1].index("configs") if "configs" in folders else 0
@@ -98,6 +158,14 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number greater than 0")
     return int(text)
+
+
+def override(text: str) -> str:
+    if "=" not in text:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} has no value; write --set {text}=VALUE, with '=' and without spaces"
+        )
+    return text
 
 
 def integers(text: str) -> tuple[int, ...]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from elmo_tasks.commands.arguments import integers
+from elmo_tasks.commands.arguments import add_force, integers
 from elmo_tasks.commands.command import Command
 from elmo_tasks.errors import ElmoTasksError
 
 
 def _add_sample_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", help="the folder to write the files to")
-    parser.add_argument("--task", required=True, metavar="TASK", help="the name of a task, for example ner, or all")
+    parser.add_argument(
+        "--task", default="all", metavar="TASK", help="the name of a task, for example ner, or all (default: all)"
+    )
+    add_force(parser)
     parser.add_argument("--seed", type=int, default=13, metavar="N", help="the random seed (default: 13)")
     parser.add_argument(
         "--sentences",
@@ -30,7 +33,8 @@ def _sample_data(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError(
             f"--sentences has {len(arguments.sentences)} number(s); wanted three: training, development, test"
         )
-    for path in write_sample_data(arguments.folder, arguments.task, arguments.seed, arguments.sentences):
+    sizes, force = arguments.sentences, arguments.force
+    for path in write_sample_data(arguments.folder, arguments.task, arguments.seed, sizes, force=force):
         print(path)
 
 

@@ -4,26 +4,42 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands.arguments import (
+    add_config,
     add_config_and_folder,
     add_config_arguments,
     add_flag,
+    add_force,
     add_run_arguments,
     add_run_path,
+    add_tokenizer_arguments,
     add_training_arguments,
     default_run_folder,
     device_overrides,
     integers,
     run_overrides,
+    tokenizer_overrides,
 )
 from elmo_tasks.commands.command import Command
-from elmo_tasks.console import binary_output, is_main_process, print_metrics, print_training_metrics
+from elmo_tasks.commands.prediction import predict_stream
+from elmo_tasks.console import is_main_process, print_metrics, print_table, print_training_metrics
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.outputs import check_output
 
 if TYPE_CHECKING:
     from elmo_tasks.config import Config
+    from elmo_tasks.metrics.confusion import ConfusionTable
+
+_CONFUSED_LABELS = 12  # the most labels of a printed table
+
+logger = logging.getLogger(__name__)
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +74,18 @@ def _train(arguments: argparse.Namespace) -> None:
         metrics = train(arguments.config, folder, **settings)
     if is_main_process():
         print_training_metrics(metrics)
+        run = Path(folder, f"seed_{arguments.seeds[0]}") if arguments.seeds else Path(folder)
+        _say_what_is_next(run, arguments.include_package)
+
+
+def _say_what_is_next(folder: Path, packages: Sequence[str]) -> None:
+    """Says on standard error where a run lies, and which commands use it."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    data = config["test_data_path"] or config["validation_data_path"]
+    include = [word for name in packages for word in ("--include-package", name)]
+    logger.info("the run is in %s; to go on:", folder)
+    for words in (["evaluate", folder, data], ["predict", folder, "-"], ["plot", folder, "--output", f"{folder}.svg"]):
+        logger.info("  %s", shlex.join(["elmo-tasks", *map(str, words), *include]))
 
 
 def _print_config(arguments: argparse.Namespace, kind: type[Config]) -> None:
@@ -74,7 +102,9 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--predictions", metavar="FILE", help="write each example with its prediction to this file, as JSON lines"
     )
+    add_flag(parser, "--confusion", "also count which label is taken for which")
     parser.add_argument("--output", metavar="FILE", help="write the metrics to this file, as JSON")
+    add_force(parser)
     add_flag(parser, "--json", "print the metrics as JSON instead of a table")
 
 
@@ -83,11 +113,14 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tasks.experiment import evaluate
     from elmo_tasks.files import write_json
 
+    for path in (arguments.predictions, arguments.output):
+        check_output(path, force=arguments.force, stream=True)
     include_packages(arguments.include_package)
     metrics = evaluate(
         arguments.run_path,
         arguments.data,
         predictions=arguments.predictions,
+        confusion=arguments.confusion,
         batch_tokens=arguments.batch_tokens,
         overrides=run_overrides(arguments),
     )
@@ -98,7 +131,21 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(metrics, indent=2, ensure_ascii=False))
     else:
+        confusion = metrics.pop("confusion", None)
         print_metrics(metrics, title=arguments.data)
+        if confusion:
+            _print_confusion(confusion, title=arguments.data)
+
+
+def _print_confusion(table: ConfusionTable, title: str) -> None:
+    from elmo_tasks.metrics.confusion import largest
+
+    table = largest(table, _CONFUSED_LABELS)
+    rows = [
+        [label, *(str(count) if count else "·" for count in counts)]
+        for label, counts in zip(table["labels"], table["counts"], strict=True)
+    ]
+    print_table(f"{title}, gold (rows) and predicted (columns)", ("", *table["labels"]), rows)
 
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
@@ -111,7 +158,15 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         help="text: one paragraph per line; jsonl: one JSON object per line; auto: decide by the first "
         "line that is not blank (default: auto)",
     )
-    parser.add_argument("--output", metavar="FILE", help="write the results to this file instead of standard output")
+    add_tokenizer_arguments(parser, "the tokenizer of the run's config")
+    parser.add_argument(
+        "--output", metavar="FILE", help="write the results to this file, as JSON lines, instead of printing them"
+    )
+    parser.add_argument(
+        "--html", metavar="FILE", help="write the results to this file, as a page to look at, instead of printing them"
+    )
+    add_force(parser)
+    add_flag(parser, "--json", "print JSON lines on a terminal too, instead of coloured text")
     parser.add_argument(
         "--predicates", metavar="RUN", help="for semantic roles: the run of a tagger that finds the predicates"
     )
@@ -121,8 +176,11 @@ def _predict(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
     from elmo_tasks.experiment import load_predictor
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
-    from elmo_tasks.predictors.inputs import read_inputs, source_name
 
+    for output in (arguments.output, arguments.html):
+        check_output(output, force=arguments.force, stream=True)
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ElmoTasksError("predict runs in one process; start it without torchrun (evaluate shares its work)")
     include_packages(arguments.include_package)
     batch_tokens = arguments.batch_tokens or DEFAULT_BATCH_TOKENS
     predicates = None
@@ -130,26 +188,37 @@ def _predict(arguments: argparse.Namespace) -> None:
         predicates = load_predictor(
             arguments.predicates, overrides=device_overrides(arguments), batch_tokens=batch_tokens
         )
+    overrides = [*tokenizer_overrides(arguments), *run_overrides(arguments)]
     predictor = load_predictor(
-        arguments.run_path, overrides=run_overrides(arguments), batch_tokens=batch_tokens, predicates=predicates
+        arguments.run_path, overrides=overrides, batch_tokens=batch_tokens, predicates=predicates
     )
-    inputs = read_inputs(arguments.input, arguments.format)
-    with binary_output(arguments.output) as stream:
-        for result in predictor.predict(inputs, source=source_name(arguments.input)):
-            stream.write((json.dumps(result, ensure_ascii=False) + "\n").encode())
+    predict_stream(predictor, arguments)
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "config", metavar="CONFIG", nargs="?", help="the Jsonnet or JSON file (not needed for --schema)"
-    )
+    about = "the Jsonnet or JSON file, or the name of a config in the package (not needed for --list and --schema)"
+    add_config(parser, about, nargs="?")
     add_config_arguments(parser)
-    add_flag(parser, "--schema", "print the JSON schema of all configs, for use in editors")
+    action = parser.add_mutually_exclusive_group()
+    add_flag(action, "--list", "list the configs in the package")
+    action.add_argument(
+        "--copy",
+        metavar="FILE",
+        help="copy a config of the package to this file, which works in any folder, to change it",
+    )
+    add_force(parser)
+    add_flag(action, "--schema", "print the JSON schema of all configs, for use in editors")
 
 
 def _config(arguments: argparse.Namespace) -> None:
+    if arguments.list:
+        _list_configs()
+        return
     if arguments.config is None and not arguments.schema:
-        raise ElmoTasksError("no config given; give a Jsonnet or JSON file, or --schema")
+        raise ElmoTasksError("no config given; give a file, a name of --list, or --schema")
+    if arguments.copy:
+        _copy_config(arguments.config, arguments.copy, force=arguments.force)
+        return
     from elmo_tasks.config import config_schema, include_packages
     from elmo_tasks.config.values import evaluate
     from elmo_tasks.experiment import ExperimentConfig
@@ -163,15 +232,44 @@ def _config(arguments: argparse.Namespace) -> None:
     _print_config(arguments, PretrainingConfig if is_pretraining else ExperimentConfig)
 
 
+def _list_configs() -> None:
+    from elmo_tasks.packaged import packaged_configs, summary
+
+    configs = packaged_configs()
+    width = max(map(len, configs))
+    for name, path in configs.items():
+        print(f"{name:<{width}}  {summary(path)}")
+
+
+def _copy_config(name: str, target: str, *, force: bool) -> None:
+    from elmo_tasks.files import atomic_write
+    from elmo_tasks.packaged import portable_text
+
+    content = portable_text(name).encode()
+    check_output(target, force=force, stream=True)
+    with atomic_write(target) as stream:
+        stream.write(content)
+    print(target)
+
+
 def _add_archive(parser: argparse.ArgumentParser) -> None:
     add_run_path(parser)
     parser.add_argument("file", metavar="FILE.tar.gz", help="the archive to write")
-    add_flag(parser, "--without-bilm", "leave the biLM out; store only its path and hash")
+    add_force(parser)
+    add_flag(
+        parser,
+        "--without-bilm",
+        "leave the biLM out and store its hash; those who use the archive say where it is with "
+        "--set model.embedder.elmo.bilm=DIR (not needed for the default biLM)",
+    )
 
 
 def _archive(arguments: argparse.Namespace) -> None:
     from elmo_tasks.experiment import archive
 
+    check_output(arguments.file, force=arguments.force)
+    if not arguments.file.endswith((".tar.gz", ".tgz")):
+        raise ElmoTasksError(f"{arguments.file}: an archive is a .tar.gz file; wanted a name with that ending")
     archive(arguments.run_path, arguments.file, self_contained=not arguments.without_bilm)
     print(arguments.file)
 
@@ -179,7 +277,7 @@ def _archive(arguments: argparse.Namespace) -> None:
 COMMANDS = {
     "train": Command(
         "train a model and evaluate it on the test set",
-        "elmo-tasks train configs/ner_conll03.jsonnet -s runs/ner --set model.dropout=0.3",
+        "elmo-tasks train ner_conll03 -s runs/ner --set model.dropout=0.3",
         _add_train,
         _train,
     ),
@@ -196,8 +294,8 @@ COMMANDS = {
         _predict,
     ),
     "config": Command(
-        "check a config and print all of its values, or print the JSON schema of configs",
-        "elmo-tasks config configs/ner_conll03.jsonnet --set random_seed=2",
+        "check a config and print all of its values; list, copy or describe configs",
+        "elmo-tasks config ner_conll03 --set random_seed=2",
         _add_config,
         _config,
     ),

@@ -6,10 +6,14 @@ import argparse
 import json
 
 from elmo_tasks.commands.arguments import (
+    BILM_TOKENIZER,
     add_config_and_folder,
     add_config_arguments,
     add_flag,
+    add_include_package,
+    add_tokenizer_arguments,
     add_training_arguments,
+    chosen_tokenizer,
     default_run_folder,
 )
 from elmo_tasks.commands.command import Command
@@ -55,14 +59,19 @@ def _pretrain(arguments: argparse.Namespace) -> None:
 def _add_perplexity(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bilm", metavar="BILM", help="the folder of a pretrained biLM, or default")
     parser.add_argument("text", metavar="TEXT", nargs="+", help="text files or glob patterns, compressed or not")
-    add_flag(parser, "--tokenized", "the text has one sentence per line and spaces between tokens")
+    add_tokenizer_arguments(parser, BILM_TOKENIZER)
+    add_include_package(parser)
     add_flag(parser, "--json", "print the results as JSON instead of a table")
 
 
 def _perplexity(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.config import include_packages
     from elmo_tasks.pretraining.experiment import perplexity_of_text
+    from elmo_tasks.text.tokenizer_config import parse_tokenizer
 
-    result = perplexity_of_text(arguments.bilm, arguments.text, tokenized=arguments.tokenized)
+    include_packages(arguments.include_package)
+    name = chosen_tokenizer(arguments)
+    result = perplexity_of_text(arguments.bilm, arguments.text, parse_tokenizer(name) if name else None)
     if arguments.json:
         print(json.dumps(result, indent=2))
     else:
@@ -87,7 +96,7 @@ def _print_perplexities(columns: dict[str, dict[str, float]]) -> None:
 COMMANDS = {
     "pretrain": Command(
         "train a biLM on text, or fine-tune one",
-        "elmo-tasks pretrain configs/bilm/small.jsonnet -s runs/bilm",
+        "elmo-tasks pretrain bilm/small -s runs/bilm",
         _add_pretrain,
         _pretrain,
     ),

@@ -5,12 +5,24 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from elmo_tasks.commands.arguments import add_flag, positive
+from elmo_tasks.commands.arguments import (
+    BILM_TOKENIZER,
+    add_flag,
+    add_force,
+    add_include_package,
+    add_tokenizer_arguments,
+    chosen_tokenizer,
+    positive,
+)
 from elmo_tasks.commands.command import Command
 from elmo_tasks.console import print_table
+from elmo_tasks.outputs import check_output
+
+if TYPE_CHECKING:
+    from elmo_tasks.text.tokenizers import Tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -18,6 +30,7 @@ logger = logging.getLogger(__name__)
 def _add_embed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT", help="a UTF-8 text file, compressed or not")
     parser.add_argument("--output", metavar="FILE", required=True, help="the .hdf5 or .npz file to write")
+    add_force(parser)
     parser.add_argument(
         "--bilm",
         metavar="DIR",
@@ -45,9 +58,8 @@ def _add_embed(parser: argparse.ArgumentParser) -> None:
         computation, "--stateful", "carry the state of the LSTMs from batch to batch, as bilm-tf does; much slower"
     )
     add_flag(parser, "--no-index", "leave out sentence_to_index, which needs all sentences in memory")
-    form = parser.add_mutually_exclusive_group()
-    add_flag(form, "--tokenized", "the text has one tokenized sentence per line (default)")
-    add_flag(form, "--raw", "split each line into sentences and tokens first")
+    add_tokenizer_arguments(parser, BILM_TOKENIZER)
+    add_include_package(parser)
     parser.add_argument(
         "--batch-tokens",
         type=positive,
@@ -62,23 +74,26 @@ def _embed(arguments: argparse.Namespace) -> None:
     from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
     from elmo_tasks.elmo.embed import embed_file
     from elmo_tasks.elmo.fast import FastBiLM
-    from elmo_tasks.text.tokenization import tokenize_to_strings
+    from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 
+    check_output(arguments.output, force=arguments.force)
     named = arguments.bilm or arguments.options or arguments.weights
     folder = arguments.bilm if named else DEFAULT_BILM
     files = BiLMFiles.chosen(folder, arguments.options, arguments.weights)
+    tokenizer = _tokenizer(arguments, files.options.parent)
     bilm: BiLM | FastBiLM
     if arguments.stateful:
         bilm = BiLM.load(files.options, files.weights, stateful=True)
     else:
-        bilm = FastBiLM.load(files.options, files.weights, arguments.precision)
+        bilm = FastBiLM(BiLM.load(files.options, files.weights), arguments.precision)
     count = embed_file(
         arguments.input,
         arguments.output,
         bilm,
         layers=arguments.layers,
         pool=arguments.pool,
-        tokenize=(lambda line: list(tokenize_to_strings(line))) if arguments.raw else None,
+        # Of tokenized text, an empty line is a sentence too, so that sentences have the numbers of lines.
+        tokenize=None if isinstance(tokenizer, WhitespaceTokenizer) else lambda line: list(tokenizer.strings(line)),
         max_tokens=arguments.batch_tokens,
         keep_sentences=not arguments.no_index,
     )
@@ -86,14 +101,13 @@ def _embed(arguments: argparse.Namespace) -> None:
 
 
 def _add_neighbors(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("sentence", metavar="SENTENCE", help="a tokenized sentence, with spaces between tokens")
+    parser.add_argument("sentence", metavar="SENTENCE", help="a sentence")
     parser.add_argument(
         "--word", required=True, metavar="WORD", help="the token of the sentence to find neighbours for"
     )
-    parser.add_argument(
-        "--pool", required=True, metavar="FILE", help="the sentences to search, one tokenized sentence per line"
-    )
-    add_flag(parser, "--raw", "split the sentence and the pool into sentences and tokens first")
+    parser.add_argument("--pool", required=True, metavar="FILE", help="the text to search, compressed or not")
+    add_tokenizer_arguments(parser, BILM_TOKENIZER)
+    add_include_package(parser)
     parser.add_argument(
         "--bilm", default="default", metavar="DIR", help="the folder of the biLM (default: the biLM in the package)"
     )
@@ -106,18 +120,15 @@ def _add_neighbors(parser: argparse.ArgumentParser) -> None:
 
 def _neighbors(arguments: argparse.Namespace) -> None:
     from elmo_tasks.analysis.neighbors import find_token, nearest_tokens
+    from elmo_tasks.elmo import BiLM
     from elmo_tasks.elmo.bilm_files import BiLMFiles
-    from elmo_tasks.elmo.fast import FastBiLM
     from elmo_tasks.files import read_lines
-    from elmo_tasks.text.tokenization import tokenize_to_strings
-
-    def sentences(line: str) -> Iterable[list[str]]:
-        return tokenize_to_strings(line) if arguments.raw else [line.split()]
 
     files = BiLMFiles.in_folder(arguments.bilm)
-    bilm = FastBiLM.load(files.options, files.weights)
-    query = find_token([token for sentence in sentences(arguments.sentence) for token in sentence], arguments.word)
-    pool = (sentence for _, line in read_lines(arguments.pool) for sentence in sentences(line))
+    tokenizer = _tokenizer(arguments, files.options.parent)
+    bilm = BiLM.load(files.options, files.weights)
+    query = find_token([token.text for token in tokenizer.words(arguments.sentence)], arguments.word)
+    pool = (sentence for _, line in read_lines(arguments.pool) for sentence in tokenizer.strings(line))
     layers = nearest_tokens(bilm, query, pool, count=arguments.count, same_word=arguments.same_word)
     if arguments.json:
         found = [
@@ -129,6 +140,16 @@ def _neighbors(arguments: argparse.Namespace) -> None:
     for number, layer in enumerate(layers):
         rows = [[neighbor.token.marked(), f"{neighbor.similarity:.3f}"] for neighbor in layer]
         print_table(f"layer {number}" + (" (tokens without context)" if number == 0 else ""), ("token", "cosine"), rows)
+
+
+def _tokenizer(arguments: argparse.Namespace, folder: Path) -> Tokenizer:
+    """The tokenizer that the options name, or that of the biLM in the folder."""
+    from elmo_tasks.config import include_packages
+    from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
+
+    include_packages(arguments.include_package)
+    name = chosen_tokenizer(arguments)
+    return parse_tokenizer(name) if name else tokenizer_of_bilm(folder)
 
 
 def _add_cache(parser: argparse.ArgumentParser) -> None:
@@ -157,12 +178,15 @@ def _add_random_bilm(parser: argparse.ArgumentParser) -> None:
         help="a published size, or tiny (default: small)",
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="the random seed (default: 0)")
+    add_force(parser)
 
 
 def _random_bilm(arguments: argparse.Namespace) -> None:
     from elmo_tasks.elmo import PUBLISHED_OPTIONS, TINY_OPTIONS, random_bilm
 
     options, weights = Path(arguments.folder) / "options.json", Path(arguments.folder) / "weights.hdf5"
+    for path in (options, weights):
+        check_output(path, force=arguments.force)
     bilm = random_bilm({**PUBLISHED_OPTIONS, "tiny": TINY_OPTIONS}[arguments.size], arguments.seed)
     bilm.save(options, weights)
     logger.warning("this biLM is untrained: its weights are random")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,22 +16,26 @@ from elmo_tasks.config.problems import find_problems, locate_problems
 from elmo_tasks.config.schema import config_schema
 from elmo_tasks.config.values import apply_overrides, evaluate, write
 from elmo_tasks.errors import ConfigError
+from elmo_tasks.packaged import find_config
 
 _ConfigT = TypeVar("_ConfigT", bound=Config)
 
 
+_GIVEN = "the given config"  # the name of a dict in messages
+
+
 def load_config(
-    path: str | Path,
+    source: str | Path | Mapping[str, Any],
     kind: type[_ConfigT],
     overrides: Sequence[str] = (),
     variables: Mapping[str, str] | None = None,
     *,
     replaced: Mapping[str, Any] | None = None,
 ) -> _ConfigT:
-    """Reads a config from a Jsonnet or JSON file.
+    """Reads a config from a Jsonnet or JSON file, or from values that are already there.
 
     Arguments:
-        path: the file.
+        source: the file, the name of a config in the package, or the values as a dict.
         kind: what the file's object describes.
         overrides: changes such as `model.dropout=0.3` or `trainer.callbacks.0.every=2`, applied in order. The value is
             read as JSON if it is JSON, otherwise it is a string.
@@ -42,7 +47,13 @@ def load_config(
             came and what was wanted.
     """
     import_installed_parts()
-    values = evaluate(path, variables)
+    if isinstance(source, Mapping):
+        path, values = _GIVEN, _json_values(source)
+    else:
+        path = str(find_config(source))
+        values = evaluate(path, variables)
+    if hint := next((hint for key, hint in kind.foreign_keys.items() if key in values), None):
+        raise ConfigError(f"{path}: {hint}")
     for key, value in (replaced or {}).items():
         try:
             write(values, key.split("."), value)
@@ -52,8 +63,22 @@ def load_config(
     try:
         config = kind.model_validate_json(json.dumps(values))
     except pydantic.ValidationError as error:
-        found = find_problems(error.errors(include_url=False), values, config_schema(kind))
+        found = find_problems(error.errors(include_url=False), values, config_schema(kind), origins)
         problems += locate_problems(found, values, path, origins)
     if problems:
         raise ConfigError("\n".join(problems))
     return config
+
+
+def _json_values(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of a dict as JSON has it: paths as strings, tuples as lists."""
+    try:
+        return json.loads(json.dumps(dict(config), default=_path_as_text, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{_GIVEN}: {error}; wanted values that JSON has") from None
+
+
+def _path_as_text(value: Any) -> str:
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
+    raise TypeError(f"{value!r} is a {type(value).__name__}")

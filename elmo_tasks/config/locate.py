@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from elmo_tasks.packaged import IMPORT_FOLDER
+
 _BLOCK = r"\|\|\|-?[ \t\r]*\n(?:[ \t\r]*\n)*(?P<margin>[ \t]+)[^\n]*\n(?:(?P=margin)[^\n]*\n|[ \t\r]*\n)*[ \t]*\|\|\|"
 _STRING = rf"""{_BLOCK}|@"(?:[^"]|"")*"|@'(?:[^']|'')*'|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'"""
 _COMMENT_OR_STRING = re.compile(rf"(?P<comment>//[^\n]*|\#[^\n]*|/\*.*?\*/)|{_STRING}", re.DOTALL)
@@ -75,6 +77,8 @@ def written_keys(path: str, seen: frozenset[str] = frozenset()) -> Iterator[Writ
             if not (target := _IMPORT.match(text, word.end())):
                 raise Unsure
             imported = os.path.normpath(os.path.join(os.path.dirname(path), target[2]))
+            if not os.path.isfile(imported):
+                imported = str(IMPORT_FOLDER / target[2])
             if imported not in seen:
                 yield from written_keys(imported, seen | {path})
         elif colons and colons[2] != "::":

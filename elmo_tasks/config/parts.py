@@ -15,6 +15,7 @@ Declaring `type` registers the alternative; a field annotated with the kind then
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
 import pydantic
@@ -28,6 +29,8 @@ class Config(pydantic.BaseModel):
     """A frozen set of settings: unknown keys are refused, and no value is converted to another type."""
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
+
+    foreign_keys: ClassVar[Mapping[str, str]] = {}  # keys of another kind of config, and what to do with such a one
 
 
 def to_json(config: Config) -> dict[str, Any]:

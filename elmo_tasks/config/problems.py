@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -39,15 +39,18 @@ class Problem(NamedTuple):
     text: str
 
 
-def find_problems(errors: Iterable[Mapping[str, Any]], values: Any, schema: Schema) -> list[Problem]:
+def find_problems(
+    errors: Iterable[Mapping[str, Any]], values: Any, schema: Schema, overridden: Container[KeyPath] = ()
+) -> list[Problem]:
     """Turns pydantic's errors into messages.
 
     Arguments:
         errors: as `ValidationError.errors()` gives them.
         values: what was validated.
         schema: the JSON schema of what was wanted, with its `$defs`.
+        overridden: the paths that overrides have written. Only these may have meant a key that the values have already.
     """
-    guide = _Guide(schema, values)
+    guide = _Guide(schema, values, overridden)
     problems: list[Problem] = []
     following: list[Problem] = []  # those that only follow from a fault deeper in the value, if there is one
     missing: list[Problem] = []
@@ -96,15 +99,18 @@ def value_at(values: Any, path: KeyPath) -> Any:
 class _Guide:
     """Knows what the schema wants at each place of the values."""
 
-    def __init__(self, schema: Schema, values: Any) -> None:
+    def __init__(self, schema: Schema, values: Any, overridden: Container[KeyPath]) -> None:
         self._schema = schema
         self._values = values
+        self._overridden = overridden
 
     def unknown_key(self, path: KeyPath) -> tuple[Problem, str | None]:
         """The problem, and the name that was probably meant."""
         holder = value_at(self._values, path[:-1])
         known = list(self._object_at(path[:-1]).get("properties", {}))
-        meant = nearest(path[-1], [name for name in known if name not in holder]) or nearest(path[-1], known)
+        meant = nearest(path[-1], [name for name in known if name not in holder])
+        if meant is None and path in self._overridden:
+            meant = nearest(path[-1], known)
         hint = f"Did you mean '{meant}'?" if meant else f"Known keys: {', '.join(known) or 'none'}"
         return Problem(path, f"unknown key. {hint}"), meant
 

@@ -10,13 +10,20 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import _jsonnet
+import pydantic_core
 
+from elmo_tasks.data_folder import DATA_VARIABLE, DEFAULT_DATA_FOLDER
 from elmo_tasks.errors import ConfigError
+from elmo_tasks.json_files import read_json
+from elmo_tasks.limits import MAX_JSON_DEPTH
+from elmo_tasks.packaged import IMPORT_FOLDER, find_config
 
 KeyPath = tuple[str | int, ...]
 
 # What `std.extVar` gives where neither the environment nor the command line says otherwise.
-DEFAULT_VARIABLES = {"ELMO_TASKS_DATA": "../shared/data"}
+DEFAULT_VARIABLES = {DATA_VARIABLE: DEFAULT_DATA_FOLDER}
+
+_JSON_CONFIG = "an object in JSON (a config with comments, variables or imports must have a name that ends in .jsonnet)"
 
 _SURROGATE = re.compile("[\ud800-\udfff]")  # how Python shows bytes that are not UTF-8
 _POSITION = r"(?P<file>[^<\n]+?):\(?(?P<line>\d+):\d+[-():\d]*"
@@ -26,28 +33,34 @@ _FRAME = re.compile(rf"\n\t{_POSITION}")
 
 
 def evaluate(path: str | Path, variables: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Evaluates a Jsonnet (or JSON) file.
+    """Evaluates a Jsonnet file. A file whose name ends in .json is only read: it sees no variables and no other files.
 
     Arguments:
-        path: the file.
+        path: the file, or the name of a config in the package.
         variables: what `std.extVar(name)` gives, before the environment's variables and the defaults.
 
     Raises:
-        ConfigError: the file is missing, is not valid Jsonnet, needs an undefined variable, or is not an object.
+        ConfigError: the file is missing, it is not valid Jsonnet, needs an undefined variable, or is not an object.
     """
-    if not Path(path).is_file():
-        raise ConfigError(f"{path}: no such file")
+    path = find_config(path)
+    if path.suffix == ".json":
+        return read_json(path, dict[str, Any], _JSON_CONFIG, error=ConfigError)
     try:
-        Path(path).read_text(encoding="utf-8")  # Jsonnet would replace other bytes
+        path.read_text(encoding="utf-8")  # Jsonnet would replace other bytes
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: the file is not UTF-8 text ({error})") from None
     # Jsonnet cannot hold variables that are not UTF-8.
     environment = {name: value for name, value in os.environ.items() if not _SURROGATE.search(name + value)}
     known = {**DEFAULT_VARIABLES, **environment, **(variables or {})}
     try:
-        value = json.loads(_jsonnet.evaluate_file(str(path), ext_vars=known))
+        evaluated = _jsonnet.evaluate_file(str(path), jpathdir=[str(IMPORT_FOLDER)], ext_vars=known)
+        value = pydantic_core.from_json(evaluated)
     except RuntimeError as error:
         _explain(path, str(error))
+    except ValueError as error:
+        raise ConfigError(
+            f"{path}: {error} of the result; wanted at most {MAX_JSON_DEPTH} levels of objects and lists"
+        ) from None
     if not isinstance(value, dict):
         raise ConfigError(f"{path}: wanted an object, got {shown(value)}")
     return value
@@ -67,6 +80,7 @@ def _explain(path: str | Path, report: str) -> NoReturn:
         problem = f"external variable '{name}' is undefined. Set it with --ext-var {name}=VALUE or in the environment"
     elif missing := re.match(r"couldn't open import \"(.+?)\"", problem, re.IGNORECASE):
         problem = f"cannot open the import '{missing[1]}'. Imports are looked up in the folder of the file"
+        problem += "; those of the package are 'elmo_tasks/configs/NAME.jsonnet'"
     where = f"{os.path.normpath(place['file'])}:{place['line']}" if place else str(path)
     raise ConfigError(f"{where}: {problem}") from None
 
@@ -88,6 +102,9 @@ def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> tuple[d
         if not equals or not all(path):
             problems.append(f"--set {override}: wanted KEY=VALUE, with a key such as model.dropout")
             continue
+        if len(path) > MAX_JSON_DEPTH:
+            problems.append(f"--set {override[:60]}...: {len(path)} keys; wanted at most {MAX_JSON_DEPTH}")
+            continue
         try:
             written = write(values, path, _parse(text))
         except LookupError as error:
@@ -101,13 +118,9 @@ def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> tuple[d
 
 def _parse(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
-    except ValueError:
+        return pydantic_core.from_json(text, allow_inf_nan=False)  # JSON and Jsonnet do not know NaN and Infinity
+    except (ValueError, TypeError):  # the latter for half of a surrogate pair
         return text
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")  # Python reads NaN and Infinity, JSON and Jsonnet do not know them
 
 
 def write(values: dict[str, Any], path: Sequence[str], value: Any) -> KeyPath:
@@ -145,7 +158,7 @@ def _step(holder: Any, text: str, taken: Sequence[str | int]) -> str | int:
         raise LookupError(f"{place} is {shown(holder)}, which has no keys; wanted an object or a list there")
     if not re.fullmatch(r"\d+", text):
         raise LookupError(f"{place} is a list: wanted an index, got {shown(text)}")
-    if int(text) >= len(holder):
+    if len(text) > 9 or int(text) >= len(holder):
         raise LookupError(f"{place} is a list of {len(holder)}: there is no index {text} (the first is 0)")
     return int(text)
 

@@ -28,7 +28,11 @@ def _describe(lines: list[str], key: str, value: Any, default: bool, depth: int,
     """Appends the lines of one value; `key` is written before it, `end` behind it."""
     entries: list[tuple[str, Any, bool]] = []  # what is written before a part, the part, and whether it is a default
     if isinstance(value, Config):
-        entries = [(f"{name}: ", part, default or name not in value.model_fields_set) for name, part in value]
+        fields = type(value).model_fields
+        entries = [
+            (f"{fields[name].alias or name}: ", part, default or name not in value.model_fields_set)
+            for name, part in value
+        ]
     elif isinstance(value, dict):
         entries = [(f"{_jsonnet_key(name)}: ", part, default) for name, part in value.items()]
     elif isinstance(value, (tuple, list)):

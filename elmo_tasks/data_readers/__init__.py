@@ -1,4 +1,4 @@
-"""One file per data set: from the publisher's format, or a hub data set, to a `datasets.Dataset` and to batches.
+"""From a publisher's format, your own table or a hub data set to a `datasets.Dataset`: one file per format.
 
 Importing this package registers the `"type"` of every reader.
 """
@@ -6,8 +6,10 @@ Importing this package registers the `"type"` of every reader.
 from elmo_tasks.data_readers.conll2003 import Conll2003Config
 from elmo_tasks.data_readers.conllu import ConlluConfig
 from elmo_tasks.data_readers.coref import CoreferenceConll2012Config
+from elmo_tasks.data_readers.delimited import DelimitedConfig
 from elmo_tasks.data_readers.predicates import PredicatesConfig
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.rows import HubConfig, JsonlConfig
 from elmo_tasks.data_readers.snli import SnliConfig
 from elmo_tasks.data_readers.squad import SquadConfig
 from elmo_tasks.data_readers.srl import SrlConll2005Config, SrlConll2012Config
@@ -19,6 +21,9 @@ __all__ = [
     "CoreferenceConll2012Config",
     "DatasetReader",
     "DatasetReaderConfig",
+    "DelimitedConfig",
+    "HubConfig",
+    "JsonlConfig",
     "PredicatesConfig",
     "SnliConfig",
     "SquadConfig",

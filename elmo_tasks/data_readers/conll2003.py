@@ -7,19 +7,22 @@ have the columns word, part of speech, chunk and entity, tags in IOB1, and a lin
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 import datasets
 import pydantic
 from pydantic import Field
 
 from elmo_tasks.data_readers.columns import read_rows
+from elmo_tasks.data_readers.memory import Examples
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, label_names, require_columns
-from elmo_tasks.errors import DataError
+from elmo_tasks.data_readers.records import Record, hub_records
+from elmo_tasks.data_readers.row_values import read_tagged_tokens
+from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.tasks import Tagging
-from elmo_tasks.text.tag_schemes import TagScheme, convert_tags, detect_scheme, find_fault, is_tag
+from elmo_tasks.text.tag_schemes import TagScheme
 
 logger = logging.getLogger(__name__)
 
@@ -30,9 +33,12 @@ class Conll2003Config(DatasetReaderConfig):
     """Files in the column format of CoNLL-2003, or hub data sets with tokens and tags."""
 
     type: Literal["conll2003"] = "conll2003"
-    tag_scheme: Annotated[TagScheme, Field(description="The scheme of the tags that come out.")] = "BIOUL"
+    tag_scheme: Annotated[
+        TagScheme | None,
+        Field(description="The scheme of the tags that come out; null: tags are not spans, such as parts of speech."),
+    ] = "BIOUL"
     input_scheme: Annotated[
-        Literal["auto", "IOB1", "IOB2", "BIOUL"],
+        InputScheme,
         Field(description="The scheme of the tags in the file; 'auto' finds it from the first span of the file."),
     ] = "auto"
     columns: Annotated[
@@ -75,80 +81,54 @@ class Conll2003Reader(DatasetReader):
     config: Conll2003Config
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        return _examples(self._file_sentences(path), self.config)
+        word, tag = self.config.columns
+        least = max(2, *(column + 1 if column >= 0 else -column for column in (word, tag)))
+        tag_reader = TagReader(self.config.tag_scheme, self.config.input_scheme)
+        document = number = 0
+        for line, rows in read_rows(path, least, self.bad_units, borders=(DOCUMENT_BORDER,), same_in_file=True):
+            if rows and len(rows[0]) == 1:
+                if number > 0:  # several borders in a row enclose no document
+                    document, number = document + 1, 0
+                continue
+            with self.bad_units.caught():
+                if rows:
+                    tags = tag_reader.convert([row[tag] for row in rows], f"{path}:", line)
+                    place = {"document": document, "sentence": number, "line": line}
+                    yield {"tokens": [row[word] for row in rows], "tags": tags, **place}
+                    number += 1
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         columns = self.config.hub_columns
         require_columns(columns, rows.column_names, source, "name the columns of tokens and tags in hub_columns")
         names = label_names(rows, columns[1], source)
-        return _examples(_hub_sentences(rows, columns, names, source), self.config)
+        return self._row_examples(hub_records(rows, source), columns, names, source)
 
-    def _file_sentences(self, path: Path) -> Iterator[_Sentence]:
-        word, tag = self.config.columns
-        least = max(2, *(column + 1 if column >= 0 else -column for column in (word, tag)))
-        for line, rows in read_rows(path, least, borders=(DOCUMENT_BORDER,), same_in_file=True):
-            if len(rows[0]) == 1:
-                yield _Sentence([DOCUMENT_BORDER], ["O"], line, f"{path}:", line)
-            else:
-                yield _Sentence([row[word] for row in rows], [row[tag] for row in rows], line, f"{path}:", line)
+    def memory_examples(self, examples: Examples, name: str) -> Iterator[dict[str, Any]]:
+        """See `DatasetReader`. Tags may be in any scheme, as in files; documents and sentences are numbered anew."""
+        given, columns = super().memory_examples(examples, name), ("tokens", "tags")
+        records = (
+            Record({key: list(each[key]) for key in columns}, each["line"], f"{name}: example {each['line']}")
+            for each in given
+        )
+        return self._row_examples(records, columns, None, name)
 
-
-class _Sentence(NamedTuple):
-    """The tokens and tags of a sentence, or a document border."""
-
-    tokens: list[str]
-    tags: list[str]
-    line: int  # its first line in the file, or its row in the hub data set
-    source: str  # errors name a token by this text and its number
-    first: int  # the number of the first token
-
-
-def _hub_sentences(
-    rows: datasets.Dataset, columns: Sequence[str], names: Sequence[str] | None, source: str
-) -> Iterator[_Sentence]:
-    """Yields the sentences of a hub data set; `names` are those of its tags if it has class ids."""
-    empty = 0
-    for number, row in enumerate(rows):
-        for column in columns:
-            if not isinstance(row[column], list):
-                raise DataError(f"{source}: row {number}", f"{column!r} is {row[column]!r}; wanted a list")
-        tokens, tags = (row[column] for column in columns)
-        if len(tags) != len(tokens):
-            raise DataError(f"{source}: row {number}", f"{len(tags)} tags for {len(tokens)} tokens")
-        place = f"{source}: row {number}, token "
-        for position, (token, tag) in enumerate(zip(tokens, tags, strict=True)):
-            if not isinstance(token, str):
-                raise DataError(f"{place}{position}", f"the token is {token!r}; wanted a string")
-            if names is None and not isinstance(tag, str):
-                raise DataError(f"{place}{position}", f"the tag is {tag!r}; wanted a string")
-            if names is not None and (not isinstance(tag, int) or not 0 <= tag < len(names)):
-                wanted = f"a class id from 0 to {len(names) - 1}"
-                raise DataError(f"{place}{position}", f"the tag is {tag!r}; wanted {wanted}")
-        if tokens:
-            yield _Sentence(tokens, [names[tag] for tag in tags] if names else tags, number, place, 0)
-        empty += not tokens
-    if empty:
-        logger.info("%s: %d row(s) without tokens left out", source, empty)
-
-
-def _examples(sentences: Iterator[_Sentence], config: Conll2003Config) -> Iterator[dict[str, Any]]:
-    """Numbers documents and sentences, checks and converts the tags."""
-    scheme: TagScheme | None = None if config.input_scheme == "auto" else config.input_scheme
-    hint = "" if scheme else " (the scheme of the first span; set input_scheme if it is another)"
-    document = number = 0
-    for tokens, tags, line, source, first in sentences:
-        if tokens[0] == DOCUMENT_BORDER:
-            if number > 0:  # several borders in a row enclose no document
-                document, number = document + 1, 0
-            continue
-        if scheme is None:
-            for place, tag in enumerate(tags, first):
-                if not any(is_tag(tag, known) for known in get_args(TagScheme)):
-                    problem = f"{tag!r} is not a tag; wanted O or a tag such as B-LOC"
-                    raise DataError(f"{source}{place}", problem)
-            scheme = detect_scheme(tags)
-        if scheme and (fault := find_fault(tags, scheme)):
-            raise DataError(f"{source}{first + fault[0]}", fault[1] + hint)
-        converted = convert_tags(tags, config.tag_scheme)
-        yield {"tokens": tokens, "tags": converted, "document": document, "sentence": number, "line": line}
-        number += 1
+    def _row_examples(
+        self, records: Iterable[Record], columns: tuple[str, str], names: Sequence[str] | None, source: str
+    ) -> Iterator[dict[str, Any]]:
+        """The examples of rows with lists of tokens and tags; `names` are those of the tags if they are class ids."""
+        tag_reader = TagReader(self.config.tag_scheme, self.config.input_scheme)
+        document = number = empty = 0
+        for record in records:
+            with self.bad_units.caught():
+                tokens, given = read_tagged_tokens(record, *columns, names)
+                empty += not tokens
+                if tokens[:1] == [DOCUMENT_BORDER]:
+                    if number > 0:
+                        document, number = document + 1, 0
+                elif tokens:
+                    tags = tag_reader.convert(given, f"{record.place}, token ", 0)
+                    place = {"document": document, "sentence": number, "line": record.number}
+                    yield {"tokens": tokens, "tags": tags, **place}
+                    number += 1
+        if empty:
+            logger.info("%s: %d row(s) without tokens left out", source, empty)

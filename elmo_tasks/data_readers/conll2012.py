@@ -12,6 +12,9 @@ document is between `#begin document (NAME); part NNN` and `#end document`. Colu
 | 11 | named entities, as bracketed spans: not kept |
 | 12 to the last but one | one for each predicate, in their order: its semantic roles, as bracketed spans |
 | last | coreference: numbers of clusters in brackets, `|` between several, `-` where none begins or ends |
+
+LitBank has the same columns, with `_` for what is not known and an empty last cell for `-`. The test files of the
+reference scorer have only the first four columns and the last, or only the first and the last.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from elmo_tasks.data_folder import MissingDataError
+from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.columns import read_rows
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import plain_name
@@ -29,9 +34,13 @@ from elmo_tasks.text.tag_schemes import Span
 
 logger = logging.getLogger(__name__)
 
-_FIXED_COLUMNS = 12  # all except those of the roles
+ALL_COLUMNS = 12  # except those of the roles
+FEWEST_COLUMNS = 2  # the document's name and coreference, as in test files of the reference scorer
+NO_WORD = "_"
+_WORD_COLUMNS = 5  # with fewer there are no words
+_NONE = ("-", "_", "")  # cells without a value; OntoNotes has the first, LitBank the others
 _WANTED_HEADER = "'#begin document (NAME); part NNN'"
-_HEADER = re.compile(r"#begin document \((?P<name>.*)\)(?:; part (?P<part>\d+))?;?\s*")
+_HEADER = re.compile(r"#begin document \((?P<name>.*)\)(?:; part (?P<part>\d{1,9}))?;?\s*")
 _SPAN_CELL = re.compile(r"(?:\((?P<label>[^()*]+))?\*(?P<close>\))?")
 
 
@@ -56,12 +65,15 @@ class Conll2012Document(NamedTuple):
     """One part of a document. It may have no sentence.
 
     `name` contains the part, for example `bc/cctv/00/cctv_0000; part 000`; in OntoNotes the genre is what precedes the
-    first slash.
+    first slash. `fault` is what is wrong with its first or last line; `bad_sentences` are the errors of sentences that
+    are left out. The reader raises or skips them.
     """
 
     path: Path
     name: str
     sentences: list[Conll2012Sentence]
+    bad_sentences: list[DataError]
+    fault: DataError | None
 
 
 def conll2012_files(path: Path) -> list[Path]:
@@ -76,7 +88,7 @@ def conll2012_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise DataError(path, "no such file or folder")
+        raise MissingDataError(path, "no such file or folder")
     named = [file for file in path.rglob("*") if plain_name(file).endswith(("_conll", ".conll")) and file.is_file()]
     if not named:
         raise DataError(path, "the folder has no file with a name in _conll or .conll, compressed or not")
@@ -86,35 +98,50 @@ def conll2012_files(path: Path) -> list[Path]:
     return sorted(gold or named, key=lambda file: file.relative_to(path).parts)
 
 
-def read_conll2012(path: Path) -> Iterator[Conll2012Document]:
+def read_conll2012(path: Path, least: int = ALL_COLUMNS) -> Iterator[Conll2012Document]:
     """Parses the documents of a file, compressed or not, or of all files of a folder (see `conll2012_files`).
 
+    Arguments:
+        least: the lowest number of columns of a line. With fewer than 12, only words and coreference are known; with
+            fewer than 5, words are `_`.
+
     Raises:
-        DataError: a line with too few columns, or not with as many as the first of its sentence; a token outside of a
+        DataError: a file is missing, damaged or not UTF-8. What is wrong with a document or sentence is in the results:
+            a line with too few columns, or not with as many as the first of its sentence; a token outside of a
             document; a document that is opened wrongly or never closed. File and line are named.
     """
     for file in conll2012_files(path):
-        document, begin = None, 0
-        for number, rows in read_rows(file, _FIXED_COLUMNS, borders=("#begin", "#end")):
-            line = rows[0][0]
-            if len(rows[0]) > 1:
-                if document is None:
-                    raise DataError(file, f"a token outside of a document; wanted {_WANTED_HEADER} first", number)
-                document.sentences.append(_sentence(rows, number))
-            elif line.startswith("#begin"):
-                if document is not None:
-                    raise DataError(file, f"a document begins inside the one of line {begin}", number)
-                if not (header := _HEADER.fullmatch(line)):
-                    raise DataError(file, f"{line[:80]!r}; wanted {_WANTED_HEADER}", number)
-                name = f"{header['name']}; part {int(header['part'] or 0):03}"
-                document, begin = Conll2012Document(file, name, []), number
-            else:
-                if document is None:
-                    raise DataError(file, "a document ends where none is open", number)
-                yield document
-                document = None
-        if document is not None:
-            raise DataError(file, f"the document {document.name!r} is never closed; wanted '#end document'", begin)
+        yield from _documents(file, least)
+
+
+def _documents(file: Path, least: int) -> Iterator[Conll2012Document]:
+    bad_sentences = BadUnits(skip=True)
+    name, begin = "", 0  # of the open document; line 0: none is open
+    sentences: list[Conll2012Sentence] = []
+    fault: DataError | None = None
+    for number, rows in read_rows(file, least, bad_sentences, borders=("#begin", "#end"), filler="_"):
+        border = rows[0][0] if rows and len(rows[0]) == 1 else ""
+        if not border:
+            sentences += [_sentence(rows, number)] if rows else []
+            if not begin:
+                begin = number
+                fault = DataError(file, f"a token outside of a document; wanted {_WANTED_HEADER} first", number)
+            continue
+        begins = border.startswith("#begin")
+        if not begins and not begin:
+            fault = DataError(file, "a document ends where none is open", number)
+        elif begins and begin:
+            fault = fault or DataError(file, f"a document begins inside the one of line {begin}", number)
+        if begin or fault:
+            yield Conll2012Document(file, name, sentences, bad_sentences.take(), fault)
+        name, begin, sentences, fault = "", number if begins else 0, [], None
+        if begins and (header := _HEADER.fullmatch(border)):
+            name = f"{header['name']}; part {int(header['part'] or 0):03}"
+        elif begins:
+            fault = DataError(file, f"{border[:80]!r}; wanted {_WANTED_HEADER}", number)
+    if begin:
+        fault = fault or DataError(file, f"the document {name!r} is never closed; wanted '#end document'", begin)
+        yield Conll2012Document(file, name, sentences, bad_sentences.take(), fault)
 
 
 def bracketed_spans(cells: Sequence[str], path: Path, first_line: int) -> list[Span]:
@@ -149,7 +176,13 @@ def bracketed_spans(cells: Sequence[str], path: Path, first_line: int) -> list[S
 
 def _sentence(rows: list[list[str]], first_line: int) -> Conll2012Sentence:
     columns = list(zip(*rows, strict=True))
-    predicates = tuple(place for place, frameset in enumerate(columns[7]) if frameset != "-")
+    coreference = columns[-1]
+    words = columns[3] if len(columns) >= _WORD_COLUMNS else (NO_WORD,) * len(rows)
+    unknown = ("-",) * len(rows)
+    if len(columns) < ALL_COLUMNS:
+        return Conll2012Sentence(first_line, words, unknown, unknown, (), unknown, (), coreference)
+    predicates = tuple(place for place, frameset in enumerate(columns[7]) if frameset not in _NONE)
+    speakers = tuple("-" if speaker in _NONE else speaker for speaker in columns[9])
     return Conll2012Sentence(
-        first_line, columns[3], columns[4], columns[6], predicates, columns[9], tuple(columns[11:-1]), columns[-1]
+        first_line, words, columns[4], columns[6], predicates, speakers, tuple(columns[11:-1]), coreference
     )

@@ -23,7 +23,7 @@ from elmo_tasks.tasks import Tagging, Task
 
 _COLUMNS = 10
 _TAG_COLUMNS = {"upos": 3, "xpos": 4}
-_NUMBER = re.compile(r"(?P<first>[0-9]+)(?:-(?P<last>[0-9]+)|\.(?P<empty>[0-9]+))?")
+_NUMBER = re.compile(r"(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9})|\.(?P<empty>[0-9]{1,9}))?")
 _NEW_DOCUMENT = re.compile(r"#\s*newdoc\b")
 
 
@@ -57,25 +57,32 @@ class ConlluReader(DatasetReader):
         for is_empty, lines in itertools.groupby(read_lines(path), key=lambda line: not line[1].strip()):
             if is_empty:
                 continue
-            sentence, first_line, number = _OpenSentence(self.config.tag_column), 0, 0
-            for number, line in lines:
-                if not line.startswith("#"):
-                    first_line = first_line or number
-                    problem = sentence.add(line.split("\t"), line)
-                else:
-                    begins_document = begins_document or _NEW_DOCUMENT.match(line) is not None
-                    problem = "a comment inside a sentence; wanted an empty line before it" if first_line else None
-                if problem:
-                    raise DataError(path, problem, number)
-            if not first_line:  # only comments
-                continue
-            if problem := sentence.fault_at_the_end():
+            numbered = list(lines)
+            begins_document = begins_document or any(_NEW_DOCUMENT.match(line) for _, line in numbered)
+            with self.bad_units.caught():
+                sentence, first_line = self._parse(numbered, path)
+                if not first_line:  # only comments
+                    continue
+                if begins_document and count > 0:
+                    document, count = document + 1, 0
+                place = {"document": document, "sentence": count, "line": first_line}
+                yield {"tokens": sentence.forms, "tags": sentence.tags, **place}
+                count, begins_document = count + 1, False
+
+    def _parse(self, lines: list[tuple[int, str]], path: Path) -> tuple[_OpenSentence, int]:
+        """The sentence of numbered lines, and its first line, 0 if there are only comments."""
+        sentence, first_line = _OpenSentence(self.config.tag_column), 0
+        for number, line in lines:
+            if not line.startswith("#"):
+                first_line = first_line or number
+                problem = sentence.add(line.split("\t"), line)
+            else:
+                problem = "a comment inside a sentence; wanted an empty line before it" if first_line else None
+            if problem:
                 raise DataError(path, problem, number)
-            if begins_document and count > 0:
-                document, count = document + 1, 0
-            place = {"document": document, "sentence": count, "line": first_line}
-            yield {"tokens": sentence.forms, "tags": sentence.tags, **place}
-            count, begins_document = count + 1, False
+        if first_line and (problem := sentence.fault_at_the_end()):
+            raise DataError(path, problem, lines[-1][0])
+        return sentence, first_line
 
 
 class _OpenSentence:

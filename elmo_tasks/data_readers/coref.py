@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from elmo_tasks.data_readers.conll2012 import conll2012_files, read_conll2012
+from elmo_tasks.data_readers.conll2012 import FEWEST_COLUMNS, NO_WORD, conll2012_files, read_conll2012
 from elmo_tasks.data_readers.coreference_column import parse_coreference_column
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.tasks import Coreference
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class CoreferenceConll2012Config(DatasetReaderConfig):
-    """Coreference from the columns of CoNLL-2012: OntoNotes, OntoGUM, and others in the same form."""
+    """Coreference from the columns of CoNLL-2012: OntoNotes, OntoGUM, LitBank, and others in the same form."""
 
     type: Literal["coref_conll2012"] = "coref_conll2012"
 
@@ -39,7 +39,7 @@ class CoreferenceConll2012Reader(DatasetReader):
     `clusters` are as annotated, not merged or filtered. Documents without tokens are left out; the log says how many.
 
     Raises (from `read`):
-        DataError: what `conll2012.read_conll2012` refuses; a malformed cell of the coreference column, a mention that
+        DataError: what `conll2012.read_conll2012` finds; a malformed cell of the coreference column, a mention that
             is closed but not opened or is never closed. File and line are named.
     """
 
@@ -47,19 +47,28 @@ class CoreferenceConll2012Reader(DatasetReader):
         return conll2012_files(path)
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        empty = 0
-        for document in read_conll2012(path):
-            if not document.sentences:
-                empty += 1
-                continue
-            lines = [line for each in document.sentences for line in enumerate(each.coreference, each.first_line)]
-            genre, slash, _ = document.name.partition("/")
-            yield {
-                "document": document.name,
-                "genre": (genre or None) if slash else None,
-                "sentences": [list(sentence.words) for sentence in document.sentences],
-                "speakers": [list(sentence.speakers) for sentence in document.sentences],
-                "clusters": parse_coreference_column(lines, document.path),
-            }
+        empty = without_words = 0
+        for document in read_conll2012(path, FEWEST_COLUMNS):
+            with self.bad_units.caught():
+                for error in (*document.bad_sentences, document.fault):
+                    if error:
+                        raise error
+                if not document.sentences:
+                    empty += 1
+                    continue
+                without_words += all(set(sentence.words) == {NO_WORD} for sentence in document.sentences)
+                lines = [line for each in document.sentences for line in enumerate(each.coreference, each.first_line)]
+                genre, slash, _ = document.name.partition("/")
+                yield {
+                    "document": document.name,
+                    "genre": (genre or None) if slash else None,
+                    "sentences": [list(sentence.words) for sentence in document.sentences],
+                    "speakers": [list(sentence.speakers) for sentence in document.sentences],
+                    "clusters": parse_coreference_column(lines, document.path),
+                }
         if empty:
             logger.info("%s: %d document(s) without any token are left out", path, empty)
+        if without_words:
+            logger.warning(
+                "%s: %d document(s) have no column of words; their tokens are %r", path, without_words, NO_WORD
+            )

@@ -1,8 +1,9 @@
 """The coreference column of CoNLL-2012: clusters of mentions as brackets with numbers, a cell for each token.
 
 `(5` begins a mention of cluster 5, `5)` ends one, `(5)` is a mention of one token; several are joined by `|`, and `-`
-means none. An end closes the mention of its cluster that began last. Hence mentions of the same cluster may be nested,
-but not cross, as [0, 2] and [1, 3] do; those of different clusters may.
+means none. Several without `|`, as in the test files of the reference scorer, and an empty cell for none, as in
+LitBank, are read too. An end closes the mention of its cluster that began last. Hence mentions of the same cluster may
+be nested, but not cross, as [0, 2] and [1, 3] do; those of different clusters may.
 
 Source: the format of the CoNLL-2012 shared task, read as its reference scorer v8.01 reads it.
 """
@@ -19,6 +20,7 @@ from elmo_tasks.errors import DataError, ElmoTasksError
 NO_BRACKETS = "-"
 _SEPARATOR = "|"
 _BRACKET = re.compile(r"(?P<single>\([0-9]+\))|(?P<begin>\([0-9]+)|(?P<end>[0-9]+\))")
+_CELL = re.compile(r"(?:\([0-9]+\)?|[0-9]+\))(?:\|?(?:\([0-9]+\)?|[0-9]+\)))*")
 # Brackets of a cell are read in this order; their order in the cell has no meaning.
 _KINDS = ("single", "begin", "end")
 
@@ -99,12 +101,10 @@ def write_coreference_column(clusters: Sequence[Sequence[Sequence[int]]], num_to
 
 def _brackets(cell: str, path: str | Path, line: int) -> list[tuple[str, str]]:
     """The (kind, cluster) of each bracket in a cell, in the order of reading."""
-    if cell == NO_BRACKETS:
+    if cell in (NO_BRACKETS, ""):
         return []
-    brackets = []
-    for text in cell.split(_SEPARATOR):
-        if not (match := _BRACKET.fullmatch(text)):
-            wanted = f"{NO_BRACKETS!r}, or '(N', 'N)' or '(N)' joined by '|'"
-            raise DataError(path, f"{cell!r} is not a coreference cell; wanted {wanted}", line)
-        brackets.append((str(match.lastgroup), text.strip("()")))
+    if not _CELL.fullmatch(cell):
+        wanted = f"{NO_BRACKETS!r}, or '(N', 'N)' or '(N)' joined by '|'"
+        raise DataError(path, f"{cell!r} is not a coreference cell; wanted {wanted}", line)
+    brackets = [(str(match.lastgroup), match.group().strip("()")) for match in _BRACKET.finditer(cell)]
     return sorted(brackets, key=lambda bracket: _KINDS.index(bracket[0]))

@@ -37,7 +37,8 @@ class PredicatesReader(DatasetReader):
     """Makes examples of `Tagging`, one for each sentence, also those without a predicate.
 
     A predicate is a span `V` of one token, without the particle of "give up", for example. So the score of spans is
-    that of predicates. Sentences without a document are all in the first one.
+    that of predicates. Sentences without a document are all in the first one. `on_error` is that of this reader, not
+    that of its source; a predicate whose roles are wrong stays a predicate.
 
     Raises (from `read`):
         DataError: as the reader of semantic roles.
@@ -48,6 +49,7 @@ class PredicatesReader(DatasetReader):
     def __init__(self, config: PredicatesConfig) -> None:
         super().__init__(config)
         self._source = config.source.build()
+        self._source.bad_units = self.bad_units  # what is skipped is decided and counted here
 
     def cache_key(self) -> list[Any]:
         return [*super().cache_key(), *self._source.cache_key()]

@@ -10,26 +10,48 @@ import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import datasets
 from datasets.arrow_writer import ArrowWriter
+from pydantic import Field
 
 from elmo_tasks.config import Part, to_json
+from elmo_tasks.data_folder import MissingDataError
+from elmo_tasks.data_readers.bad_units import BadUnits
+from elmo_tasks.data_readers.memory import MEMORY_PREFIX, Examples, Source, checked_examples, source_name
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
-from elmo_tasks.files import atomic_path, cache_folder, content_hash, write_json
+from elmo_tasks.files import atomic_write, cache_folder, content_hash, write_json
 from elmo_tasks.tasks import Task
+from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
 
 logger = logging.getLogger(__name__)
 
 HUB_PREFIX = "hub:"
+_SHOWN_ERRORS = 10  # of what was skipped, in the warning; the file next to the cached data set has all
 # Where an example begins: its file, as a place in `DatasetReader.files`, and its line there, from 1; in a hub data set
-# its row, from 0. The line is None if the reader does not say it.
+# or one in memory its row, from 0. The line is None if the reader does not say it.
 PLACE_FEATURES = datasets.Features({"file": datasets.Value("int32"), "line": datasets.Value("int32")})
 
 
 class DatasetReaderConfig(Part):
     """The kind of part that reads a data set."""
+
+    on_error: Annotated[
+        Literal["fail", "skip"],
+        Field(
+            description="What happens with a sentence, document, proposition or row that does not follow the format: "
+            "'fail' ends with an error; 'skip' leaves it out, and a warning names the lines."
+        ),
+    ] = "fail"
+    tokenizer: Annotated[
+        TokenizerChoice,
+        Field(
+            description="How raw text is split into sentences and tokens: text of the source that is not tokenized, "
+            "and text to predict. 'treebank' is for English, 'unicode' for any language; 'whitespace' splits lines "
+            "that are tokenized."
+        ),
+    ] = "treebank"
 
     @property
     def task(self) -> Task:
@@ -39,6 +61,12 @@ class DatasetReaderConfig(Part):
     def build(self) -> DatasetReader:
         """The reader with these settings."""
         raise NotImplementedError(f"{type(self).__name__} does not say how to build its reader")
+
+    @classmethod
+    def can_read(cls, wanted: Task) -> bool:
+        """Whether readers of this type can make examples of a task of this kind, whatever its settings."""
+        # The task may depend on a setting without a default: then there is no attribute `task` here.
+        return isinstance(getattr(cls.model_construct(), "task", None), type(wanted))
 
     def misfit(self, wanted: Task, *, key: str, other: Part, other_key: str) -> str | None:
         """Why the reader does not fit another part of an experiment, and what to do; None if it fits.
@@ -54,10 +82,12 @@ class DatasetReaderConfig(Part):
         if isinstance(self.task, type(wanted)):  # only settings differ
             remedy = self._changes(wanted, key, other, other_key)
         else:
-            readers = sorted(DatasetReaderConfig.alternatives.items())
-            # The task of a reader may depend on a setting without a default: then it has no attribute `task` here.
-            tasks = {name: getattr(reader.model_construct(), "task", None) for name, reader in readers}
-            fitting = [repr(name) for name, task in tasks.items() if isinstance(task, type(wanted))]
+            readers = DatasetReaderConfig.choices().items()
+            fitting = [
+                repr(name)
+                for name, reader in readers
+                if issubclass(reader, DatasetReaderConfig) and reader.can_read(wanted)
+            ]
             remedy = f"Readers that fit: {', '.join(fitting) or 'none'}"
         name, other_name = (type(part).model_fields["type"].default for part in (self, other))
         return f"{key} {name!r} does not fit {other_key} {other_name!r}: {problem}. {remedy}"
@@ -78,6 +108,9 @@ class DatasetReaderConfig(Part):
 class DatasetReader(abc.ABC):
     """Reads a publisher's files (or a hub data set) into examples of a task.
 
+    A reader parses each unit of its source, the smallest part that can be left out, in a block `with
+    self.bad_units.caught()`: an error in it is raised, or the unit is skipped, as `on_error` says.
+
     Arguments:
         config: the reader's settings. They are part of the cache's key.
 
@@ -90,21 +123,32 @@ class DatasetReader(abc.ABC):
     def __init__(self, config: DatasetReaderConfig) -> None:
         self.config = config
         self.task = config.task
+        self.bad_units = BadUnits(skip=config.on_error == "skip")
+        self.tokenizer = build_tokenizer(config.tokenizer)
 
-    def read(self, source: str | Path) -> datasets.Dataset:
+    def read(self, source: Source) -> datasets.Dataset:
         """The whole data set, memory-mapped.
 
         The examples are cached in `<cache folder>/datasets`, by the content of the source and `cache_key`. Several
         processes can read the same source at once. A damaged cache file is made again.
 
         Arguments:
-            source: a file, compressed or not, for some readers a folder, or `hub:NAME[#CONFIG][:SPLIT]`.
+            source: a file, compressed or not, for some readers a folder; or `hub:NAME[#CONFIG][:SPLIT]`; or the
+                examples themselves, as a list of dicts or a `datasets.Dataset` with the columns of the task.
 
         Raises:
-            DataError: the file is missing, has no example or does not follow its format; or the hub data set does not.
+            DataError: the file is missing, has no example or does not follow its format; or the hub data set does not;
+                or an example in memory lacks a column or has a wrong value.
             ElmoTasksError: the hub data set cannot be loaded.
         """
-        if str(source).startswith(HUB_PREFIX):
+        if not isinstance(source, (str, Path)):
+            given, source = source, source_name(source)
+            content, examples = [source], self.memory_examples(given, source)
+        elif str(source).startswith(MEMORY_PREFIX):
+            raise DataError(source, "the examples were given in memory, and are not kept; give them again, or a file")
+        elif str(source).startswith(HUB_PREFIX):
+            if type(self).hub_examples is DatasetReader.hub_examples:
+                raise ElmoTasksError(f"{source}: {type(self).__name__} only reads files; give the path of a file")
             rows = _load_from_hub(str(source))
             content = [str(source), *(content_hash(file["filename"]) for file in rows.cache_files)]
             examples = self.hub_examples(rows, str(source))
@@ -117,41 +161,44 @@ class DatasetReader(abc.ABC):
             logger.debug("%s: read from %s", source, path)
         else:
             self._write(source, examples, path)
+        _warn_of_skipped(source, path)
         return datasets.Dataset.from_file(str(path))
 
     def cache_key(self) -> list[Any]:
-        """What the examples depend on, next to the source. A reader adds what else it uses, such as a tokenizer."""
+        """What the examples depend on, next to the source. A reader of raw text adds the version of its tokenizer."""
         return [type(self).__module__, type(self).__name__, self.version, to_json(self.config), sorted(PLACE_FEATURES)]
 
     def _write(self, source: str | Path, examples: Iterator[dict[str, Any]], path: Path) -> None:
-        """Streams the examples into a cache file and writes the file's checksum next to it."""
+        """Streams the examples into a cache file, and writes its checksum and what was skipped next to it."""
         logger.info("reading %s", source)
         begin = time.monotonic()
-        with atomic_path(path) as temporary:
+        self.bad_units.take()  # of an earlier source, which was given up
+        with atomic_write(path) as stream:
             features = datasets.Features({**self.task.features, **PLACE_FEATURES})
-            with ArrowWriter(features=features, path=str(temporary)) as writer:
+            with ArrowWriter(features=features, stream=stream) as writer:
                 for example in examples:
                     writer.write({"file": 0, "line": None, **example})
                 count, _ = writer.finalize()
+            skipped = [str(error) for error in self.bad_units.take()]
             if count == 0:
-                raise DataError(source, "has no example")
-            checksum = content_hash(temporary)
-        write_json(path.with_suffix(".json"), {"sha256": checksum})
+                reason = f"; {len(skipped)} were skipped, the first because of {skipped[0]}" if skipped else ""
+                raise DataError(source, f"has no example{reason}")
+        write_json(path.with_suffix(".json"), {"sha256": content_hash(path), "skipped": skipped})
         logger.info("%s: %d examples in %.1f s", source, count, time.monotonic() - begin)
 
-    def unknown_label(self, source: str | Path, examples: datasets.Dataset, error: UnknownLabelError) -> ElmoTasksError:
+    def unknown_label(self, source: Source, examples: datasets.Dataset, error: UnknownLabelError) -> ElmoTasksError:
         """The error for a label that the vocabulary does not have, with the place of its first example."""
         number, example = next(
             (number, example)
             for number, example in enumerate(examples, start=1)
             if error.label in self.task.labels(example).get(error.namespace, ())
         )
-        line = example["line"]
+        line, name = example["line"], source_name(source)
         if line is None:
-            return ElmoTasksError(f"{source}: example {number}: {error}")
-        if str(source).startswith(HUB_PREFIX):
-            return ElmoTasksError(f"{source}: row {line}: {error}")
-        file = self.files(Path(source))[example["file"]]
+            return ElmoTasksError(f"{name}: example {number}: {error}")
+        if name.startswith((HUB_PREFIX, MEMORY_PREFIX)):
+            return ElmoTasksError(f"{name}: row {line}: {error}")
+        file = self.files(Path(name))[example["file"]]
         return DataError(file, f"in the example that begins here: {error}", line)
 
     def files(self, path: Path) -> Sequence[Path]:
@@ -161,7 +208,7 @@ class DatasetReader(abc.ABC):
             DataError: there is no such file.
         """
         if not path.is_file():
-            raise DataError(path, "no such file")
+            raise MissingDataError(path)
         return (path,)
 
     @abc.abstractmethod
@@ -175,13 +222,17 @@ class DatasetReader(abc.ABC):
             DataError: the file does not follow its format; file and line are named.
         """
 
+    def memory_examples(self, examples: Examples, name: str) -> Iterator[dict[str, Any]]:
+        """The examples of a data set in memory, with the columns of the task; errors name it by `name`."""
+        return checked_examples(examples, self.task, name, self.bad_units)
+
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
-        """The examples of a hub data set's rows. Not every reader has them.
+        """The examples of a hub data set's rows. A reader that does not override this only reads files.
 
         Raises:
             ElmoTasksError: the rows lack what the reader needs.
         """
-        raise ElmoTasksError(f"{source}: {type(self).__name__} only reads files; give the path of a file")
+        raise NotImplementedError
 
 
 def parse_hub_source(source: str) -> tuple[str, str | None, str | None]:
@@ -230,14 +281,23 @@ def _load_from_hub(source: str) -> datasets.Dataset:
     return next(iter(loaded.values()))
 
 
+def _warn_of_skipped(source: str | Path, path: Path) -> None:
+    """Names what was skipped when the cache file was made, each time that it is read."""
+    record = path.with_suffix(".json")
+    if skipped := json.loads(record.read_text(encoding="utf-8")).get("skipped"):
+        shown = "".join(f"\n  {error}" for error in skipped[:_SHOWN_ERRORS])
+        rest = f"\n  and {len(skipped) - _SHOWN_ERRORS} more, see {record}" if len(skipped) > _SHOWN_ERRORS else ""
+        logger.warning("%s: skipped %d part(s) that do not follow the format:%s%s", source, len(skipped), shown, rest)
+
+
 def _is_intact(path: Path) -> bool:
     """Whether the cache file is there and has the recorded checksum."""
     try:
-        if json.loads(path.with_suffix(".json").read_text())["sha256"] == content_hash(path):
+        if json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["sha256"] == content_hash(path):
             return True
         logger.warning("%s: the cached data set is damaged and is made again", path)
     except FileNotFoundError:
         pass
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:  # the checksum is damaged
         logger.warning("%s: the cached data set is damaged and is made again (%s)", path, error)
     return False

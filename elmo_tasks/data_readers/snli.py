@@ -10,13 +10,15 @@ import itertools
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, cast, get_args
 
 import datasets
 from pydantic import Field
 
+from elmo_tasks.data_readers.bad_units import BadUnits
+from elmo_tasks.data_readers.memory import Source
 from elmo_tasks.data_readers.reader import (
     HUB_PREFIX,
     DatasetReader,
@@ -24,11 +26,11 @@ from elmo_tasks.data_readers.reader import (
     label_names,
     require_columns,
 )
+from elmo_tasks.data_readers.records import Record, json_records
 from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import parse_json, read_lines
+from elmo_tasks.files import read_lines
 from elmo_tasks.tasks import Task, TextPairs
-from elmo_tasks.text import tokenization
 
 logger = logging.getLogger(__name__)
 
@@ -87,8 +89,10 @@ class SnliReader(DatasetReader):
 
     config: SnliConfig
 
-    def read(self, source: str | Path) -> datasets.Dataset:
+    def read(self, source: Source) -> datasets.Dataset:
         """As every reader; `SICK.txt:TRAIN`, `:TRIAL` and `:TEST` are the SemEval sets of one file."""
+        if not isinstance(source, (str, Path)):
+            return super().read(source)
         path, semeval_set = _split_source(source)
         if semeval_set is not None:
             return SnliReader(self.config.model_copy(update={"semeval_set": semeval_set})).read(path)
@@ -98,22 +102,22 @@ class SnliReader(DatasetReader):
         return super().files(Path(_split_source(path)[0]))
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        return self._pairs(_read_records(path), str(path))
+        return self._pairs(_read_records(path, self.bad_units), str(path))
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         *_, label = self._find_columns(rows.column_names, source)
         names = label_names(rows, label, source)
         labels: dict[Any, str] = {None: NO_LABEL, -1: NO_LABEL, **dict(enumerate(names or ()))}
         records = (
-            _Record({**row, label: labels.get(row[label], row[label])}, number, f"{source}: row {number}")
+            Record({**row, label: labels.get(row[label], row[label])}, number, f"{source}: row {number}")
             for number, row in enumerate(rows)
         )
         return self._pairs(records, source)
 
     def cache_key(self) -> list[Any]:
-        return [*super().cache_key(), tokenization.VERSION]
+        return [*super().cache_key(), self.tokenizer.version]
 
-    def _pairs(self, records: Iterator[_Record], source: str) -> Iterator[dict[str, Any]]:
+    def _pairs(self, records: Iterator[Record], source: str) -> Iterator[dict[str, Any]]:
         sample = list(itertools.islice(records, SAMPLE_PAIRS))
         if not sample:
             return
@@ -121,23 +125,29 @@ class SnliReader(DatasetReader):
         is_tokenized = self._is_tokenized(sentences, sample)
         left_out: Counter[str] = Counter()
         for record in itertools.chain(sample, records):
-            if self.config.semeval_set is not None:
-                semeval_set = record.text(SET_COLUMN)
-                if semeval_set not in get_args(SemEvalSet):
-                    wanted = ", ".join(get_args(SemEvalSet))
-                    raise DataError(record.place, f"{SET_COLUMN} {semeval_set!r}; wanted {wanted}")
-                if semeval_set != self.config.semeval_set:
+            with self.bad_units.caught():
+                if not self._is_in_set(record):
                     continue
-            label = _label(record, label_column)
-            premise, hypothesis = (self._tokens(record, column, is_tokenized) for column in sentences)
-            if label is None:
-                left_out["without a gold label"] += 1
-            elif not (premise and hypothesis):
-                left_out["with an empty sentence"] += 1
-            else:
-                yield {"premise": premise, "hypothesis": hypothesis, "label": label, "line": record.number}
+                label = _label(record, label_column)
+                premise, hypothesis = (self._tokens(record, column, is_tokenized) for column in sentences)
+                if label is None:
+                    left_out["without a gold label"] += 1
+                elif not (premise and hypothesis):
+                    left_out["with an empty sentence"] += 1
+                else:
+                    yield {"premise": premise, "hypothesis": hypothesis, "label": label, "line": record.number}
         for reason, count in left_out.items():
             logger.info("%s: %d pair(s) %s left out", source, count, reason)
+
+    def _is_in_set(self, record: Record) -> bool:
+        """Whether a pair is in the SemEval set that is wanted."""
+        if self.config.semeval_set is None:
+            return True
+        semeval_set = record.text(SET_COLUMN)
+        if semeval_set not in get_args(SemEvalSet):
+            wanted = ", ".join(get_args(SemEvalSet))
+            raise DataError(record.place, f"{SET_COLUMN} {semeval_set!r}; wanted {wanted}")
+        return semeval_set == self.config.semeval_set
 
     def _find_columns(self, names: Iterable[str], place: str) -> tuple[str, str, str]:
         """The columns of premise, hypothesis and label among those of the source; errors name `place`."""
@@ -156,53 +166,33 @@ class SnliReader(DatasetReader):
             )
         return *sentences, label
 
-    def _is_tokenized(self, columns: Sequence[str], sample: Sequence[_Record]) -> bool:
+    def _is_tokenized(self, columns: Sequence[str], sample: Sequence[Record]) -> bool:
         """Whether most first sentences have white space before their final mark; False if none has such a mark."""
         if self.config.tokenized != "auto":
             return self.config.tokenized
-        texts = [record.text(column).rstrip() for record in sample for column in columns]
+        values = [record.columns.get(column) for record in sample for column in columns]
+        texts = [value.rstrip() for value in values if isinstance(value, str)]
         is_apart = [text[-2:-1].isspace() for text in texts if text.endswith((".", "?", "!"))]
         return 2 * sum(is_apart) > len(is_apart)
 
-    def _tokens(self, record: _Record, column: str, is_tokenized: bool) -> list[str]:
+    def _tokens(self, record: Record, column: str, is_tokenized: bool) -> list[str]:
         sentence = record.text(column)
         if self.config.tokenized == "auto" and record.columns.get(column + PARSE_ENDING):
             return _leaves(record, column + PARSE_ENDING)
         if is_tokenized:
             return [unescape(token) for token in sentence.split()]
-        return list(itertools.chain.from_iterable(tokenization.tokenize_to_strings(sentence)))
+        return list(itertools.chain.from_iterable(self.tokenizer.strings(sentence)))
 
 
-class _Record(NamedTuple):
-    """A line of a file, or a row of a hub data set, with its number and its place for errors."""
-
-    columns: Mapping[str, Any]
-    number: int
-    place: str
-
-    def text(self, column: str) -> str:
-        if column not in self.columns:
-            raise DataError(self.place, f"no {column!r} among {', '.join(self.columns)}")
-        value = self.columns[column]
-        if not isinstance(value, str):
-            raise DataError(self.place, f"{column!r} is {value!r}; wanted a string")
-        return value
-
-
-def _read_records(path: Path) -> Iterator[_Record]:
+def _read_records(path: Path, bad_units: BadUnits) -> Iterator[Record]:
     """Yields the records of a file: jsonl if its first line begins with a brace, else tab-separated, without quoting.
 
     Blank lines after the first are ignored.
     """
     lines = read_lines(path)
     _, first = next(lines, (1, ""))
-    rest = ((number, line) for number, line in lines if line.strip())
     if first.lstrip().startswith("{"):
-        for number, line in itertools.chain([(1, first)], rest):
-            value = parse_json(line, path, "one JSON object per line", number)
-            if not isinstance(value, dict):
-                raise DataError(path, f"a JSON {type(value).__name__}; wanted an object", number)
-            yield _Record(value, number, f"{path}:{number}")
+        yield from json_records(itertools.chain([(1, first)], lines), path, bad_units)
         return
     names = first.split("\t")
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
@@ -210,12 +200,15 @@ def _read_records(path: Path) -> Iterator[_Record]:
     needed = len(names)
     while needed and _OPTIONAL_COLUMN.fullmatch(names[needed - 1]):
         needed -= 1
-    for number, line in rest:
+    for number, line in lines:
+        if not line.strip():
+            continue
         fields = line.split("\t")
-        if not needed <= len(fields) <= len(names):
+        if needed <= len(fields) <= len(names):
+            yield Record(dict(zip(names, fields, strict=False)), number, f"{path}:{number}")
+        else:
             problem = f"{len(fields)} column(s); wanted {len(names)} as in the header row: {line[:80]!r}"
-            raise DataError(path, problem, number)
-        yield _Record(dict(zip(names, fields, strict=False)), number, f"{path}:{number}")
+            bad_units.add(DataError(path, problem, number))
 
 
 def _split_source(source: str | Path) -> tuple[str, SemEvalSet | None]:
@@ -226,7 +219,7 @@ def _split_source(source: str | Path) -> tuple[str, SemEvalSet | None]:
     return str(source), None
 
 
-def _label(record: _Record, column: str) -> str | None:
+def _label(record: Record, column: str) -> str | None:
     """The gold label; None if there is none."""
     written = record.text(column)
     if written == NO_LABEL:
@@ -237,7 +230,7 @@ def _label(record: _Record, column: str) -> str | None:
     return written.lower()
 
 
-def _leaves(record: _Record, column: str) -> list[str]:
+def _leaves(record: Record, column: str) -> list[str]:
     """The words of a binary parse such as `( ( The cat ) ( sleeps . ) )`."""
     pieces = record.text(column).split()
     depths = list(itertools.accumulate((piece == "(") - (piece == ")") for piece in pieces))

@@ -25,7 +25,7 @@ from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import parse_json, read_lines
 from elmo_tasks.tasks import Reading, Task
 from elmo_tasks.tasks.reading import Passage, question_columns
-from elmo_tasks.text import tokenization
+from elmo_tasks.text.tokenizers import Tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -76,35 +76,39 @@ class SquadReader(DatasetReader):
     config: SquadConfig
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        builder, is_taken = _ExampleBuilder(), _evenly_spread(self.config.share)
+        builder, is_taken = QuestionBuilder(self.tokenizer), _evenly_spread(self.config.share)
         document = parse_json("\n".join(line for _, line in read_lines(path)), path, "JSON")
-        for article in _Node(document, str(path), "").items("data"):
+        for article in JsonNode(document, str(path), "").items("data"):
             for paragraph in article.items("paragraphs"):
-                if next(is_taken):
-                    passage = _located(Passage.of, paragraph.get("context", str), f"{path}: {paragraph.place}")
+                if not next(is_taken):
+                    continue
+                with self.bad_units.caught():
+                    passage = builder.passage(paragraph.get("context", str), f"{path}: {paragraph.place}")
                     for question in paragraph.items("qas"):
-                        yield builder.build(question, passage)
+                        with self.bad_units.caught():
+                            yield builder.build(question, passage)
         builder.report(path)
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         require_columns(_HUB_COLUMNS, rows.column_names, source, "wanted the columns of SQuAD v1.1")
-        builder, is_taken = _ExampleBuilder(), _evenly_spread(self.config.share)
+        builder, is_taken = QuestionBuilder(self.tokenizer), _evenly_spread(self.config.share)
         passage = None  # that of the row before: all questions about a passage are next to each other
         is_read = False
         for number, row in enumerate(rows):
-            node = _Node(row, source, f"row {number}")
-            context = node.get("context", str)
-            if passage is None or passage.text != context:
-                passage, is_read = _located(Passage.of, context, f"{source}: {node.place}"), next(is_taken)
-            if is_read:
-                yield builder.build(_with_answers_as_in_files(node), passage)
+            with self.bad_units.caught():
+                node = JsonNode(row, source, f"row {number}")
+                context = node.get("context", str)
+                if passage is None or passage.text != context:
+                    passage, is_read = builder.passage(context, f"{source}: {node.place}"), next(is_taken)
+                if is_read:
+                    yield builder.build(with_answers_as_in_files(node), passage)
         builder.report(source)
 
     def cache_key(self) -> list[Any]:
-        return [*super().cache_key(), tokenization.VERSION]
+        return [*super().cache_key(), self.tokenizer.version]
 
 
-class _Node(NamedTuple):
+class JsonNode(NamedTuple):
     """A value and its place in the source, such as `data[0].paragraphs[2]`; the whole source has the place ""."""
 
     value: Any
@@ -124,10 +128,10 @@ class _Node(NamedTuple):
             raise DataError(f"{self.source}: {self._join(key)}", f"{_json_name(value)}; wanted {_JSON_NAMES[kind]}")
         return value
 
-    def items(self, key: str) -> Iterator[_Node]:
+    def items(self, key: str) -> Iterator[JsonNode]:
         """The elements of the array `key`."""
         for number, value in enumerate(self.get(key, list)):
-            yield _Node(value, self.source, f"{self._join(key)}[{number}]")
+            yield JsonNode(value, self.source, f"{self._join(key)}[{number}]")
 
     def _join(self, key: str) -> str:
         return f"{self.place}.{key}" if self.place else key
@@ -137,17 +141,17 @@ def _json_name(value: Any) -> str:
     return _JSON_NAMES.get(type(value), type(value).__name__)
 
 
-def _located(make: Callable[[str], _ValueT], text: str, place: str) -> _ValueT:
-    """What `make` makes of a text; errors name the place."""
+def _located(make: Callable[[], _ValueT], place: str) -> _ValueT:
+    """What `make` returns; errors name the place."""
     try:
-        return make(text)
+        return make()
     except ElmoTasksError as error:
         raise DataError(place, str(error)) from None
 
 
-def _with_answers_as_in_files(node: _Node) -> _Node:
+def with_answers_as_in_files(node: JsonNode) -> JsonNode:
     """A row of a hub data set, which has the texts and the starts of all answers as two lists."""
-    columns = _Node(node.get("answers", dict), node.source, f"{node.place}.answers")
+    columns = JsonNode(node.get("answers", dict), node.source, f"{node.place}.answers")
     texts, starts = columns.get("text", list), columns.get("answer_start", list)
     if len(texts) != len(starts):
         problem = f"{len(texts)} texts and {len(starts)} starts; wanted as many of each"
@@ -161,15 +165,21 @@ def _evenly_spread(share: float) -> Iterator[bool]:
     return (math.ceil((seen + 1) * share) > math.ceil(seen * share) for seen in itertools.count())
 
 
-class _ExampleBuilder:
+class QuestionBuilder:
     """Makes the examples of one source, and counts the answers that do not begin and end where tokens do."""
 
-    def __init__(self) -> None:
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
         self._ids: set[str] = set()
         self._num_answers = 0
         self._misaligned: list[str] = []  # the question's id for every such answer
 
-    def build(self, question: _Node, passage: Passage) -> dict[str, Any]:
+    def passage(self, text: str, place: str) -> Passage:
+        """A tokenized passage; errors name the place."""
+        return _located(lambda: Passage.of(text, self._tokenizer), place)
+
+    def build(self, question: JsonNode, passage: Passage) -> dict[str, Any]:
+        """The example of a question, an object with `id`, `question` and `answers` as files have them."""
         answers = [(answer.get("text", str), answer.get("answer_start", int)) for answer in question.items("answers")]
         question_id, text = question.get("id", str), question.get("question", str)
         place = f"{question.source}: {question.place} (question {question_id!r})"
@@ -186,7 +196,7 @@ class _ExampleBuilder:
         self._num_answers += len(answers)
         return {
             "id": question_id,
-            **_located(question_columns, text, place),
+            **_located(lambda: question_columns(text, self._tokenizer), place),
             **passage.columns(),
             "answers": [answer for answer, _ in answers],
             "answer_spans": spans,

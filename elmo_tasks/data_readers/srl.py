@@ -11,7 +11,7 @@ from __future__ import annotations
 import abc
 import itertools
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -37,7 +37,7 @@ class SrlSentence(NamedTuple):
     tokens: Sequence[str]
     lemmas: Sequence[str]
     predicates: Sequence[int]  # the places of their tokens
-    roles: list[list[Span]]  # of each predicate
+    roles: list[list[Span] | None]  # of each predicate; None if they are wrong and skipped
     document: str | None
     path: Path
     first_line: int
@@ -46,7 +46,8 @@ class SrlSentence(NamedTuple):
 class SrlReader(DatasetReader):
     """What the readers of semantic roles share.
 
-    They make examples of `SemanticRoles`, one for each predicate. Sentences without a predicate are numbered too, but
+    They make examples of `SemanticRoles`, one for each predicate. With `on_error: 'skip'`, a wrong column of roles
+    costs only its proposition; any other fault costs the sentence. Sentences without a predicate are numbered too, but
     make no example; the log says how many there are.
     """
 
@@ -64,6 +65,8 @@ class SrlReader(DatasetReader):
         for count, sentence in enumerate(self.sentences(path), start=1):
             without += not sentence.predicates
             for predicate, roles in zip(sentence.predicates, sentence.roles, strict=True):
+                if roles is None:
+                    continue
                 yield {
                     "tokens": list(sentence.tokens),
                     "predicate": predicate,
@@ -75,6 +78,15 @@ class SrlReader(DatasetReader):
                     "line": sentence.first_line,
                 }
         logger.info("%s: %d sentences, %d of them without a predicate", path, count, without)
+
+    def read_roles(self, columns: Iterable[Sequence[str]], path: Path, first_line: int) -> list[list[Span] | None]:
+        """The spans of each column of roles, None for a wrong one that is skipped."""
+        roles: list[list[Span] | None] = []
+        for column in columns:
+            roles.append(None)
+            with self.bad_units.caught():
+                roles[-1] = bracketed_spans(column, path, first_line)
+        return roles
 
 
 class SrlReaderConfig(DatasetReaderConfig):
@@ -103,7 +115,7 @@ class SrlConll2012Reader(SrlReader):
     `document` is the name and part as the file has them: `bc/cctv/00/cctv_0000; part 000`.
 
     Raises (from `read`):
-        DataError: what `conll2012.read_conll2012` refuses; brackets that are not balanced, or of spans inside others; a
+        DataError: what `conll2012.read_conll2012` finds; brackets that are not balanced, or of spans inside others; a
             column of roles whose predicate is not known. File and line are named.
     """
 
@@ -112,11 +124,17 @@ class SrlConll2012Reader(SrlReader):
 
     def sentences(self, path: Path) -> Iterator[SrlSentence]:
         for document in read_conll2012(path):
+            for error in document.bad_sentences:
+                self.bad_units.add(error)
+            if document.fault:
+                self.bad_units.add(document.fault)
+                continue
             for sentence in document.sentences:
-                roles = [bracketed_spans(column, document.path, sentence.first_line) for column in sentence.roles]
-                predicates = _predicates(sentence, roles, document.path)
-                place = document.name, document.path, sentence.first_line
-                yield SrlSentence(sentence.words, sentence.lemmas, predicates, roles, *place)
+                with self.bad_units.caught():
+                    roles = self.read_roles(sentence.roles, document.path, sentence.first_line)
+                    predicates = _predicates(sentence, roles, document.path)
+                    place = document.name, document.path, sentence.first_line
+                    yield SrlSentence(sentence.words, sentence.lemmas, predicates, roles, *place)
 
 
 class SrlConll2005Config(SrlReaderConfig):
@@ -169,48 +187,52 @@ class SrlConll2005Reader(SrlReader):
     def sentences(self, path: Path) -> Iterator[SrlSentence]:
         if path.is_dir():
             for words_file, props_file in _file_pairs(path):
-                yield from _read_pair(words_file, props_file)
+                yield from self._read_pair(words_file, props_file)
             return
         word_column, lemma_column = self.config.columns
-        for first_line, rows in read_rows(path, lemma_column + 1):
-            words = [row[word_column] for row in rows]
-            yield _sentence_of_props(words, [row[lemma_column:] for row in rows], path, first_line)
+        for first_line, rows in read_rows(path, lemma_column + 1, self.bad_units):
+            with self.bad_units.caught():
+                if rows:
+                    words = [row[word_column] for row in rows]
+                    yield self._sentence(words, [row[lemma_column:] for row in rows], path, first_line)
+
+    def _sentence(self, words: Sequence[str], props: list[list[str]], path: Path, first_line: int) -> SrlSentence:
+        """`props` are rows of a lemma and the cells of each column of roles."""
+        lemmas, *columns = zip(*props, strict=True)
+        predicates = [place for place, lemma in enumerate(lemmas) if lemma != "-"]
+        if len(predicates) != len(columns):
+            problem = f"{len(columns)} column(s) of roles for {len(predicates)} predicate(s) in the column of lemmas"
+            raise DataError(path, f"{problem}; wanted one for each, after the words and the lemmas", first_line)
+        roles = self.read_roles(columns, path, first_line)
+        return SrlSentence(words, lemmas, predicates, roles, None, path, first_line)
+
+    def _read_pair(self, words_file: Path, props_file: Path) -> Iterator[SrlSentence]:
+        """The sentences of a file of words and a file of props that have the same lines."""
+        files = (read_rows(file, 1, self.bad_units) for file in (words_file, props_file))
+        for words, props in itertools.zip_longest(*files):
+            if words is None:
+                raise DataError(props_file, f"a sentence more than in {words_file}", props[0])
+            if props is None:
+                raise DataError(words_file, f"a sentence more than in {props_file}", words[0])
+            if not words[1] or not props[1]:  # one of them is skipped
+                continue
+            with self.bad_units.caught():
+                if len(words[1]) != len(props[1]):
+                    lengths = f"{len(props[1])} token(s), but of {len(words[1])} in {words_file}:{words[0]}"
+                    raise DataError(props_file, f"a sentence of {lengths}", props[0])
+                yield self._sentence([row[0] for row in words[1]], props[1], props_file, props[0])
 
 
-def _predicates(sentence: Conll2012Sentence, spans: Sequence[Sequence[Span]], path: Path) -> Sequence[int]:
+def _predicates(sentence: Conll2012Sentence, spans: Sequence[Sequence[Span] | None], path: Path) -> Sequence[int]:
     """The place of the predicate of each column of roles."""
     if len(sentence.predicates) == len(spans):
         return sentence.predicates
-    verbs = [next((span for span in column if span.label == VERB), None) for column in spans]
+    verbs = [next((span for span in column or () if span.label == VERB), None) for column in spans]
     found = [verb.start for verb in verbs if verb]
     if len(found) < len(verbs):
         problem = f"{len(spans)} column(s) of roles for {len(sentence.predicates)} token(s) with a frameset"
         raise DataError(path, f"{problem}, and not every column has a span {VERB} instead", sentence.first_line)
     return found
-
-
-def _sentence_of_props(words: Sequence[str], props: list[list[str]], path: Path, first_line: int) -> SrlSentence:
-    """A sentence of CoNLL-2005; `props` are rows of a lemma and the cells of each column of roles."""
-    lemmas, *columns = zip(*props, strict=True)
-    predicates = [place for place, lemma in enumerate(lemmas) if lemma != "-"]
-    if len(predicates) != len(columns):
-        problem = f"{len(columns)} column(s) of roles for {len(predicates)} predicate(s) in the column of lemmas"
-        raise DataError(path, f"{problem}; wanted one for each, after the words and the lemmas", first_line)
-    roles = [bracketed_spans(column, path, first_line) for column in columns]
-    return SrlSentence(words, lemmas, predicates, roles, None, path, first_line)
-
-
-def _read_pair(words_file: Path, props_file: Path) -> Iterator[SrlSentence]:
-    """The sentences of a file of words and a file of props that have the same lines."""
-    for words, props in itertools.zip_longest(read_rows(words_file, 1), read_rows(props_file, 1)):
-        if words is None:
-            raise DataError(props_file, f"a sentence more than in {words_file}", props[0])
-        if props is None:
-            raise DataError(words_file, f"a sentence more than in {props_file}", words[0])
-        if len(words[1]) != len(props[1]):
-            problem = f"a sentence of {len(props[1])} token(s), but of {len(words[1])} in {words_file}:{words[0]}"
-            raise DataError(props_file, problem, props[0])
-        yield _sentence_of_props([row[0] for row in words[1]], props[1], props_file, props[0])
 
 
 def _file_pairs(folder: Path) -> list[tuple[Path, Path]]:

@@ -107,11 +107,12 @@ class SstReader(DatasetReader):
         for number, line in read_lines(path):
             if not line.strip():
                 continue
-            tokens, (root, *inner) = parse_tree(line, f"{path}:{number}")
-            yield number, tokens, root.sentiment
-            for sentiment, start, length in inner if self.config.subtrees else ():
-                if length >= self.config.min_length:
-                    yield number, tokens[start : start + length], sentiment
+            with self.bad_units.caught():
+                tokens, (root, *inner) = parse_tree(line, f"{path}:{number}")
+                yield number, tokens, root.sentiment
+                for sentiment, start, length in inner if self.config.subtrees else ():
+                    if length >= self.config.min_length:
+                        yield number, tokens[start : start + length], sentiment
 
 
 class Phrase(NamedTuple):

@@ -6,46 +6,24 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from elmo_tasks.elmo import weights as weights_file
-from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, tokens_to_ids
+from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
+from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, check_sentences, tokens_to_ids
+from elmo_tasks.elmo.fast import FastBiLM
+from elmo_tasks.elmo.layers import LayerChunk, LayerOutput
 from elmo_tasks.elmo.lstm import LstmStack, LstmState
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
-from elmo_tasks.text.tokens import TensorRecord
 
 _BEGIN_ROW, _END_ROW = 0, 1  # the sentence borders' rows in every table of token vectors
-
-
-@dataclasses.dataclass(frozen=True)
-class LayerOutput(TensorRecord):
-    """All layers of a batch: the token layer (doubled to D features), then LSTM layers 1 to L; zero at padding."""
-
-    layers: Tensor  # (B, L+1, T, D)
-    mask: Tensor  # (B, T) bool, True where a token is real
-
-
-class LayerSource(Protocol):
-    """What computes layers: a biLM in any of its forms."""
-
-    def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput: ...
-
-
-@dataclasses.dataclass(frozen=True)
-class LayerChunk:
-    """All layers of some tokens of one sentence, in one direction."""
-
-    layers: Tensor  # (L+1, tokens, P)
-    tokens: slice  # the tokens' places in the sentence
-    features: slice  # the direction's half of the D features
 
 
 class BiLM(nn.Module):
@@ -53,6 +31,9 @@ class BiLM(nn.Module):
 
     Source: Peters et al. 2018, section 3, in the exact form of bilm-tf. One departure: unless `stateful` is set, each
     sentence starts from a state of zeros, so that its vectors depend only on the sentence.
+
+    `layers`, `layers_of_ids` and `layers_in_chunks` use `FastBiLM` if they can: if all weights are frozen and in
+    float32, no state is carried and no dropout applies. It copies the weights, and copies them again after they change.
 
     Arguments:
         options: the architecture.
@@ -63,8 +44,10 @@ class BiLM(nn.Module):
     """
 
     def __init__(self, options: BiLMOptions, dropout: float = 0.0, stateful: bool = False) -> None:
+        """See the class. `BiLM.load` reads a trained one."""
         super().__init__()
         self.options = options
+        self.dropout = dropout
         self.stateful = stateful
         self.num_layers = options.num_layers
         self.output_size = options.output_size
@@ -72,27 +55,35 @@ class BiLM(nn.Module):
         directions = nn.ModuleList(LstmStack(options.lstm, dropout) for _ in range(2))
         self.directions = cast("Sequence[LstmStack]", directions)  # a ModuleList has no type for its items
         self._carried: list[Tensor] = []  # (2L, B, P), (2L, B, H): each layer's state in both directions
+        self._fast: tuple[list[tuple[int, int]], FastBiLM] | None = None  # the weights' state, and their copy
 
     @classmethod
     def load(
-        cls, options: str | Path, weights: str | Path, stateful: bool = False, requires_grad: bool = False
+        cls,
+        options: str | Path = DEFAULT_BILM,
+        weights: str | Path | None = None,
+        stateful: bool = False,
+        requires_grad: bool = False,
     ) -> BiLM:
-        """Reads a biLM in the layout of bilm-tf and AllenNLP.
+        """Reads a biLM in the layout of bilm-tf and AllenNLP: by default, the one in the package.
 
         Arguments:
-            options: path of the options.json.
+            options: the folder with the biLM's *options.json and *weights.hdf5, or `default`; if `weights` is given,
+                the path of the options.json.
             weights: path of the HDF5 file, float32 or float16.
             stateful: see the class.
             requires_grad: whether its weights are to be trained; they are frozen by default.
 
         Raises:
-            WeightsError: a file is missing or damaged, or the two do not fit together.
+            WeightsError: the folder or a file is missing, a file is damaged, or the two do not fit together.
         """
-        settings = BiLMOptions.load(options)
+        files = BiLMFiles.in_folder(options) if weights is None else BiLMFiles(Path(options), Path(weights))
+        settings = BiLMOptions.load(files.options)
         with torch.device("meta"):  # does not draw random weights, which the file's would replace
             bilm = cls(settings, stateful=stateful)
+        weights_file.check_weights(files.weights, bilm.token_encoder, bilm.directions)
         bilm.to_empty(device="cpu")
-        weights_file.read_weights(weights, bilm.token_encoder, bilm.directions)
+        weights_file.read_weights(files.weights, bilm.token_encoder, bilm.directions)
         return bilm.requires_grad_(requires_grad).eval()
 
     def save(self, options: str | Path, weights: str | Path, half_precision: bool = False) -> None:
@@ -111,11 +102,38 @@ class BiLM(nn.Module):
     def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
         """The layers of tokenized sentences of any length and in any order, empty ones included.
 
-        Each distinct token goes through the character convolutions once. The result is without sentence borders.
+        The result is without sentence borders.
 
         Arguments:
             sentences: B lists of tokens.
+
+        Raises:
+            TypeError: a sentence is a string, or a token is not.
         """
+        fast = self._fast_path()
+        return self.plain_layers(sentences) if fast is None else fast.layers(sentences)
+
+    def layers_of_ids(self, character_ids: Tensor) -> LayerOutput:
+        """Like `layers`, of sentences given as character ids.
+
+        Arguments:
+            character_ids: (B, T, C) int64 as `batch_to_ids` makes them, without sentence borders.
+
+        Raises:
+            ValueError: padding comes before a real token.
+        """
+        fast = self._fast_path()
+        if fast is None or not fast.reads(character_ids):
+            return without_borders(self(character_ids))
+        _check_padding((character_ids > 0).any(dim=-1))
+        return fast.layers_of_ids(character_ids)
+
+    def plain_layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
+        """What `layers` computes, with torch's usual operations: also where weights are trained or state is carried.
+
+        Each distinct token goes through the character convolutions once.
+        """
+        check_sentences(sentences)
         if not sentences:
             nothing = next(self.parameters()).new_zeros(0, self.num_layers, 0, self.output_size)
             return LayerOutput(nothing, torch.zeros(0, 0, dtype=torch.bool, device=nothing.device))
@@ -180,7 +198,6 @@ class BiLM(nn.Module):
         layers = torch.cat(halves, dim=-1).view(batch, padded_length, self.num_layers, -1).transpose(1, 2)
         return LayerOutput(layers, _mask(lengths + 2, padded_length))  # (B, L+1, S, D), (B, S)
 
-    @torch.no_grad()
     def layers_in_chunks(self, tokens: Sequence[str], chunk_length: int) -> Iterator[LayerChunk]:
         """The layers of one sentence of any length, as in `layers`, in memory that `chunk_length` bounds.
 
@@ -191,6 +208,12 @@ class BiLM(nn.Module):
             tokens: the sentence's tokens.
             chunk_length: tokens of a chunk.
         """
+        fast = self._fast_path()
+        return (fast.layers_in_chunks if fast is not None else self._plain_chunks)(tokens, chunk_length)
+
+    @torch.no_grad()
+    def _plain_chunks(self, tokens: Sequence[str], chunk_length: int) -> Iterator[LayerChunk]:
+        check_sentences([tokens])
         rows: dict[str, int] = {BEGIN_SENTENCE: _BEGIN_ROW, END_SENTENCE: _END_ROW}
         index = torch.tensor(_numbered(tokens, rows))  # (S,)
         table = self.token_vectors(list(rows))
@@ -211,6 +234,30 @@ class BiLM(nn.Module):
                     yield LayerChunk(layers[:, first - start : last - start], slice(first - 1, last - 1), features)
             final += states
         self._keep_states(final)
+
+    def _fast_path(self) -> FastBiLM | None:
+        """The fast path of the weights as they are now, None if they need the plain one; see the class."""
+        weights = list(self.parameters())
+        if self.stateful or (self.training and self.dropout > 0):
+            return None
+        if any(weight.requires_grad or weight.dtype != torch.float32 for weight in weights):
+            return None
+        # Tensors of inference mode have no version, and cannot change outside it.
+        state = [(weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in weights]
+        if self._fast is None or self._fast[0] != state:
+            device = weights[0].device.type
+            with torch.inference_mode(False), torch.no_grad(), torch.autocast(device, enabled=False):
+                self._fast = state, FastBiLM(self)
+        return self._fast[1]
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> BiLM:
+        """What `to` and `half` call: the weights change."""
+        self._fast = None
+        return super()._apply(fn, recurse)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickles: without the fast path, which is made again."""
+        return {**self.__dict__, "_fast": None}
 
     def _directions_with_states(self, rows: int) -> list[tuple[LstmStack, list[LstmState]]]:
         """Each direction and where its layers start in each row: at zero, or where the row's last sentence ended."""
@@ -240,11 +287,17 @@ def with_borders(index: Tensor, mask: Tensor) -> Tensor:
     Raises:
         ValueError: padding comes before a real token.
     """
+    lengths = _check_padding(mask)
+    bordered = nn.functional.pad(index, (1, 1), value=_BEGIN_ROW)  # (B, T+2)
+    return bordered.scatter(1, lengths[:, None] + 1, _END_ROW)
+
+
+def _check_padding(mask: Tensor) -> Tensor:
+    """The lengths (B,) of sentences; raises `ValueError` unless all padding comes after the last token."""
     lengths = mask.sum(dim=1)
     if not torch.equal(mask, _mask(lengths, mask.shape[1])):
         raise ValueError("a sentence has padding before a real token; wanted all padding after its last token")
-    bordered = nn.functional.pad(index, (1, 1), value=_BEGIN_ROW)  # (B, T+2)
-    return bordered.scatter(1, lengths[:, None] + 1, _END_ROW)
+    return lengths
 
 
 def without_borders(output: LayerOutput) -> LayerOutput:

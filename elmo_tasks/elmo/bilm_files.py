@@ -38,7 +38,8 @@ class BiLMFiles:
         """
         folder = bilm_folder(folder)
         if not folder.is_dir():
-            raise WeightsError(f"{folder}: no such folder; wanted one with a biLM's options.json and weights.hdf5")
+            found = "not a folder" if folder.exists() else "no such folder"
+            raise WeightsError(f"{folder}: {found}; wanted one with a biLM's options.json and weights.hdf5")
         return cls(_only(folder, "*options.json"), _only(folder, "*weights.hdf5"))
 
     @classmethod

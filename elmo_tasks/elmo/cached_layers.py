@@ -15,8 +15,8 @@ from pydantic import Field
 from torch import Tensor
 
 from elmo_tasks.config import Config
-from elmo_tasks.elmo.bilm import LayerOutput, LayerSource
 from elmo_tasks.elmo.layer_store import TORCH_TYPES, LayerKey, LayerStore, Storage
+from elmo_tasks.elmo.layers import LayerOutput, LayerSource
 from elmo_tasks.errors import CacheError
 from elmo_tasks.text.batches import batches_of_like_lengths
 

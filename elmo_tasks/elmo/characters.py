@@ -22,6 +22,7 @@ _BEGIN_SENTENCE_ID = 257
 _END_SENTENCE_ID = 258
 _BEGIN_WORD_ID = 259
 _END_WORD_ID = 260
+_LONGEST_CACHED = 100  # characters; longer tokens would fill the cache
 PADDING_ID = 261  # fills a token up to its width; for the convolutions it is a character like any other
 
 
@@ -37,7 +38,11 @@ def batch_to_ids(batch: Sequence[Sequence[str]], max_characters: int = MAX_CHARA
 
     Returns:
         (B, T, C) int64; tokens that pad a sentence are all 0.
+
+    Raises:
+        TypeError: a sentence is a string, or a token is not.
     """
+    check_sentences(batch)
     longest = max(map(len, batch), default=0)
     ids = torch.zeros(len(batch), longest, max_characters, dtype=torch.int64)  # (B, T, C)
     for row, tokens in enumerate(batch):
@@ -46,16 +51,47 @@ def batch_to_ids(batch: Sequence[Sequence[str]], max_characters: int = MAX_CHARA
     return ids
 
 
-def tokens_to_ids(tokens: Sequence[str], max_characters: int = MAX_CHARACTERS) -> Tensor:
-    """Character ids (N, C) int64 of N tokens; see `batch_to_ids`."""
+def check_sentences(sentences: Sequence[Sequence[str]]) -> None:
+    """Checks that each sentence is a list of tokens.
+
+    Raises:
+        TypeError: a sentence is a string, whose items would be its characters, or a token is not a string.
+    """
+    for place, tokens in enumerate([sentences] if isinstance(sentences, str) else sentences):
+        if isinstance(tokens, str):
+            given = f"the string {sentences!r}" if isinstance(sentences, str) else f"the string {tokens!r} (at {place})"
+            raise TypeError(
+                f"got {given} in place of a tokenized sentence; wanted a list of tokens for each sentence, such as "
+                "[['The', 'dog'], ['Hello']]. elmo_tasks.tokenize splits text"
+            )
+        for token in tokens:
+            if not isinstance(token, str):
+                raise TypeError(f"sentence {place} has the token {token!r}; wanted strings")
+
+
+def tokens_to_ids(tokens: Sequence[str | bytes], max_characters: int = MAX_CHARACTERS) -> Tensor:
+    """Character ids (N, C) int64 of N tokens, each a string or what `ids_to_bytes` gives; see `batch_to_ids`."""
     if not tokens:
         return torch.zeros(0, max_characters, dtype=torch.int64)
-    rows = b"".join([_token_to_ids(token, max_characters) for token in tokens])
+    rows = b"".join([each if isinstance(each, bytes) else _ids_of_token(each, max_characters) for each in tokens])
     ids = np.frombuffer(rows, dtype=np.int16).reshape(len(tokens), max_characters)
     return torch.from_numpy(ids.astype(np.int64))  # (N, C)
 
 
-@functools.lru_cache(maxsize=1 << 17)
+def ids_to_bytes(ids: Tensor) -> list[bytes]:
+    """Character ids (N, C) as N keys, which are equal for equal tokens. `tokens_to_ids` reads them."""
+    content = ids.cpu().numpy().astype(np.int16).tobytes()
+    size = ids.shape[1] * np.dtype(np.int16).itemsize
+    return [content[start : start + size] for start in range(0, len(content), size)]
+
+
+def _ids_of_token(token: str, max_characters: int) -> bytes:
+    if len(token) <= _LONGEST_CACHED:
+        return _token_to_ids(token, max_characters)
+    return _token_to_ids.__wrapped__(token, max_characters)
+
+
+@functools.lru_cache(maxsize=50_000)  # 20 MB
 def _token_to_ids(token: str, max_characters: int) -> bytes:
     """One token's ids as the bytes of C int16, which are small and are joined to one array without a loop."""
     ids = np.full(max_characters, PADDING_ID, dtype=np.int16)

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_tasks.elmo.bilm import BiLM, with_borders
+from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.elmo.scalar_mix import ScalarMix
 
@@ -35,8 +36,12 @@ class Elmo(nn.Module):
     `use_skip_connections`, while AllenNLP refuses models without them; padding is zero after layer normalization too;
     words that are not in the cached vocabulary are not read from their characters.
 
+    While the biLM is frozen and stateless, it runs on its fast path (see `BiLM`), unless sentence borders are needed
+    (`keep_sentence_boundaries`, `do_layer_norm`) or `word_inputs` are given.
+
     Arguments:
-        options_file: path of the options.json.
+        options_file: path of the options.json; or the folder of a biLM, or `default`, if there is no `weight_file`. The
+            default is the biLM in the package.
         weight_file: path of the HDF5 weights.
         num_output_representations: the number of mixes, each with separate weights.
         requires_grad: whether the biLM is trained too.
@@ -46,19 +51,20 @@ class Elmo(nn.Module):
             indices into this list.
         keep_sentence_boundaries: whether sentence borders stay in the output, which is then T+2 long.
         scalar_mix_parameters: fixed weights, before the softmax; by default they are learned.
-        module: a biLM that is already loaded; the two files must then be None, and `requires_grad` is ignored.
+        module: a biLM that is already loaded. The two files must then be None; `requires_grad` and `stateful` are
+            ignored.
         stateful: whether each row of a batch starts from the state in which its last sentence ended, as in AllenNLP.
 
     Raises:
         WeightsError: a file is missing or damaged, or the two do not fit together.
-        ValueError: both or neither of the files and `module` are given.
+        ValueError: `module` is given and also a file, or only `weight_file` is given.
     """
 
     def __init__(
         self,
-        options_file: str | Path | None,
-        weight_file: str | Path | None,
-        num_output_representations: int,
+        options_file: str | Path | None = None,
+        weight_file: str | Path | None = None,
+        num_output_representations: int = 1,
         requires_grad: bool = False,
         do_layer_norm: bool = False,
         dropout: float = 0.5,
@@ -68,16 +74,19 @@ class Elmo(nn.Module):
         module: BiLM | None = None,
         stateful: bool = False,
     ) -> None:
+        """Loads the biLM and makes the mixes; the class describes the arguments."""
         super().__init__()
         if module is not None:
             if options_file is not None or weight_file is not None:
                 raise ValueError("got module and also options_file or weight_file; wanted one or the other")
             self.bilm = module
-        elif options_file is None or weight_file is None:
-            raise ValueError("options_file and weight_file are needed if no module is given")
+        elif options_file is None and weight_file is not None:
+            raise ValueError("got weight_file without options_file; wanted both")
         else:
-            self.bilm = BiLM.load(options_file, weight_file, stateful, requires_grad)
+            self.bilm = BiLM.load(options_file or DEFAULT_BILM, weight_file, stateful, requires_grad)
         self.keep_sentence_boundaries = keep_sentence_boundaries
+        # As in AllenNLP, the sentence borders count in the layer normalization.
+        self._mixes_borders = keep_sentence_boundaries or do_layer_norm
         self.dropout = nn.Dropout(dropout)
         learned = scalar_mix_parameters is None
         self.scalar_mixes = nn.ModuleList(
@@ -110,6 +119,7 @@ class Elmo(nn.Module):
 
         Raises:
             ValueError: both inputs are None, or `word_inputs` is given without `vocab_to_cache`.
+            TypeError: `inputs` is not a tensor.
         """
         if word_inputs is not None:
             if self._cached_vectors is None:
@@ -118,15 +128,19 @@ class Elmo(nn.Module):
             words = word_inputs.reshape(math.prod(outer), word_inputs.shape[-1])
             known = words > 0  # (B, T)
             output = self.bilm.contextualize(self._cached_vectors, with_borders(words + 2, known), known.sum(dim=1))
-        elif inputs is not None:
-            outer = inputs.shape[:-2]
-            output = self.bilm(inputs.reshape(math.prod(outer), *inputs.shape[-2:]))
-        else:
+        elif inputs is None:
             raise ValueError("inputs and word_inputs are both None; wanted one of them")
-        # The mix includes the sentence borders: as in AllenNLP, they count in the layer normalization.
-        mixed = [mix(output.layers, output.mask) for mix in self.scalar_mixes]  # each (B, T+2, D)
+        elif not isinstance(inputs, Tensor):
+            raise TypeError(
+                f"inputs is a {type(inputs).__name__}; wanted character ids, as from batch_to_ids(sentences)"
+            )
+        else:
+            outer = inputs.shape[:-2]
+            ids = inputs.reshape(math.prod(outer), *inputs.shape[-2:])
+            output = self.bilm(ids) if self._mixes_borders else self.bilm.layers_of_ids(ids)
+        mixed = [mix(output.layers, output.mask) for mix in self.scalar_mixes]  # each (B, T, D) or (B, T+2, D)
         mask = output.mask
-        if not self.keep_sentence_boundaries:
+        if not self.keep_sentence_boundaries and (self._mixes_borders or word_inputs is not None):
             mask = mask[:, 2:]
             mixed = [vectors[:, 1:-1].masked_fill(~mask[..., None], 0.0) for vectors in mixed]  # each (B, T, D)
         return {

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -16,8 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from elmo_tasks.elmo.bilm import BiLM, LayerChunk
+from elmo_tasks.elmo.bilm import BiLM
+from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.fast import FastBiLM
+from elmo_tasks.elmo.layers import LayerChunk
 from elmo_tasks.elmo.vector_file import create_vector_file
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files import read_lines
@@ -28,6 +30,27 @@ Pooling = Literal["none", "mean", "max"]
 Tokenizer = Callable[[str], list[list[str]]]
 
 _BATCHES_SORTED_AT_ONCE = 16
+
+
+def embed_sentences(
+    sentences: Sequence[Sequence[str]], bilm: BiLM | FastBiLM, *, layers: str = "all", max_tokens: int = 4096
+) -> list[Tensor]:
+    """The vectors of tokenized sentences, (L+1, T, D), or (T, D) if one layer is kept; arguments as for `embed_file`.
+
+    Raises:
+        ElmoTasksError: `layers` names no layer of the biLM.
+        TypeError: a sentence is a string, or a token is not.
+    """
+    check_sentences(sentences)
+    choose, _ = _selection(layers, bilm.num_layers)
+    vectors: dict[int, Tensor] = {}
+    with torch.no_grad():
+        for rows in batches_of_like_lengths([len(tokens) for tokens in sentences], max_padded=max_tokens):
+            output = bilm.layers([sentences[row] for row in rows]).layers
+            vectors |= {
+                row: choose(each[:, : len(sentences[row])]).clone() for row, each in zip(rows, output, strict=True)
+            }
+    return [vectors[row] for row in range(len(sentences))]
 
 
 def embed_file(

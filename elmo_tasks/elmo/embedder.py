@@ -15,11 +15,12 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from elmo_tasks.config import Config
-from elmo_tasks.elmo.bilm import BiLM, LayerSource
+from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
 from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.elmo.fast import FastBiLM, Precision
+from elmo_tasks.elmo.layers import LayerSource
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.scalar_mix import LayerNormalization, ScalarMix
 from elmo_tasks.errors import ConfigError

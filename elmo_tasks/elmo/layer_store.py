@@ -24,7 +24,6 @@ import shutil
 import sqlite3
 import threading
 import weakref
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -32,23 +31,26 @@ from typing import Any, Literal
 import filelock
 import numpy as np
 import torch
+import xxhash
 from torch import Tensor
 
-from elmo_tasks.elmo.bilm import LayerOutput
+from elmo_tasks.elmo.layers import LayerOutput
 from elmo_tasks.errors import CacheError
 from elmo_tasks.files import atomic_folder, cache_folder, write_json
+from elmo_tasks.json_files import read_json
 
 logger = logging.getLogger(__name__)
 
 Storage = Literal["float16", "float32"]
 TORCH_TYPES: dict[Storage, torch.dtype] = {"float16": torch.float16, "float32": torch.float32}
 
-_FORMAT_VERSION = 2  # raise it when a change of the table makes old stores unreadable
+_FORMAT_VERSION = 3  # raise it when a change of the table makes old stores unreadable
 
 _ABOUT, _DATABASE = "about.json", "layers.sqlite"
 # `info` reads only the index of key and tokens. The checksum covers key and layers.
 _TABLE = "sentences (key BLOB, tokens INTEGER, checksum INTEGER, layers BLOB, UNIQUE (key, tokens))"
 _SENTENCE_BYTES = 750  # of a sentence on average, in addition to its layers: keys and unused ends of pages
+_KEYS_PER_QUERY = 500  # SQLite allows at least 999
 _LOCK_SECONDS = 60.0  # how long to wait for another process that is reading or writing
 _OFF = "or turn the layer cache off (layer_cache: null): the biLM is then run in every epoch"
 _ADVICE = f"Make room on its disk, set ELMO_TASKS_CACHE to a folder of a local disk with file locks, {_OFF}"
@@ -116,26 +118,29 @@ class LayerStore:
         Raises:
             CacheError: the store cannot be read.
         """
-        lengths = torch.tensor([len(tokens) for tokens in sentences], dtype=torch.int64)
+        lengths = [len(tokens) for tokens in sentences]
         keys = [sentence_key(tokens) for tokens in sentences]
         records = self._look_up("checksum, layers", keys)
         stored = {row: record for row, record in enumerate(records) if record is not None}
         # SQLite notices damage of its page structure, but not of the stored values.
-        if any(checksum != _checksum(keys[row], content) for row, (checksum, content) in stored.items()):
+        if not all(
+            isinstance(content, bytes) and checksum == _checksum(keys[row], content)
+            for row, (checksum, content) in stored.items()
+        ):
             self._discard("a checksum is wrong")
             stored = {}
-        longest, half, size = max(map(len, sentences), default=0), self.key.output_size // 2, self.key.output_size
+        longest, half, size = max(lengths, default=0), self.key.output_size // 2, self.key.output_size
         # A token's features are stored in the order of its layers, only the token layer's first half is missing. So
         # one copy for each sentence is enough, which also converts the numbers.
         layers = torch.zeros(len(sentences), longest, half + self.key.features)  # (B, T, P+F)
         if stored:
             buffer = bytearray().join(content for _, content in stored.values())
             vectors = torch.frombuffer(buffer, dtype=TORCH_TYPES[self.key.storage]).view(-1, self.key.features)
-            for row, part in zip(stored, vectors.split(lengths[list(stored)].tolist()), strict=True):
-                layers[row, : len(part), half:] = part
+            for row, part in zip(stored, vectors.split([lengths[row] for row in stored]), strict=True):
+                layers[row, : lengths[row], half:] = part
         layers[..., :half] = layers[..., half:size]
         layers = layers.unflatten(-1, (self.key.num_layers, size)).transpose(1, 2)  # (B, L+1, T, D)
-        mask = torch.arange(longest)[None, :] < lengths[:, None]  # (B, T)
+        mask = torch.arange(longest)[None, :] < torch.tensor(lengths, dtype=torch.int64)[:, None]  # (B, T)
         return LayerOutput(layers, mask), [row for row, tokens in enumerate(sentences) if tokens and row not in stored]
 
     def missing(self, sentences: Sequence[Sequence[str]]) -> list[Sequence[str]]:
@@ -188,7 +193,10 @@ class LayerStore:
                     connection.execute("INSERT OR IGNORE INTO sentences VALUES (?, ?, ?, ?)", record)
         except (OSError, sqlite3.DatabaseError) as error:
             self._discard_if_damaged(error)
-            raise CacheError(f"{self.folder}: the layer cache cannot be written: {error}. {_ADVICE}") from error
+            need = self._need(sentences)[1]
+            raise CacheError(
+                f"{self.folder}: the layer cache cannot be written: {error}; needs {need}. {_ADVICE}"
+            ) from error
 
     def _create(self) -> None:
         """Makes an empty store, which other processes see when it is complete."""
@@ -200,17 +208,20 @@ class LayerStore:
                 connection.execute(f"CREATE TABLE {_TABLE}")
 
     def _look_up(self, columns: str, keys: Sequence[bytes]) -> list[Any]:
-        """The records of keys, read in one transaction; None for missing ones."""
+        """The records of keys; None for missing ones."""
         problem: Exception | None = None
         for _ in range(2):  # a new connection undoes what a killed process has left half done
             try:
                 connection = self._connection()
                 if connection is None:
                     return [None] * len(keys)
-                with connection:
-                    connection.execute("BEGIN")
-                    statement = f"SELECT {columns} FROM sentences WHERE key = ?"
-                    return [connection.execute(statement, (key,)).fetchone() for key in keys]
+                found: dict[bytes, Any] = {}
+                for first in range(0, len(keys), _KEYS_PER_QUERY):
+                    some = keys[first : first + _KEYS_PER_QUERY]
+                    marks = ",".join("?" * len(some))
+                    statement = f"SELECT key, {columns} FROM sentences WHERE key IN ({marks})"
+                    found.update((key, record) for key, *record in connection.execute(statement, some))
+                return [found.get(key) for key in keys]
             except sqlite3.DatabaseError as error:
                 self._disconnect()
                 self._discard_if_damaged(error)
@@ -296,15 +307,14 @@ def info() -> list[StoreInfo]:
     found: list[StoreInfo] = []
     for about in (folder / _ABOUT for folder in _folders() if (folder / _ABOUT).is_file()):
         folder, sentences, tokens = about.parent, 0, 0
+        advice = f"remove this layer cache with `elmo-tasks cache clear {folder.name}`"
+        key = read_json(about, LayerKey, f"the description of a layer cache; {advice}", error=CacheError)
         try:
-            key = LayerKey(**json.loads(about.read_text(encoding="utf-8")))
             if (folder / _DATABASE).exists():
                 with contextlib.closing(_connect(folder / _DATABASE, "ro")) as connection:
                     sentences, tokens = connection.execute("SELECT count(*), total(tokens) FROM sentences").fetchone()
-        except (ValueError, TypeError, sqlite3.DatabaseError) as error:
-            problem = f"is damaged, or of another version of this project ({error})"
-            advice = f"remove this layer cache with `elmo-tasks cache clear {folder.name}`"
-            raise CacheError(f"{folder}: {problem}; {advice}") from None
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter from messages of SQLite
+            raise CacheError(f"{folder}: is damaged, or of another version ({error}); {advice}") from None
         last_used = datetime.datetime.fromtimestamp(about.stat().st_mtime, tz=datetime.timezone.utc)
         found.append(StoreInfo(folder.name, key, sentences, int(tokens), _size(folder), last_used))
     return sorted(found, key=lambda entry: entry.last_used, reverse=True)
@@ -351,7 +361,7 @@ def sentence_key(tokens: Sequence[str]) -> bytes:
 
 
 def _checksum(key: bytes, layers: bytes | memoryview) -> int:
-    return zlib.crc32(layers, zlib.crc32(key))
+    return xxhash.xxh3_64_intdigest(layers, xxhash.xxh32_intdigest(key)) >> 1  # SQLite's integers have a sign
 
 
 def _connect(path: Path, mode: Literal["ro", "rw"]) -> sqlite3.Connection:

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pydantic
-import pydantic_core
 from pydantic import Field
 
 from elmo_tasks.config import Config
 from elmo_tasks.errors import WeightsError
 from elmo_tasks.files import atomic_write
+from elmo_tasks.json_files import read_json
 
-Size = Annotated[int, Field(ge=1)]
+# Bounds that no real biLM comes near. Within them, sizes can be multiplied, and the layers be made.
+Size = Annotated[int, Field(ge=1, le=1 << 20)]
+Count = Annotated[int, Field(le=1000)]
 
 
 class _Options(Config):
@@ -32,15 +34,15 @@ class CharacterCnnOptions(_Options):
     """The token layer: character embedding, convolutions of several widths, highway layers."""
 
     embedding: CharacterEmbeddingOptions
-    filters: Annotated[tuple[tuple[Size, Size], ...], Field(min_length=1)] = Field(
+    filters: Annotated[tuple[tuple[Size, Size], ...], Field(min_length=1, max_length=1000)] = Field(
         description="Width in characters and number of filters, one pair for each convolution."
     )
     activation: Literal["relu", "tanh"] = Field(description="Applied to each filter's maximum over the token.")
-    n_highway: Annotated[int, Field(ge=0)] = Field(0, description="Number of highway layers over all filters.")
+    n_highway: Annotated[Count, Field(ge=0)] = Field(0, description="Number of highway layers over all filters.")
     n_characters: Literal[261, 262] = Field(
         262, description="261 as in training, or 262 with the row of the mask; the weights are the same."
     )
-    max_characters_per_token: Annotated[int, Field(ge=3)] = Field(
+    max_characters_per_token: Annotated[Count, Field(ge=3)] = Field(
         50, description="Characters that a token is cut to, its two border characters included."
     )
 
@@ -62,7 +64,7 @@ class LstmOptions(_Options):
 
     dim: Size = Field(description="Cells of a layer.")
     projection_dim: Size = Field(description="Features of the token layer and of a layer's output, in one direction.")
-    n_layers: Size = Field(description="Layers, not counting the token layer.")
+    n_layers: Annotated[Count, Field(ge=1)] = Field(description="Layers, not counting the token layer.")
     cell_clip: Annotated[float, Field(gt=0)] | None = Field(None, description="Bound of a cell's absolute value.")
     proj_clip: Annotated[float, Field(gt=0)] | None = Field(
         None, description="Bound of a projected output's absolute value."
@@ -116,27 +118,12 @@ class BiLMOptions(_Options):
         Raises:
             WeightsError: the file is missing, is not JSON, lacks a key or has an impossible value; a line per problem.
         """
-        try:
-            return cls.model_validate_json(Path(path).read_bytes())
-        except OSError as error:
-            raise WeightsError(f"{path}: cannot be read ({error.strerror}); wanted a biLM's options.json") from None
-        except pydantic.ValidationError as error:
-            raise WeightsError("\n".join(f"{path}: {_describe(problem)}" for problem in error.errors())) from None
+        return read_json(path, cls, "the options of a character-based biLM", error=WeightsError)
 
     def save(self, path: str | Path) -> None:
         """Writes an options.json that bilm-tf and AllenNLP read, atomically."""
         with atomic_write(path) as stream:
             stream.write((self.model_dump_json(indent=2, exclude_none=True) + "\n").encode())
-
-
-def _describe(problem: pydantic_core.ErrorDetails) -> str:
-    place = ".".join(str(step) for step in problem["loc"])
-    if problem["type"] == "missing":
-        return f"the key {place!r} is missing; wanted the options of a character-based biLM"
-    message = problem["msg"]
-    if problem["type"] not in ("value_error", "json_invalid"):
-        message += f"; got {problem['input']!r}"
-    return f"{place}: {message}" if place else message
 
 
 _PUBLISHED_FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files import atomic_path
+from elmo_tasks.files import OutputFile, atomic_output
 
 _SENTENCES = "sentence_to_index"
 # Since HDF5 1.8 (2008), a group of a million entries does not have to be held in memory.
@@ -22,18 +22,20 @@ _HDF5_VERSIONS = ("v108", "v110")
 class VectorFile:
     """A file of named float32 arrays that is written entry by entry, in any order."""
 
-    def __init__(self, file: h5py.File | zipfile.ZipFile) -> None:
+    def __init__(self, file: h5py.File | zipfile.ZipFile, stream: OutputFile) -> None:
         self._file = file
+        self._stream = stream
 
     @contextlib.contextmanager
     def entry(self, key: str, shape: tuple[int, ...]) -> Iterator[h5py.Dataset | np.ndarray]:
-        """Yields a new entry's array, which the block fills."""
+        """Yields a new entry's array, which the block fills; raises `WriteError` if it cannot be written."""
         if isinstance(self._file, h5py.File):
             yield self._file.create_dataset(key, shape, dtype=np.float32)
         else:
             array = np.zeros(shape, dtype=np.float32)
             yield array
             self._write_array(self._file, key, array)
+        self._stream.check()
 
     def write_sentences(self, sentence_to_index: dict[str, str]) -> None:
         """Writes which entry belongs to which sentence, as a JSON string in an array of shape (1,)."""
@@ -56,11 +58,12 @@ def create_vector_file(path: str | Path) -> Iterator[VectorFile]:
 
     Raises:
         ElmoTasksError: another ending.
+        WriteError: the file cannot be written.
     """
     suffix = Path(path).suffix
     if suffix not in (".hdf5", ".h5", ".npz"):
         raise ElmoTasksError(f"{path}: cannot write files that end in {suffix!r}; wanted .hdf5, .h5 or .npz")
-    with atomic_path(path) as temporary:
+    with atomic_output(path) as stream:
         npz = suffix == ".npz"
-        with zipfile.ZipFile(temporary, "w") if npz else h5py.File(temporary, "w", libver=_HDF5_VERSIONS) as file:
-            yield VectorFile(file)
+        with zipfile.ZipFile(stream, "w") if npz else h5py.File(stream, "w", libver=_HDF5_VERSIONS) as file:
+            yield VectorFile(file, stream)

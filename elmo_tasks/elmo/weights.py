@@ -13,6 +13,7 @@ RNN_{0,1}/RNN/MultiRNNCell/Cell{n}/LSTMCell/
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
@@ -28,14 +29,16 @@ from elmo_tasks.elmo.lstm import LstmStack
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.errors import WeightsError
-from elmo_tasks.files import atomic_path
+from elmo_tasks.files import atomic_output
+from elmo_tasks.limits import ADVICE, unpacked_numbers
 
 _CHARACTERS = "char_embed"
+_DAMAGE = (OSError, RuntimeError, LookupError, TypeError, ValueError)  # h5py raises them all
 _GROUPS = ("CNN", "RNN_")  # every dataset in them must be one that the options need
 
 
 def read_weights(path: str | Path, encoder: TokenEncoder, directions: Sequence[LstmStack]) -> None:
-    """Fills the parts of a biLM with the weights of a file.
+    """Fills the parts of a biLM with the weights of a file that has passed `check_weights`.
 
     A `char_embed` may have 262 rows, the first of them the mask's, or 261. Groups that do not belong to the layers of a
     biLM, such as a softmax, are skipped.
@@ -46,23 +49,47 @@ def read_weights(path: str | Path, encoder: TokenEncoder, directions: Sequence[L
         directions: the forward and the backward LSTMs.
 
     Raises:
-        WeightsError: the file is missing or damaged, is not a biLM, or has other sizes than the biLM.
+        WeightsError: the file is missing or damaged, or a value is not finite.
     """
     with _opened(path) as file, torch.no_grad():
         wanted = _file_views(encoder, directions)
-        _check_names(file, set(wanted), path)
         for name, views in wanted.items():
             values = torch.from_numpy(_values(file, name, path))
             rows = [len(view) for view in views]
             if name == _CHARACTERS and len(values) == NUM_CHARACTERS:
                 values = values[1:]
-            shape = (sum(rows), *views[0].shape[1:])
-            if values.shape != shape:
-                came, fits = (" x ".join(map(str, sizes)) or "()" for sizes in (values.shape, shape))
-                raise WeightsError(f"{path}: {name} has shape {came}; wanted {fits}, by the options")
             for view, part in zip(views, values.split(rows), strict=True):
                 view.copy_(part)
         encoder.embedding.weight[0] = 0.0
+
+
+def check_weights(path: str | Path, encoder: TokenEncoder, directions: Sequence[LstmStack]) -> None:
+    """Checks, without reading any values, that a file has the datasets of a biLM's parts.
+
+    So the parts can be on the device "meta": sizes that the file does not have take no memory. The file must hold its
+    values itself: HDF5 can also take them from other files.
+
+    Raises:
+        WeightsError: as for `read_weights`, except that the values are not checked.
+    """
+    with _opened(path) as file:
+        wanted = _file_views(encoder, directions)
+        _check_names(file, set(wanted), path)
+        num_bytes = 0
+        for name, views in wanted.items():
+            dataset = file[name]
+            if dataset.is_virtual or dataset.external:
+                raise WeightsError(f"{path}: {name} takes its values from other files; wanted them in this file")
+            if not np.issubdtype(dataset.dtype, np.floating):
+                raise WeightsError(f"{path}: {name} holds {dataset.dtype}; wanted floating-point numbers")
+            shape = (sum(len(view) for view in views), *views[0].shape[1:])
+            with_mask = (NUM_CHARACTERS, *shape[1:])  # its row is skipped
+            if dataset.shape != shape and not (name == _CHARACTERS and dataset.shape == with_mask):
+                came, fits = (" x ".join(map(str, sizes or ())) or "()" for sizes in (dataset.shape, shape))
+                raise WeightsError(f"{path}: {name} has shape {came}; wanted {fits}, by the options")
+            num_bytes += dataset.nbytes
+        if num_bytes > (most := unpacked_numbers(Path(path).stat().st_size)):
+            raise WeightsError(f"{path}: unpacks to {num_bytes:,} bytes; wanted at most {most:,}; {ADVICE}")
 
 
 def write_weights(
@@ -73,7 +100,7 @@ def write_weights(
     Raises:
         WeightsError: a weight is too large for half precision.
     """
-    with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
+    with atomic_output(path) as stream, h5py.File(stream, "w") as file:
         for name, values in _arrays(encoder, directions):
             if half_precision and np.abs(values).max() > np.finfo(np.float16).max:
                 raise WeightsError(f"{path}: {name} holds values too large for half precision; write float32")
@@ -124,14 +151,19 @@ def _arrays(encoder: TokenEncoder, directions: Sequence[LstmStack]) -> Iterator[
         yield name, torch.cat(views).float().cpu().numpy()
 
 
-def _opened(path: str | Path) -> h5py.File:
+@contextlib.contextmanager
+def _opened(path: str | Path) -> Iterator[h5py.File]:
+    """The file, for a block of code. What h5py raises in it for a damaged file becomes a `WeightsError`."""
     try:
-        return h5py.File(path, "r")
+        with h5py.File(path, "r") as file:
+            yield file
     except FileNotFoundError:
         reason = "no such file"
-    except OSError as error:
+    except _DAMAGE as error:
         reason = "it is cut short" if "truncated" in str(error) else "it is not an HDF5 file, or damaged"
-    raise WeightsError(f"{path}: {reason}; wanted a biLM's weights in bilm-tf's HDF5 layout")
+    else:
+        return
+    raise WeightsError(f"{path}: {reason}; wanted a biLM's weights in bilm-tf's HDF5 layout") from None
 
 
 def _check_names(file: h5py.File, wanted: set[str], path: str | Path) -> None:
@@ -139,6 +171,8 @@ def _check_names(file: h5py.File, wanted: set[str], path: str | Path) -> None:
     found: set[str] = set()
     file.visititems(lambda name, item: found.add(name) if isinstance(item, h5py.Dataset) else None)
     missing = sorted(wanted - found)
+    if links := [name for name in missing if _is_link(file, name)]:
+        raise WeightsError(f"{path}: {_some(links)} behind a link; wanted the values in place")
     if len(missing) == len(wanted):
         held = ", ".join(sorted(file)[:5]) or "nothing"
         raise WeightsError(
@@ -153,13 +187,18 @@ def _check_names(file: h5py.File, wanted: set[str], path: str | Path) -> None:
         )
 
 
+def _is_link(file: h5py.File, name: str) -> bool:
+    """Whether a name, or a group on the way to it, leads to elsewhere in this file or in another."""
+    steps = name.split("/")
+    parents = ["/".join(steps[:length]) for length in range(1, len(steps) + 1)]
+    links = (file.get(parent, getlink=True) for parent in parents)
+    return any(isinstance(link, (h5py.SoftLink, h5py.ExternalLink)) for link in links)
+
+
 def _values(file: h5py.File, name: str, path: str | Path) -> np.ndarray:
     """A dataset's values as float32."""
-    dataset = file[name]
-    if not np.issubdtype(dataset.dtype, np.floating):
-        raise WeightsError(f"{path}: {name} holds {dataset.dtype}; wanted floating-point numbers")
     try:
-        values = dataset[...].astype(np.float32)
+        values = file[name][...].astype(np.float32)
     except OSError as error:
         raise WeightsError(f"{path}: {name} cannot be read, the file is damaged ({error})") from error
     if not np.isfinite(values).all():

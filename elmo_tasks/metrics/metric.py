@@ -32,7 +32,7 @@ class Metric(ABC):
 
     @abstractmethod
     def compute(self) -> dict[str, float]:
-        """The scores of everything added since the last `reset`, by name: percentages, not rounded.
+        """The scores of everything added since the last `reset`, by name: percentages, not rounded, except for support.
 
         Names that depend on the data are `name/label`. All others exist from the start, with any value.
         """
@@ -60,10 +60,13 @@ class LabelCounts:
         return self._scores("", *(each.total() - (each[without] if without else 0) for each in counts))
 
     def by_label(self) -> dict[str, float]:
-        """`f1/LABEL`, `precision/LABEL` and `recall/LABEL` for each label, in alphabetical order."""
+        """`f1/LABEL`, `precision/LABEL`, `recall/LABEL` and `support/LABEL`, the number of gold items, for each label,
+        in alphabetical order.
+        """
         scores: dict[str, float] = {}
         for label in sorted(self._gold.keys() | self._found.keys()):
             scores |= self._scores(f"/{label}", self._correct[label], self._found[label], self._gold[label])
+            scores[f"support/{label}"] = self._gold[label]
         return scores
 
     @staticmethod

@@ -18,12 +18,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from elmo_tasks.data_folder import MissingDataError
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files import atomic_path, cache_folder, content_hash, file_state, read_lines
+from elmo_tasks.files import atomic_write, cache_folder, content_hash, file_state, read_lines
 
 logger = logging.getLogger(__name__)
 
 _VERSION = 1  # raise it when the cache's layout or what is read changes
+_COLUMNS = ["word", "vector"]
 _BATCH_ROWS = 1 << 14  # rows in memory while a file is parsed
 
 
@@ -66,7 +68,7 @@ class WordVectorFile:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         if not self.path.is_file():
-            raise DataError(self.path, "no such file")
+            raise MissingDataError(self.path)
         cached = cache_folder() / "word_vectors" / f"{content_hash(self.path)}.v{_VERSION}.arrow"
         table = _open(cached)
         if table is None:
@@ -113,10 +115,14 @@ def _open(path: Path) -> pa.Table | None:
     """The memory-mapped cache file; None if it is missing or incomplete."""
     try:
         with pa.memory_map(str(path)) as stream:
-            return pa.ipc.open_file(stream).read_all()
+            table = pa.ipc.open_file(stream).read_all()
+            table.validate(full=True)  # values beyond the end of the file would end the process
+        if table.schema.names != _COLUMNS:
+            raise pa.ArrowInvalid(f"columns {table.schema.names}; wanted {_COLUMNS}")
+        return table
     except FileNotFoundError:
         return None
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         logger.warning("%s: the cached word vectors are damaged and are written again (%s)", path, error)
         return None
 
@@ -129,7 +135,7 @@ def _parse_into(path: Path, cached: Path) -> None:
     first = next(batches, None)
     if first is None:
         raise DataError(path, "holds no word vector")
-    with atomic_path(cached) as temporary, pa.ipc.new_file(str(temporary), first.schema) as writer:
+    with atomic_write(cached) as stream, pa.ipc.new_file(stream, first.schema) as writer:
         for batch in itertools.chain([first], batches):
             writer.write_batch(batch)
             count += batch.num_rows
@@ -158,7 +164,7 @@ def _batches(path: Path) -> Iterator[pa.RecordBatch]:
 def _parse_header(line: str) -> tuple[int | None, int]:
     """How many vectors the first line promises, None if it holds a vector itself, and how many numbers a vector has."""
     fields = line.split()
-    if len(fields) == 2 and all(field.isdecimal() for field in fields):
+    if len(fields) == 2 and all(field.isdecimal() and len(field) < 19 for field in fields):
         return int(fields[0]), int(fields[1])
     return None, line.rstrip(" ").count(" ")
 
@@ -181,4 +187,4 @@ def _parse_batch(path: Path, lines: Sequence[tuple[int, str]], dimension: int) -
         line_number = lines[int(np.argmin(np.isfinite(vectors))) // dimension][0]
         raise DataError(path, "one of the numbers is not finite in single precision", line_number)
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors), dimension)
-    return pa.record_batch([pa.array(words, type=pa.string()), column], names=["word", "vector"])
+    return pa.record_batch([pa.array(words, type=pa.string()), column], names=_COLUMNS)

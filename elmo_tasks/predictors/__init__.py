@@ -14,6 +14,7 @@ from elmo_tasks.predictors.reading import ReadingPredictor
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
+from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
 
 __all__ = ["DEFAULT_BATCH_TOKENS", "Predictor", "build_predictor", "register_predictor"]
@@ -38,11 +39,13 @@ def build_predictor(
     vocabulary: Vocabulary,
     *,
     batch_tokens: int = DEFAULT_BATCH_TOKENS,
+    tokenizer: Tokenizer = TREEBANK,
     predicates: Predictor | None = None,
 ) -> Predictor:
     """The predictor for a model, by the class of the model's task or the nearest of its bases.
 
     Arguments:
+        tokenizer: splits raw text.
         predicates: the predictor of a tagger, which finds the predicates for a model of semantic roles.
 
     Raises:
@@ -52,7 +55,7 @@ def build_predictor(
     chosen = next((_PREDICTORS[task] for task in type(model.task).__mro__ if task in _PREDICTORS), None)
     if chosen is None:
         raise TypeError(f"no predictor for the task {type(model.task).__name__}; see register_predictor")
-    predictor = chosen(model, vocabulary, batch_tokens=batch_tokens)
+    predictor = chosen(model, vocabulary, batch_tokens=batch_tokens, tokenizer=tokenizer)
     if predicates is None:
         return predictor
     if not isinstance(predictor, SemanticRolesPredictor):

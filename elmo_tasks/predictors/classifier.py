@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.predictors.fields import one_of, text_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
-from elmo_tasks.text.tokenization import tokenize
 
 
 class ClassifierPredictor(Predictor):
@@ -25,13 +25,15 @@ class ClassifierPredictor(Predictor):
     """
 
     read_keys = frozenset({"text", "tokens"})
+    most_tokens = 10_000
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         if one_of(fields, "text", "tokens") == "tokens":
             yield {"tokens": tokens_field(fields, "tokens")}
             return
         text = text_field(fields, "text")
-        tokens = [token for sentence in tokenize(text) for token in sentence]
+        if not (tokens := self.tokenizer.words(text)):
+            raise ElmoTasksError(f"'text' is {text!r}; wanted a text with at least one token")
         offsets = [[token.start, token.end] for token in tokens]
         yield {"text": text, "tokens": [token.text for token in tokens], "offsets": offsets}
 

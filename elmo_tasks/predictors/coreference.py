@@ -10,7 +10,8 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.predictors.fields import one_of, string_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.tasks.coreference import GENRES
-from elmo_tasks.text.tokenization import tokenize
+from elmo_tasks.text.nesting import nested_pieces
+from elmo_tasks.text.tokenizers import Tokenizer
 
 
 class CoreferencePredictor(Predictor):
@@ -48,7 +49,7 @@ class CoreferencePredictor(Predictor):
         kind = one_of(fields, "text", "sentences", "tokens")
         if "speakers" in fields and kind != "sentences":
             raise ElmoTasksError(f"'speakers' are those of sentences; wanted 'sentences' with them, not {kind!r}")
-        example = _document(fields, kind)
+        example = _document(fields, kind, self.tokenizer)
         if not example["sentences"]:
             return
         if fields.get("genre") is not None:
@@ -82,17 +83,14 @@ class CoreferencePredictor(Predictor):
 
 def marked_text(text: str, spans: Sequence[tuple[int, int]], clusters: Sequence[int]) -> str:
     """The text with brackets around spans (end exclusive) that do not cross, each after the number of its cluster."""
-    marks = [(end, 0, 0, "]") for _, end in spans]  # before the brackets that open at the same place
-    # Of the spans that start at a place, the longest comes first, since it is the outermost.
-    marks += [(start, 1, -end, f"[{cluster} ") for (start, end), cluster in zip(spans, clusters, strict=True)]
-    parts, last = [], 0
-    for place, _, _, mark in sorted(marks):
-        parts += [text[last:place], mark]
-        last = place
-    return "".join([*parts, text[last:]])
+    brackets = {"open": "[{} ", "close": "]"}
+    return "".join(
+        piece.text if piece.kind == "text" else brackets[piece.kind].format(clusters[piece.span])
+        for piece in nested_pieces(text, spans)
+    )
 
 
-def _document(fields: Fields, kind: str) -> dict[str, Any]:
+def _document(fields: Fields, kind: str, tokenizer: Tokenizer) -> dict[str, Any]:
     if kind == "tokens":
         return {"sentences": [tokens_field(fields, "tokens")]}
     if kind == "sentences":
@@ -100,7 +98,7 @@ def _document(fields: Fields, kind: str) -> dict[str, Any]:
         speakers = {"speakers": _speakers_field(fields, sentences)} if "speakers" in fields else {}
         return {"sentences": sentences, **speakers}
     text = string_field(fields, "text")
-    located = tokenize(text)
+    located = tokenizer.tokenize(text)
     return {
         "text": text,
         "sentences": [[token.text for token in sentence] for sentence in located],

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.text.tokenization import tokenize
+from elmo_tasks.text.tokenizers import Tokenizer
 
 
 def string_field(fields: Mapping[str, Any], key: str) -> str:
@@ -55,7 +55,7 @@ def one_of(fields: Mapping[str, Any], *keys: str) -> str:
     return given[0]
 
 
-def sentence_examples(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def sentence_examples(fields: Mapping[str, Any], tokenizer: Tokenizer) -> Iterator[dict[str, Any]]:
     """An example for each sentence of an input's raw `text`, or one for its `tokens`.
 
     A sentence of a raw text also has the places of itself and of its tokens, in characters, ends exclusive.
@@ -64,7 +64,7 @@ def sentence_examples(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"tokens": tokens_field(fields, "tokens")}
         return
     text = string_field(fields, "text")
-    for sentence in tokenize(text):
+    for sentence in tokenizer.tokenize(text):
         start, end = sentence[0].start, sentence[-1].end
         yield {
             "text": text[start:end],

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.predictors.fields import one_of, text_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
-from elmo_tasks.text.tokenization import tokenize_to_strings
+from elmo_tasks.text.tokenizers import Tokenizer
 
 
 class InferencePredictor(Predictor):
@@ -27,18 +28,24 @@ class InferencePredictor(Predictor):
     """
 
     read_keys = frozenset({"premise_tokens", "hypothesis_tokens"})  # raw texts are carried over
+    most_tokens = 10_000
+    line_of_fields = '{"premise": "A man sleeps.", "hypothesis": "Nobody is awake."}'
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
-        premise = _tokens(fields, "premise", "sentence1", "premise_tokens")
-        yield {"premise": premise, "hypothesis": _tokens(fields, "hypothesis", "sentence2", "hypothesis_tokens")}
+        premise = _tokens(fields, self.tokenizer, "premise", "sentence1", "premise_tokens")
+        hypothesis = _tokens(fields, self.tokenizer, "hypothesis", "sentence2", "hypothesis_tokens")
+        yield {"premise": premise, "hypothesis": hypothesis}
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         return {"premise_tokens": example["premise"], "hypothesis_tokens": example["hypothesis"], **prediction}
 
 
-def _tokens(fields: Fields, *keys: str) -> list[str]:
+def _tokens(fields: Fields, tokenizer: Tokenizer, *keys: str) -> list[str]:
     """The tokens of one side of an input, which has one of the keys."""
     key = one_of(fields, *keys)
     if key.endswith("_tokens"):
         return tokens_field(fields, key)
-    return [token for sentence in tokenize_to_strings(text_field(fields, key)) for token in sentence]
+    text = text_field(fields, key)
+    if not (tokens := tokenizer.words(text)):
+        raise ElmoTasksError(f"{key!r} is {text!r}; wanted a text with at least one token")
+    return [token.text for token in tokens]

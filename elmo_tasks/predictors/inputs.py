@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import json
+import select
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,19 +15,72 @@ from elmo_tasks.files import decode_lines, parse_json, read_lines
 
 InputFormat = Literal["auto", "text", "jsonl"]
 
-STANDARD_INPUT = "-"
+
+class LiveLines:
+    """The lines of a pipe, a terminal or a file, each as soon as it is complete.
+
+    Arguments:
+        descriptor: the number of the open file.
+        name: what messages call it.
+        prompt: called before each wait for a line.
+    """
+
+    def __init__(
+        self, descriptor: int, name: str = "standard input", prompt: Callable[[], None] = lambda: None
+    ) -> None:
+        self.name = name
+        self._raw = _CountingFile(descriptor, closefd=False)
+        self._buffer = io.BufferedReader(self._raw)
+        self._prompt = prompt
+        self._taken = 0  # bytes of the lines that were read
+
+    @classmethod
+    def of_standard_input(cls, prompt: Callable[[], None] = lambda: None) -> LiveLines:
+        """Those of standard input; raises `DataError` if it is closed."""
+        if sys.stdin is None:
+            raise DataError("standard input", "it is closed; wanted one input on each line")
+        return cls(sys.stdin.fileno(), prompt=prompt)
+
+    def readline(self, size: int = -1) -> bytes:
+        """The next line with its line end, at most `size` bytes of it; empty at the end."""
+        if self.waiting():
+            self._prompt()
+        line = self._buffer.readline(size)
+        self._taken += len(line)
+        return line
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.readline, b"")
+
+    def waiting(self) -> bool:
+        """Whether the next line has not come yet, so that asking for it would wait. At the end there is no wait."""
+        is_buffered = self._raw.count > self._taken  # otherwise peek would wait
+        if is_buffered and b"\n" in self._buffer.peek():
+            return False
+        return not select.select([self._raw], [], [], 0)[0]
 
 
-def source_name(source: str | Path) -> str:
+class _CountingFile(io.FileIO):
+    """A file that counts the bytes that were read."""
+
+    count = 0
+
+    def readinto(self, buffer: Any) -> int | None:
+        number = super().readinto(buffer)
+        self.count += number or 0
+        return number
+
+
+def source_name(source: str | Path | LiveLines) -> str:
     """The name of a source in messages."""
-    return "standard input" if str(source) == STANDARD_INPUT else str(source)
+    return source.name if isinstance(source, LiveLines) else str(source)
 
 
-def read_inputs(source: str | Path, format: InputFormat = "auto") -> Iterator[dict[str, Any] | None]:
+def read_inputs(source: str | Path | LiveLines, format: InputFormat = "auto") -> Iterator[dict[str, Any] | None]:
     """Yields one input for every line, None for a blank one, so that an input has the number of its line.
 
     Arguments:
-        source: a file, compressed or not, or `-` for standard input.
+        source: a file, compressed or not, or lines that are still coming.
         format: `text`: a line is a document or a paragraph and becomes `{"text": line}`; `jsonl`: a line is a JSON
             object; `auto`: `jsonl` if the first line that is not blank begins with a brace, otherwise `text`.
 
@@ -33,14 +89,22 @@ def read_inputs(source: str | Path, format: InputFormat = "auto") -> Iterator[di
     """
     wanted = "a JSON object on each line (or, for raw text, the format 'text')"
     name = source_name(source)
-    lines = decode_lines(sys.stdin.buffer, name) if str(source) == STANDARD_INPUT else read_lines(source)
+    lines = decode_lines(source, name) if isinstance(source, LiveLines) else read_lines(source)
     for number, line in lines:
         if not line.strip():
             yield None
             continue
         if format == "auto":
-            format = "jsonl" if line.lstrip().startswith("{") else "text"
+            format = "jsonl" if line.lstrip().startswith("{") or _is_json_list(line) else "text"
         value = {"text": line} if format == "text" else parse_json(line, name, wanted, number)
         if not isinstance(value, dict):
             raise DataError(name, f"a JSON {type(value).__name__}; wanted {wanted}", number)
         yield value
+
+
+def _is_json_list(line: str) -> bool:
+    """Whether a line is not text but a list, which is refused, since it would be read as text without a word."""
+    try:
+        return line.lstrip().startswith("[") and isinstance(json.loads(line), list)
+    except (ValueError, RecursionError):
+        return False

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel
+from elmo_tasks.predictors.memory import release_memory_after
 from elmo_tasks.text.batches import batches_of_like_lengths
+from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
 
 Fields = Mapping[str, Any]
+Input = str | Fields
 
 DEFAULT_BATCH_TOKENS = 2048
 
@@ -33,12 +37,17 @@ class Predictor(ABC):
         vocabulary: the one that the model was trained with.
         batch_tokens: the most tokens of a batch: the number of its examples times the length of the longest, as the
             task counts it. A longer example is a separate batch.
+        tokenizer: splits raw text, as it did that of the training data.
 
     Class attributes:
         read_keys: the keys of an input that are read, and so not carried over.
+        line_of_fields: an input that works, shown to those who give plain text; empty if text will do.
+        most_tokens: bound of an example's length, times `limits`' factor, where the time is quadratic.
     """
 
     read_keys: frozenset[str]
+    line_of_fields = ""
+    most_tokens: int | None = None
 
     def __init__(
         self,
@@ -46,6 +55,7 @@ class Predictor(ABC):
         vocabulary: Vocabulary,
         *,
         batch_tokens: int = DEFAULT_BATCH_TOKENS,
+        tokenizer: Tokenizer = TREEBANK,
     ) -> None:
         if batch_tokens < 1:
             raise ElmoTasksError(f"batches of {batch_tokens} tokens; wanted at least 1")
@@ -53,6 +63,7 @@ class Predictor(ABC):
         self.task = model.task
         self.vocabulary = vocabulary
         self.batch_tokens = batch_tokens
+        self.tokenizer = tokenizer
 
     @abstractmethod
     def examples(self, fields: Fields) -> Iterable[dict[str, Any]]:
@@ -66,41 +77,83 @@ class Predictor(ABC):
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         """The result of one example, as values for JSON."""
 
-    def predict(self, inputs: Iterable[Fields | None], *, source: str = "inputs") -> Iterator[dict[str, Any]]:
+    def __call__(self, inputs: Input | Iterable[Input]) -> list[dict[str, Any]]:
+        """The results for a text, a dict, or several of them, all in one list; see `predict`."""
+        return list(self.predict([inputs] if isinstance(inputs, (str, Mapping)) else inputs))
+
+    def predict(
+        self,
+        inputs: Iterable[Input | None],
+        *,
+        source: str = "inputs",
+        waiting: Callable[[], bool] = lambda: False,
+    ) -> Iterator[dict[str, Any]]:
         """Yields the results in the order of the inputs, while these are still being read.
 
         Arguments:
-            inputs: may be endless; only a bounded part is in memory at any time. None is skipped, but counted.
+            inputs: dicts, or strings: `"..."` is `{"text": "..."}`. They may be endless; only a bounded part is in
+                memory at any time. None is skipped, but counted.
             source: the name of the inputs in messages.
+            waiting: whether the next input has not come yet; then the results of those before it are yielded first.
 
         Raises:
             DataError: an input is not usable; the message names its number, from 1. The results of the inputs before it
                 are yielded first.
+            TypeError: `inputs` is a single input, or not iterable.
         """
-        for window in self._windows(inputs, source):
+        if isinstance(inputs, (str, Mapping)) or not isinstance(inputs, Iterable):
+            kind = type(inputs).__name__
+            raise TypeError(
+                f"predict got a {kind}; wanted an iterable of inputs. For one input, call the predictor itself"
+            )
+        return self._results(inputs, source, waiting)
+
+    def _results(
+        self, inputs: Iterable[Input | None], source: str, waiting: Callable[[], bool]
+    ) -> Iterator[dict[str, Any]]:
+        for window in self._windows(inputs, source, waiting):
             predictions = self.predictions([example for _, example in window])
             for (fields, example), prediction in zip(window, predictions, strict=True):
                 result = self.result(example, prediction)
                 yield self._carried(fields, result) | result
+            release_memory_after(sum(self.task.length(example) for _, example in window))
 
-    def _windows(self, inputs: Iterable[Fields | None], source: str) -> Iterator[list[tuple[Fields, dict[str, Any]]]]:
+    def _windows(
+        self, inputs: Iterable[Input | None], source: str, waiting: Callable[[], bool]
+    ) -> Iterator[list[tuple[Fields, dict[str, Any]]]]:
         """Yields inputs with their examples, as many as are predicted together; before an error all that precede it."""
         window: list[tuple[Fields, dict[str, Any]]] = []
         tokens = 0
         try:
-            for number, fields in enumerate(inputs, start=1):
-                if fields is None:
-                    continue
+            for number, given in enumerate(inputs, start=1):
+                fields = {"text": given} if isinstance(given, str) else given
+                if fields is not None and not isinstance(fields, Mapping):
+                    raise DataError(source, f"{given!r}; wanted a string or a dict", number)
                 try:
-                    examples = list(self.examples(fields))
+                    examples = [] if fields is None else list(self.examples(fields))
                 except ElmoTasksError as error:
-                    raise DataError(source, str(error), number) from None
+                    text_only = fields is not None and set(fields) == {"text"}
+                    hint = (
+                        f"; wanted JSON objects, such as {self.line_of_fields}"
+                        if text_only and self.line_of_fields
+                        else ""
+                    )
+                    raise DataError(source, f"{error}{hint}", number) from None
                 for example in examples:
-                    window.append((fields, example))
-                    tokens += self.task.length(example)
+                    length = self.task.length(example)
+                    if self.most_tokens and length > (most := limit(self.most_tokens)):
+                        problem = (
+                            f"{length:,} tokens, for which the time is quadratic; wanted at most {most:,}; {ADVICE}"
+                        )
+                        raise DataError(source, problem, number)
+                    window.append((fields or {}, example))
+                    tokens += length
                     if tokens >= _BATCHES_AHEAD * self.batch_tokens:
                         yield window
                         window, tokens = [], 0
+                if window and waiting():
+                    yield window
+                    window, tokens = [], 0
         except ElmoTasksError:
             yield window
             raise
@@ -125,9 +178,13 @@ class Predictor(ABC):
         """
         predictions: dict[int, dict[str, Any]] = {}
         lengths = [self.task.length(example) for example in examples]
-        for rows in batches_of_like_lengths(lengths, max_padded=self.batch_tokens):
+        for rows in batches_of_like_lengths(lengths, max_padded=self._most_padded(lengths)):
             predictions.update(zip(rows, self._predict_batch([examples[row] for row in rows]), strict=True))
         return [_rounded(predictions[row]) for row in range(len(examples))]
+
+    def _most_padded(self, lengths: Sequence[int]) -> int:
+        """The most tokens of a batch of examples of these lengths."""
+        return self.batch_tokens
 
     @torch.inference_mode()
     def _predict_batch(self, examples: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ class ReadingPredictor(Predictor):
 
     An input is `{"passage": "...", "question": "..."}`; instead of `passage` the key may be `context`. Its result has
 
-    - `question`;
+    - `question` and `passage`;
     - `answer`, its `probability`, and its place in the passage: `start_char` and `end_char`, in characters, the end
       exclusive, and `start` and `end`, its first and last token;
     - `best`, the five most probable answers (fewer in a very short passage) in the same form.
@@ -42,14 +42,15 @@ class ReadingPredictor(Predictor):
     model: ReadingModel
     task: Reading
     read_keys = frozenset({"passage", "context", "question"})
+    line_of_fields = '{"passage": "The mill opened in 1912.", "question": "When did the mill open?"}'
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         passage = text_field(fields, one_of(fields, "passage", "context"))
-        yield unanswered(text_field(fields, "question"), passage)
+        yield unanswered(text_field(fields, "question"), passage, self.tokenizer)
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         best = prediction["best"]
-        return {"question": example["question"], **best[0], "best": best}
+        return {"question": example["question"], "passage": example["passage"], **best[0], "best": best}
 
     @torch.inference_mode()
     def _predict_batch(self, examples: list[dict[str, Any]]) -> list[dict[str, Any]]:

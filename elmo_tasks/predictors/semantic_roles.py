@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,6 +12,12 @@ from elmo_tasks.predictors.fields import located_span, one_of, sentence_examples
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.tasks.tagging import TAGS, Tagging
 from elmo_tasks.text.tag_schemes import label_of_tag, spans_of_tags
+
+logger = logging.getLogger(__name__)
+
+_ENOUGH_ROWS = 32  # a step of the encoder takes hardly longer for this many predicates than for a few
+_MOST_TIMES = 8  # a batch may have this many times `batch_tokens`, so that long sentences have enough rows
+_MANY_PREDICATES = 100  # of a sentence: reported, since the sentence is read once for each
 
 
 class SemanticRolesPredictor(Predictor):
@@ -68,12 +75,13 @@ class SemanticRolesPredictor(Predictor):
                 "no 'predicates', and no tagger that finds them; give 'tokens' with 'predicates', the places of the "
                 "predicates among the tokens from 0, or name a run of the reader 'predicates' (--predicates RUN)"
             )
-        yield from sentence_examples(fields)
+        yield from sentence_examples(fields, self.tokenizer)
 
     def predictions(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """`{"frames": [...]}` for each sentence, with `predicate`, `tags` and `probabilities`.
 
-        The model reads a sentence once for each of its predicates.
+        The model reads a sentence once for each of its predicates, with up to 32 of them in a batch. The log names
+        sentences with more than 100 predicates.
         """
         places: list[list[int]] = [example.get("predicates", []) for example in examples]
         unknown = [row for row, example in enumerate(examples) if "predicates" not in example]
@@ -81,6 +89,10 @@ class SemanticRolesPredictor(Predictor):
             found = self.predicates.predictions([examples[row] for row in unknown])
             for row, prediction in zip(unknown, found, strict=True):
                 places[row] = [start for label, start, _ in spans_of_tags(prediction["tags"]) if label == VERB]
+        for example, of_example in zip(examples, places, strict=True):
+            if len(of_example) > _MANY_PREDICATES:
+                sizes = len(example["tokens"]), len(of_example)
+                logger.info("a sentence of %d tokens has %d predicates, and is read once for each of them", *sizes)
         rows = [
             {"tokens": example["tokens"], "predicate": place}
             for example, of_example in zip(examples, places, strict=True)
@@ -88,6 +100,10 @@ class SemanticRolesPredictor(Predictor):
         ]
         frames = iter(super().predictions(rows))
         return [{"frames": [{"predicate": place, **next(frames)} for place in of_example]} for of_example in places]
+
+    def _most_padded(self, lengths: Sequence[int]) -> int:
+        enough = _ENOUGH_ROWS * max(lengths, default=0)
+        return max(self.batch_tokens, min(enough, _MOST_TIMES * self.batch_tokens))
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         sentence = {key: value for key, value in example.items() if key != "predicates"}

@@ -31,7 +31,7 @@ class TaggerPredictor(Predictor):
     read_keys = frozenset({"text", "tokens"})
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
-        return sentence_examples(fields)
+        return sentence_examples(fields, self.tokenizer)
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         tags, probabilities = prediction["tags"], prediction["probabilities"]

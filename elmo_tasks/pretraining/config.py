@@ -50,6 +50,8 @@ class PretrainerConfig(LoopConfig):
 class PretrainingConfig(Config):
     """A whole pretraining, or fine-tuning, of a biLM."""
 
+    foreign_keys = {"dataset_reader": "describes a task, not the pretraining of a biLM; use `elmo-tasks train`"}  # noqa: RUF012
+
     bilm: SizeName | BiLMOptions = Field(
         "small", description="one of the published architectures, 'tiny', or the contents of an options.json"
     )

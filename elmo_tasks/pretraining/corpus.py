@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import json
 import os
+import tokenize
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from elmo_tasks.errors import CacheError
+from elmo_tasks.errors import NO_ROOM, CacheError
 from elmo_tasks.files import write_json
 from elmo_tasks.pretraining.tokenize_files import NumberedText
 
@@ -52,9 +52,16 @@ class CorpusPart:
 
     @classmethod
     def load(cls, folder: Path) -> CorpusPart:
-        """Maps the files of a part."""
-        names = (f"{field.name}.npy" for field in dataclasses.fields(cls))
-        return cls(*(np.load(folder / name, mmap_mode="r") for name in names))
+        """Maps the files of a part; errors are those of `Corpus`."""
+        part = cls(
+            _mapped(folder / "tokens.npy", np.uint32),
+            _mapped(folder / "sentences.npy", np.int64),
+            _mapped(folder / "documents.npy", np.int64),
+        )
+        for borders, count in ((part.sentences, len(part.tokens)), (part.documents, len(part.sentences) - 1)):
+            if not len(borders) or borders[0] != 0 or borders[-1] != count:
+                raise ValueError(f"{folder}: its files do not fit together")
+        return part
 
 
 class Corpus:
@@ -73,7 +80,9 @@ class Corpus:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.types: list[str] = json.loads((folder / _TYPES).read_bytes())
-        self.counts: npt.NDArray[np.int64] = np.load(folder / _COUNTS, mmap_mode="r")
+        self.counts: npt.NDArray[np.int64] = _mapped(folder / _COUNTS, np.int64)
+        if not isinstance(self.types, list) or len(self.types) != len(self.counts):
+            raise ValueError(f"{folder}: its files do not fit together")
         self.training = CorpusPart.load(folder / _TRAINING)
         self.held_out = CorpusPart.load(folder / _HELD_OUT)
 
@@ -177,10 +186,21 @@ def write_errors(folder: Path, wanted: float | None = None) -> Iterator[None]:
         yield
     except OSError as error:
         advice = "set ELMO_TASKS_CACHE to a folder elsewhere"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in NO_ROOM:
             estimate = f"; the corpus needs about {wanted / 1e6:,.0f} MB" if wanted else ""
             raise CacheError(f"{folder}: no room is left on this disk{estimate}; free some, or {advice}") from error
         raise CacheError(f"{folder}: cannot be written ({error.strerror}); {advice}") from error
+
+
+def _mapped(path: Path, kind: type[np.generic]) -> npt.NDArray[Any]:
+    """A memory-mapped list of numbers."""
+    try:
+        values = np.load(path, mmap_mode="r")
+    except (SyntaxError, TypeError, tokenize.TokenError) as error:  # the header is read as Python
+        raise ValueError(f"{path}: {error}") from error
+    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype != kind:
+        raise ValueError(f"{path}: wanted a list of {kind.__name__}")
+    return values
 
 
 def _borders(lengths: npt.NDArray[np.uint32]) -> Iterator[npt.NDArray[np.int64]]:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-import json
 import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import pydantic
 import torch
 
-from elmo_tasks.config import load_config, to_json
+from elmo_tasks.config import Config, load_config, to_json
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles, bilm_folder
 from elmo_tasks.errors import RunError
 from elmo_tasks.files import write_json
+from elmo_tasks.json_files import read_json
+from elmo_tasks.locks import locked
 from elmo_tasks.pretraining.config import PretrainingConfig
 from elmo_tasks.pretraining.corpus import Corpus
 from elmo_tasks.pretraining.language_model import LanguageModel
@@ -28,13 +31,37 @@ from elmo_tasks.pretraining.prepare import read_text
 from elmo_tasks.pretraining.runs import PretrainingFolder
 from elmo_tasks.pretraining.windows import SlotReader, TokenStreams, Window
 from elmo_tasks.runs import read_record
+from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
+from elmo_tasks.text.tokenizers import Tokenizer
 from elmo_tasks.training.callbacks import Callback
 from elmo_tasks.training.loop import Loop
 from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
 
 logger = logging.getLogger(__name__)
 
+Perplexities = dict[Literal["forward", "backward", "mean", "unknown_percent", "targets"], int | float]
+
 _EVALUATIONS = 20  # where the config does not say how often
+
+
+class Evaluation(Config):
+    """What `results.json` takes from a line of the log."""
+
+    model_config = pydantic.ConfigDict(extra="ignore")
+    step: int
+    held_out: Perplexities
+
+
+class Results(Config):
+    """The contents of `results.json`."""
+
+    training_targets: int
+    vocabulary: int
+    trained_targets: int
+    trained_hours: float
+    before: Perplexities | None
+    held_out: Perplexities
+    held_out_unigram: float
 
 
 def pretrain(
@@ -69,85 +96,86 @@ def pretrain(
     Raises:
         ConfigError: the config has problems; all are named.
         RunError: the folder holds a training, and neither `resume` nor `force` is given; or it holds the biLM to start
-            from, or its training began with other text.
+            from, or its training began with other text; or another process writes there.
         ElmoTasksError: the loss is not finite.
     """
     config, run = load_config(config_path, PretrainingConfig, overrides, variables or {}), PretrainingFolder(folder)
     accelerator = config.trainer.accelerator(run.tensorboard)
     if start_from and bilm_folder(start_from).resolve() == run.path.resolve():
         raise RunError(f"{run.path}: contains the biLM of --from; choose another folder for the result with -s")
-    described = {**to_json(config), "from": str(start_from) if start_from else None}
-    begins = dry_run or run.claim(described, resume=resume, force=force, kind=PretrainingConfig)
-    accelerator.wait_for_everyone()  # no process writes before all have looked
-    if not begins and run.results.is_file():
-        logger.info("%s: finished before; nothing to do", run.path)
-        return json.loads(run.results.read_text(encoding="utf-8"))
+    with contextlib.nullcontext() if dry_run or not accelerator.is_main_process else locked(run.path):
+        described = {**to_json(config), "from": str(start_from) if start_from else None}
+        begins = dry_run or run.claim(described, resume=resume, force=force, kind=PretrainingConfig)
+        accelerator.wait_for_everyone()  # no process writes before all have looked
+        if not begins and run.results.is_file():
+            logger.info("%s: finished before; nothing to do", run.path)
+            return read_json(run.results, Results, "the results of a pretraining").model_dump()
 
-    with accelerator.main_process_first():  # the first to read fills the cache for the others
-        corpus = config.corpus.build()
-    seed_everything(config.random_seed)
-    model = _build_model(config, corpus, start_from)
-    text = {"corpus": corpus.folder.name, "vocabulary": model.vocabulary.fingerprint()}
-    if not begins:
-        _check_text(run, text)
-    width = model.bilm.options.char_cnn.max_characters_per_token
-    parts = (corpus.training, corpus.held_out)
-    training, held_out = readers = [SlotReader(part, corpus.types, model.vocabulary, width) for part in parts]
-    trainer, process = config.trainer, (accelerator.process_index, accelerator.num_processes)
-    sizes = trainer.batch_size, trainer.unroll_steps
-    streams = TokenStreams(training, *sizes, config.random_seed, trainer.reset_share, process)
-    objective = StreamObjective(model, config.softmax, _product_dtype(trainer.precision, accelerator.device))
-    num_steps = max(1, round(trainer.num_epochs * streams.windows_per_epoch))
-    loop = Loop(trainer, objective, run, accelerator, num_steps, callbacks)
-    resumes = not begins and run.training_state.is_file()
-    if resumes:
-        loop.resume()  # before the plan, since it decides on the precision
-    plan = _plan(corpus, streams, loop, objective)
-    if accelerator.is_main_process:
-        announce(plan)
-    if dry_run:
-        return None
-    if begins and accelerator.is_main_process:  # the text could be read, and the model fits
-        if force:
-            run.clear()
-        write_json(run.text, text)
-        run.begin(described)
-    if not resumes:
-        # Each process drops other units and draws other candidates.
-        seed_everything(config.random_seed + accelerator.process_index)
+        with accelerator.main_process_first():  # the first to read fills the cache for the others
+            corpus = config.corpus.build()
+        seed_everything(config.random_seed)
+        model = _build_model(config, corpus, start_from)
+        text = {"corpus": corpus.folder.name, "vocabulary": model.vocabulary.fingerprint()}
+        if not begins:
+            _check_text(run, text)
+        width = model.bilm.options.char_cnn.max_characters_per_token
+        parts = (corpus.training, corpus.held_out)
+        training, held_out = readers = [SlotReader(part, corpus.types, model.vocabulary, width) for part in parts]
+        trainer, process = config.trainer, (accelerator.process_index, accelerator.num_processes)
+        sizes = trainer.batch_size, trainer.unroll_steps
+        streams = TokenStreams(training, *sizes, config.random_seed, trainer.reset_share, process)
+        objective = StreamObjective(model, config.softmax, _product_dtype(trainer.precision, accelerator.device))
+        num_steps = max(1, round(trainer.num_epochs * streams.windows_per_epoch))
+        loop = Loop(trainer, objective, run, accelerator, num_steps, callbacks)
+        resumes = not begins and run.training_state.is_file()
+        if resumes:
+            loop.resume()  # before the plan, since it decides on the precision
+        plan = _plan(corpus, streams, loop, objective)
+        if accelerator.is_main_process:
+            announce(plan)
+        if dry_run:
+            return None
+        if begins and accelerator.is_main_process:  # the text could be read, and the model fits
+            if force:
+                run.clear()
+            write_json(run.text, text)
+            run.begin(described)
+        if not resumes:
+            # Each process drops other units and draws other candidates.
+            seed_everything(config.random_seed + accelerator.process_index)
 
-    progress, evaluate_every = loop.progress, trainer.evaluate_every_steps or max(1, num_steps // _EVALUATIONS)
-    model.train()
-    with loop:
-        if start_from and progress.records == 0:
-            _evaluate(loop, objective, streams, held_out)
-            loop.save()
-        for epoch, window in _windows(streams, progress.step, num_steps):
-            progress.epoch = epoch
-            loop.step([(window, 1.0)])
-            if progress.step % evaluate_every == 0 and progress.step < num_steps:
-                _evaluate(loop, objective, streams, held_out.beginning(trainer.evaluation_tokens))
-            if progress.step % trainer.checkpoint_every_steps == 0:
+        progress, evaluate_every = loop.progress, trainer.evaluate_every_steps or max(1, num_steps // _EVALUATIONS)
+        model.train()
+        with loop:
+            if start_from and progress.records == 0:
+                _evaluate(loop, objective, streams, held_out)
                 loop.save()
-        loop.save()  # before the last line of the log, which a run resumed here writes again
-        last = _evaluate(loop, objective, streams, held_out)
+            for epoch, window in _windows(streams, progress.step, num_steps):
+                progress.epoch = epoch
+                loop.step([(window, 1.0)])
+                if progress.step % evaluate_every == 0 and progress.step < num_steps:
+                    _evaluate(loop, objective, streams, held_out.beginning(trainer.evaluation_tokens))
+                if progress.step % trainer.checkpoint_every_steps == 0:
+                    loop.save()
+            loop.save()  # before the last line of the log, which a run resumed here writes again
+            last = _evaluate(loop, objective, streams, held_out)
 
-    accelerator.wait_for_everyone()
-    results = _results(run, last, readers, len(model.vocabulary), progress.seconds)
-    if accelerator.is_main_process:
-        with loop.averaged():
-            model.save(run.path, half_precision=config.half_precision)
-        write_json(run.results, results)
-    accelerator.wait_for_everyone()
-    return results
+        accelerator.wait_for_everyone()
+        results = _results(run, last, readers, len(model.vocabulary), progress.seconds)
+        if accelerator.is_main_process:
+            with loop.averaged():
+                model.save(run.path, half_precision=config.half_precision)
+            write_json(run.results, results)
+        accelerator.wait_for_everyone()
+        return results
 
 
 def _check_text(run: PretrainingFolder, text: Mapping[str, str]) -> None:
     """Raises `RunError` if a resumed training began with other text or words, as far as its record says."""
     if not run.text.is_file():
         return
-    earlier = json.loads(run.text.read_text(encoding="utf-8"))
-    if changed := [name for name in text if text[name] != earlier[name]]:
+    earlier = read_json(run.text, dict[str, str], "the hashes of a pretraining's text")
+    if changed := [name for name in text if text[name] != earlier.get(name)]:
         raise RunError(
             f"{run.path}: cannot resume with other text: not the {' and the '.join(changed)} that the run began with"
         )
@@ -190,13 +218,13 @@ def _results(
 ) -> dict[str, Any]:
     """The contents of `results.json`, after the last record of the log."""
     training, held_out = readers
-    first = read_record(run.records, 1)  # of step 0, where a biLM is fine-tuned
+    first = read_record(run.records, 1, Evaluation)  # of step 0, where a biLM is fine-tuned
     return {
         "training_targets": training.num_slots,
         "vocabulary": num_words,
         "trained_targets": last["targets"],
         "trained_hours": round(seconds / 3600, 3),
-        "before": first["held_out"] if first["step"] == 0 else None,
+        "before": first.held_out if first.step == 0 else None,
         "held_out": last["held_out"],
         "held_out_unigram": unigram_perplexity(training, held_out, num_words),
     }
@@ -251,17 +279,18 @@ def _plan(corpus: Corpus, streams: TokenStreams, loop: Loop, objective: StreamOb
     }
 
 
-def perplexity_of_text(bilm: str | Path, paths: Sequence[str], *, tokenized: bool = False) -> dict[str, float]:
-    """The perplexities of a biLM on text; see `evaluate_perplexity`, and `read_text` for `paths` and `tokenized`.
+def perplexity_of_text(bilm: str | Path, paths: Sequence[str], tokenizer: Tokenizer | None = None) -> dict[str, float]:
+    """The perplexities of a biLM on text; see `evaluate_perplexity`, and `read_text` for `paths` and `tokenizer`.
 
     Arguments:
         bilm: the folder of a biLM with its softmax and vocabulary.
+        tokenizer: by default that of the text that the biLM was trained on.
 
     Raises:
         WeightsError: the biLM's files are missing or damaged.
         DataError: the text is empty or cannot be read.
     """
-    part, types = read_text(paths, tokenized=tokenized)
+    part, types = read_text(paths, tokenizer or tokenizer_of_bilm(bilm_folder(bilm)))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = LanguageModel.load(bilm).to(device)
     reader = SlotReader(part, types, model.vocabulary, model.bilm.options.char_cnn.max_characters_per_token)

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -22,12 +20,13 @@ from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.errors import WeightsError
-from elmo_tasks.files import atomic_path
+from elmo_tasks.files import atomic_files
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.pretraining.recurrence import run_layer
 from elmo_tasks.pretraining.softmax import Candidates, softmax_losses
 from elmo_tasks.pretraining.token_encoding import encode_tokens
 from elmo_tasks.pretraining.windows import NO_TARGET, Window
+from elmo_tasks.runs import read_tensors, write_tensors
 
 VOCABULARY_FILE, SOFTMAX_FILE = "vocabulary.txt", "softmax.safetensors"
 
@@ -103,18 +102,20 @@ class LanguageModel(nn.Module):
         return model
 
     def save(self, folder: str | Path, *, half_precision: bool = False) -> None:
-        """Writes options.json, weights.hdf5, vocabulary.txt and softmax.safetensors, each atomically.
+        """Writes options.json, weights.hdf5, vocabulary.txt and softmax.safetensors: after an error, none of them.
 
         Arguments:
             half_precision: writes the weights as float16: half the size, three decimal digits.
+
+        Raises:
+            WriteError: a file cannot be written.
         """
-        folder = Path(folder)
         dtype = torch.float16 if half_precision else torch.float32
         softmax = {"weight": self.softmax_weight, "bias": self.softmax_bias}
-        with atomic_path(folder / SOFTMAX_FILE) as temporary:
-            save_file({name: values.detach().cpu().to(dtype) for name, values in softmax.items()}, temporary)
-        self.vocabulary.save(folder / VOCABULARY_FILE)
-        self.bilm.save(folder / "options.json", folder / "weights.hdf5", half_precision)
+        with atomic_files(folder) as files:
+            write_tensors(files / SOFTMAX_FILE, {name: each.detach().cpu().to(dtype) for name, each in softmax.items()})
+            self.vocabulary.save(files / VOCABULARY_FILE)
+            self.bilm.save(files / "options.json", files / "weights.hdf5", half_precision)
 
     def initial_states(self, rows: int) -> LayerStates:
         """The states of zeros for this many streams."""
@@ -165,10 +166,7 @@ class LanguageModel(nn.Module):
         return (forward, backward), after
 
     def _read_softmax(self, path: Path) -> None:
-        try:
-            tensors = load_file(path)
-        except SafetensorError as error:
-            raise WeightsError(f"{path}: damaged, or not a safetensors file ({error})") from None
+        tensors = read_tensors(path, WeightsError)
         wanted = {"weight": self.softmax_weight, "bias": self.softmax_bias}
         shapes = {name: tuple(parameter.shape) for name, parameter in wanted.items()}
         found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}

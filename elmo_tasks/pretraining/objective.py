@@ -45,7 +45,10 @@ class StreamObjective(Objective):
         return {"dtype": str(self.dtype).removeprefix("torch."), "states": self.states}
 
     def carry_on(self, carried: dict[str, Any]) -> None:
-        self.dtype = getattr(torch, carried["dtype"])
+        dtype = getattr(torch, carried["dtype"])
+        if not isinstance(dtype, torch.dtype):
+            raise TypeError(f"{carried['dtype']} is not a type of numbers")
+        self.dtype = dtype
         self.states = send_to_device(carried["states"], self.model.softmax_bias.device)
 
 

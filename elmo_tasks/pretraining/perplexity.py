@@ -49,7 +49,7 @@ def evaluate_perplexity(
             unknown += int((window.targets[0] == UNKNOWN_NUMBER).sum())
             bar.update(task, completed=targets)
     model.train(training)
-    forward, backward = math.exp(forward / targets), math.exp(backward / targets)
+    forward, backward = _exp(forward / targets), _exp(backward / targets)
     return {
         "forward": forward,
         "backward": backward,
@@ -65,3 +65,11 @@ def unigram_perplexity(training: SlotReader, held_out: SlotReader, num_words: in
     losses = np.log(counts.sum()) - np.log(counts)
     occurrences = held_out.count_targets(num_words)
     return float(np.exp((losses * occurrences).sum() / occurrences.sum()))
+
+
+def _exp(value: float) -> float:
+    """e to the power of a value, infinite where Python's own function fails."""
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf

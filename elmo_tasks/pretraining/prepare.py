@@ -26,7 +26,8 @@ from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, CorpusWriter, writ
 from elmo_tasks.pretraining.text_files import find_files, read_chunks
 from elmo_tasks.pretraining.tokenize_files import number_tokens, split_chunk, tokenize_files
 from elmo_tasks.progress import progress_bar
-from elmo_tasks.text import tokenization
+from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
+from elmo_tasks.text.tokenizers import Tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +70,12 @@ class TextCorpus(CorpusConfig):
     tokenized: bool = Field(
         default=False,
         description="Whether a line is a sentence with white space between its tokens; otherwise it is a paragraph of"
-        " raw text, which is split into sentences and tokens.",
+        " raw text, which `tokenizer` splits into sentences and tokens.",
+    )
+    tokenizer: TokenizerChoice = Field(
+        default="treebank",
+        description="How raw text is split: 'treebank' is for English, 'unicode' for any language. Commands that use"
+        " the biLM split text in the same way.",
     )
     deduplicate: bool = Field(
         default=False,
@@ -96,14 +102,15 @@ class TextCorpus(CorpusConfig):
             contents = [content_hash(file) for file in files]
         except OSError as error:
             raise DataError(error.filename, f"cannot be read ({error.strerror})") from None
-        settings = self.model_dump(exclude={"type", "paths"})
-        key = {**settings, "tokenizer": None if self.tokenized else tokenization.VERSION, "content": contents}
+        tokenizer = build_tokenizer("whitespace" if self.tokenized else self.tokenizer)
+        settings = self.model_dump(exclude={"type", "paths", "tokenizer"})
+        key = {**settings, "tokenizer": None if self.tokenized else tokenizer.version, "content": contents}
         num_bytes = sum(file.stat().st_size for file in files)
         if num_bytes < _MIN_PARALLEL_BYTES:
             workers = 1
 
         def write(writer: CorpusWriter) -> npt.NDArray[np.bool_]:
-            texts = tokenize_files(files, tokenized=self.tokenized, deduplicate=self.deduplicate, workers=workers)
+            texts = tokenize_files(files, tokenizer, deduplicate=self.deduplicate, workers=workers)
             done = 0
             with contextlib.closing(texts), progress_bar() as progress:
                 bar = progress.add_task("preparing the corpus (MB)", total=num_bytes / _MEGABYTE, note="")
@@ -151,18 +158,18 @@ def prepare_documents(training: Iterable[Document], held_out: Iterable[Document]
     return _prepare({"key": key}, {"key": key}, write)
 
 
-def read_text(paths: Sequence[str], *, tokenized: bool) -> tuple[CorpusPart, list[str]]:
+def read_text(paths: Sequence[str], tokenizer: Tokenizer) -> tuple[CorpusPart, list[str]]:
     """The sentences of text files as one document, in memory, and the distinct tokens by their numbers.
 
     Arguments:
         paths: files or globs, compressed or not.
-        tokenized: a line is a sentence with white space between its tokens; otherwise it is a paragraph of raw text.
+        tokenizer: splits each line, which is a paragraph; `WhitespaceTokenizer` for a tokenized sentence on each line.
 
     Raises:
         DataError: a file is missing, damaged or not UTF-8 text, or no file has a token.
     """
     chunks = (chunk for file in find_files(paths) for chunk in read_chunks(file))
-    text = number_tokens(sentence for chunk in chunks for sentence in split_chunk(chunk, tokenized=tokenized))
+    text = number_tokens(sentence for chunk in chunks for sentence in split_chunk(chunk, tokenizer))
     if not text.types:
         raise DataError(", ".join(paths), "holds no text; wanted at least one sentence")
     sentences = np.append(0, np.cumsum(text.lengths, dtype=np.int64))  # (S + 1,)
@@ -189,7 +196,7 @@ def _prepare(
             if folder.exists():
                 try:
                     return Corpus(folder)
-                except (OSError, EOFError, ValueError):
+                except (OSError, EOFError, ValueError, RecursionError):
                     logger.warning("%s: the prepared corpus is damaged; it is prepared again", folder)
                     shutil.rmtree(folder)
             temporary = stack.enter_context(atomic_folder(folder))

@@ -35,3 +35,4 @@ class PretrainingFolder(Folder):
         self.results = self.path / "results.json"
         self.files += (self.text, self.options, self.weights, self.vocabulary, self.softmax)
         self.files += (self.records, self.results)
+        self.begun += (self.text,)

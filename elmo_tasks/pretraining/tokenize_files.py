@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.pretraining.text_files import Chunk, read_chunks, separates_documents, without_repeated_lines
-from elmo_tasks.text.tokenization import tokenize_to_strings
+from elmo_tasks.text.tokenizers import Tokenizer
 
 
 class NumberedText(NamedTuple):
@@ -55,11 +55,13 @@ def number_tokens(sentences: Iterable[Sequence[str] | None], num_bytes: int = 0)
     return NumberedText(list(numbers), np.array(tokens), np.array(lengths), np.array(documents), num_begun, num_bytes)
 
 
-def split_chunk(chunk: Chunk, *, tokenized: bool, lines_are_documents: bool = False) -> Iterator[Sequence[str] | None]:
+def split_chunk(
+    chunk: Chunk, tokenizer: Tokenizer, *, lines_are_documents: bool = False
+) -> Iterator[Sequence[str] | None]:
     """The sentences of a chunk of a file, and None where a document begins.
 
     Arguments:
-        tokenized: a line is a sentence with white space between its tokens; otherwise it is a paragraph of raw text.
+        tokenizer: splits each line, which is a paragraph; `WhitespaceTokenizer` for a tokenized sentence on each line.
         lines_are_documents: every line is a document; otherwise blank lines separate documents.
     """
     if chunk.is_first:
@@ -67,11 +69,11 @@ def split_chunk(chunk: Chunk, *, tokenized: bool, lines_are_documents: bool = Fa
     for line in chunk.lines:
         if lines_are_documents or not line.strip():
             yield None
-        yield from [line.split()] if tokenized else tokenize_to_strings(line)
+        yield from tokenizer.strings(line)
 
 
 def tokenize_files(
-    files: Iterable[Path], *, tokenized: bool, deduplicate: bool = False, workers: int | None = None
+    files: Iterable[Path], tokenizer: Tokenizer, *, deduplicate: bool = False, workers: int | None = None
 ) -> Generator[NumberedText, None, None]:
     """The sentences of text files in order, a chunk at a time; see `TextCorpus`.
 
@@ -90,14 +92,14 @@ def tokenize_files(
             lines_are_documents = not separates_documents(file)
             chunks = read_chunks(file)
             for chunk in without_repeated_lines(chunks, seen) if deduplicate else chunks:
-                yield partial(_tokenize_chunk, chunk, tokenized, lines_are_documents)
+                yield partial(_tokenize_chunk, chunk, tokenizer, lines_are_documents)
 
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return _in_processes(jobs(), workers or cpus)
 
 
-def _tokenize_chunk(chunk: Chunk, tokenized: bool, lines_are_documents: bool) -> NumberedText:
-    sentences = split_chunk(chunk, tokenized=tokenized, lines_are_documents=lines_are_documents)
+def _tokenize_chunk(chunk: Chunk, tokenizer: Tokenizer, lines_are_documents: bool) -> NumberedText:
+    sentences = split_chunk(chunk, tokenizer, lines_are_documents=lines_are_documents)
     return number_tokens(sentences, chunk.num_bytes)
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from elmo_tasks.errors import ElmoTasksError, did_you_mean
+from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
+from elmo_tasks.files import DAMAGE_ERRORS, open_binary
+from elmo_tasks.outputs import check_folder
 from elmo_tasks.sample_data.coref import COREF
 from elmo_tasks.sample_data.ner import NER
 from elmo_tasks.sample_data.pos import POS
@@ -15,7 +17,8 @@ from elmo_tasks.sample_data.snli import SNLI
 from elmo_tasks.sample_data.squad import SQUAD
 from elmo_tasks.sample_data.srl import SRL
 from elmo_tasks.sample_data.sst5 import SST5
-from elmo_tasks.sample_data.vectors import write_word_vectors
+from elmo_tasks.sample_data.task import write_text
+from elmo_tasks.sample_data.vectors import word_vectors_text
 
 _TASKS = {"ner": NER, "sst5": SST5, "snli": SNLI, "squad": SQUAD, "srl": SRL, "coref": COREF, "pos": POS}
 
@@ -27,7 +30,12 @@ VECTORS = Path("glove") / "glove.6B.50d.txt.xz"
 
 
 def write_sample_data(
-    folder: str | Path, task: str, seed: int = 13, sentences: tuple[int, int, int] = (1000, 200, 200)
+    folder: str | Path,
+    task: str,
+    seed: int = 13,
+    sentences: tuple[int, int, int] = (1000, 200, 200),
+    *,
+    force: bool = False,
 ) -> list[Path]:
     """Writes a task's training, development and test files, and word vectors.
 
@@ -36,17 +44,20 @@ def write_sample_data(
     text of all tasks; see `elmo_tasks.sample_data.vectors`.
 
     Arguments:
-        folder: the folder to write to. It is made if it does not exist; existing files are replaced.
+        folder: the folder to write to. It is made if it does not exist.
         task: one of `SAMPLE_TASKS`, or `ALL_TASKS` for all of them.
         seed: the random seed.
         sentences: the number of sentences in the training, development and test files. Tasks whose examples are longer
             than a sentence, such as documents, get fewer examples.
 
+        force: whether files with other content are replaced.
+
     Returns:
         The paths of the files.
 
     Raises:
-        ElmoTasksError: the task does not have sample data, or a file would be empty.
+        ElmoTasksError: the task does not have sample data, a file would be empty, a file with other content is there
+            (real data have the same names) and `force` is not set, or the folder cannot be written to.
     """
     known = (*SAMPLE_TASKS, ALL_TASKS)
     if task not in known:
@@ -56,8 +67,23 @@ def write_sample_data(
         raise ElmoTasksError(
             f"every file needs at least one sentence; got {sentences} for training, development and test"
         )
+    check_folder(folder)
     chosen = _TASKS.values() if task == ALL_TASKS else [_TASKS[task]]
-    paths = [path for each in chosen for path in each.write(Path(folder), seed, sentences)]
-    vectors = Path(folder) / VECTORS
-    write_word_vectors(vectors, (sentence for each in _TASKS.values() for sentence in each.corpus(seed)))
-    return [*paths, vectors]
+    texts = {Path(folder) / file: text for each in chosen for file, text in each.texts(seed, sentences)}
+    corpus = (sentence for each in _TASKS.values() for sentence in each.corpus(seed))
+    texts[Path(folder) / VECTORS] = word_vectors_text(corpus)
+    changed = {path: text for path, text in texts.items() if not _holds(path, text)}
+    if not force and (others := [str(path) for path in changed if path.exists()]):
+        raise ElmoTasksError(f"{', '.join(others)}: would be overwritten with sample data; --force replaces them")
+    for path, text in changed.items():
+        write_text(path, text)
+    return list(texts)
+
+
+def _holds(path: Path, text: str) -> bool:
+    """Whether a file has this text already."""
+    try:
+        with open_binary(path) as stream:
+            return stream.read() == text.encode()
+    except (DataError, *DAMAGE_ERRORS):
+        return False

@@ -40,13 +40,15 @@ class SampleTask:
 
     def write(self, folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
         """Writes the files of all splits with about this many sentences each, and returns their paths."""
-        paths = []
+        return [write_text(folder / file, text) for file, text in self.texts(seed, sentences)]
+
+    def texts(self, seed: int, sentences: tuple[int, int, int]) -> Iterator[tuple[str, str]]:
+        """The files of all splits, below the folder of all data, and their texts."""
         for split, files, names, count in zip(SPLITS, self.files, self._names(seed), sentences, strict=False):
             file = Path(files[0]).name
             generator = random.Random(f"{seed} {self.split_seed.format(split=split, file=file)}")
-            lines = list(self.lines(names, count, generator, file))
-            paths += [write_lines(folder / each, lines) for each in files]
-        return paths
+            text = join_lines(self.lines(names, count, generator, file))
+            yield from ((each, text) for each in files)
 
     def corpus(self, seed: int) -> Iterator[list[str]]:
         """Sentences without labels, with the names of all files. Word vectors are made from them."""
@@ -67,9 +69,13 @@ def files_of_splits(*templates: str) -> list[list[str]]:
     ]
 
 
-def write_lines(path: Path, lines: Iterable[str]) -> Path:
-    """Writes lines to a UTF-8 file, atomically, and returns its path. Files that end in `.xz` are compressed."""
-    content = "".join(f"{line}\n" for line in lines).encode()
+def join_lines(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Writes a text to a UTF-8 file, atomically, and returns its path. Files that end in `.xz` are compressed."""
+    content = text.encode()
     with atomic_write(path) as stream:
         stream.write(lzma.compress(content) if path.suffix == ".xz" else content)
     return path

@@ -11,27 +11,25 @@ from __future__ import annotations
 import collections
 import random
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 
-from elmo_tasks.sample_data.task import write_lines
+from elmo_tasks.sample_data.task import join_lines
 
 _BORDER = ""  # the neighbour before the first word and after the last
 _STEPS = 1024  # per nat; information is rounded to such steps, so that sums do not depend on the order of addition
 _SCALE = 0.05  # makes the numbers about as large as those of GloVe
 
 
-def write_word_vectors(path: Path, corpus: Iterable[Sequence[str]], dimension: int = 50) -> None:
-    """Writes a vector for each lower-case word of the corpus, most frequent words first.
+def word_vectors_text(corpus: Iterable[Sequence[str]], dimension: int = 50) -> str:
+    """A line with a vector for each lower-case word of the corpus, most frequent words first.
 
     Method: the positive pointwise mutual information of words with their left and right neighbours, followed by a
     random projection (random indexing: Kanerva, Kristoferson and Holst 2000). Unlike a singular value decomposition,
     it gives the same file on all machines.
 
     Arguments:
-        path: the file to write.
         corpus: tokenized sentences.
         dimension: D.
     """
@@ -42,12 +40,8 @@ def write_word_vectors(path: Path, corpus: Iterable[Sequence[str]], dimension: i
     generator = random.Random(0)
     signs = [[generator.choice((-1.0, 1.0)) for _ in range(dimension)] for _ in range(information.shape[1])]
     vectors = information @ np.array(signs) * _SCALE  # (N, D)
-    write_lines(
-        path,
-        (
-            f"{word} {' '.join(f'{number:.4f}' for number in vector)}"
-            for word, vector in zip(words, vectors, strict=True)
-        ),
+    return join_lines(
+        f"{word} {' '.join(f'{number:.4f}' for number in vector)}" for word, vector in zip(words, vectors, strict=True)
     )
 
 

@@ -43,6 +43,9 @@ class Classification(Task):
         tokens = vocabulary.index_tokens([example["tokens"] for example in examples])
         return ClassificationBatch(examples=examples, tokens=tokens, labels=label_tensor(examples, vocabulary))
 
+    def compared_labels(self, record: Mapping[str, Any]) -> Sequence[str]:
+        return (record["label"],)
+
     def build_metric(self) -> Metric:
         return Accuracy("label")
 

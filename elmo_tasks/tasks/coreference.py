@@ -67,6 +67,7 @@ class Coreference(Task):
             "clusters": datasets.Sequence(datasets.Sequence(datasets.Sequence(datasets.Value("int32")))),
         }
     )
+    optional: ClassVar[frozenset[str]] = frozenset({"document", "genre", "speakers"})
 
     _reported_genres: set[str] = dataclasses.field(default_factory=set, init=False, repr=False, compare=False)
 

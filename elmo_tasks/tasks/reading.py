@@ -18,7 +18,8 @@ from torch import Tensor
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Metric, SquadScores
 from elmo_tasks.tasks.task import STRING, STRINGS, Batch, Example, Task
-from elmo_tasks.text.tokenization import Token, tokenize
+from elmo_tasks.text.tokenization import Token
+from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -61,6 +62,7 @@ class Reading(Task):
             "answer_spans": datasets.Sequence(datasets.Sequence(datasets.Value("int32"))),
         }
     )
+    optional: ClassVar[frozenset[str]] = frozenset({"id"})
 
     def texts(self, example: Example) -> Iterable[Sequence[str]]:
         return (example["question_tokens"], passage_tokens(example))
@@ -98,9 +100,9 @@ class Passage(NamedTuple):
     ends: list[int]  # exclusive
 
     @classmethod
-    def of(cls, text: str) -> Passage:
-        """Tokenizes a passage. Raises an ElmoTasksError if it contains only white space."""
-        tokens = _tokens(text, "passage")
+    def of(cls, text: str, tokenizer: Tokenizer = TREEBANK) -> Passage:
+        """Tokenizes a passage. Raises an ElmoTasksError if it has no token."""
+        tokens = _tokens(text, tokenizer, "passage")
         return cls(text, [token.start for token in tokens], [token.end for token in tokens])
 
     def columns(self) -> dict[str, Any]:
@@ -112,18 +114,18 @@ class Passage(NamedTuple):
         return bisect.bisect_right(self.ends, start), bisect.bisect_left(self.starts, end) - 1
 
 
-def question_columns(text: str) -> dict[str, Any]:
-    """The columns of a question in an example. Raises an ElmoTasksError if it contains only white space."""
-    return {"question": text, "question_tokens": [token.text for token in _tokens(text, "question")]}
+def question_columns(text: str, tokenizer: Tokenizer = TREEBANK) -> dict[str, Any]:
+    """The columns of a question in an example. Raises an ElmoTasksError if it has no token."""
+    return {"question": text, "question_tokens": [token.text for token in _tokens(text, tokenizer, "question")]}
 
 
-def unanswered(question: str, passage: str) -> dict[str, Any]:
+def unanswered(question: str, passage: str, tokenizer: Tokenizer = TREEBANK) -> dict[str, Any]:
     """An example without id and answers, for prediction.
 
     Raises:
-        ElmoTasksError: question or passage contain only white space.
+        ElmoTasksError: question or passage have no token.
     """
-    return {**question_columns(question), **Passage.of(passage).columns()}
+    return {**question_columns(question, tokenizer), **Passage.of(passage, tokenizer).columns()}
 
 
 def passage_tokens(example: Example) -> list[str]:
@@ -137,8 +139,8 @@ def character_span(example: Example, first: int, last: int) -> tuple[int, int]:
     return example["token_starts"][first], example["token_ends"][last]
 
 
-def _tokens(text: str, name: str) -> list[Token]:
+def _tokens(text: str, tokenizer: Tokenizer, name: str) -> list[Token]:
     """The tokens of all sentences of a text; at least one, or an error that names the text."""
-    if not (tokens := [token for sentence in tokenize(text) for token in sentence]):
+    if not (tokens := tokenizer.words(text)):
         raise ElmoTasksError(f"a {name} without any token")
     return tokens

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import datasets
@@ -16,7 +16,7 @@ from torch import Tensor
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Metric
 from elmo_tasks.metrics.srl import SrlF1
-from elmo_tasks.tasks.tagging import TAGS, known_tags, tag_tensor
+from elmo_tasks.tasks.tagging import TAGS, known_tags, span_labels, tag_tensor
 from elmo_tasks.tasks.task import INTEGER, STRING, STRINGS, Batch, Example, Task
 from elmo_tasks.text.tag_schemes import TagScheme
 from elmo_tasks.text.tokens import Tokens
@@ -57,6 +57,7 @@ class SemanticRoles(Task):
             "sentence": INTEGER,
         }
     )
+    optional: ClassVar[frozenset[str]] = frozenset({"lemma", "document", "sentence"})
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         return {TAGS: known_tags(example[TAGS], SCHEME)}
@@ -73,6 +74,9 @@ class SemanticRoles(Task):
         predicates = torch.tensor([example["predicate"] for example in examples], dtype=torch.int64)  # (B,)
         tags = tag_tensor(examples, tokens, vocabulary)
         return SemanticRolesBatch(examples=examples, tokens=tokens, predicates=predicates, tags=tags)
+
+    def compared_labels(self, record: Mapping[str, Any]) -> Sequence[str]:
+        return span_labels(record[TAGS])
 
     def build_metric(self) -> Metric:
         return SrlF1()

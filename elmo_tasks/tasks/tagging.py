@@ -50,6 +50,7 @@ class Tagging(Task):
     features: ClassVar[datasets.Features] = datasets.Features(
         {"tokens": STRINGS, "tags": STRINGS, "document": INTEGER, "sentence": INTEGER}
     )
+    optional: ClassVar[frozenset[str]] = frozenset({"document", "sentence"})
 
     tag_scheme: TagScheme | None = None
     single_tokens: bool = False
@@ -63,6 +64,10 @@ class Tagging(Task):
         tokens = vocabulary.index_tokens([example["tokens"] for example in examples])
         return TaggingBatch(examples=examples, tokens=tokens, tags=tag_tensor(examples, tokens, vocabulary))
 
+    def compared_labels(self, record: Mapping[str, Any]) -> Sequence[str]:
+        """The tags of the tokens; of tags in a scheme only their labels, such as PER."""
+        return span_labels(record[TAGS]) if self.tag_scheme else record[TAGS]
+
     def build_metric(self) -> Metric:
         return SpanF1(TAGS) if self.tag_scheme else Accuracy(TAGS)
 
@@ -72,6 +77,11 @@ class Tagging(Task):
             given = f"tags in {self.tag_scheme}" if self.tag_scheme else "tags that are not spans"
             return f"{given}; wanted tags in {wanted.tag_scheme}"
         return problem
+
+
+def span_labels(tags: Iterable[str]) -> list[str]:
+    """The label of each token's span, O outside of spans."""
+    return [label_of_tag(tag) or OUTSIDE for tag in tags]
 
 
 def known_tags(tags: Iterable[str], scheme: TagScheme) -> set[str]:

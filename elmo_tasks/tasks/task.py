@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import datasets
 
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Metric
 from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -39,10 +40,12 @@ class Task(ABC):
     Class attributes:
         summary: what the examples are, in a few words, for messages.
         features: the columns of an example of a data set. An example to predict has no labels.
+        optional: the columns that examples given in memory may lack.
     """
 
     summary: ClassVar[str]
     features: ClassVar[datasets.Features]
+    optional: ClassVar[frozenset[str]] = frozenset()
 
     def texts(self, example: Example) -> Iterable[Sequence[str]]:
         """The token sequences of an example, for the vocabulary and the biLM; by default its `tokens`."""
@@ -67,6 +70,14 @@ class Task(ABC):
     @abstractmethod
     def build_metric(self) -> Metric:
         """A new metric for predictions of this task."""
+
+    def compared_labels(self, record: Mapping[str, Any]) -> Sequence[str]:
+        """The labels that a confusion table compares, of an example or of its prediction, in the same order.
+
+        Raises:
+            ElmoTasksError: the task does not predict labels.
+        """
+        raise ElmoTasksError(f"a confusion table needs a run that predicts labels or tags, not {type(self).__name__}")
 
     def misfit(self, wanted: Task) -> str | None:
         """Why a head of the task `wanted` cannot learn from examples of this task.

@@ -54,5 +54,8 @@ class TextPairs(Task):
             labels=label_tensor(examples, vocabulary),
         )
 
+    def compared_labels(self, record: Mapping[str, Any]) -> Sequence[str]:
+        return (record["label"],)
+
     def build_metric(self) -> Metric:
         return Accuracy("label")

@@ -6,7 +6,11 @@
 |---|---|---|---|
 | IOB1  | I-X | I-X I-X I-X | the official CoNLL-2003 files; B-X begins a span right after another of the same label |
 | IOB2  | B-X | B-X I-X I-X | also called BIO |
-| BIOUL | U-X | B-X I-X L-X | also called BILOU and, with S and E for U and L, IOBES |
+| BIOUL | U-X | B-X I-X L-X | also called BILOU |
+| BIOES | S-X | B-X I-X E-X | also called IOBES |
+| BMES  | S-X | B-X M-X E-X | common for Chinese |
+
+The last three differ only in their letters.
 
 Within a scheme every set of spans that do not overlap has exactly one valid sequence of tags.
 """
@@ -22,11 +26,18 @@ from numpy.typing import NDArray
 
 from elmo_tasks.errors import ElmoTasksError
 
-TagScheme = Literal["IOB1", "IOB2", "BIOUL"]
+TagScheme = Literal["IOB1", "IOB2", "BIOUL", "BIOES", "BMES"]
 OUTSIDE = "O"
-# seqeval knows the letters of IOBES; BIOUL writes U for S and L for E.
-_SEQEVAL_LETTERS = {"B": "B", "I": "I", "E": "E", "S": "S", "L": "E", "U": "S"}
-_PREFIXES: dict[TagScheme, str] = {"IOB1": "BI", "IOB2": "BI", "BIOUL": "BIUL"}
+# The letters of a span's first token, of one inside and, where the scheme has them, of an only token and of the last.
+_PREFIXES: dict[TagScheme, tuple[str, ...]] = {
+    "IOB1": ("B", "I"),
+    "IOB2": ("B", "I"),
+    "BIOUL": ("B", "I", "U", "L"),
+    "BIOES": ("B", "I", "S", "E"),
+    "BMES": ("B", "M", "S", "E"),
+}
+# seqeval knows the letters of BIOES.
+_SEQEVAL_LETTERS = {"B": "B", "I": "I", "M": "I", "E": "E", "S": "S", "L": "E", "U": "S"}
 
 
 class Span(NamedTuple):
@@ -64,10 +75,10 @@ def label_of_tag(tag: str) -> str | None:
 def spans_of_tags(tags: Sequence[str]) -> list[Span]:
     """The spans of a sentence, from left to right.
 
-    seqeval reads them, in its default mode. It has one rule for all schemes, IOBES included: a span begins at B, U and
-    S, and at any other tag that does not continue one; it ends with L, U, E and S, and before a tag that does not
-    continue it. An I- after O, for example, begins a span. Sequences that are not valid are read by the same rule,
-    which is that of conlleval, the official scorer of CoNLL-2003.
+    seqeval reads them, in its default mode. It has one rule for all schemes: a span begins at B, U and S, and at any
+    other tag that does not continue one; it ends with L, U, E and S, and before a tag that does not continue it. An I-
+    after O, for example, begins a span. Sequences that are not valid are read by the same rule, which is that of
+    conlleval, the official scorer of CoNLL-2003.
 
     Raises:
         ElmoTasksError: something is not a tag of one of these schemes.
@@ -78,7 +89,7 @@ def spans_of_tags(tags: Sequence[str]) -> list[Span]:
     for tag in tags:
         if tag != OUTSIDE and (tag[:1] not in _SEQEVAL_LETTERS or tag[1:2] != "-" or not tag[2:]):
             raise ElmoTasksError(
-                f"{tag!r} is not a span tag; wanted O, or one of the letters BIESLU, a hyphen and a label"
+                f"{tag!r} is not a span tag; wanted O, or one of the letters BIMESLU, a hyphen and a label"
             )
     return [Span(*span) for span in get_entities([_SEQEVAL_LETTERS.get(tag[0], tag[0]) + tag[1:] for tag in tags])]
 
@@ -90,17 +101,19 @@ def tags_of_spans(spans: Iterable[Span], length: int, scheme: TagScheme) -> list
         ValueError: two spans overlap, or one lies outside the sentence.
     """
     tags = [OUTSIDE] * length
+    first, inside, *closing = _PREFIXES[scheme]
     for label, start, end in sorted(spans, key=lambda span: span.start):
         if not 0 <= start <= end < length or any(tag != OUTSIDE for tag in tags[start : end + 1]):
             raise ValueError(
                 f"the span {start}-{end} ({label}) overlaps another or leaves the sentence of {length} tokens"
             )
-        tags[start : end + 1] = [f"I-{label}"] * (end - start + 1)
+        tags[start : end + 1] = [f"{inside}-{label}"] * (end - start + 1)
         after_same_label = start > 0 and label_of_tag(tags[start - 1]) == label
         if scheme != "IOB1" or after_same_label:
-            tags[start] = f"B-{label}"
-        if scheme == "BIOUL":
-            tags[end] = f"U-{label}" if start == end else f"L-{label}"
+            tags[start] = f"{first}-{label}"
+        if closing:
+            only, last = closing
+            tags[end] = f"{only if start == end else last}-{label}"
     return tags
 
 
@@ -112,8 +125,10 @@ def convert_tags(tags: Sequence[str], scheme: TagScheme) -> list[str]:
 def detect_scheme(tags: Sequence[str]) -> TagScheme | None:
     """The scheme of a sentence's tags, from the first span; None where there is none.
 
-    The first span of a sentence follows no other, so only in IOB1 does it begin with I; and only BIOUL closes spans
-    (L, U). The rest of the sentence is not looked at: `find_fault` says whether it follows the scheme.
+    The first span of a sentence follows no other, so only in IOB1 does it begin with I; and only BIOUL (L, U), BIOES
+    and BMES (E, S) close spans. The last two differ where a span has more than two tokens: None if the sentence has no
+    such span, and then its tags are valid in both schemes or in neither. Otherwise, the rest of the sentence is not
+    looked at: `find_fault` says whether it follows the scheme.
     """
     start = next((position for position, tag in enumerate(tags) if tag != OUTSIDE), None)
     if start is None:
@@ -122,6 +137,9 @@ def detect_scheme(tags: Sequence[str]) -> TagScheme | None:
     letters = [tag[0] for tag in itertools.takewhile(lambda tag: label_of_tag(tag) == label, tags[start:])]
     if "L" in letters or "U" in letters:
         return "BIOUL"
+    if "E" in letters or "S" in letters or "M" in letters:
+        inside = {tag[0] for tag in tags} & set("IM")
+        return None if not inside else "BMES" if "M" in inside else "BIOES"
     return "IOB1" if letters[0] == "I" else "IOB2"
 
 
@@ -165,10 +183,12 @@ def allowed_transitions(tags: Sequence[str], scheme: TagScheme) -> Transitions:
 def _may_follow(previous: str | None, tag: str | None, scheme: TagScheme) -> bool:
     """Whether `tag` may stand after `previous`; None is the border of the sentence."""
     same_label = previous is not None and tag is not None and previous[1:] == tag[1:] != ""
+    first, inside, *closing = _PREFIXES[scheme]
     prefix = OUTSIDE if tag is None else tag[0]
     if scheme == "IOB1":
-        return prefix != "B" or same_label
-    if scheme == "IOB2":
-        return prefix != "I" or same_label
-    span_is_open = previous is not None and previous[0] in "BI"
-    return (prefix in "IL" and same_label) if span_is_open else prefix in "OBU"
+        return prefix != first or same_label
+    if not closing:
+        return prefix != inside or same_label
+    only, last = closing
+    span_is_open = previous is not None and previous[0] in (first, inside)
+    return (prefix in (inside, last) and same_label) if span_is_open else prefix in (OUTSIDE, first, only)

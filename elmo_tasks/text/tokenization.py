@@ -110,8 +110,13 @@ def tokenize(text: str, *, split_lines: bool = False) -> list[list[Token]]:
 
 def tokenize_to_strings(text: str) -> Iterator[list[str]]:
     """Like `tokenize`, one sentence at a time and without the tokens' places, which takes less time and memory."""
-    for sentence in _spans(text, _BLANK_LINE):
+    for sentence in token_spans(text):
         yield [text[start:end] for start, end in sentence]
+
+
+def token_spans(text: str) -> Iterator[list[tuple[int, int]]]:
+    """The (start, end) of the tokens of each sentence."""
+    return _spans(text, _BLANK_LINE)
 
 
 @functools.cache

@@ -9,26 +9,28 @@ import collections
 import dataclasses
 import functools
 import itertools
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 import numpy as np
+import pydantic
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
 
 from elmo_tasks.config import Config
-from elmo_tasks.errors import ElmoTasksError, RunError, UnknownLabelError
+from elmo_tasks.errors import ElmoTasksError, UnknownLabelError
 from elmo_tasks.files import write_json
+from elmo_tasks.json_files import read_json
+from elmo_tasks.limits import MAX_VOCABULARY_BYTES
 from elmo_tasks.text.tokens import Tokens
 
 PADDING, UNKNOWN = 0, 1
 SPECIAL = ("<padding>", "<unknown>")  # the names of the rows 0 and 1; a token with this text is a word like any other
 MAX_CHARACTERS = 50  # longer words are cut: addresses and lines of hyphens would need too much memory
-_CACHED_WORDS = 500_000  # when this many words are cached, the cache is cleared: texts to predict can be endless
+_CACHED_WORDS = 50_000  # 20 MB; texts can be endless, so that the oldest make room
 
 Example = Mapping[str, Any]
 
@@ -109,6 +111,13 @@ class VocabularyConfig(Config):
         )
 
 
+class _Labels(dict[str, tuple[str, ...]]):
+    """The labels of each namespace. Asking for another one is an error that users can cause, by a damaged run."""
+
+    def __missing__(self, namespace: str) -> tuple[str, ...]:
+        raise ElmoTasksError(f"no labels {namespace!r}; the vocabulary has: {', '.join(self) or 'none'}")
+
+
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
     """Immutable. A word is looked up in its exact form, or in lower case if `lowercase_words` is set.
@@ -122,6 +131,9 @@ class Vocabulary:
     characters: tuple[str, ...]  # padding, unknown, the training data's (frequent first, then alphabetical)
     labels: dict[str, tuple[str, ...]]  # namespace -> labels in alphabetical order
     lowercase_words: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", _Labels(self.labels))
 
     def index_tokens(self, texts: Sequence[Sequence[str]]) -> Tokens:
         """Sentences as tensors, padded to the longest sentence and the longest word of the batch."""
@@ -151,12 +163,11 @@ class Vocabulary:
             UnknownLabelError: none of the data that the vocabulary was made from had this label.
             ElmoTasksError: the namespace does not exist.
         """
-        if namespace not in self.labels:
-            raise ElmoTasksError(f"no labels {namespace!r}; the vocabulary has: {', '.join(self.labels) or 'none'}")
+        known = self.labels[namespace]
         try:
             return self._label_ids[namespace][label]
         except KeyError:
-            raise UnknownLabelError(namespace, label, self.labels[namespace]) from None
+            raise UnknownLabelError(namespace, label, known) from None
 
     def to_json(self) -> dict[str, Any]:
         """The vocabulary as a value for JSON."""
@@ -173,19 +184,8 @@ class Vocabulary:
         Raises:
             RunError: the file is missing or damaged.
         """
-        try:
-            value = json.loads(Path(path).read_text(encoding="utf-8"))
-            return cls(
-                words=tuple(value["words"]),
-                num_trained_words=int(value["num_trained_words"]),
-                characters=tuple(value["characters"]),
-                labels={namespace: tuple(labels) for namespace, labels in value["labels"].items()},
-                lowercase_words=bool(value["lowercase_words"]),
-            )
-        except FileNotFoundError:
-            raise RunError(f"{path}: no such file; wanted the vocabulary of a run") from None
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise RunError(f"{path}: the vocabulary is damaged ({type(error).__name__}: {error})") from None
+        file = read_json(path, _VocabularyFile, "the vocabulary of a run", most=MAX_VOCABULARY_BYTES)
+        return cls(**{field.name: getattr(file, field.name) for field in dataclasses.fields(cls)})
 
     def _index_characters(self, words: Iterable[str]) -> NDArray[np.int64]:
         """The characters of each word, after a row of padding."""
@@ -196,11 +196,12 @@ class Vocabulary:
         return characters  # (U, C)
 
     def _character_ids_of_word(self, word: str) -> NDArray[np.int64]:
+        word = word[:MAX_CHARACTERS]
         known = self._characters_of_words.get(word)
         if known is None:
             if len(self._characters_of_words) >= _CACHED_WORDS:
-                self._characters_of_words.clear()
-            known = np.array([self._character_ids.get(each, UNKNOWN) for each in word[:MAX_CHARACTERS]], dtype=np.int64)
+                self._characters_of_words.popitem(last=False)
+            known = np.array([self._character_ids.get(each, UNKNOWN) for each in word], dtype=np.int64)
             self._characters_of_words[word] = known
         return known
 
@@ -219,8 +220,27 @@ class Vocabulary:
         }
 
     @functools.cached_property
-    def _characters_of_words(self) -> dict[str, NDArray[np.int64]]:
-        return {}
+    def _characters_of_words(self) -> collections.OrderedDict[str, NDArray[np.int64]]:
+        return collections.OrderedDict()
+
+
+class _VocabularyFile(Config):
+    """The contents of a vocabulary's file."""
+
+    words: tuple[str, ...]
+    num_trained_words: int
+    characters: tuple[str, ...]
+    labels: dict[str, tuple[str, ...]]
+    lowercase_words: bool
+
+    @pydantic.model_validator(mode="after")
+    def _is_consistent(self) -> _VocabularyFile:
+        for names in (self.words, self.characters):
+            if names[: len(SPECIAL)] != SPECIAL:
+                raise ValueError(f"words and characters begin with {names[: len(SPECIAL)]}; wanted {SPECIAL}")
+        if not len(SPECIAL) <= self.num_trained_words <= len(self.words):
+            raise ValueError(f"num_trained_words is {self.num_trained_words}; wanted 2 to {len(self.words)}")
+        return self
 
 
 def _mask(lengths: NDArray[np.int64]) -> NDArray[np.bool_]:

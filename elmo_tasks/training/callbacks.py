@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from accelerate import Accelerator
 
+from elmo_tasks.errors import NO_ROOM, WriteError
 from elmo_tasks.progress import progress_bar
+
+logger = logging.getLogger(__name__)
 
 _PROJECT = "elmo-tasks"
 _STEPS_PER_POINT = 50
@@ -89,6 +94,7 @@ class Trackers(Callback):
 
     def __init__(self, accelerator: Accelerator, folder: Path) -> None:
         self._accelerator = accelerator
+        self._folder = accelerator.logging_dir or folder
         self._name = folder.resolve().name
 
     def on_start(self, progress: Progress) -> None:
@@ -96,20 +102,39 @@ class Trackers(Callback):
             return
         settings = {"tensorboard": {"purge_step": progress.step + 1 if progress.step else None}}
         settings |= {"wandb": {"name": self._name}, "mlflow": {"run_name": self._name}}  # type: ignore[dict-item]
-        self._accelerator.init_trackers(_PROJECT, init_kwargs=settings)  # TensorBoard takes a second to import
+        with self._full_disk():
+            self._accelerator.init_trackers(_PROJECT, init_kwargs=settings)  # TensorBoard takes a second to import
 
     def on_step(self, progress: Progress, loss: float) -> None:
         if progress.step % _STEPS_PER_POINT == 0:
             rate = progress.step / max(1e-9, progress.seconds)
-            self._accelerator.log({"step/loss": loss, "step/steps_per_second": rate}, step=progress.step)
+            self._log({"step/loss": loss, "step/steps_per_second": rate}, progress.step)
 
     def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
-        self._accelerator.log(flatten(record), step=progress.step)
+        self._log(flatten(record), progress.step)
 
     def on_end(self) -> None:
-        for tracker in self._accelerator.trackers:  # end_training would end the processes' connection too
-            tracker.finish()
+        trackers = list(self._accelerator.trackers)
         self._accelerator.trackers.clear()
+        for tracker in trackers:  # end_training would end the processes' connection too
+            try:
+                tracker.finish()
+            except OSError as error:  # perhaps the reason why the training ends now, or it has been done by then
+                logger.warning("%s: the last points of the curves are not written: %s", self._folder, error)
+
+    def _log(self, values: Mapping[str, float], step: int) -> None:
+        with self._full_disk():
+            self._accelerator.log(values, step=step)
+
+    @contextlib.contextmanager
+    def _full_disk(self) -> Iterator[None]:
+        """Turns the error of a tracker that finds no room into one that names the folder."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                raise WriteError(self._folder, error) from None
+            raise
 
 
 def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, float]:

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
+import torch
 from accelerate import Accelerator
 from accelerate.tracking import get_available_trackers
 from accelerate.utils import ProjectConfiguration
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from elmo_tasks.config import Config
 from elmo_tasks.errors import ConfigError
@@ -51,12 +52,24 @@ class LoopConfig(Config):
     checkpoint_every_steps: Annotated[int, Field(ge=1)] | None = Field(
         None, description="saves the state from which to resume this often, in addition to each epoch's end"
     )
-    device: Literal["auto", "cpu"] = Field("auto", description="'auto' takes a GPU where there is one")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="'auto' uses a GPU if there is one; 'cuda' requires one"
+    )
     trackers: tuple[TrackerName, ...] = Field(
         ("tensorboard",),
         description="where the curves go: 'tensorboard' writes them to the run's folder; the others must be installed "
         "and set up by you",
     )
+
+    def torch_device(self) -> torch.device:
+        """The device of a single process.
+
+        Raises:
+            ConfigError: the device is 'cuda', and there is no GPU.
+        """
+        if self.device == "cuda" and not torch.cuda.is_available():
+            raise ConfigError("trainer.device: 'cuda' needs a GPU that torch can use, and there is none; use 'auto'")
+        return torch.device("cuda" if self.device != "cpu" and torch.cuda.is_available() else "cpu")
 
     def accelerator(self, folder: Path | None = None) -> Accelerator:
         """The device, the precision and the processes that share the work.
@@ -65,8 +78,9 @@ class LoopConfig(Config):
             folder: where TensorBoard's curves go. Without it nothing is tracked.
 
         Raises:
-            ConfigError: a tracker is not installed.
+            ConfigError: a tracker is not installed, or there is no GPU for the device 'cuda'.
         """
+        self.torch_device()
         trackers = list(self.trackers) if folder else []
         installed = sorted(str(name) for name in get_available_trackers())
         if missing := [name for name in trackers if name not in installed]:
@@ -102,11 +116,21 @@ class TrainerConfig(LoopConfig):
     patience: Annotated[int, Field(ge=1)] | None = Field(
         None, description="stops after this many epochs without a better validation metric"
     )
-    validation_metric: Annotated[str, Field(pattern=r"^[+-].+")] = Field(
+    validation_metric: Annotated[str, Field(min_length=1)] = Field(
         description="chooses the best epoch; '+' before the name where higher is better, '-' where lower is"
     )
     num_gradient_accumulation_steps: Annotated[int, Field(ge=1)] = Field(1, description="batches to an optimizer step")
     precision: Literal["float32", "bfloat16"] = Field("float32", description="of the products in training")
+
+    @field_validator("validation_metric")
+    @classmethod
+    def _has_a_direction(cls, metric: str) -> str:
+        if metric[0] not in "+-" or len(metric) == 1:
+            name = metric.strip("+-") or "f1"
+            raise ValueError(
+                f"wanted '+{name}' if a higher value is better, or '-{name}' if a lower one is; got {metric!r}"
+            )
+        return metric
 
     @property
     def metric_name(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import tempfile
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
 
-from elmo_tasks.files import atomic_write
+from elmo_tasks.files import OutputFile, atomic_write
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.training.batching import BatchLoader
@@ -61,13 +62,22 @@ def evaluate(
 def ordered_lines(path: str | Path | None) -> Iterator[Callable[[int, Any], None]]:
     """Yields a function that takes lines' numbers and values in any order; writes them in order, as JSON, atomically.
 
-    The lines wait in a temporary file. Only their places are held in memory. Without a path, nothing is written.
+    The lines wait in a temporary file without a name. Only their places are held in memory. Without a path, nothing is
+    written.
+
+    Raises:
+        WriteError: the file cannot be written.
     """
     if path is None:
         yield lambda number, value: None
         return
     places: dict[int, tuple[int, int]] = {}  # of each line its start and its length in bytes
-    with tempfile.TemporaryFile() as lines:
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryFile(buffering=0, dir=path.parent) as file,
+        io.BufferedRandom(OutputFile(file.fileno(), path)) as lines,
+    ):
 
         def add(number: int, value: Any) -> None:
             line = (json.dumps(value, ensure_ascii=False) + "\n").encode()

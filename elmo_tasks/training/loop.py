@@ -13,13 +13,15 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pydantic
 import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
 from torch import Tensor, nn
 
-from elmo_tasks.errors import ElmoTasksError, RunError
-from elmo_tasks.runs import Folder, append_line, keep_lines, read_state, write_state
+from elmo_tasks.errors import ElmoTasksError, RunError, one_line
+from elmo_tasks.json_files import checked
+from elmo_tasks.runs import BEGIN_AGAIN, DAMAGED_STATE, Folder, append_line, keep_lines, read_state, write_state
 from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
 from elmo_tasks.training.config import LoopConfig
 from elmo_tasks.training.optimizers import find_parameters
@@ -28,6 +30,25 @@ from elmo_tasks.training.random_state import random_state, set_random_state
 logger = logging.getLogger(__name__)
 
 _STATE_VERSION = 2
+
+
+class ProcessState(pydantic.BaseModel):
+    """What only one process has."""
+
+    generators: dict[str, Any]
+    carried: Any
+
+
+class TrainingState(pydantic.BaseModel):
+    """The contents of `training.pt`, except for the version."""
+
+    model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+    progress: Progress
+    parameters: list[Tensor]
+    optimizer: dict[str, Any]
+    schedule: dict[str, Any]
+    average: dict[str, Any] | None
+    processes: list[ProcessState]
 
 
 class Objective(nn.Module):
@@ -192,32 +213,60 @@ class Loop:
         """Loads the state that the run's folder holds.
 
         Raises:
-            RunError: the state is damaged, of another number of processes, or of an earlier version.
+            RunError: the state is damaged, of another model, of another number of processes, or of an earlier version.
         """
-        path, state = self.folder.training_state, read_state(self.folder.training_state)
-        if state.get("version") != _STATE_VERSION:
+        path = self.folder.training_state
+        content = read_state(path)
+        if content.get("version") != _STATE_VERSION:
             raise RunError(
                 f"{path}: saved by another version of elmo-tasks, from which this one cannot resume; finish the run "
                 "with the version that began it (see versions.json), or start again with --force"
             )
-        if len(state["processes"]) != self.accelerator.num_processes:
+        state = checked(content, TrainingState, path, f"a training state ({BEGIN_AGAIN})")
+        if len(state.processes) != self.accelerator.num_processes:
             raise RunError(
-                f"{path}: saved by {len(state['processes'])} processes, resumed by {self.accelerator.num_processes}; "
+                f"{path}: saved by {len(state.processes)} processes, resumed by {self.accelerator.num_processes}; "
                 "wanted the same number"
             )
-        self.progress = Progress(**state["progress"])
-        self.set_parameters(dict(zip(self.parameters, state["parameters"], strict=True)))
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.schedule.scheduler.load_state_dict(state["schedule"])
-        if self.average:
-            self.average.load_state_dict(state["average"])
-        own = state["processes"][self.accelerator.process_index]
-        set_random_state(own["generators"])
-        self.objective.carry_on(own["carried"])
+        try:
+            self._take_up(state)
+        except DAMAGED_STATE as error:
+            raise RunError(f"{path}: damaged, or not of this run ({one_line(error)}); {BEGIN_AGAIN}") from error
         logger.info("resumed at step %d, epoch %d", self.progress.step, self.progress.epoch + 1)
+
+    def _take_up(self, state: TrainingState) -> None:
+        """Continues from a state; raises one of `DAMAGED_STATE` if it does not fit."""
+        shapes = [parameter.shape for parameter in self.parameters.values()]
+        averages = state.average["averages"] if state.average else state.parameters
+        if any([each.shape for each in saved] != shapes for saved in (state.parameters, averages)):
+            raise ValueError("the parameters have other shapes")
+        self.progress = state.progress
+        self.set_parameters(dict(zip(self.parameters, state.parameters, strict=True)))
+        self.optimizer.load_state_dict(state.optimizer)
+        for group in self.optimizer.param_groups:
+            _check_like(self.optimizer.defaults, group)
+        for parameter, values in self.optimizer.state.items():
+            for name, value in values.items():
+                if isinstance(value, Tensor) and value.ndim and value.shape != parameter.shape:
+                    raise ValueError(f"the optimizer's {name} has another shape than its parameter")
+        own_schedule = self.schedule.scheduler.state_dict()
+        self.schedule.scheduler.load_state_dict(state.schedule)
+        _check_like(own_schedule, self.schedule.scheduler.state_dict())
+        if self.average and state.average:
+            self.average.load_state_dict(state.average)
+        own_process = state.processes[self.accelerator.process_index]
+        set_random_state(own_process.generators)
+        self.objective.carry_on(own_process.carried)
 
     @torch.no_grad()
     def set_parameters(self, values: Mapping[str, Tensor]) -> None:
         """Gives every trained parameter the value of its name."""
         for name, parameter in self.parameters.items():
             parameter.copy_(values[name])
+
+
+def _check_like(own: Mapping[str, Any], loaded: Mapping[str, Any]) -> None:
+    """Raises `ValueError` unless loaded settings have all the names of a part's own, and numbers where it has some."""
+    for name, value in own.items():
+        if name not in loaded or (isinstance(value, (int, float)) and not isinstance(loaded[name], (int, float))):
+            raise ValueError(f"{name} is {loaded.get(name, 'missing')!r}; wanted a value such as {value!r}")

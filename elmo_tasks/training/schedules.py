@@ -76,9 +76,12 @@ class LinearDecay(_Decay):
     """Falls in a straight line, step by step, to `final` of the rate at the end of the last epoch."""
 
     type: Literal["linear_decay"] = "linear_decay"
+    decay_share: Annotated[float, Field(gt=0, le=1)] = Field(
+        1.0, description="share of the steps, at the end, in which the rate falls; before, it is constant"
+    )
 
     def _left(self, done: float) -> float:
-        return 1 - done
+        return min(1.0, (1 - done) / self.decay_share)
 
 
 class CosineDecay(_Decay):

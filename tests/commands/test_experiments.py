@@ -1,8 +1,14 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import select
+import sys
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -12,7 +18,9 @@ from accelerate import PartialState
 
 import elmo_tasks.experiment
 from elmo_tasks import cli
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.commands import experiments
+from elmo_tasks.errors import DataError
+from elmo_tasks.metrics.coreference import CoreferenceScores
 
 DEFAULT_FOLDERS = {
     "own.json": "runs/own",
@@ -27,6 +35,7 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
         return_value={"best": {"epoch": 3, "validation": {"f1": 91.2345, "f1/PER": 95.0}}, "test": {"f1": 90.0}}
     )
     monkeypatch.setattr(elmo_tasks.experiment, "train", train)
+    monkeypatch.setattr(experiments, "_say_what_is_next", Mock())
     assert cli.main(["train", "configs/own.jsonnet"]) == 0
     assert train.call_args.args == ("configs/own.jsonnet", Path("runs/own"))
     assert train.call_args.kwargs == {
@@ -65,6 +74,25 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "89.00" not in output
 
 
+def test_train_says_what_to_type_next(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(elmo_tasks.experiment, "train", Mock(return_value={"best": {"epoch": 1, "validation": {}}}))
+    monkeypatch.chdir(tmp_path)
+    for folder in ("a run", "a run/seed_2"):
+        Path(folder).mkdir()
+        Path(folder, "config.json").write_text('{"test_data_path": null, "validation_data_path": "the dev.txt"}')
+    assert cli.main(["train", "c.json", "-s", "a run", "--include-package", "json"]) == 0
+    said = capsys.readouterr().err
+    assert "elmo-tasks evaluate 'a run' 'the dev.txt' --include-package json\n" in said
+    assert "elmo-tasks predict 'a run' - --include-package json\n" in said
+    monkeypatch.setattr(elmo_tasks.experiment, "train_seeds", Mock(return_value={"seeds": [2], "mean": {}, "std": {}}))
+    assert cli.main(["train", "c.json", "-s", "a run", "--seeds", "2,3"]) == 0
+    assert "the run is in a run/seed_2" in capsys.readouterr().err
+    assert cli.main(["train", "c.json", "-s", "a run", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_of_several_processes_only_the_main_one_prints(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,22 +114,56 @@ def test_evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert evaluate.call_args.args == ("run", "data")
     assert evaluate.call_args.kwargs == {
         "predictions": "p.jsonl",
+        "confusion": False,
         "batch_tokens": 99,
         "overrides": ["trainer.device=cpu", "a=b"],
     }
     assert json.loads(capsys.readouterr().out) == json.loads(target.read_text()) == metrics
 
     assert cli.main(["evaluate", "run", "data"]) == 0
-    assert evaluate.call_args.kwargs == {"predictions": None, "batch_tokens": None, "overrides": []}
+    assert evaluate.call_args.kwargs == {"predictions": None, "confusion": False, "batch_tokens": None, "overrides": []}
+    assert lines_of_tables(capsys.readouterr().out) == ["f1 92.22", "loss 0.50", "LOC 93.41"]
+
+
+def lines_of_tables(output: str) -> list[str]:
+    """The lines of printed tables, without their frames and titles."""
+    return [" ".join(line.replace("│", " ").split()) for line in output.splitlines() if line.startswith("│")]
+
+
+def test_evaluate_prints_support_and_confusions(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    confusion = {"labels": ["O", "LOC"], "counts": [[7, 0], [1, 12]]}
+    metrics = {"f1": 92.22, "f1/LOC": 93.41, "support/LOC": 13, "confusion": confusion}
+    monkeypatch.setattr(elmo_tasks.experiment, "evaluate", Mock(side_effect=lambda *_, **__: dict(metrics)))
+    assert cli.main(["evaluate", "run", "data", "--confusion"]) == 0
     output = capsys.readouterr().out
-    assert all(word in output for word in ("f1", "92.22", "LOC", "93.41", "loss", "0.50"))
+    assert lines_of_tables(output) == ["f1 92.22", "LOC 93.41 13", "O 7 ·", "LOC 1 12"]
+    assert "support" in output
+    assert cli.main(["evaluate", "run", "data", "--confusion", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == metrics
+
+
+def test_evaluate_prints_every_measure_of_coreference(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores = CoreferenceScores()
+    scores.update([{"clusters": [[[0, 0], [1, 1]]]}], [{"clusters": [[[0, 0], [1, 1]]]}])
+    monkeypatch.setattr(elmo_tasks.experiment, "evaluate", Mock(return_value=scores.compute()))
+    assert cli.main(["evaluate", "run", "data"]) == 0
+    overall, *measures = lines_of_tables(capsys.readouterr().out)
+    assert overall == "conll_f1 100.00"
+    names = ("mentions", "muc", "b_cubed", "ceaf_e", "ceaf_m", "blanc")
+    assert measures == [f"{name} 100.00 100.00 100.00" for name in names]
 
 
 class EchoPredictor:
-    def predict(self, inputs: Iterable[Mapping[str, Any]], *, source: str) -> Iterator[dict[str, Any]]:
+    task = SimpleNamespace()  # has no description of its own
+
+    def predict(self, inputs: Iterable[Mapping[str, Any]], *, source: str, **_: Any) -> Iterator[dict[str, Any]]:
         for fields in inputs:
             if fields["text"] == "bad":
-                raise ElmoTasksError("bad input")
+                raise DataError(source, "bad input")
             yield {"said": fields["text"], "source": source}
 
 
@@ -122,6 +184,14 @@ def test_predict_prints_json_lines(tmp_path: Path, load: Mock, capsys: pytest.Ca
     assert [json.loads(line) for line in output.splitlines()] == expected
     assert load.call_args.args == ("run",)
     assert load.call_args.kwargs == {"overrides": [], "batch_tokens": 99, "predicates": None}
+
+    for option, tokenizer in (
+        ("--tokenized", '{"type": "whitespace"}'),
+        ("--tokenizer=unicode", '{"type": "unicode"}'),
+        ('--tokenizer={"type": "regex", "pattern": "a"}', '{"type": "regex", "pattern": "a"}'),
+    ):
+        assert cli.main(["predict", "run", str(source), option, "--output", str(tmp_path / "none"), "--force"]) == 0
+        assert load.call_args.kwargs["overrides"] == [f"dataset_reader.tokenizer={tokenizer}"]
 
     target = tmp_path / "out.jsonl"
     assert cli.main(["predict", "run", str(source), "--output", str(target)]) == 0
@@ -149,11 +219,75 @@ def test_the_device_also_applies_to_the_tagger_of_predicates(tmp_path: Path, mon
 
 
 @pytest.mark.usefixtures("load")
+def test_predict_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, page, lines = tmp_path / "in.txt", tmp_path / "page.html", tmp_path / "out.jsonl"
+    source.write_text("<one>\nzwölf\n", encoding="utf-8")
+    assert cli.main(["predict", "run", str(source), "--html", str(page)]) == 0
+    assert [path.name for path in tmp_path.iterdir() if path != source] == ["page.html"]
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<section>") == 2
+    assert all(word in text for word in ("&lt;one&gt;", "zwölf", "</html>"))
+    both = ["predict", "run", str(source), "--html", str(page), "--output", str(lines)]
+    assert cli.main(both) == 2
+    assert capsys.readouterr().err == f"error: {page}: the file exists; --force replaces it\n"
+    assert cli.main([*both, "--force"]) == 0
+    assert (page.read_text(encoding="utf-8"), len(lines.read_text().splitlines())) == (text, 2)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.usefixtures("load")
+def test_predict_on_a_terminal_is_for_people(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("[red]one\n")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", "300")
+    assert cli.main(["predict", "run", str(source)]) == 0
+    assert capsys.readouterr().out == f"said: [red]one\nsource: {source}\n\n"
+    assert cli.main(["predict", "run", str(source), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"said": "[red]one", "source": str(source)}
+
+
+@pytest.mark.usefixtures("load")
+def test_who_types_is_prompted_and_may_make_mistakes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal, keyboard = pty.openpty()
+    with os.fdopen(keyboard) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        os.write(terminal, b"bad\nfine\n\x04")
+        assert cli.main(["predict", "run", "-"]) == 0
+    os.close(terminal)
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == {"said": "fine", "source": "standard input"}
+    assert captured.err.splitlines()[1:] == ["error: standard input: bad input"]
+
+
+def test_predict_answers_while_the_pipe_is_open(load: Mock, monkeypatch: pytest.MonkeyPatch) -> None:
+    (read, question), (answer, write) = os.pipe(), os.pipe()
+    with os.fdopen(read) as stdin, os.fdopen(write, "w") as stdout, os.fdopen(answer, "rb") as answers:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        monkeypatch.setattr(sys, "stdout", stdout)
+        command = threading.Thread(target=cli.main, args=[["predict", "run", "-"]])
+        command.start()
+        try:
+            for text in ("one", "two"):
+                os.write(question, f"{text}\n".encode())
+                assert select.select([answers], [], [], 10)[0]
+                assert json.loads(answers.readline())["said"] == text
+        finally:
+            os.close(question)
+            command.join()
+
+
+@pytest.mark.usefixtures("load")
 def test_a_failed_prediction_leaves_no_output_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "in.txt"
     source.write_text("fine\nbad\n")
     assert cli.main(["predict", "run", str(source), "--output", str(tmp_path / "out.jsonl")]) == 2
-    assert capsys.readouterr().err == "error: bad input\n"
+    assert capsys.readouterr().err == f"error: {source}: bad input\n"
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
 
 
@@ -195,6 +329,40 @@ def test_a_config_s_problems_are_printed(
     assert "own.jsonnet" in captured.err
     assert "random_sead" in captured.err
     assert [path.name for path in tmp_path.iterdir()] == ["own.jsonnet"]
+
+
+def test_an_archive_is_not_a_zip_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["archive", "run", "run.zip"]) == 2
+    assert "run.zip: an archive is a .tar.gz file" in capsys.readouterr().err
+
+
+def test_predict_does_not_start_in_several_processes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert cli.main(["predict", "run", "in.txt"]) == 2
+    assert "start it without torchrun" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "config", "message"),
+    [
+        ("train", "bilm/tiny", "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`"),
+        ("pretrain", "ner_conll03", "describes a task, not the pretraining of a biLM; use `elmo-tasks train`"),
+        ("train", "{folder}", "a folder; wanted a Jsonnet or JSON file"),
+    ],
+)
+def test_a_config_of_another_kind_says_what_it_is(
+    command: str,
+    config: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("ELMO_TASKS_TEXT", "text.txt")
+    assert cli.main([command, config.format(folder=tmp_path), "-s", str(tmp_path / "run")]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_archive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 import torch
 
@@ -24,16 +25,29 @@ def test_a_random_bilm_can_embed(tmp_path: Path, capsys: pytest.CaptureFixture[s
     source, target = tmp_path / "in.txt", tmp_path / "out.npz"
     source.write_text("Ann left. Bo stayed.\n")
     files = ["--options", options, "--weights", weights, "--output", str(target)]
-    assert cli.main(["embed", str(source), *files, "--raw", "--layers", "top", "--pool", "mean"]) == 0
+    assert cli.main(["embed", str(source), *files, "--layers", "top", "--pool", "mean"]) == 0
     assert target.is_file()
     assert "vectors of 2 sentences" in " ".join(capsys.readouterr().err.split())
+
+
+def test_embed_reads_raw_text_unless_it_is_tokenized(tmp_path: Path) -> None:
+    random_bilm(TINY_OPTIONS, seed=2).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
+    source, target = tmp_path / "in.txt", tmp_path / "out.npz"
+    source.write_text("Karvel. Bo stayed.\n\u6211\u6765\n", encoding="utf-8")
+    lengths = {}
+    for option in ("--quiet", "--tokenized", "--tokenizer=unicode"):
+        arguments = ["embed", str(source), "--bilm", str(tmp_path), "--output", str(target), "--force", option]
+        assert cli.main(arguments) == 0
+        vectors = np.load(target)
+        lengths[option] = [vectors[name].shape[1] for name in sorted(vectors.files) if name.isdecimal()]
+    assert lengths == {"--quiet": [2, 3, 1], "--tokenized": [3, 1], "--tokenizer=unicode": [2, 3, 2]}
 
 
 def test_embed_passes_on_its_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     embed_file, load = Mock(return_value=2), Mock(return_value="the biLM")
     monkeypatch.setattr(elmo_tasks.elmo.embed, "embed_file", embed_file)
     monkeypatch.setattr(BiLM, "load", load)
-    arguments = "embed in.txt --output out.hdf5 --options o --weights w --stateful --batch-tokens 9"
+    arguments = "embed in.txt --output out.hdf5 --options o --weights w --stateful --batch-tokens 9 --tokenized"
     assert cli.main(arguments.split()) == 0
     assert (load.call_args.args, load.call_args.kwargs) == ((Path("o"), Path("w")), {"stateful": True})
     assert embed_file.call_args.args == ("in.txt", "out.hdf5", "the biLM")
@@ -57,6 +71,9 @@ def test_neighbors_prints_the_layers(tmp_path: Path, capsys: pytest.CaptureFixtu
     layers = json.loads(capsys.readouterr().out)
     assert [len(layer) for layer in layers] == [2, 2, 2]
     assert layers[0][0]["similarity"] == pytest.approx(1.0, abs=1e-5)
+    assert cli.main([*arguments, "--same-word", "--json"]) == 0
+    layers = json.loads(capsys.readouterr().out)
+    assert [[each["sentence"][each["place"]].lower() for each in layer] for layer in layers] == [["dog"] * 4] * 3
     assert cli.main(arguments) == 0
     shown = capsys.readouterr().out
     assert "layer 0 (tokens without context)" in shown

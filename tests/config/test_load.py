@@ -39,7 +39,7 @@ def test_variables_of_the_command_line_win_over_the_environment_and_that_over_de
     assert load(text, NAME="line").model.activation == "line"
     monkeypatch.delenv("ELMO_TASKS_DATA", raising=False)
     data = "{ model: {}, trainer: { epochs: 1, folder: std.extVar('ELMO_TASKS_DATA') } }"
-    assert load(data).trainer.folder == Path("../shared/data")
+    assert load(data).trainer.folder == Path("data")
     monkeypatch.setenv("ELMO_TASKS_DATA", "elsewhere")
     assert load(data).trainer.folder == Path("elsewhere")
 

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated, Literal
 
 import pytest
+from pydantic import Field
+
+from elmo_tasks.config import Config, load_config
+from elmo_tasks.errors import ConfigError
 
 MINIMAL = "{ model: {}, trainer: { epochs: 1 } }"
 
@@ -117,6 +123,60 @@ def test_a_misspelled_key_is_not_reported_as_missing_too(problems: Callable[...,
     assert problems(text) == ["x.jsonnet:1: modle: unknown key. Did you mean 'model'?"]
 
 
+class Pieces(Config):
+    pieces: Annotated[tuple[str, ...], Field(min_length=1, max_length=2)]
+
+
+def test_both_bounds_of_a_length() -> None:
+    Path("x.json").write_text('{"pieces": []}')
+    with pytest.raises(
+        ConfigError, match=r"wanted a list of at least 1 and at most 2 entries, each a string, got \[\]$"
+    ):
+        load_config("x.json", Pieces)
+
+
+class Paths(Config):
+    train_path: str
+    test_path: str | None = None
+    seed: int = 1
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "hint"),
+    [
+        ("{ train_path: 'a', tran_path: 'b' }", [], "Did you mean 'test_path'?"),
+        ("{ tran_path: 'b' }", [], "Did you mean 'train_path'?"),
+        ("{ train_path: 'a', test_path: 'b', tran_path: 'c' }", [], "Known keys: train_path, test_path, seed"),
+        # An override may well mean what the file gives.
+        ("{ train_path: 'a', test_path: 'b' }", ["tran_path=c"], "Did you mean 'train_path'?"),
+    ],
+)
+def test_a_suggestion_is_not_given_already(text: str, overrides: list[str], hint: str) -> None:
+    Path("x.jsonnet").write_text(text)
+    with pytest.raises(ConfigError, match=rf"tran_path: unknown key\. {re.escape(hint)}$"):
+        load_config("x.jsonnet", Paths, overrides)
+
+
+class First(Config):
+    mode: Literal["one"]
+
+
+class Second(Config):
+    mode: Literal["two"]
+    depth: int
+
+
+class Either(Config):
+    either: First | Second
+
+
+def test_what_came_is_not_suggested() -> None:
+    Path("x.json").write_text('{"either": {"mode": "one", "depth": 1}}')
+    with pytest.raises(ConfigError) as caught:  # the first has no depth, and the mode is not that of the second
+        load_config("x.json", Either)
+    assert "Did you mean" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
@@ -132,6 +192,8 @@ def test_a_misspelled_key_is_not_reported_as_missing_too(problems: Callable[...,
         ("trainer.epoch=2", "--set trainer.epoch: unknown key. Did you mean 'epochs'?"),
         ("trainer.names.0=1", "--set trainer.names.0: wanted a string, got 1"),
         ("trainer={}", "--set trainer: trainer.epochs: missing key. Wanted a whole number of at least 1"),
+        # The override has made everything from the encoder on.
+        ("model.encoder.cells.first=1", "--set model.encoder.cells.first: model.encoder.type: missing key."),
         (
             'model.encoder={"type": "recurrent", "hidden_size": 0}',
             "--set model.encoder: model.encoder.hidden_size: wanted a whole number of at least 1, got 0",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -45,8 +46,81 @@ def test_an_error_in_an_import_names_that_file(problems: Callable[..., list[str]
 
 
 def test_no_file_and_no_text(example: ModuleType) -> None:
-    with pytest.raises(ConfigError, match=r"^gone\.jsonnet: no such file$"):
+    with pytest.raises(ConfigError, match=r"^gone\.jsonnet: no such file, and no config of this name in the package"):
         load_config("gone.jsonnet", example.Run)
     Path("bytes.jsonnet").write_bytes(b"{ a: '\xff' }")
     with pytest.raises(ConfigError, match=r"^bytes\.jsonnet: the file is not UTF-8 text"):
         load_config("bytes.jsonnet", example.Run)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": std.extVar("SECRET")}',
+        '{"a": importstr "private.txt"}',
+        'local f(x) = f(x) + 1; {"a": f(1)}',
+        '{"a": 1} // a comment',
+    ],
+)
+def test_a_json_file_is_not_evaluated(text: str, example: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "the-secret")
+    Path("private.txt").write_text("the-secret")
+    Path("x.json").write_text(text)
+    with pytest.raises(
+        ConfigError, match=r"^x\.json:1: Invalid JSON: .* must have a name that ends in \.jsonnet"
+    ) as caught:
+        load_config("x.json", example.Run)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[" * 300 + "]" * 300, "recursion limit exceeded"),
+        ('{"a":\n' + "1" * 5000 + "}", "number out of range"),
+        ("[]", "Input should be an object; got .*; wanted an object in JSON"),
+        ("\ufeff{}", "expected value at column 1"),
+        ("{} {}", "trailing characters at column 4"),
+    ],
+    ids=["depth", "digits", "list", "byte order mark", "two objects"],
+)
+def test_errors_of_json_are_one_line(text: str, problem: str, example: ModuleType) -> None:
+    Path("x.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=rf"^x\.json(:\d)?: .*{problem}") as caught:
+        load_config("x.json", example.Run)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{ a: " + "[" * 300 + "]" * 300 + "}", "recursion limit exceeded .*; wanted at most 200 levels"),
+        ("{ a: " + "[" * 1000 + "]" * 1000 + "}", "Exceeded maximum parse depth limit"),
+        ("local f(x) = f(x) + 1; { a: f(1) }", "max stack frames exceeded"),
+    ],
+    ids=["depth", "more depth", "recursion"],
+)
+def test_jsonnet_that_is_too_deep(text: str, problem: str, problems: Callable[..., list[str]]) -> None:
+    (line,) = problems(text)
+    assert re.search(rf"^x\.jsonnet(:1)?: {problem}", line)
+
+
+@pytest.mark.parametrize(
+    ("override", "problem"),
+    [
+        ("model.activation=" + "[" * 100_000, 'got "\\[\\[\\['),
+        ("trainer.epochs=" + "1" * 5000, 'got "111'),
+        (".".join("a" * 100_000) + "=1", r"--set a\.a\..*: 100000 keys; wanted at most 200"),
+    ],
+    ids=["depth", "digits", "keys"],
+)
+def test_monstrous_overrides(override: str, problem: str, example: ModuleType) -> None:
+    Path("x.json").write_text('{"model": {}, "trainer": {"epochs": 1}}')
+    with pytest.raises(ConfigError, match=problem):
+        load_config("x.json", example.Run, [override])
+
+
+def test_an_index_with_thousands_of_digits(example: ModuleType) -> None:
+    Path("x.json").write_text('{"model": {"encoder": {"type": "stacked", "layers": []}}, "trainer": {"epochs": 1}}')
+    with pytest.raises(ConfigError, match="is a list of 0: there is no index 999"):
+        load_config("x.json", example.Run, [f"model.encoder.layers.{'9' * 5000}=1"])

@@ -75,7 +75,7 @@ def test_golden_file(tmp_path: Path, scheme: str) -> None:
     assert dataset.features == {**Tagging.features, **PLACE_FEATURES}
 
 
-@pytest.mark.parametrize("input_scheme", ["auto", "IOB2", "BIOUL"])
+@pytest.mark.parametrize("input_scheme", ["auto", "IOB2", "BIOUL", "BIOES", "BMES"])
 def test_every_scheme_in_gives_the_same(tmp_path: Path, input_scheme: str) -> None:
     wanted = read(write(tmp_path, GOLDEN))
     scheme = "BIOUL" if input_scheme == "auto" else input_scheme
@@ -91,6 +91,12 @@ def test_columns_can_be_chosen_and_separated_by_tabs(tmp_path: Path) -> None:
     (example,) = read(path, columns=(2, 1), tag_scheme="IOB2")
     assert example["tokens"] == ["Oslo", "10\u00a0000"]
     assert example["tags"] == ["B-LOC", "O"]
+
+
+def test_tags_that_are_not_spans(tmp_path: Path) -> None:
+    (example,) = read(write(tmp_path, "Oslo  NNP I-LOC\nsleeps VBZ O\n"), columns=(0, 1), tag_scheme=None)
+    assert example["tags"] == ["NNP", "VBZ"]
+    assert Conll2003Config(tag_scheme=None).task == Tagging()
 
 
 def test_byte_order_mark_windows_line_ends_and_blank_lines(tmp_path: Path) -> None:

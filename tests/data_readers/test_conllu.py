@@ -85,6 +85,7 @@ def test_a_document_without_a_comment_before_the_first_one(tmp_path: Path) -> No
         (WORD + row("1-2", "ab"), 2, "the range 1-2; wanted one that begins at word 2, outside of others"),
         (WORD + row("2-1", "ab"), 2, "the range 2-1; wanted"),
         (row("1-3", "abc") + WORD + row("2-3", "bc"), 3, "the range 2-3; wanted"),
+        (row("1-2", "ab") + WORD + row("2-3", "bc"), 3, "the range 2-3; wanted"),
         (row("1-2", "ab") + WORD + "\n", 2, "the sentence ends at word 1, but a range of words at 2"),
         (row("1-2", "ab") + WORD, 2, "the sentence ends at word 1, but a range of words at 2"),
         (WORD + row("2.1", "b"), 2, "the empty node 2.1; wanted 1.1 here"),

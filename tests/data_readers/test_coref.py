@@ -122,3 +122,30 @@ def test_counts_of_the_real_data(
     assert len(found) == documents
     assert sum(len(cluster) for example in found for cluster in example["clusters"]) == mentions
     assert all(example["document"].startswith(f"{example['genre']}/") for example in found)
+
+
+def test_litbank(tmp_path: Path) -> None:
+    """Thirteen columns with tabs; the last is empty where no mention begins or ends."""
+    cells = [("Orla", "(0)"), ("saw", ""), ("the", "(1"), ("boat", "1)"), (".", "")]
+    rows = [f"1_tale\t0\t{place}\t{word}" + "\t_" * 8 + f"\t{cell}\n" for place, (word, cell) in enumerate(cells)]
+    path = tmp_path / "1_tale.conll"
+    path.write_text(f"#begin document (1_tale); part 0\n{''.join(rows)}\n{''.join(rows[:2])}\n#end document\n")
+    (example,) = CoreferenceConll2012Config().build().read(path)
+    assert example["sentences"] == [["Orla", "saw", "the", "boat", "."], ["Orla", "saw"]]
+    assert example["speakers"] == [["-"] * 5, ["-"] * 2]
+    assert example["clusters"] == [[[0, 0], [5, 5]], [[2, 3]]]
+    assert (example["document"], example["genre"]) == ("1_tale; part 000", None)
+
+
+def test_the_test_files_of_the_reference_scorer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Five columns or two, a header without a part, and several brackets of a cell without bars."""
+    rows = ["t 0 0 a (0(1", "t 0 1 b 0)", "t\t0\t2\tc\t1)|(0)\t"]  # some lines end with a tab
+    path = tmp_path / "key"
+    path.write_text("\n".join(["#begin document (Case); ", *rows, "", "u 0 0 d -", "#end document", ""]))
+    (example,) = CoreferenceConll2012Config().build().read(path)
+    assert example["sentences"] == [["a", "b", "c"], ["d"]]
+    assert sorted(example["clusters"]) == [[[0, 1], [2, 2]], [[0, 2]]]
+    path.write_text("#begin document (Case);\na (1\na 1)\n#end document\n")
+    (example,) = CoreferenceConll2012Config().build().read(path)
+    assert (example["sentences"], example["clusters"]) == ([["_", "_"]], [[[0, 1]]])
+    assert "1 document(s) have no column of words; their tokens are '_'" in caplog.text

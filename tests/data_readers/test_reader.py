@@ -16,7 +16,7 @@ from typing import Any
 import datasets
 import pytest
 
-from elmo_tasks.data_readers import Conll2003Config, SnliConfig, SquadConfig, SrlConll2012Config
+from elmo_tasks.data_readers import Conll2003Config, SnliConfig, SquadConfig, SrlConll2012Config, SstConfig
 from elmo_tasks.data_readers.conll2003 import Conll2003Reader
 from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReader, parse_hub_source
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
@@ -116,8 +116,9 @@ def test_readers_that_tokenize_read_anew_with_another_tokenizer(monkeypatch: pyt
         lambda arrow, checksum: checksum.unlink(),
         lambda arrow, checksum: checksum.write_text("{"),
         lambda arrow, checksum: checksum.write_text("[]"),
+        lambda arrow, checksum: checksum.write_text("[" * 100_000),
     ],
-    ids=["cut short", "other bytes", "no data", "no checksum", "broken checksum", "foreign checksum"],
+    ids=["cut short", "other bytes", "no data", "no checksum", "broken checksum", "foreign checksum", "deep checksum"],
 )
 def test_a_damaged_cache_file_is_made_anew(
     cache: Path, path: Path, parsed: list[Path], damage: Callable[[Path, Path], object]
@@ -254,6 +255,12 @@ def test_hub_data_set_with_strings_and_one_split(cache: Path, tmp_path: Path) ->
     (folder / "train.jsonl").write_text('{"words": ["Oslo"], "tags": ["B-LOC"]}\n')
     config = Conll2003Config(hub_columns=("words", "tags"))
     assert config.build().read(f"hub:{folder}")["tags"][:] == [["U-LOC"]]
+
+
+def test_the_hub_is_not_asked_for_a_reader_of_files(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets, "load_dataset", None)
+    with pytest.raises(ElmoTasksError, match=r"hub:owner/trees: SstReader only reads files; give the path of a file"):
+        SstConfig().build().read("hub:owner/trees")
 
 
 def test_hub_data_set_whose_split_is_left_open(cache: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import json
 import random
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_tasks.elmo import BiLM, BiLMOptions, batch_to_ids, random_bilm
+from elmo_tasks.elmo import BiLM, BiLMOptions, FastBiLM, batch_to_ids, random_bilm
 from elmo_tasks.elmo.bilm import without_borders
 
 CLOSE = {"rtol": 0.0, "atol": 1e-5}
@@ -67,8 +68,83 @@ def test_character_ids_give_the_same_layers(bilm: BiLM, sentences: list[list[str
 def test_padding_before_a_token_is_refused(bilm: BiLM) -> None:
     ids = batch_to_ids([["a", "b", "c"]])
     ids[0, 1] = 0
-    with pytest.raises(ValueError, match="padding before a real token"):
-        bilm(ids)
+    for read in (bilm, bilm.layers_of_ids):
+        with pytest.raises(ValueError, match="padding before a real token"):
+            read(ids)
+
+
+def test_ids_take_the_fast_path(bilm: BiLM, sentences: list[list[str]]) -> None:
+    ids = batch_to_ids([*sentences, [], ["<S>", "x" * 60]])
+    padded = torch.nn.functional.pad(ids, [0, 0, 0, 3])
+    wanted = without_borders(bilm(padded))
+    found = bilm.layers_of_ids(padded)
+    assert torch.equal(found.mask, wanted.mask)
+    torch.testing.assert_close(found.layers, wanted.layers, **CLOSE)
+    assert bilm.layers_of_ids(batch_to_ids([[], []])).layers.shape == (2, 3, 0, 12)
+
+
+def test_ids_of_another_form_take_the_plain_path(bilm: BiLM) -> None:
+    narrow, gap, unknown = batch_to_ids([["one", "two"]], 20), batch_to_ids([["one"]]), batch_to_ids([["one"]])
+    gap[0, 0, 9], unknown[0, 0, 2] = 5, 400
+    for ids in (narrow, gap):
+        torch.testing.assert_close(bilm.layers_of_ids(ids).layers, without_borders(bilm(ids)).layers, rtol=0, atol=0)
+    with pytest.raises(IndexError):
+        bilm.layers_of_ids(unknown)
+
+
+def test_the_fast_path_follows_the_weights(bilm: BiLM) -> None:
+    tokens = [["one", "two"]]
+    weight = bilm.directions[0].layers[0].recurrent_weight
+    before = bilm.layers(tokens).layers
+    with torch.no_grad():
+        weight.mul_(0.5)
+    changed = bilm.layers(tokens).layers
+    assert (changed - before).abs().max() > 0.01
+    torch.testing.assert_close(changed, bilm.plain_layers(tokens).layers, **CLOSE)
+    rounded = bilm.half().float().layers(tokens).layers
+    assert 0 < (rounded - changed).abs().max() < 0.01
+    torch.testing.assert_close(copy.deepcopy(bilm).layers(tokens).layers, rounded, rtol=0, atol=0)
+
+
+def test_what_changes_the_numbers_takes_the_plain_path(bilm: BiLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[object] = []
+    plain = BiLM.plain_layers
+    monkeypatch.setattr(BiLM, "plain_layers", lambda self, given: calls.append(given) or plain(self, given))
+    tokens = [["one", "two"]]
+    fast = bilm.layers(tokens).layers
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(bilm.layers(tokens).layers, fast)
+    with torch.inference_mode():
+        assert torch.equal(bilm.layers(tokens).layers, fast)
+    assert not calls
+    bilm.requires_grad_(True).layers(tokens)
+    bilm.requires_grad_(False).double().layers(tokens)
+    bilm.float().stateful = True
+    bilm.layers(tokens)
+    bilm.stateful, bilm.dropout = False, 0.5
+    bilm.train().layers(tokens)
+    assert len(calls) == 4
+    bilm.eval().layers(tokens)
+    assert len(calls) == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["The dog"], r"got the string 'The dog' \(at 0\) in place of a tokenized sentence; wanted a list of tokens"),
+        ("The dog", "got the string 'The dog' in place of"),
+        ([["The", "dog"], ["a", 3]], "sentence 1 has the token 3; wanted strings"),
+    ],
+)
+def test_strings_and_other_things_in_place_of_tokens_are_refused(bilm: BiLM, given: object, message: str) -> None:
+    stateful = copy.deepcopy(bilm)
+    stateful.stateful = True
+    for read in (bilm.layers, stateful.layers, FastBiLM(bilm).layers, batch_to_ids):
+        with pytest.raises(TypeError, match=message):
+            read(given)
+    for each in (bilm, stateful):
+        with pytest.raises(TypeError, match="got the string 'The dog'"):
+            list(each.layers_in_chunks("The dog", 3))
 
 
 def test_carried_state_follows_each_row(bilm: BiLM) -> None:
@@ -83,6 +159,36 @@ def test_carried_state_follows_each_row(bilm: BiLM) -> None:
             if row < len(batch):
                 single = bilm.layers([batch[row]]).layers[0]
                 torch.testing.assert_close(layers[row, :, : len(batch[row])], single, **CLOSE)
+
+
+@pytest.mark.parametrize("lengths", [(1, 3, 2), (2, 1, 3), (1, 1, 4, 2, 3)])
+def test_carried_state_follows_each_row_in_any_order_of_lengths(bilm: BiLM, lengths: tuple[int, ...]) -> None:
+    """Sorting rows of these lengths and sorting them back are different permutations."""
+    order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
+    assert any(order[order[row]] != row for row in range(len(lengths)))
+    bilm.stateful = True
+    batches = [
+        [[f"w{place}{row}{n % 3}" for n in range(length)] for row, length in enumerate(lengths)] for place in (0, 1)
+    ]
+    together = [bilm.layers(batch).layers for batch in batches]
+    for row, length in enumerate(lengths):
+        bilm.reset_state()
+        for batch, layers in zip(batches, together, strict=True):
+            torch.testing.assert_close(layers[row, :, :length], bilm.layers([batch[row]]).layers[0], **CLOSE)
+
+
+def test_no_gradient_flows_into_the_batch_before(bilm: BiLM) -> None:
+    bilm.requires_grad_(True)
+    bilm.stateful = True
+    gradients = []
+    for first_has_graph in (True, False):
+        bilm.reset_state()
+        with torch.set_grad_enabled(first_has_graph):
+            bilm.layers([["one", "two"], ["three"]])
+        second = bilm.layers([["four"], ["five", "six"]]).layers
+        gradients.append(torch.autograd.grad(second.square().sum(), list(bilm.parameters())))
+    for gradient, wanted in zip(*gradients, strict=True):
+        torch.testing.assert_close(gradient, wanted)
 
 
 def test_state_changes_vectors_only_where_it_is_wanted(bilm: BiLM) -> None:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import inspect
 import logging
+import pydoc
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -52,7 +55,7 @@ def test_sentence_boundaries_are_kept_if_wanted(bilm: BiLM, sentences: list[list
     assert torch.equal(kept["mask"].sum(dim=1), without["mask"].sum(dim=1) + 2)
     mask = without["mask"]
     inner = kept["elmo_representations"][0][:, 1:-1]
-    assert torch.equal(inner[mask], without["elmo_representations"][0][mask])
+    torch.testing.assert_close(inner[mask], without["elmo_representations"][0][mask], **CLOSE)
 
 
 def test_cached_vocabulary(bilm_files: Files) -> None:
@@ -113,5 +116,42 @@ def test_stateless_unless_wanted(bilm_files: Files) -> None:
 def test_files_or_module_not_both(bilm: BiLM, bilm_files: Files) -> None:
     with pytest.raises(ValueError, match="one or the other"):
         Elmo(*bilm_files, num_output_representations=1, module=bilm)
-    with pytest.raises(ValueError, match="are needed"):
-        Elmo(None, None, 1)
+    with pytest.raises(ValueError, match="without options_file"):
+        Elmo(None, bilm_files[1], 1)
+
+
+def test_the_bilm_is_that_of_the_package_or_of_a_folder(bilm: BiLM, bilm_files: Files) -> None:
+    ids = batch_to_ids([["one", "two"]])
+    folder = Elmo(bilm_files[0].parent, dropout=0)
+    assert torch.equal(folder.bilm.layers_of_ids(ids).layers, bilm.layers_of_ids(ids).layers)
+    assert Elmo().get_output_dim() == BiLM.load().output_size
+
+
+def test_a_frozen_bilm_takes_the_fast_path(
+    bilm: BiLM, sentences: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = batch_to_ids(sentences)
+    plain = bilm(ids)  # with sentence borders
+    monkeypatch.setattr(BiLM, "forward", Mock(side_effect=AssertionError("the plain path")))
+    elmo = Elmo(module=bilm, dropout=0)
+    vectors = elmo(ids)["elmo_representations"][0]
+    torch.testing.assert_close(
+        vectors, plain.layers.mean(dim=1)[:, 1:-1] * vectors.ne(0).any(dim=-1)[..., None], **CLOSE
+    )
+    vectors.square().sum().backward()
+    assert elmo.scalar_mixes[0].weights.grad is not None
+    with pytest.raises(AssertionError, match="the plain path"):
+        Elmo(module=bilm, keep_sentence_boundaries=True)(ids)
+
+
+def test_sentences_in_place_of_ids_are_refused(bilm: BiLM) -> None:
+    with pytest.raises(TypeError, match="inputs is a list; wanted character ids, as from batch_to_ids"):
+        Elmo(module=bilm)([["one", "two"]])
+
+
+def test_help_describes_the_arguments() -> None:
+    shown = pydoc.plain(pydoc.render_doc(Elmo))
+    assert "Loads the biLM and makes the mixes" in shown
+    assert "Initialize internal Module state" not in shown
+    documented = inspect.getdoc(Elmo) or ""
+    assert all(f"{name}:" in documented for name in inspect.signature(Elmo).parameters)

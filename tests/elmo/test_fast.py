@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import h5py
 import pytest
 import torch
+from torch import Tensor
 
 from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLM, BiLMOptions, random_bilm
-from elmo_tasks.elmo.bilm import LayerOutput
 from elmo_tasks.elmo.embed import embed_file
 from elmo_tasks.elmo.fast import FastBiLM, Precision, products
 from elmo_tasks.elmo.fast.graphs import GraphedLstm
 from elmo_tasks.elmo.fast.recurrence import FastStack, LstmProducts
+from elmo_tasks.elmo.layers import LayerOutput
+from elmo_tasks.elmo.lstm import LstmState
 
 CLOSE = {"rtol": 0.0, "atol": 5e-5}
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8")
@@ -45,7 +48,21 @@ def relative_error(found: LayerOutput, wanted: LayerOutput) -> float:
 @pytest.mark.parametrize("num_sentences", [1, 2, 5, 70])
 def test_same_layers_as_the_plain_path(bilm: BiLM, num_sentences: int) -> None:
     sentences = made_up_sentences(num_sentences, seed=num_sentences)
-    assert_same(FastBiLM(bilm).layers(sentences), bilm.layers(sentences))
+    assert_same(FastBiLM(bilm).layers(sentences), bilm.plain_layers(sentences))
+
+
+def test_a_repeated_sentence_is_computed_once(bilm: BiLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[int] = []
+    run = LstmProducts.run
+
+    def counting(layer: LstmProducts, inputs: Tensor, batch_sizes: Sequence[int], state: LstmState) -> Tensor:
+        computed.append(len(inputs))
+        return run(layer, inputs, batch_sizes, state)
+
+    monkeypatch.setattr(LstmProducts, "run", counting)
+    sentences = [["a", "b"], ["c"], ["a", "b"], [], ["a", "b"], []]
+    assert_same(FastBiLM(bilm).layers(sentences), bilm.plain_layers(sentences))
+    assert set(computed) == {5}  # three tokens and the border of each of the two sentences
 
 
 @pytest.mark.parametrize(
@@ -63,7 +80,7 @@ def test_every_kind_of_architecture(options: BiLMOptions, part: str, changes: di
     changed = options.model_copy(update={part: getattr(options, part).model_copy(update=changes)})
     bilm = random_bilm(changed, seed=5, scale=1.2)
     sentences = made_up_sentences(12)
-    assert_same(FastBiLM(bilm).layers(sentences), bilm.layers(sentences))
+    assert_same(FastBiLM(bilm).layers(sentences), bilm.plain_layers(sentences))
 
 
 @pytest.mark.slow
@@ -75,7 +92,7 @@ def test_published_sizes(size: str, clip: float) -> None:
     lstm = published.lstm.model_copy(update={"cell_clip": clip, "proj_clip": clip})
     bilm = random_bilm(published.model_copy(update={"lstm": lstm}))
     sentences = made_up_sentences(40)
-    wanted = bilm.layers(sentences)
+    wanted = bilm.plain_layers(sentences)
     assert clip == 3.0 or (wanted.layers[:, 1].abs() == clip).any()
     assert_same(FastBiLM(bilm).layers(sentences), wanted)
 
@@ -83,7 +100,7 @@ def test_published_sizes(size: str, clip: float) -> None:
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_accuracy_of_each_precision(bilm: BiLM, precision: Precision) -> None:
     sentences = made_up_sentences(30)
-    error = relative_error(FastBiLM(bilm, precision).layers(sentences), bilm.layers(sentences))
+    error = relative_error(FastBiLM(bilm, precision).layers(sentences), bilm.plain_layers(sentences))
     assert error < RELATIVE_ERRORS[precision]
     assert precision == "float32" or error > RELATIVE_ERRORS["float32"]
 
@@ -92,13 +109,13 @@ def test_accuracy_of_each_precision(bilm: BiLM, precision: Precision) -> None:
 @pytest.mark.usefixtures("plain_products")
 def test_without_any_faster_product(bilm: BiLM, precision: Precision) -> None:
     sentences = made_up_sentences(30)
-    error = relative_error(FastBiLM(bilm, precision).layers(sentences), bilm.layers(sentences))
+    error = relative_error(FastBiLM(bilm, precision).layers(sentences), bilm.plain_layers(sentences))
     assert error < RELATIVE_ERRORS[precision]
 
 
 def test_two_threads_give_what_one_gives(bilm: BiLM) -> None:
     sentences = made_up_sentences(30)
-    wanted = bilm.layers(sentences)
+    wanted = bilm.plain_layers(sentences)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
@@ -116,11 +133,11 @@ def test_callers_in_and_out_of_inference_mode_take_turns(bilm: BiLM, threads: in
     try:
         fast = FastBiLM(bilm)
         with torch.inference_mode():
-            assert_same(fast.layers(sentences), bilm.layers(sentences))
+            assert_same(fast.layers(sentences), bilm.plain_layers(sentences))
         output = fast.layers([*sentences, *others])
     finally:
         torch.set_num_threads(before)
-    assert_same(output, bilm.layers([*sentences, *others]))
+    assert_same(output, bilm.plain_layers([*sentences, *others]))
     weight = torch.ones((), requires_grad=True)
     (weight * output.layers).sum().backward()  # not possible with tensors of inference mode
     assert weight.grad is not None
@@ -152,7 +169,7 @@ def test_company_changes_no_rounding(bilm: BiLM, precision: Precision) -> None:
 @pytest.mark.parametrize("token_budget", [1, 7, 10_000])
 def test_any_token_budget(bilm: BiLM, token_budget: int) -> None:
     sentences = made_up_sentences(25)
-    assert_same(FastBiLM(bilm, token_budget=token_budget).layers(sentences), bilm.layers(sentences))
+    assert_same(FastBiLM(bilm, token_budget=token_budget).layers(sentences), bilm.plain_layers(sentences))
 
 
 @pytest.mark.parametrize("cached_words", [1, 3, 1000])
@@ -160,20 +177,20 @@ def test_any_number_of_cached_words(bilm: BiLM, cached_words: int) -> None:
     fast = FastBiLM(bilm, cached_words=cached_words)
     for seed in range(3):
         sentences = made_up_sentences(6, seed)
-        assert_same(fast.layers(sentences), bilm.layers(sentences))
+        assert_same(fast.layers(sentences), bilm.plain_layers(sentences))
 
 
 def test_nothing_to_compute(bilm: BiLM) -> None:
     fast = FastBiLM(bilm)
     for sentences in ([], [[]], [[], []]):
-        assert_same(fast.layers(sentences), bilm.layers(sentences))
+        assert_same(fast.layers(sentences), bilm.plain_layers(sentences))
 
 
 @pytest.mark.parametrize("chunk_length", [1, 4, 13, 500])
 @pytest.mark.parametrize("length", [0, 1, 12, 13])
 def test_layers_in_chunks(bilm: BiLM, chunk_length: int, length: int) -> None:
     tokens = [f"word{number % 5}" for number in range(length)]
-    wanted = bilm.layers([tokens]).layers[0]
+    wanted = bilm.plain_layers([tokens]).layers[0]
     found = torch.full_like(wanted, torch.nan)
     for chunk in FastBiLM(bilm).layers_in_chunks(tokens, chunk_length):
         assert chunk.layers.shape[1] <= chunk_length
@@ -185,12 +202,12 @@ def test_embedding_a_file(bilm: BiLM, bilm_files: tuple[Path, Path], tmp_path: P
     sentences = made_up_sentences(15)
     text = tmp_path / "text.txt"
     text.write_text("".join(" ".join(tokens) + "\n" for tokens in sentences), encoding="utf-8")
-    fast = FastBiLM.load(*bilm_files)
+    fast = FastBiLM(BiLM.load(*bilm_files))
     for max_tokens in (10, 1000):
         assert embed_file(text, tmp_path / "vectors.hdf5", fast, max_tokens=max_tokens, show_progress=False) == 15
         with h5py.File(tmp_path / "vectors.hdf5") as file:
             for row, tokens in enumerate(sentences):
-                wanted = bilm.layers([tokens]).layers[0]
+                wanted = bilm.plain_layers([tokens]).layers[0]
                 torch.testing.assert_close(torch.from_numpy(file[str(row)][...]), wanted, **CLOSE)
 
 
@@ -205,6 +222,12 @@ def test_refuses_what_it_would_get_wrong(bilm: BiLM, options: BiLMOptions) -> No
         FastBiLM(BiLM(options, stateful=True))
     with pytest.raises(ValueError, match="frozen"):
         FastBiLM(bilm.requires_grad_(True))
+
+
+def test_refuses_a_bilm_of_which_one_weight_is_trained(bilm: BiLM) -> None:
+    bilm.directions[1].layers[0].bias.requires_grad_(True)
+    with pytest.raises(ValueError, match="frozen"):
+        FastBiLM(bilm)
 
 
 @pytest.mark.parametrize("batch_sizes", [[1], [5, 4, 3, 3, 2, 1, 1], [6, 6, 6, 5, 4, 3, 2, 1], [3] * 21])
@@ -230,7 +253,7 @@ def test_programs_of_several_steps(bilm: BiLM, batch_sizes: list[int]) -> None:
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_on_a_gpu(bilm: BiLM, precision: Precision) -> None:
     sentences = made_up_sentences(30)
-    wanted = bilm.layers(sentences)
+    wanted = bilm.plain_layers(sentences)
     fast = FastBiLM(bilm.to("cuda"), precision)
     for _ in range(2):
         assert relative_error(fast.layers(sentences).to("cpu"), wanted) < max(1e-5, RELATIVE_ERRORS[precision])

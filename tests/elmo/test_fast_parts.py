@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import concurrent.futures
+import os
+import subprocess
 import sys
 import threading
 from collections.abc import Sequence
@@ -101,6 +103,31 @@ def test_the_product_of_few_rows_with_a_large_matrix(monkeypatch: pytest.MonkeyP
         wanted = inputs @ weight.t() + bias
         torch.testing.assert_close(product(inputs), wanted)
         torch.testing.assert_close(product.add(wanted, inputs), 2 * wanted - bias)
+
+
+SHAPES = """
+import torch
+from elmo_tasks.elmo.fast.products import PackedProduct
+products = [PackedProduct(torch.ones(8, size), torch.ones(8), torch.float32) for size in (8, 16, 24, 32, 40)]
+others = [(rows, product) for rows in range(2, 129) for product in products]
+for rows, product in [(1, products[0]), *others, (1, products[0]), (1, products[0])]:
+    print("rows", rows, flush=True)
+    product.start(torch.ones(rows, product._weight.shape[1]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not isinstance(build_product(torch.ones(1, 1), None, "float32"), PackedProduct), reason="no oneDNN")
+@pytest.mark.parametrize(("capacity", "fates"), [(None, ["miss", "miss", "hit"]), ("4096", ["miss", "hit", "hit"])])
+def test_code_for_few_shapes_is_kept(capacity: str | None, fates: list[str]) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ONEDNN_")}
+    chosen = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": capacity} if capacity else {}
+    command, environment = [sys.executable, "-c", SHAPES], environment | chosen | {"ONEDNN_VERBOSE": "2"}
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    products_of_one_row = [part.partition("rows")[0] for part in run.stdout.split("rows 1\n")[1:]]
+    found = ["hit" if "cache_hit" in part and "cache_miss" not in part else "miss" for part in products_of_one_row]
+    # The first, the one after 635 other shapes, and the one right after that.
+    assert found == fates
 
 
 def test_int8_is_the_same_with_and_without_its_kernel() -> None:

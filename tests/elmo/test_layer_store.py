@@ -33,9 +33,9 @@ import pytest
 import torch
 
 from elmo_tasks.elmo import cached_layers, layer_store
-from elmo_tasks.elmo.bilm import LayerOutput, LayerSource
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
 from elmo_tasks.elmo.layer_store import LayerKey, LayerStore, Storage, clear, human_size, info, sentence_key
+from elmo_tasks.elmo.layers import LayerOutput, LayerSource
 from elmo_tasks.elmo.options import BiLMOptions, CharacterCnnOptions, CharacterEmbeddingOptions, LstmOptions
 from elmo_tasks.elmo.random_weights import random_bilm
 from elmo_tasks.errors import CacheError
@@ -388,6 +388,14 @@ class TestAccidents:
                     cached.fill(SENTENCES)
             _assert_same(cached.layers(SENTENCES), wanted)
 
+    def test_the_layers_of_another_sentence_are_damage(self, full_store: LayerStore) -> None:
+        one, other = SENTENCES[0], SENTENCES[5]
+        assert len(one) == len(other)
+        statement = "UPDATE sentences SET (checksum, layers) = (SELECT checksum, layers FROM sentences WHERE key = ?)"
+        with contextlib.closing(sqlite3.connect(_database(full_store))) as connection, connection:
+            connection.execute(f"{statement} WHERE key = ?", (sentence_key(other), sentence_key(one)))
+        assert LayerStore(KEY).read([other, one])[1] == [0, 1]
+
     def test_two_processes_fill_and_one_is_killed_half_way(self, folder: Path) -> None:
         stopped = _start_filler(folder, stop_at=3)
         _wait_for(lambda: (folder / "stopped").exists(), stopped)
@@ -409,6 +417,57 @@ class TestAccidents:
         assert computed in (folder / f"log{waiting.pid}").read_text(), "computed twice"
         assert info()[0].sentences == len(SENTENCES)
         fill(LayerStore(KEY), SENTENCES, Unwanted())
+
+    def test_who_waited_and_finds_the_work_done_computes_nothing(self, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.INFO)
+        store, problems = LayerStore(KEY), []
+
+        def wait_and_fill() -> None:
+            try:
+                fill(LayerStore(KEY), SENTENCES, Unwanted())
+            except BaseException as error:
+                problems.append(error)
+
+        waiting = threading.Thread(target=wait_and_fill)
+        with store.filling(SENTENCES) as missing:
+            waiting.start()
+            deadline = time.monotonic() + 60
+            while "waiting for another process" not in caplog.text and time.monotonic() < deadline:
+                time.sleep(0.01)
+            lengths = [len(tokens) for tokens in missing]
+            store.write(missing, cached_layers._stored_features(FakeSource().layers(missing), lengths, KEY))
+        waiting.join(timeout=60)
+        assert not waiting.is_alive()
+        assert not problems
+        assert caplog.text.count("to compute") == 1
+        _assert_same(read(LayerStore(KEY), SENTENCES), FakeSource().layers(SENTENCES))
+
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("the disk is gone")])
+    def test_an_interrupted_write_leaves_the_store_as_it_was(
+        self, error: type[BaseException] | OSError, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store, made = LayerStore(KEY), 0
+        fill(store, SENTENCES[:8], FakeSource())
+        before = _query(store, "SELECT count(*), total(checksum) FROM sentences")
+        checksum = layer_store._checksum
+
+        def fails_at_the_third(key: bytes, layers: bytes | memoryview) -> int:
+            nonlocal made
+            made += 1
+            if made == 3:
+                raise error
+            return checksum(key, layers)
+
+        with monkeypatch.context() as patch, store.filling(SENTENCES[8:]) as missing:
+            vectors = cached_layers._stored_features(
+                FakeSource().layers(missing), [len(tokens) for tokens in missing], KEY
+            )
+            patch.setattr(layer_store, "_checksum", fails_at_the_third)
+            with pytest.raises((KeyboardInterrupt, CacheError)):
+                store.write(missing, vectors)
+        assert _query(store, "SELECT count(*), total(checksum) FROM sentences") == before
+        assert len(LayerStore(KEY).missing(SENTENCES)) == len(SENTENCES) - 8
+        _assert_same(read(LayerStore(KEY), SENTENCES[:8]), FakeSource().layers(SENTENCES[:8]))
 
     @pytest.mark.parametrize("reads_before", [False, True])
     def test_a_process_is_killed_in_the_middle_of_a_change(self, full_store: LayerStore, reads_before: bool) -> None:
@@ -507,7 +566,8 @@ class TestRoom:
         resource.setrlimit(resource.RLIMIT_FSIZE, (_database(store).stat().st_size + 6000, unlimited[1]))
         try:
             with pytest.raises(
-                CacheError, match=r"cannot be written: disk I/O error\. Make room on its disk.*layer_cache: n"
+                CacheError,
+                match=r"written: disk I/O error; needs 12\.1 kB for 10 .* tokens\. Make room on its disk",
             ):
                 fill(store, SENTENCES, first)
         finally:
@@ -654,6 +714,11 @@ class TestCachedLayers:
         assert len(built) == 1
         assert sorted(built[0].computed) == sorted(new[1:] * 2)
         assert len(full_store.missing(new)) == len(new) - 1
+
+    def test_a_stored_sentence_may_be_longer_than_all_missing_ones(self, full_store: LayerStore) -> None:
+        batch = [["new"], SENTENCES[4], ["not", "stored"], SENTENCES[0], []]
+        assert len(SENTENCES[4]) > 2
+        _assert_same(CachedLayers(FakeSource, full_store).layers(batch), FakeSource().layers(batch))
 
     def test_fill_stores_for_good(self) -> None:
         cached = CachedLayers(

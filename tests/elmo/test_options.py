@@ -85,10 +85,10 @@ def test_every_problem_gets_a_line(tmp_path: Path, published_json: dict[str, Any
 
 
 def test_missing_file_and_no_json(tmp_path: Path) -> None:
-    with pytest.raises(WeightsError, match=r"absent\.json: cannot be read \(No such file"):
+    with pytest.raises(WeightsError, match=r"absent\.json: no such file; wanted the options"):
         BiLMOptions.load(tmp_path / "absent.json")
     (tmp_path / "bad.json").write_text("{")
-    with pytest.raises(WeightsError, match=r"bad\.json: Invalid JSON"):
+    with pytest.raises(WeightsError, match=r"bad\.json:1: Invalid JSON"):
         BiLMOptions.load(tmp_path / "bad.json")
 
 

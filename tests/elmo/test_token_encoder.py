@@ -58,5 +58,5 @@ def test_each_distinct_token_is_encoded_once(bilm: BiLM, monkeypatch: pytest.Mon
         return encode(ids)
 
     monkeypatch.setattr(bilm.token_encoder, "forward", counting)
-    bilm.layers([["a", "b", "a"], ["b", "b", "c"]])
+    bilm.plain_layers([["a", "b", "a"], ["b", "b", "c"]])
     assert counts == [5]  # a, b, c and the two sentence borders

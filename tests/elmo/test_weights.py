@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_tasks.elmo import BiLM, random_bilm
+from elmo_tasks.elmo import BiLM, BiLMOptions, random_bilm
+from elmo_tasks.elmo.weights import _file_views
 from elmo_tasks.errors import WeightsError
 
 Files = tuple[Path, Path]
@@ -28,6 +29,13 @@ def test_round_trip_is_exact(bilm: BiLM, bilm_files: Files) -> None:
     assert not loaded.training
 
 
+def test_a_folder_or_the_bilm_of_the_package(bilm: BiLM, bilm_files: Files) -> None:
+    assert BiLM.load(bilm_files[0].parent).fingerprint() == bilm.fingerprint()
+    assert BiLM.load().output_size == BiLM.load("default").output_size == 256
+    with pytest.raises(WeightsError, match=r"options.json: not a folder; wanted one with"):
+        BiLM.load(bilm_files[0])
+
+
 def test_half_precision(bilm: BiLM, bilm_files: Files) -> None:
     full_size = bilm_files[1].stat().st_size
     bilm.save(*bilm_files, half_precision=True)
@@ -39,8 +47,9 @@ def test_half_precision(bilm: BiLM, bilm_files: Files) -> None:
         assert torch.equal(value.half().float(), loaded.state_dict()[name]), name
 
 
-def test_values_too_large_for_half_precision(bilm: BiLM, bilm_files: Files) -> None:
-    bilm.directions[0].layers[1].bias[0] = 1e5
+@pytest.mark.parametrize("value", [1e5, -1e5])
+def test_values_too_large_for_half_precision(bilm: BiLM, bilm_files: Files, value: float) -> None:
+    bilm.directions[0].layers[1].bias[0] = value
     before = bilm_files[1].read_bytes()
     with pytest.raises(WeightsError, match=f"{CELL}/B holds values too large for half precision"):
         bilm.save(*bilm_files, half_precision=True)
@@ -124,6 +133,72 @@ def test_wrong_datasets_are_named(bilm_files: Files, change: Callable[[h5py.File
     with h5py.File(bilm_files[1], "a") as file:
         change(file)
     _expect_one_line(bilm_files, rf"weights\.hdf5: {message}")
+
+
+def _external_storage(file: h5py.File) -> None:
+    del file["CNN_proj/b_proj"]
+    private = Path(file.filename).with_name("private")
+    private.write_bytes(bytes(24))
+    file.create_dataset("CNN_proj/b_proj", (6,), np.float32, external=[(str(private), 0, 24)])
+
+
+def _virtual(file: h5py.File) -> None:
+    del file["CNN_proj/b_proj"]
+    layout = h5py.VirtualLayout((6,), np.float32)
+    layout[:] = h5py.VirtualSource("private.hdf5", "data", (6,))
+    file.create_virtual_dataset("CNN_proj/b_proj", layout)
+
+
+def _bomb(file: h5py.File) -> None:
+    """A dataset of 400 GB in a few kilobytes."""
+    del file["char_embed"]
+    file.create_dataset("char_embed", (100_000_000_000, 1), np.float32, chunks=(1024, 1), compression="gzip")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_external_storage, "CNN_proj/b_proj takes its values from other files"),
+        (_virtual, "CNN_proj/b_proj takes its values from other files"),
+        (_replace("CNN_proj", h5py.ExternalLink("private.hdf5", "/")), "CNN_proj/W_proj and 1 more behind a link"),
+        (_replace("CNN_proj/b_proj", h5py.SoftLink("/CNN/b_cnn_1")), "CNN_proj/b_proj behind a link"),
+        (_replace("CNN_proj/b_proj", h5py.Empty(np.float32)), r"CNN_proj/b_proj has shape \(\); wanted 6"),
+        (_bomb, "char_embed has shape 100000000000 x 1; wanted 261 x 4"),
+    ],
+)
+def test_a_file_must_hold_its_values_itself(
+    bilm_files: Files, change: Callable[[h5py.File], None], message: str
+) -> None:
+    with h5py.File(bilm_files[1], "a") as file:
+        change(file)
+    with h5py.File(bilm_files[1].with_name("private.hdf5"), "w") as private:
+        private["data"] = private["b_proj"] = np.zeros(6, dtype=np.float32)
+        private["W_proj"] = np.zeros((18, 6), dtype=np.float32)
+    _expect_one_line(bilm_files, rf"weights\.hdf5: {message}")
+
+
+def test_sizes_that_the_file_does_not_have_take_no_memory(bilm_files: Files) -> None:
+    settings = json.loads(bilm_files[0].read_text())
+    settings["lstm"] |= {"dim": 1 << 20, "projection_dim": 1 << 19}  # 70 TB
+    bilm_files[0].write_text(json.dumps(settings))
+    _expect_one_line(bilm_files, r"weights\.hdf5: CNN_proj/W_proj has shape 18 x 6; wanted 18 x 524288")
+    settings["lstm"]["n_layers"] = 10**9
+    bilm_files[0].write_text(json.dumps(settings))
+    _expect_one_line(bilm_files, r"options\.json: lstm\.n_layers: .* less than or equal to 1000; got 1000000000")
+
+
+def test_weights_that_unpack_to_far_more_than_their_size(options: BiLMOptions, tmp_path: Path) -> None:
+    files = tmp_path / "options.json", tmp_path / "weights.hdf5"
+    wide = options.lstm.model_copy(update={"dim": 2048, "projection_dim": 2048})  # 134 MB
+    random_bilm(options).save(*files)
+    options.model_copy(update={"lstm": wide}).save(files[0])
+    with torch.device("meta"):
+        bilm = BiLM(BiLMOptions.load(files[0]))
+    with h5py.File(files[1], "w") as file:  # zeros that take no room
+        for name, views in _file_views(bilm.token_encoder, bilm.directions).items():
+            shape = (sum(map(len, views)), *views[0].shape[1:])
+            file.create_dataset(name, shape, np.float32, chunks=shape)
+    _expect_one_line(files, r"weights\.hdf5: unpacks to \d{3},.* bytes; wanted at most 6\d,.*ELMO_TASKS_LIMITS=10")
 
 
 @pytest.mark.parametrize(

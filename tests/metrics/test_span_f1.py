@@ -23,6 +23,7 @@ def test_scores_counted_by_hand() -> None:
     assert (scores["precision/LOC"], scores["recall/LOC"]) == (100, 50)
     assert scores["f1/LOC"] == pytest.approx(200 / 3)
     assert (scores["f1/PER"], scores["f1/ORG"]) == (100, 0)
+    assert [scores[f"support/{label}"] for label in ("LOC", "PER", "ORG")] == [2, 1, 0]
 
 
 def test_bioul_scores_as_its_iob2_form() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ import safetensors.torch
 import torch
 from torch import nn
 
+from elmo_tasks.config import to_json
+from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.models import ModelConfig, TaskModel
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.tasks import Batch
@@ -410,6 +413,41 @@ def test_every_head_is_in_the_table() -> None:
 def test_the_model_has_the_task_of_its_config(built: Built) -> None:
     assert built.model.task == built.config.task
     assert build_predictor(built.model, built.vocabulary).task is built.model.task
+
+
+def drops(settings: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Where a config has probabilities of dropping something in training."""
+    inner = settings.items() if isinstance(settings, dict) else ()
+    found = [place for key, value in inner for place in drops(value, (*path, key))]
+    return [*found, path] if path and path[-1].endswith(("dropout", "_probability")) else found
+
+
+def test_every_dropout_of_the_config_is_at_work(built: Built) -> None:
+    settings, batch = to_json(built.config), built.batch()
+    places = drops(settings)
+    assert len(places) > 3
+    for chosen in (None, *places):
+        for path in places:
+            holder = functools.reduce(dict.__getitem__, path[:-1], settings)
+            holder[path[-1]] = 0.5 if path == chosen else 0.0
+        config = ModelConfig.model_validate_json(json.dumps(settings))
+        model = config.build(built.vocabulary, config.embedder.build(built.vocabulary)).train()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(0.1 * torch.randn_like(parameter))  # some begin at zero, where nothing can be dropped
+            first = model.loss(model(batch), batch)
+            changes = any(not model.loss(model(batch), batch).equal(first) for _ in range(4))
+        assert changes == (chosen is not None), chosen
+
+
+def test_every_dropout_of_the_model_is_called(built: Built) -> None:
+    """One probability of the config may be that of several places."""
+    called: set[str] = set()
+    dropouts = {name: module for name, module in built.model.named_modules() if isinstance(module, Dropout)}
+    for name, module in dropouts.items():
+        module.register_forward_hook(lambda *_, name=name: called.add(name))
+    built.model(built.batch())
+    assert called == set(dropouts)
 
 
 def test_fresh_weights_follow_the_seed(built: Built) -> None:

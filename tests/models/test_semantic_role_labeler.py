@@ -65,6 +65,27 @@ def test_a_valid_sequence_of_the_best_tags_is_the_prediction() -> None:
     assert predictions[0]["probabilities"] == pytest.approx([probability] * 4)
 
 
+def test_where_the_best_tags_are_not_valid_the_probabilities_are_those_of_the_prediction() -> None:
+    labeler, vocabulary = make_labeler()
+    batch = make_batch(vocabulary, 2)
+    logits = torch.zeros(1, 2, len(LABELS))
+    for token, tag, score in ((0, "I-ARG0", 3.0), (0, "B-ARG1", 2.0), (1, "I-ARG1", 3.0), (1, "I-ARG0", 3.5)):
+        logits[0, token, LABELS.index(tag)] = score
+    (prediction,) = labeler.decode(dataclasses.replace(labeler(batch), logits=logits), batch)
+    assert prediction["tags"] == ["B-ARG1", "I-ARG1"]
+    likely = logits[0].softmax(1)
+    wanted = [likely[token, LABELS.index(tag)].item() for token, tag in enumerate(prediction["tags"])]
+    assert prediction["probabilities"] == pytest.approx(wanted)
+    assert all(probability < likely[token].max() for token, probability in enumerate(wanted))
+
+
+def test_the_flags_first_values_are_small() -> None:
+    flag = make_labeler(predicate_size=400)[0].predicate.weight.detach()
+    bound = (6 / 402) ** 0.5  # Glorot's uniform distribution
+    assert 0.9 * bound < flag.abs().max() <= bound
+    assert flag.std().item() == pytest.approx(bound / 3**0.5, rel=0.1)
+
+
 def test_the_predicate_makes_the_difference() -> None:
     labeler, vocabulary = make_labeler()
     first, last = (labeler(make_batch(vocabulary, 5, predicate=place)).logits for place in (0, 4))

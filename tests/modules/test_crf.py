@@ -236,6 +236,15 @@ def test_padding_and_neighbours_change_nothing() -> None:
         assert best_sequences(crf, *alone) == [best_sequences(crf, emissions, mask)[row]]
 
 
+@pytest.mark.parametrize("padding", [-100, 99])
+def test_tags_in_the_padding_may_be_any_number(padding: int) -> None:
+    crf = make_crf(constrained=True)
+    emissions, mask = make_batch()
+    tags = some_allowed_tags(crf, mask)
+    wanted = crf.log_likelihood(emissions, tags.masked_fill(~mask, 0), mask)
+    assert crf.log_likelihood(emissions, tags.masked_fill(~mask, padding), mask).equal(wanted)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
 def test_emissions_of_any_precision_are_summed_in_double(dtype: torch.dtype) -> None:
     crf = make_crf(constrained=True).float()
@@ -289,6 +298,26 @@ def test_refuses_a_length_for_which_nothing_is_allowed() -> None:
     assert best_sequences(crf, torch.zeros(1, 2, 2), torch.ones(1, 2, dtype=torch.bool)) == [[0, 1]]
     with pytest.raises(ValueError, match="no sequence of 1 tags"):
         crf.best_tags(torch.zeros(1, 1, 2), torch.ones(1, 1, dtype=torch.bool))
+
+
+@pytest.mark.parametrize(
+    ("between", "end", "lengths"),
+    [([[1, 1], [1, 1]], [0, 1], (3, 1)), ([[0, 0], [1, 1]], [1, 1], (1, 3))],
+    ids=["never one token", "never two tokens"],
+)
+def test_marginals_are_numbers_where_nothing_is_allowed_and_exact_beside_it(
+    between: list[list[int]], end: list[int], lengths: tuple[int, int]
+) -> None:
+    """Of the first length there are allowed sequences, of the second one there are none."""
+    constraints = TransitionConstraints(
+        torch.tensor([True, False]), torch.tensor(between).bool(), torch.tensor(end).bool()
+    )
+    crf = ConditionalRandomField(2, constraints).double()
+    emissions, mask = torch.randn(2, 3, 2, dtype=torch.float64), torch.arange(3) < torch.tensor(lengths).unsqueeze(1)
+    marginals = crf.marginals(emissions, mask)
+    assert marginals.isfinite().all()
+    assert not marginals[~mask].any()
+    torch.testing.assert_close(marginals[:1], crf.marginals(emissions[:1], mask[:1]))
 
 
 @pytest.mark.parametrize("mask", [[[True, False, True]], [[False, False, False]]])

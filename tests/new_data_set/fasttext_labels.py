@@ -29,7 +29,8 @@ class FastTextReader(DatasetReader):
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         for number, line in read_lines(path):
-            label, *tokens = line.split() or [""]
-            if not label.startswith(PREFIX) or not tokens:
-                raise DataError(path, f"{line[:80]!r}; wanted {PREFIX}LABEL and a text", number)
-            yield {"tokens": tokens, "label": label.removeprefix(PREFIX), "line": number}
+            with self.bad_units.caught():  # an error ends the reading, or only skips the line, as `on_error` says
+                label, *tokens = line.split() or [""]
+                if not label.startswith(PREFIX) or not tokens:
+                    raise DataError(path, f"{line[:80]!r}; wanted {PREFIX}LABEL and a text", number)
+                yield {"tokens": tokens, "label": label.removeprefix(PREFIX), "line": number}

@@ -74,3 +74,15 @@ def test_results_come_in_the_order_of_the_inputs(predictor: ClassifierPredictor)
 def test_unusable_inputs_are_named(predictor: ClassifierPredictor, fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(DataError, match=rf"^some\.jsonl:2: .*{problem}"):
         list(predictor.predict([{"text": "a"}, fields], source="some.jsonl"))
+
+
+def test_texts_that_would_take_too_long_are_refused(
+    predictor: ClassifierPredictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ClassifierPredictor, "most_tokens", 4)
+    inputs = predictor.predict([{"tokens": ["Orla"] * 4}, {"tokens": ["Orla"] * 5}])
+    assert len(next(inputs)["attention"]) == 4
+    with pytest.raises(DataError, match=r"^inputs:2: 5 tokens, .*; wanted at most 4; .*ELMO_TASKS_LIMITS"):
+        next(inputs)
+    monkeypatch.setenv("ELMO_TASKS_LIMITS", "2")
+    assert len(list(predictor.predict([{"tokens": ["Orla"] * 8}]))) == 1

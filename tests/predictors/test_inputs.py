@@ -1,16 +1,17 @@
 from __future__ import annotations
 
+import contextlib
 import gzip
-import io
-import itertools
+import os
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.predictors.inputs import read_inputs
+from elmo_tasks.predictors.inputs import LiveLines, read_inputs
 
 
 def test_a_line_of_text_is_an_input(tmp_path: Path) -> None:
@@ -30,7 +31,7 @@ def test_json_lines_are_told_by_the_first(tmp_path: Path) -> None:
 
 def test_blank_lines_are_no_inputs_and_do_not_tell_the_format(tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
-    path.write_text('\n \t\n{"text": "a"}\n\n{"text": "b"}\n', encoding="utf-8")
+    path.write_text('\n \t\n {"text": "a"}\n\n{"text": "b"}\n', encoding="utf-8")
     expected = [None, None, {"text": "a"}, None, {"text": "b"}]
     assert list(read_inputs(path)) == list(read_inputs(path, "jsonl")) == expected
 
@@ -41,16 +42,78 @@ def test_no_lines_no_inputs(tmp_path: Path) -> None:
     assert list(read_inputs(path)) == []
 
 
-def test_standard_input_is_read_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = (f'{{"text": "{number}"}}\n'.encode() for number in itertools.count())
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stream))
-    assert list(itertools.islice(read_inputs("-"), 2)) == [{"text": "0"}, {"text": "1"}]
+@pytest.fixture
+def pipe() -> Iterator[tuple[LiveLines, int]]:
+    """The lines of a pipe, and its other end for writing."""
+    read, write = os.pipe()
+    yield LiveLines(read), write
+    os.close(read)
+    with contextlib.suppress(OSError):  # a test has closed it
+        os.close(write)
 
 
-def test_faults_of_standard_input_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"fine\nnot \xff fine\n")))
+def test_lines_come_as_soon_as_they_are_complete(pipe: tuple[LiveLines, int]) -> None:
+    lines, end = pipe
+    stream = iter(lines)
+    assert lines.waiting()
+    os.write(end, b"one\n\ntwo\nthr")
+    assert not lines.waiting()
+    assert [next(stream), next(stream)] == [b"one\n", b"\n"]
+    assert not lines.waiting()
+    assert next(stream) == b"two\n"
+    assert lines.waiting()
+    os.write(end, b"e")
+    os.write(end, b"e\nlast")
+    assert next(stream) == b"three\n"
+    os.close(end)
+    assert not lines.waiting()
+    assert list(stream) == [b"last"]
+
+
+def test_long_lines_and_many_lines(pipe: tuple[LiveLines, int]) -> None:
+    lines, end = pipe
+    sent = [b"x" * 300_000 + b"\n", *(b"%d\n" % number for number in range(20_000))]
+
+    def send() -> None:
+        with os.fdopen(end, "wb") as stream:
+            stream.writelines(sent)
+
+    writer = threading.Thread(target=send)
+    writer.start()
+    assert list(lines) == sent
+    writer.join()
+
+
+def test_a_prompt_comes_before_each_wait() -> None:
+    read, write = os.pipe()
+    prompts = []
+
+    def prompt() -> None:
+        prompts.append(len(prompts))
+        os.write(write, b"a\nb\n") if len(prompts) < 3 else os.close(write)
+
+    assert list(LiveLines(read, prompt=prompt)) == [b"a\n", b"b\n"] * 2
+    assert len(prompts) == 3
+    os.close(read)
+
+
+def test_a_part_of_a_line(pipe: tuple[LiveLines, int]) -> None:
+    lines, end = pipe
+    os.write(end, b"long\n")
+    assert [lines.readline(3), lines.readline(3)] == [b"lon", b"g\n"]
+
+
+def test_a_closed_standard_input_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(DataError, match=r"^standard input: it is closed; wanted one input on each line"):
+        LiveLines.of_standard_input()
+
+
+def test_faults_of_live_lines_are_named(pipe: tuple[LiveLines, int]) -> None:
+    lines, end = pipe
+    os.write(end, b"fine\nnot \xff fine\n")
     with pytest.raises(DataError, match=r"^standard input:2: byte 0xff at column 5 is not UTF-8"):
-        list(read_inputs("-"))
+        list(read_inputs(lines))
 
 
 @pytest.mark.parametrize(
@@ -74,3 +137,12 @@ def test_faulty_json_lines_are_named(tmp_path: Path, line: str, problem: str) ->
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="absent: no such file"):
         list(read_inputs(tmp_path / "absent"))
+
+
+def test_a_json_list_is_not_text(tmp_path: Path) -> None:
+    path = tmp_path / "in.txt"
+    path.write_text('["a", "b"]\n')
+    with pytest.raises(DataError, match=r"in\.txt:1: a JSON list; wanted a JSON object on each line"):
+        next(read_inputs(path))
+    path.write_text("[1] Orla left.\n")
+    assert next(read_inputs(path)) == {"text": "[1] Orla left."}

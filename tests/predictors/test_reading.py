@@ -60,10 +60,10 @@ def test_an_answer_and_its_place(predictor: ReadingPredictor) -> None:
     passage = "They saw that  ORLA\nOF BRUSK left, at last."
     (result,) = predictor.predict([{"passage": passage, "question": "Who left?", "id": 7}])
     assert list(result) == [
-        "id", "question", "answer", "start_char", "end_char", "start", "end", "probability", "best"
+        "id", "question", "passage", "answer", "start_char", "end_char", "start", "end", "probability", "best"
     ]  # fmt: skip
     assert result["id"] == 7
-    assert result["question"] == "Who left?"
+    assert (result["question"], result["passage"]) == ("Who left?", passage)
     assert result["answer"] == "BRUSK" == passage[result["start_char"] : result["end_char"]]
     assert (result["start"], result["end"]) == (5, 5)
     assert [answer["answer"] for answer in result["best"]][:2] == ["BRUSK", "ORLA\nOF BRUSK"]

@@ -180,10 +180,21 @@ def test_results_are_in_order_and_batches_bounded(predictor: SemanticRolesPredic
     assert [result["id"] for result in results] == list(range(200))
     assert [len(result["frames"]) for result in results] == [number % 5 for number in range(200)]
     assert predictor.predicates is not None
-    for model in (predictor.model, predictor.predicates.model):
+    for model, most in ((predictor.model, 8 * 12), (predictor.predicates.model, 12)):
         shapes: list[tuple[int, int]] = model.shapes  # type: ignore[assignment]
-        assert all(size * longest <= 12 or size == 1 for size, longest in shapes)
+        assert all(size * longest <= most or size == 1 for size, longest in shapes)
         assert any(size > 1 for size, _ in shapes)
+
+
+def test_a_sentence_with_many_predicates_is_read_in_few_batches(caplog: pytest.LogCaptureFixture) -> None:
+    tokens, places = ["ran"] * 300, list(range(300))
+    many, single = (SemanticRolesPredictor(Neighbours(), vocabulary("O"), batch_tokens=tokens) for tokens in (2048, 1))
+    with caplog.at_level("INFO", "elmo_tasks"):
+        (result,) = many.predict([{"tokens": tokens, "predicates": places}])
+    assert many.model.shapes == [*[(32, 300)] * 9, (12, 300)]
+    assert caplog.messages == ["a sentence of 300 tokens has 300 predicates, and is read once for each of them"]
+    assert [result] == list(single.predict([{"tokens": tokens, "predicates": places}]))
+    assert single.model.shapes == [(1, 300)] * 300
 
 
 def test_endless_inputs_are_streamed(predictor: SemanticRolesPredictor) -> None:

@@ -2,14 +2,19 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.predictors import memory
+from elmo_tasks.predictors.inputs import LiveLines, read_inputs
 from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.tasks import Tagging
+from elmo_tasks.text.tokenizers import UnicodeTokenizer
 
 
 def test_raw_text(predictor: TaggerPredictor) -> None:
@@ -39,6 +44,19 @@ def test_raw_text(predictor: TaggerPredictor) -> None:
     assert second["text"] == "then  Bo\n left."
     (span,) = second["spans"]
     assert (span["text"], text[span["start_char"] : span["end_char"]]) == ("Bo", "Bo")
+
+
+def test_raw_text_in_another_language(predictor: TaggerPredictor) -> None:
+    predictor.tokenizer = UnicodeTokenizer()
+    text = "\u6211\u662fMira\u3002\u4f60\u5462"
+    first, second = predictor.predict([{"text": text}])
+    assert first["tokens"] == ["\u6211", "\u662f", "Mira", "\u3002"]
+    assert [text[start:end] for start, end in first["offsets"] + second["offsets"]] == [
+        *first["tokens"],
+        "\u4f60",
+        "\u5462",
+    ]
+    assert first["spans"][0]["text"] == "Mira"
 
 
 def test_tokens(predictor: TaggerPredictor) -> None:
@@ -86,6 +104,23 @@ def test_endless_inputs_are_streamed(predictor: TaggerPredictor) -> None:
     results = list(itertools.islice(predictor.predict(endless()), 100))
     assert results[-1]["text"] == "we met Ann 100 times."
     assert read < 200
+
+
+def test_results_come_before_a_wait_for_the_next_input(predictor: TaggerPredictor) -> None:
+    read, write = os.pipe()
+    lines = LiveLines(read)
+    late = threading.Timer(10, os.close, [write])  # so that the test fails instead of waiting forever
+    late.start()
+    results = predictor.predict(read_inputs(lines), waiting=lines.waiting)
+    for name in ("Ann", "Bo"):
+        os.write(write, f"{name} left.\n{name} came.\n\n".encode())
+        assert [next(results)["tokens"][0] for _ in range(2)] == [name, name]
+    late.cancel()
+    os.close(write)
+    assert list(results) == []
+    os.close(read)
+    shapes = predictor.model.shapes  # type: ignore[union-attr]
+    assert shapes == [(2, 3), (2, 3)]  # type: ignore[comparison-overlap]
 
 
 def test_one_text_of_many_sentences_is_read_in_bounded_batches(predictor: TaggerPredictor) -> None:
@@ -147,3 +182,13 @@ def test_keys_that_the_result_has_too_are_kept(predictor: TaggerPredictor) -> No
 def test_batches_hold_at_least_a_token(predictor: TaggerPredictor) -> None:
     with pytest.raises(ElmoTasksError, match="wanted at least 1"):
         TaggerPredictor(predictor.model, predictor.vocabulary, batch_tokens=0)
+
+
+def test_memory_is_released_after_many_tokens(predictor: TaggerPredictor, monkeypatch: pytest.MonkeyPatch) -> None:
+    released: list[int] = []
+    monkeypatch.setattr(memory, "_malloc_trim", lambda: released.append)
+    monkeypatch.setattr(memory, "_TOKENS_BETWEEN", 192)
+    monkeypatch.setattr(memory, "_tokens", 0)
+    for number in range(1, 65):
+        list(predictor.predict([{"tokens": ["a", "b", "c"]}]))
+        assert len(released) == number // 64

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ import torch
 
 from elmo_tasks import cli
 from elmo_tasks.elmo import BiLM
-from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.errors import ElmoTasksError, RunError, WriteError
+from elmo_tasks.locks import locked
 from elmo_tasks.pretraining.experiment import perplexity_of_text, pretrain
 from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.pretraining.runs import PretrainingFolder
 from elmo_tasks.runs import read_state
+from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 from elmo_tasks.training.loop import Loop
 
 
@@ -57,6 +60,14 @@ def test_it_learns_what_context_tells(config_file: Path, tmp_path: Path) -> None
     assert log[-1]["targets"] == results["trained_targets"] == steps * 8 * 16
 
 
+def test_the_last_step_is_evaluated_once(config_file: Path, tmp_path: Path) -> None:
+    overrides = ["trainer.num_epochs=0.1", "trainer.evaluate_every_steps=1"]
+    pretrain(config_file, tmp_path / "run", overrides=overrides)
+    lines = PretrainingFolder(tmp_path / "run").records.read_text().splitlines()
+    assert len(lines) > 1
+    assert [json.loads(line)["step"] for line in lines] == [*range(1, len(lines) + 1)]
+
+
 def test_a_killed_training_ends_with_the_same_weights(
     config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +92,24 @@ def test_a_killed_training_ends_with_the_same_weights(
     losses = [[json.loads(line)["training_loss"] for line in log] for log in logs]
     assert losses[0] == losses[1]
     assert pretrain(config_file, tmp_path / "resumed", resume=True) == resumed
+
+
+@pytest.mark.slow
+def test_a_training_on_a_full_disk_goes_on_when_there_is_room_again(
+    config_file: Path, tmp_path: Path, room: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    settings: dict[str, Any] = {"overrides": ["trainer.checkpoint_every_steps=1000"]}
+    pretrain(config_file, tmp_path / "whole", **settings)
+    sizes = {path.name: path.stat().st_size for path in (tmp_path / "whole").iterdir()}
+    # Each time, one more file fits. The process would crash if HDF5 were to see that one does not.
+    for name in ("softmax.safetensors", "weights.hdf5", "training.pt"):
+        with room(sizes[name] - 1), pytest.raises(WriteError, match=rf"^{tmp_path}/run/{name}: cannot be written"):
+            pretrain(config_file, tmp_path / "run", resume=True, **settings)
+    pretrain(config_file, tmp_path / "run", resume=True, **settings)
+    for name, values in weights(tmp_path / "whole").items():
+        assert np.array_equal(values, weights(tmp_path / "run")[name]), name
+    one, other = (read_state(tmp_path / name / "training.pt") for name in ("whole", "run"))
+    assert all(torch.equal(left, right) for left, right in zip(one["parameters"], other["parameters"], strict=True))
 
 
 def test_it_does_not_resume_with_another_config(config_file: Path, tmp_path: Path) -> None:
@@ -134,6 +163,14 @@ def test_resuming_repeats_no_line_of_the_log(
     assert results["held_out"] == whole[-1]["held_out"]
 
 
+def test_a_folder_that_another_process_writes_to_is_refused(config_file: Path, tmp_path: Path) -> None:
+    with locked(tmp_path / "run"):
+        for settings in ({}, {"resume": True}, {"force": True}):
+            with pytest.raises(RunError, match="in use by process"):
+                pretrain(config_file, tmp_path / "run", **settings)
+        assert pretrain(config_file, tmp_path / "run", dry_run=True) is None
+
+
 def test_force_removes_nothing_before_the_new_training_can_begin(
     config_file: Path, text_file: Path, tmp_path: Path
 ) -> None:
@@ -171,7 +208,7 @@ def test_half_precision_output_and_its_perplexity(config_file: Path, text_file: 
     model = LanguageModel.load(tmp_path / "run")
     for parameter, wanted in zip(model.parameters(), trained, strict=True):
         torch.testing.assert_close(parameter.detach(), wanted, atol=1e-6, rtol=2e-3)
-    found = perplexity_of_text(tmp_path / "run", [str(text_file)], tokenized=True)
+    found = perplexity_of_text(tmp_path / "run", [str(text_file)], WhitespaceTokenizer())
     assert found["unknown_percent"] == 0.0
     sentences = [line.split() for line in text_file.read_text().splitlines() if line]
     assert found["targets"] == sum(map(len, sentences)) + len(sentences)
@@ -182,7 +219,7 @@ def test_what_is_written_is_read_as_a_biLM(config_file: Path, tmp_path: Path) ->
     model = LanguageModel.load(tmp_path / "run").eval()
     bilm = BiLM.load(tmp_path / "run" / "options.json", tmp_path / "run" / "weights.hdf5")
     sentence = ["the", "lion", "roared", "."]
-    assert torch.equal(bilm.layers([sentence]).layers, model.bilm.layers([sentence]).layers)
+    assert torch.equal(bilm.plain_layers([sentence]).layers, model.bilm.plain_layers([sentence]).layers)
 
 
 def test_a_dry_run_writes_nothing(
@@ -204,7 +241,7 @@ def test_the_commands_print_what_was_found(
     assert "mean perplexity" in capsys.readouterr().out
     assert cli.main(["perplexity", run, str(text_file), "--tokenized", "--json", "--quiet"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found == perplexity_of_text(run, [str(text_file)], tokenized=True)
+    assert found == perplexity_of_text(run, [str(text_file)], WhitespaceTokenizer())
     assert found["mean"] == pytest.approx((found["forward"] * found["backward"]) ** 0.5)
 
 

@@ -24,6 +24,7 @@ from elmo_tasks.pretraining import corpus as prepared
 from elmo_tasks.pretraining import prepare, text_files, tokenize_files
 from elmo_tasks.pretraining.corpus import Corpus, CorpusPart
 from elmo_tasks.pretraining.prepare import TextCorpus, choose_held_out, prepare_documents
+from elmo_tasks.text import tokenization
 from elmo_tasks.text.tokenization import tokenize
 
 Documents = list[list[list[str]]]
@@ -160,6 +161,16 @@ def test_tokenized_text(tmp_path: Path) -> None:
     assert sorted(training + held_out) == [[["--"]], [["Mr.", "A.", "said", ":", "Hi.", "Yes", "."], ["b", "c"]]]
 
 
+def test_text_in_another_language(tmp_path: Path) -> None:
+    path = write(tmp_path, "text", "\u6211\u6765\u3002\u4f60\u6765\n\nIch komme z.B. am 3. Mai.\n")
+    training, held_out = both_parts(TextCorpus(paths=(path,), tokenizer="unicode").build())
+    wanted = (
+        [["Ich", "komme", "z.B", ".", "am", "3", ".", "Mai", "."]],
+        [["\u6211", "\u6765", "\u3002"], ["\u4f60", "\u6765"]],
+    )
+    assert sorted(training + held_out) == list(wanted)
+
+
 def test_deduplication(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_files, "_CHUNK_BYTES", 6)
     write(tmp_path, "1.txt", "A.\nB.\n\nB. \nC.\n\nA.\n")
@@ -205,13 +216,31 @@ def test_prepared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: 
 
 
 @pytest.mark.parametrize(
-    "change", [{"seed": 1}, {"held_out": 0.5}, {"deduplicate": True}, {"tokenized": True}, {"paths": "other"}]
+    "change",
+    [
+        {"seed": 1},
+        {"held_out": 0.5},
+        {"deduplicate": True},
+        {"tokenized": True},
+        {"tokenizer": "unicode"},
+        {"paths": "other"},
+    ],
 )
 def test_the_key_has_all_that_matters(tmp_path: Path, change: dict[str, Any]) -> None:
     config = TextCorpus(paths=(write(tmp_path, "text", make_text(5)),))
     if "paths" in change:
         change = {"paths": (write(tmp_path, "other", make_text(5, seed=2)),)}
     assert config.model_copy(update=change).build().folder != config.build().folder
+
+
+@pytest.mark.parametrize("tokenized", [False, True])
+def test_another_tokenizer_makes_another_corpus_of_raw_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokenized: bool
+) -> None:
+    config = TextCorpus(paths=(write(tmp_path, "text", make_text(5)),), tokenized=tokenized)
+    before = config.build().folder
+    monkeypatch.setattr(tokenization, "VERSION", "another")
+    assert (config.build().folder == before) == tokenized
 
 
 @pytest.mark.parametrize("name", ["held_out/tokens.npy", "training/sentences.npy", "counts.npy", "types.json"])
@@ -227,6 +256,35 @@ def test_damaged_cache_is_made_anew(
         path.unlink()
     else:
         os.truncate(path, size if size >= 0 else path.stat().st_size - 1)
+    assert everything(config.build()) == expected
+    assert any("is damaged; it is prepared again" in message for message in caplog.messages)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("types.json", b"{}"),
+        ("types.json", b'["a"]'),
+        ("types.json", b"[" * 100_000),
+        ("counts.npy", np.zeros((2, 2), dtype=np.int64)),
+        ("counts.npy", np.zeros(5)),
+        ("training/sentences.npy", np.array([0, 1], dtype=np.int64)),
+        ("training/documents.npy", np.zeros(0, dtype=np.int64)),
+        ("held_out/tokens.npy", np.zeros(3, dtype=np.int64)),
+    ],
+)
+def test_a_cache_with_other_values_is_made_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, content: bytes | np.ndarray
+) -> None:
+    config = TextCorpus(paths=(write(tmp_path, "text", make_text(5)),))
+    corpus = config.build()
+    expected = everything(corpus)
+    path = corpus.folder / name
+    path.unlink()
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        np.save(path, content)
     assert everything(config.build()) == expected
     assert any("is damaged; it is prepared again" in message for message in caplog.messages)
 

@@ -18,7 +18,7 @@ from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.sample_data import SAMPLE_TASKS, VECTORS, ner, write_sample_data
 from elmo_tasks.sample_data.grammar import parse_grammar, write_sentence
 from elmo_tasks.sample_data.names import make_names
-from elmo_tasks.sample_data.vectors import write_word_vectors
+from elmo_tasks.sample_data.vectors import word_vectors_text
 from elmo_tasks.text.tag_schemes import Span, detect_scheme, find_fault, spans_of_tags
 
 SPLITS = ("train", "dev", "test")
@@ -126,15 +126,32 @@ def test_word_vectors_know_the_words_and_put_like_ones_together(folder: Path) ->
     assert unit[0] @ unit[1] > unit[0] @ unit[2]
 
 
-def test_word_vectors_need_memory_only_for_pairs_that_occur(tmp_path: Path) -> None:
+def test_word_vectors_need_memory_only_for_pairs_that_occur() -> None:
     corpus = [[f"w{number}", f"w{number + 1}"] for number in range(2000)]
     tracemalloc.start()
     try:
-        write_word_vectors(tmp_path / "vectors.txt", corpus, dimension=2)
+        word_vectors_text(corpus, dimension=2)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert peak < 2000 * 4000  # bytes: less than one for each pair of a word and a context
+
+
+def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
+    small = (3, 1, 1)
+    paths = write_sample_data(tmp_path, "sst5", sentences=small)
+    assert write_sample_data(tmp_path, "sst5", sentences=small) == paths  # nothing changes
+    write_sample_data(tmp_path, "ner", sentences=small)  # has the same vectors
+    real = {tmp_path / "sst5" / "dev.txt": b"(2 real)", tmp_path / VECTORS: b"not even an archive"}
+    for path, content in real.items():
+        path.write_bytes(content)
+    before = {path: path.stat().st_mtime_ns for path in paths}
+    message = r"dev.txt, .*glove.6B.50d.txt.xz: would be overwritten with sample data; --force replaces them"
+    with pytest.raises(ElmoTasksError, match=message):
+        write_sample_data(tmp_path, "sst5", sentences=small)
+    assert {path: path.stat().st_mtime_ns for path in paths} == before
+    write_sample_data(tmp_path, "sst5", sentences=small, force=True)
+    assert not any(path.read_bytes() == content for path, content in real.items())
 
 
 def test_errors(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Accuracy, SpanF1
-from elmo_tasks.tasks import Tagging
+from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TextPairs
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
 BIOUL = Tagging("BIOUL")
@@ -49,6 +49,21 @@ def test_collate() -> None:
         length = len(example["tags"])
         assert [vocabulary.labels["tags"][tag] for tag in row[:length]] == example["tags"]
         assert row[length:] == [0] * (6 - length)
+
+
+def test_confusion_tables_compare_labels_of_spans_and_whole_tags() -> None:
+    record = {"tags": ["B-PER", "L-PER", "O"]}
+    assert BIOUL.compared_labels(record) == ["PER", "PER", "O"]
+    assert Tagging().compared_labels(record) == ["B-PER", "L-PER", "O"]
+    assert SemanticRoles().compared_labels({"tags": ["B-V", "B-ARG1", "I-ARG1"]}) == ["V", "ARG1", "ARG1"]
+    assert (
+        list(Classification().compared_labels({"label": "x"}))
+        == list(TextPairs().compared_labels({"label": "x"}))
+        == ["x"]
+    )
+    for task in (Reading(), Coreference()):
+        with pytest.raises(ElmoTasksError, match=rf"predicts labels or tags, not {type(task).__name__}"):
+            task.compared_labels({})
 
 
 def test_collate_parts_of_speech() -> None:

@@ -47,6 +47,8 @@ def test_written_by_hand() -> None:
     assert tags_of_spans(spans, 8, "IOB1") == ["I-PER", "B-PER", "I-PER", "I-LOC", "I-LOC", "I-LOC", "O", "I-LOC"]
     assert tags_of_spans(spans, 8, "IOB2") == ["B-PER", "B-PER", "I-PER", "B-LOC", "I-LOC", "I-LOC", "O", "B-LOC"]
     assert tags_of_spans(spans, 8, "BIOUL") == ["U-PER", "B-PER", "L-PER", "B-LOC", "I-LOC", "L-LOC", "O", "U-LOC"]
+    assert tags_of_spans(spans, 8, "BIOES") == ["S-PER", "B-PER", "E-PER", "B-LOC", "I-LOC", "E-LOC", "O", "S-LOC"]
+    assert tags_of_spans(spans, 8, "BMES") == ["S-PER", "B-PER", "E-PER", "B-LOC", "M-LOC", "E-LOC", "O", "S-LOC"]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -73,7 +75,7 @@ def test_allowed_transitions_admit_exactly_the_valid_sequences(scheme: TagScheme
         assert bool(admitted) == (tuple(tags[i] for i in ids) in valid)
 
 
-@pytest.mark.parametrize("scheme", ["IOB2", "BIOUL"])
+@pytest.mark.parametrize("scheme", ["IOB2", "BIOUL", "BMES"])
 @pytest.mark.parametrize("length", range(1, 5))
 def test_a_fault_is_found_in_exactly_the_invalid_sequences(scheme: TagScheme, length: int) -> None:
     valid = {tuple(tags_of_spans(spans, length, scheme)) for spans in every_set_of_spans(length)}
@@ -98,7 +100,8 @@ def test_a_fault_is_found_in_exactly_the_invalid_sequences(scheme: TagScheme, le
         ("B-PER I-PER O B-LOC", [("PER", 0, 1), ("LOC", 3, 3)]),  # IOB2
         ("I-PER I-PER B-PER I-LOC", [("PER", 0, 1), ("PER", 2, 2), ("LOC", 3, 3)]),  # IOB1
         ("B-PER L-PER U-LOC U-LOC O", [("PER", 0, 1), ("LOC", 2, 2), ("LOC", 3, 3)]),  # BIOUL
-        ("B-PER I-PER E-PER S-LOC", [("PER", 0, 2), ("LOC", 3, 3)]),  # IOBES
+        ("B-PER I-PER E-PER S-LOC", [("PER", 0, 2), ("LOC", 3, 3)]),  # BIOES
+        ("B-PER M-PER E-PER S-LOC", [("PER", 0, 2), ("LOC", 3, 3)]),  # BMES
         ("O I-PER I-LOC", [("PER", 1, 1), ("LOC", 2, 2)]),  # ill-formed: I after O and after another type
         ("L-PER L-PER I-PER", [("PER", 0, 0), ("PER", 1, 1), ("PER", 2, 2)]),
         ("B-A-B I-A-B", [("A-B", 0, 1)]),  # a hyphen in the label
@@ -155,8 +158,10 @@ def test_labels_may_hold_hyphens() -> None:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_the_scheme_is_told_by_any_span(scheme: TagScheme) -> None:
+    closes_with_e = scheme in ("BIOES", "BMES")
     for spans in every_set_of_spans(4):
-        assert detect_scheme(tags_of_spans(spans, 4, scheme)) == (scheme if spans else None)
+        is_clear = any(end - start > 1 for _, start, end in spans) if closes_with_e else spans
+        assert detect_scheme(tags_of_spans(spans, 4, scheme)) == (scheme if is_clear else None)
 
 
 @pytest.mark.parametrize("spans", [[Span("X", 0, 1), Span("X", 1, 1)], [Span("X", 1, 2)], [Span("X", 1, 0)]])

@@ -174,14 +174,54 @@ def test_save_and_load(tmp_path: Path) -> None:
     assert Vocabulary.load(tmp_path / "vocabulary.json") == vocab
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"words": 1}', "null"])
-def test_a_damaged_file(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", ":1: Invalid JSON: EOF"),
+        ("{", ":1: Invalid JSON: EOF"),
+        ("[]", ": Input should be an object"),
+        ("null", ": Input should be an object"),
+        (
+            '{"words": 1}',
+            ": words: .* got 1\n.*: the key 'num_trained_words' is missing; wanted the vocabulary of a run",
+        ),
+        ("[" * 1000, ":1: Invalid JSON: recursion limit exceeded"),
+        ("1" * 5000, ":1: Invalid JSON: number out of range"),
+        ('"\udc80"', ":1: Invalid JSON: invalid unicode code point"),
+    ],
+)
+def test_a_damaged_file(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "vocabulary.json"
-    path.write_text(text)
-    with pytest.raises(RunError, match=r"vocabulary.json: the vocabulary is damaged"):
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(RunError, match=rf"vocabulary\.json{problem}"):
+        Vocabulary.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"words": [1, "x"]}, "words.0: .*string; got 1"),
+        ({"words": ["a", "b", "c"]}, r"words and characters begin with .'a', 'b'.; wanted .'<padding>', '<unknown>'."),
+        ({"characters": []}, r"words and characters begin with .*; wanted .'<padding>', '<unknown>'."),
+        ({"labels": {"tags": "abc"}}, "labels.tags: .* got 'abc'"),
+        ({"num_trained_words": 1}, "num_trained_words is 1; wanted 2 to"),
+        ({"num_trained_words": 10**6}, "num_trained_words is 1000000; wanted 2 to"),
+        ({"num_trained_words": 2.0}, "num_trained_words: .*; got 2.0"),
+        ({"words": [None] * 100}, "words.0: .*\n.*words.1: .*\n(.*\n)+.*: 95 more problems"),
+    ],
+)
+def test_values_of_a_wrong_kind(tmp_path: Path, change: dict[str, object], problem: str) -> None:
+    path = tmp_path / "vocabulary.json"
+    path.write_text(json.dumps({**build().to_json(), **change}))
+    with pytest.raises(RunError, match=rf"vocabulary\.json: {problem}"):
         Vocabulary.load(path)
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"vocabulary.json: no such file"):
         Vocabulary.load(tmp_path / "vocabulary.json")
+
+
+def test_labels_that_do_not_exist_are_named() -> None:
+    with pytest.raises(ElmoTasksError, match="no labels 'topics'; the vocabulary has: "):
+        build().labels["topics"]

@@ -47,11 +47,26 @@ def test_batches_hold_sentences_of_like_length() -> None:
     assert all(earlier[1] <= later[0] for earlier, later in itertools.pairwise(spans))
 
 
+def test_noise_exchanges_only_sentences_of_like_length() -> None:
+    ratios = []
+    for epoch in range(20):
+        plan = loader(batch_size=4, padding_noise=0.2).plan(epoch)
+        spans = sorted((min(LENGTHS[row] for row in batch), max(LENGTHS[row] for row in batch)) for batch in plan)
+        ratios += [earlier[1] / later[0] for earlier, later in itertools.pairwise(spans)]
+    assert 1 < max(ratios) <= 1.2 / 0.8
+
+
 def test_without_shuffling_longest_first_in_every_epoch() -> None:
     plan = loader(batch_size=5, shuffle=False).plan(0)
     order = [LENGTHS[row] for batch in plan for row in batch]
     assert order == sorted(LENGTHS, reverse=True)
     assert plan == loader(batch_size=5, shuffle=False).plan(7)
+
+
+def test_without_shuffling_batches_are_as_large_as_their_tokens_allow() -> None:
+    plan = loader(batch_tokens=20, shuffle=False).plan(0)
+    assert [[LENGTHS[row] for row in batch] for batch in plan] == [[30], [9, 8], [7, 6], [5, 4, 4, 3], [3, 2, 1, 1]]
+    assert plan == loader(batch_tokens=20, shuffle=False, padding_noise=0.9).plan(3)
 
 
 @pytest.mark.parametrize("num_processes", [1, 2, 3])
@@ -71,10 +86,12 @@ def test_weighted_shares_are_the_mean_over_the_step(num_processes: int, batches_
     assert loaders[0].num_steps(0, batches_per_step) == index + 1
 
 
-def test_an_epoch_can_begin_at_any_step() -> None:
-    whole = list(loader(batch_size=4).steps(1))
-    rest = list(loader(batch_size=4).steps(1, first=2))
-    assert [share[0][0].examples for share in whole[2:]] == [share[0][0].examples for share in rest]
+@pytest.mark.parametrize("batches_per_step", [1, 2])
+def test_an_epoch_can_begin_at_any_step(batches_per_step: int) -> None:
+    whole = list(loader(batch_size=3).steps(1, batches_per_step))
+    for first in range(len(whole) + 1):
+        rest = list(loader(batch_size=3).steps(1, batches_per_step, first=first))
+        assert [share[0][0].examples for share in whole[first:]] == [share[0][0].examples for share in rest]
 
 
 def test_evaluation_sees_each_example_in_one_process() -> None:

@@ -1,19 +1,22 @@
 from __future__ import annotations
 
+import errno
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from accelerate import Accelerator
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from elmo_tasks.errors import ConfigError
+from elmo_tasks.errors import ConfigError, WriteError
 from elmo_tasks.experiment import train
 from elmo_tasks.training import config
-from elmo_tasks.training.callbacks import Callback, Progress, flatten
+from elmo_tasks.training.callbacks import Callback, Progress, Trackers, flatten
 
 
 class Noting(Callback):
@@ -44,6 +47,21 @@ def curve(folder: Path, name: str) -> list[int]:
     events = EventAccumulator(str(folder))
     events.Reload()
     return [point.step for point in events.Scalars(name)]
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+def test_an_epoch_that_is_only_as_good_as_the_best_is_not_better(higher_is_better: bool) -> None:
+    sign = 1 if higher_is_better else -1
+    progress = Progress()
+    assert not progress.is_better(math.nan, higher_is_better)
+    better = []
+    for value in (-3.0, -3.0, -4.0, 0.0, 0.0, math.nan, 0.5):
+        if progress.is_better(sign * value, higher_is_better):
+            progress.best_epoch, progress.best_value = progress.epoch + 1, sign * value
+            better.append(progress.best_epoch)
+        progress.epoch += 1
+        assert progress.epochs_since_best() == progress.epoch - better[-1]
+    assert better == [1, 4, 7]
 
 
 def test_callbacks_hear_of_every_step_and_epoch_and_of_the_end(config_file: Path, tmp_path: Path) -> None:
@@ -96,3 +114,42 @@ def test_tensorboard_is_imported_only_when_used() -> None:
 def test_flatten_names_the_numbers() -> None:
     record = {"step": 3, "best": True, "validation": {"f1": 1.5, "name": "x"}, "learning_rate": [0.1, 0.2]}
     assert flatten(record) == {"step": 3, "validation/f1": 1.5, "learning_rate/0": 0.1, "learning_rate/1": 0.2}
+
+
+class FullTracker:
+    """Stands for an accelerator whose only tracker finds no room."""
+
+    log_with = ("tensorboard",)
+    logging_dir = Path("run/tensorboard")
+
+    def __init__(self, error: OSError) -> None:
+        self.error, self.trackers = error, [self]
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        raise self.error
+
+    finish = init_trackers = log
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "message"),
+    [
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            WriteError,
+            r"^run/tensorboard: cannot be written: No space",
+        ),
+        (ConnectionError("the server is away"), ConnectionError, "the server is away"),
+    ],
+)
+def test_a_tracker_that_finds_no_room_is_named(
+    error: OSError, kind: type[Exception], message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    accelerator = FullTracker(error)
+    trackers = Trackers(cast(Accelerator, accelerator), Path("run"))
+    with pytest.raises(kind, match=message):
+        trackers.on_epoch(Progress(), {"loss": 1.0})
+    accelerator.finish = lambda: accelerator.log({}, 0)  # type: ignore[method-assign]
+    trackers.on_end()  # it must not hide the error that ends the training
+    assert "run/tensorboard: the last points of the curves are not written" in caplog.text
+    assert accelerator.trackers == []

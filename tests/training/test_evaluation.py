@@ -37,6 +37,11 @@ def test_predictions_go_to_metric_and_sink_batch_by_batch(config_file: Path, mon
     assert {**metric.compute(), "loss": found["loss"]} == found
     assert model.training
     assert evaluate(model, loader, accelerator) == found
+    assert not loader.config.shuffle
+    model.eval()
+    loader.config = loader.config.model_copy(update={"batch_size": 1})
+    assert evaluate(model, loader, accelerator)["loss"] == pytest.approx(found["loss"], rel=1e-5)
+    assert not model.training
 
 
 def test_lines_come_out_in_the_order_of_their_numbers(tmp_path: Path) -> None:

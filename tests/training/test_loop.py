@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,15 +57,18 @@ NO_DROPOUT = (
 )
 
 
-def test_accumulated_batches_make_the_step_of_one_large_batch(config_file: Path, tmp_path: Path) -> None:
-    # Without noise and shuffling the batches of 4 are the halves of those of 8.
+@pytest.mark.parametrize(("whole", "part"), [(8, 4), (50, 30)], ids=["halves", "parts of 30 and 20"])
+def test_accumulated_batches_make_the_step_of_one_large_batch(
+    config_file: Path, tmp_path: Path, whole: int, part: int
+) -> None:
+    # Without noise and shuffling the small batches are the parts of the large ones.
     settings = (*NO_DROPOUT, "data_loader.shuffle=false", "trainer.optimizer.type=sgd")
-    large, large_batches = make_loop(config_file, tmp_path / "large", *settings, "data_loader.batch_size=8")
+    large, large_batches = make_loop(config_file, tmp_path / "large", *settings, f"data_loader.batch_size={whole}")
     small, small_batches = make_loop(
         config_file,
         tmp_path / "small",
         *settings,
-        "data_loader.batch_size=4",
+        f"data_loader.batch_size={part}",
         "trainer.num_gradient_accumulation_steps=2",
     )
     for one, two in zip(large_batches.steps(0), small_batches.steps(0, 2), strict=True):
@@ -79,6 +83,23 @@ def test_clipping_limits_the_gradients(config_file: Path, tmp_path: Path) -> Non
     gradients = [parameter.grad for parameter in loop.parameters.values() if parameter.grad is not None]
     assert max(gradient.abs().max().item() for gradient in gradients) <= 0.001001
     assert math.sqrt(sum(gradient.square().sum().item() for gradient in gradients)) <= 0.0101
+
+
+@pytest.mark.parametrize("setting", ["trainer.grad_clipping=0.003", "trainer.grad_norm=0.02"])
+def test_clipped_gradients_are_the_exact_ones_within_the_limit(config_file: Path, tmp_path: Path, setting: str) -> None:
+    gradients = []
+    for name, settings in (("free", ()), ("clipped", (setting,))):
+        loop, training = make_loop(config_file, tmp_path / name, *NO_DROPOUT, "data_loader.shuffle=false", *settings)
+        loop.step(next(training.steps(0)))
+        gradients.append([parameter.grad for parameter in loop.parameters.values()])
+    free, clipped = gradients
+    norm = math.sqrt(sum(gradient.square().sum().item() for gradient in free))
+    assert norm > 0.02
+    for exact, found in zip(free, clipped, strict=True):
+        wanted = exact * (0.02 / norm) if "grad_norm" in setting else exact.clamp(-0.003, 0.003)
+        torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-7)
+    assert any((exact < -0.003).any() for exact in free)
+    assert any((exact > 0.003).any() for exact in free)
 
 
 def test_regularizer_is_lambda_times_the_squares_of_the_mix(config_file: Path, tmp_path: Path) -> None:
@@ -116,6 +137,40 @@ def test_patience_ends_a_run_that_gets_no_better(config_file: Path, tmp_path: Pa
     )
     assert train(config_file, tmp_path / "run", overrides=overrides)["best"]["epoch"] == 1
     assert loops[0].progress.epoch == 3
+
+
+def test_the_first_of_equally_good_epochs_is_the_best(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = iter([1.0, 3.0, 2.0, 3.0])
+    monkeypatch.setattr(experiment, "evaluate_model", lambda *_: {"f1": next(values)})
+    overrides = ("trainer.num_epochs=9", "trainer.patience=2", "evaluate_on_test=false")
+    assert train(config_file, tmp_path / "run", overrides=overrides)["best"]["epoch"] == 2
+    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert [record["best"] for record in records] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "rates"),
+    [
+        ({"type": "exponential", "gamma": 0.5}, [0.02, 0.01, 0.005]),
+        ({"type": "reduce_on_plateau", "factor": 0.5}, [0.02, 0.02, 0.01]),
+    ],
+    ids=lambda value: value["type"] if isinstance(value, dict) else "",
+)
+def test_schedules_move_after_each_epoch_by_its_metric(
+    config_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    schedule: dict[str, Any],
+    rates: list[float],
+) -> None:
+    values = iter([1.0, 0.5, 2.0])
+    monkeypatch.setattr(experiment, "evaluate_model", lambda *_: {"f1": next(values)})
+    overrides = (f"trainer.learning_rate_scheduler={json.dumps(schedule)}", "evaluate_on_test=false")
+    train(config_file, tmp_path / "run", overrides=overrides)
+    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert [record["learning_rate"] for record in records] == [[rate] for rate in rates]
 
 
 def test_average_is_what_is_evaluated_and_saved(config_file: Path, tmp_path: Path, loops: list[Loop]) -> None:
@@ -205,6 +260,18 @@ def test_stopped_between_steps_and_resumed_is_the_same_run(
     assert parts == whole
 
 
+def test_records_that_came_after_the_saved_state_are_made_again(config_file: Path, tmp_path: Path) -> None:
+    loop, _ = make_loop(config_file, tmp_path / "run", "trainer.trackers=[]")
+    for epoch in (1, 2):
+        loop.record({"epoch": epoch})
+    loop.save()
+    loop.record({"epoch": 3})
+    loop.resume()
+    with loop:
+        pass
+    assert loop.folder.records.read_text() == '{"epoch": 1}\n{"epoch": 2}\n'
+
+
 def test_cached_layers_give_the_losses_of_computed_ones(config_file: Path, tmp_path: Path) -> None:
     def losses(name: str, cache: str) -> list[float]:
         folder = tmp_path / name
@@ -230,3 +297,54 @@ def test_a_state_of_an_earlier_version_is_one_clear_error(config_file: Path, tmp
     write_state(path, state)
     with pytest.raises(RunError, match=r"training\.pt: saved by another version.*--force"):
         loop.resume()
+
+
+def _without(state: dict[str, Any], *keys: Any) -> None:
+    for key in keys[:-1]:
+        state = state[key]
+    del state[keys[-1]]
+
+
+DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "no progress": (lambda state: _without(state, "progress"), "the key 'progress' is missing; wanted a training"),
+    "a wrong step": (lambda state: state["progress"].update(step="x"), r"progress\.step: .*integer.*; got 'x'"),
+    "a wrong parameter": (lambda state: state.update(parameters=[1]), r"parameters\.0: .*Tensor; got 1"),
+    "fewer parameters": (lambda state: state["parameters"].pop(), "the parameters have other shapes"),
+    "another shape": (
+        lambda state: state["parameters"].__setitem__(0, torch.zeros(7, 7)), "the parameters have other shapes"
+    ),
+    "no groups": (lambda state: _without(state, "optimizer", "param_groups"), "not of this run .'param_groups'"),
+    "no rate": (lambda state: _without(state, "optimizer", "param_groups", 0, "lr"), "of this run .lr is .missing"),
+    "a wrong rate": (
+        lambda state: state["optimizer"]["param_groups"][0].update(lr="x"), "not of this run .lr is 'x'; wanted"
+    ),
+    "a wrong moment": (
+        lambda state: state["optimizer"]["state"][0].update(exp_avg=torch.zeros(7, 7)), "exp_avg has another shape"
+    ),
+    "a wrong schedule": (lambda state: state["schedule"].update(last_epoch=None), "last_epoch is None; wanted"),
+    "no averages": (lambda state: _without(state, "average", "averages"), "not of this run .'averages'"),
+    "no generator": (lambda state: _without(state, "processes", 0, "generators", "torch"), "not of this run .'torch'"),
+    "a wrong generator": (
+        lambda state: state["processes"][0]["generators"].update(torch=torch.zeros(3)), "not of this run .*ByteTensor"
+    ),
+    "no processes": (lambda state: state.update(processes=None), r"processes: .*list; got None"),
+}  # fmt: skip
+
+
+def test_a_damaged_state_is_one_clear_error(config_file: Path, tmp_path: Path) -> None:
+    loop, training = make_loop(
+        config_file, tmp_path / "run", "trainer.trackers=[]", "model.embedder.elmo=null", "trainer.regularizers=[]"
+    )
+    loop.step(next(training.steps(0)))
+    loop.save()
+    path = loop.folder.training_state
+    whole = path.read_bytes()
+    loop.resume()
+    for name, (damage, problem) in DAMAGES.items():
+        path.write_bytes(whole)
+        state = read_state(path)
+        damage(state)
+        write_state(path, state)
+        with pytest.raises(RunError, match=rf"training\.pt: .*{problem}") as caught:
+            loop.resume()
+        assert "\n" not in str(caught.value), name

@@ -67,11 +67,13 @@ def test_a_wrong_expression_is_an_error(expression: str, message: str) -> None:
         config.build(parameters())
 
 
-def rates(config: dict[str, object], steps_per_epoch: int, metrics: list[float]) -> list[float]:
+def rates(
+    config: dict[str, object], steps_per_epoch: int, metrics: list[float], higher_is_better: bool = True
+) -> list[float]:
     """The rate of each step of a training with base rate 1."""
     optimizer = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
     num_steps = steps_per_epoch * len(metrics)
-    schedule = SchedulerConfig.model_validate(config).build(optimizer, num_steps, higher_is_better=True)
+    schedule = SchedulerConfig.model_validate(config).build(optimizer, num_steps, higher_is_better)
     seen = []
     for metric in metrics:
         for _ in range(steps_per_epoch):
@@ -88,6 +90,8 @@ def rates(config: dict[str, object], steps_per_epoch: int, metrics: list[float])
         ({}, [1, 1, 1, 1, 1, 1]),
         ({"type": "linear_decay"}, [1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6]),
         ({"type": "linear_decay", "warmup_steps": 2}, [1 / 3, 2 / 3, 1, 3 / 4, 2 / 4, 1 / 4]),
+        ({"type": "linear_decay", "decay_share": 0.5}, [1, 1, 1, 1, 4 / 6, 2 / 6]),
+        ({"type": "linear_decay", "decay_share": 0.5, "warmup_steps": 2}, [1 / 3, 2 / 3, 1, 1, 1, 0.5]),
         ({"type": "linear_decay", "final": 0.5}, [1, 11 / 12, 10 / 12, 9 / 12, 8 / 12, 7 / 12]),
         ({"type": "cosine_decay", "warmup_steps": 2}, [1 / 3, 2 / 3, 1, 0.853553, 0.5, 0.146447]),
         ({"type": "inverse_time", "decay": 1.0}, [1, 1, 1 / 2, 1 / 2, 1 / 3, 1 / 3]),
@@ -113,3 +117,11 @@ def test_moving_average_follows_and_applies_only_within_its_block() -> None:
     with average.applied():
         assert parameter.item() == pytest.approx(expected)
     assert parameter.item() == 3.0
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_smallest_gain_keeps_the_rate_of_a_plateau_schedule(sign: int) -> None:
+    config = {"type": "reduce_on_plateau", "factor": 0.5, "patience": 1}
+    metrics = [sign * value for value in (50.0, 50.0001, 50.0001, 50.0002, 50.0002, 50.0001, 50.0001)]
+    expected = [1, 1, 1, 1, 1, 1, 0.5]
+    assert rates(config, 1, metrics, higher_is_better=sign > 0) == expected

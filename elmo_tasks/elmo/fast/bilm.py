@@ -7,22 +7,32 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 
-from elmo_tasks.elmo.bilm import BiLM, LayerChunk, LayerOutput
-from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
+from elmo_tasks.elmo.characters import (
+    BEGIN_SENTENCE,
+    END_SENTENCE,
+    NUM_CHARACTERS,
+    PADDING_ID,
+    check_sentences,
+    ids_to_bytes,
+)
 from elmo_tasks.elmo.fast.graphs import GraphedLstm
 from elmo_tasks.elmo.fast.planner import GroupPlan, plan_groups
 from elmo_tasks.elmo.fast.products import Precision
 from elmo_tasks.elmo.fast.recurrence import FastStack, LstmProducts
 from elmo_tasks.elmo.fast.threads import run_together
-from elmo_tasks.elmo.fast.words import WordEncoder, WordVectors
+from elmo_tasks.elmo.fast.words import Word, WordEncoder, WordVectors
+from elmo_tasks.elmo.layers import LayerChunk, LayerOutput
 from elmo_tasks.elmo.lstm import LstmStack, LstmState
+from elmo_tasks.elmo.options import BiLMOptions
+from elmo_tasks.elmo.token_encoder import TokenEncoder
 
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., object])
 
@@ -35,8 +45,20 @@ def _frozen(function: _FunctionT) -> _FunctionT:
     return torch.inference_mode(False)(torch.no_grad()(function))
 
 
+class Weights(Protocol):
+    """What the fast path copies of a `BiLM`, which it does not import, since a `BiLM` uses it."""
+
+    options: BiLMOptions
+    stateful: bool
+    token_encoder: TokenEncoder
+    directions: Sequence[LstmStack]
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        """All of its weights."""
+
+
 class FastBiLM:
-    """Computes what `BiLM.layers` computes, several times as fast.
+    """The layers of a frozen biLM, several times as fast. `BiLM.layers` uses it by itself, in float32.
 
     Distinct words go through the character convolutions once, and their vectors are kept for later calls. Sentences
     are sorted and packed, so that nothing is computed for padding. Both directions are computed at once.
@@ -56,7 +78,7 @@ class FastBiLM:
 
     def __init__(
         self,
-        bilm: BiLM,
+        bilm: Weights,
         precision: Precision = "float32",
         token_budget: int = 8192,
         cached_words: int = 50_000,
@@ -67,29 +89,62 @@ class FastBiLM:
             raise ValueError("got a biLM whose weights are trained; wanted a frozen one, as they are copied once")
         self.options = bilm.options
         self.precision = precision
-        self.num_layers = bilm.num_layers
-        self.output_size = bilm.output_size
+        self.num_layers = bilm.options.num_layers
+        self.output_size = bilm.options.output_size
         self.device = bilm.token_encoder.embedding.weight.device
         self._token_budget = token_budget
         encoder = WordEncoder(bilm.token_encoder, bilm.options.char_cnn, precision)
         self._words = WordVectors(encoder, cached_words)
         self._directions = [self._build_stack(stack) for stack in bilm.directions]
 
-    @classmethod
-    def load(cls, options: str | Path, weights: str | Path, precision: Precision = "float32") -> FastBiLM:
-        """Reads a biLM as `BiLM.load` does."""
-        return cls(BiLM.load(options, weights), precision)
+    def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
+        """The layers of tokenized sentences of any length and in any order; see `BiLM.layers`.
+
+        A sentence that occurs several times, such as once for each of its predicates, is computed once.
+        """
+        check_sentences(sentences)
+        rows: dict[tuple[str, ...], int] = {}
+        places = [rows.setdefault(tuple(tokens), len(rows)) for tokens in sentences]
+        output = self._layers(list(rows))
+        if len(rows) == len(sentences):
+            return output
+        return LayerOutput(output.layers[places], output.mask[places])
+
+    def layers_of_ids(self, character_ids: Tensor) -> LayerOutput:
+        """The layers of sentences given as character ids that `reads` accepts; see `BiLM.layers_of_ids`.
+
+        Arguments:
+            character_ids: (B, T, C) int64, with padding after the last token only.
+        """
+        mask = (character_ids > 0).any(dim=-1)  # (B, T)
+        words = iter(ids_to_bytes(character_ids[mask]))
+        output = self._layers([list(itertools.islice(words, length)) for length in mask.sum(dim=1).tolist()])
+        missing = mask.shape[1] - output.mask.shape[1]  # columns of padding only
+        return LayerOutput(functional.pad(output.layers, [0, 0, 0, missing]), mask)
+
+    def reads(self, character_ids: Tensor) -> bool:
+        """Whether these are ids of tokens as `batch_to_ids` makes them for this biLM."""
+        width = self.options.char_cnn.max_characters_per_token
+        if character_ids.shape[-1] != width or not character_ids.numel():
+            return False
+        known = character_ids.min() >= 0 and character_ids.max() < NUM_CHARACTERS
+        written = character_ids != PADDING_ID
+        return bool(known and (written[..., :-1] >= written[..., 1:]).all())  # nothing after a padding character
 
     @_frozen
-    def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
-        """The layers of tokenized sentences of any length and in any order; see `BiLM.layers`."""
+    def _layers(self, sentences: Sequence[Sequence[Word]]) -> LayerOutput:
+        """See `layers`; words can also be given by their character ids."""
+        with torch.autocast(self.device.type, enabled=False):
+            return self._packed_layers(sentences)
+
+    def _packed_layers(self, sentences: Sequence[Sequence[Word]]) -> LayerOutput:
         lengths = torch.tensor([len(tokens) for tokens in sentences], dtype=torch.int64)
         longest = int(lengths.max()) if sentences else 0
         shape = (len(sentences), self.num_layers, longest, self.output_size)
         layers = torch.zeros(shape, device=self.device)  # (B, L+1, T, D)
         rows = layers.view(-1, self.output_size // 2)  # two for each token vector, the forward half first
         for group in plan_groups(lengths.tolist(), self._token_budget):
-            tokens = [BEGIN_SENTENCE, END_SENTENCE]
+            tokens: list[Word] = [BEGIN_SENTENCE, END_SENTENCE]
             for number in group:
                 tokens.extend(sentences[number])
             vectors = self._words.look_up(tokens)  # (2 + tokens of the group, P)
@@ -106,6 +161,7 @@ class FastBiLM:
 
         Chunks of the two directions alternate. Each direction starts at its own end of the sentence.
         """
+        check_sentences([tokens])
         length, half = len(tokens), self.output_size // 2
         read = ([BEGIN_SENTENCE, *tokens], [END_SENTENCE, *reversed(tokens)])
         states = [stack.initial_states(1) for stack in self._directions]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Literal
@@ -22,6 +23,10 @@ logger = logging.getLogger(__name__)
 
 Precision = Literal["float32", "bfloat16", "int8"]
 """How products are computed: exactly; with factors rounded to 8 significant bits; with factors rounded to 255 steps."""
+
+# oneDNN generates code for each shape of an operation, up to a megabyte, and keeps that of the last 1024: the memory of
+# a process that predicts would grow for hours. It reads this variable before its first operation.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "256")
 
 # With a matrix too large for the processor's cache, oneDNN's float32 kernels are slower for 1 to 3 rows than for 4.
 _FEWEST_ROWS, _LARGE_MATRIX = 4, 1 << 22

@@ -21,6 +21,9 @@ from elmo_tasks.elmo.options import CharacterCnnOptions
 from elmo_tasks.elmo.token_encoder import Highway, TokenEncoder
 from elmo_tasks.text.batches import batches_of_like_lengths
 
+Word = str | bytes
+"""A word as a string, or as the bytes of its character ids; see `ids_to_bytes`."""
+
 _WINDOWS_AT_ONCE = 2048  # of characters: 16 MB of the published models' filters
 _FEWEST_WORDS_AT_ONCE, _MOST_WORDS_AT_ONCE = 8, 256
 
@@ -54,7 +57,7 @@ class WordEncoder:
             self._projection = build_product(encoder.projection.weight, encoder.projection.bias, precision)
         self._activation = torch.tanh if options.activation == "tanh" else torch.relu
 
-    def __call__(self, words: Sequence[str]) -> Tensor:
+    def __call__(self, words: Sequence[Word]) -> Tensor:
         """(U, P) float32"""
         ids = tokens_to_ids(words, self._max_characters)  # (U, C)
         lengths = (ids != PADDING_ID).sum(dim=1)
@@ -100,25 +103,25 @@ class WordVectors:
         capacity: the number of words whose vectors are kept.
     """
 
-    def __init__(self, encode: Callable[[Sequence[str]], Tensor], capacity: int) -> None:
+    def __init__(self, encode: Callable[[Sequence[Word]], Tensor], capacity: int) -> None:
         self._encode = encode
         self._capacity = capacity
-        self._rows: collections.OrderedDict[str, int] = collections.OrderedDict()  # longest unused first
+        self._rows: collections.OrderedDict[Word, int] = collections.OrderedDict()  # longest unused first
         self._table: Tensor | None = None  # (capacity, P)
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def look_up(self, tokens: Sequence[str]) -> Tensor:
+    def look_up(self, tokens: Sequence[Word]) -> Tensor:
         """(N, P); vectors that are not kept are computed."""
         parts = [tokens[start : start + self._capacity] for start in range(0, len(tokens), self._capacity)]
         with self._lock, torch.no_grad():
             return torch.cat([self._look_up(part) for part in parts])
 
-    def _look_up(self, tokens: Sequence[str]) -> Tensor:
+    def _look_up(self, tokens: Sequence[Word]) -> Tensor:
         """For at most as many tokens as vectors can be kept, so that all are in the table at once."""
-        missing: list[str] = []
+        missing: list[Word] = []
         for word in dict.fromkeys(tokens):
             if word in self._rows:
                 self._rows.move_to_end(word)
@@ -129,7 +132,7 @@ class WordVectors:
         assert self._table is not None
         return self._table[torch.tensor([self._rows[token] for token in tokens], device=self._table.device)]
 
-    def _keep(self, words: Sequence[str], vectors: Tensor) -> None:
+    def _keep(self, words: Sequence[Word], vectors: Tensor) -> None:
         if self._table is None:
             self._table = vectors.new_empty(self._capacity, vectors.shape[1])
         unused = range(len(self._rows), self._capacity)[: len(words)]

@@ -8,7 +8,6 @@ from typing import Any
 from elmo_tasks.predictors import Predictor, register_predictor
 from elmo_tasks.predictors.fields import text_field
 from elmo_tasks.predictors.predictor import Fields
-from elmo_tasks.text.tokenization import tokenize
 from topics.task import Topics
 
 
@@ -19,7 +18,7 @@ class TopicPredictor(Predictor):
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         text = text_field(fields, "text")
-        yield {"text": text, "tokens": [token.text for sentence in tokenize(text) for token in sentence]}
+        yield {"text": text, "tokens": [token.text for token in self.tokenizer.words(text)]}
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         return {"text": example["text"], **prediction}

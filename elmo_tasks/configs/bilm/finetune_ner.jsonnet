@@ -1,5 +1,5 @@
-// Fine-tunes a biLM for one epoch on the text of CoNLL-2003's training set, without its labels:
-//   elmo-tasks pretrain configs/bilm/finetune_ner.jsonnet --from default -s runs/bilm_ner
+// Fine-tunes a biLM for one epoch on the text of CoNLL-2003's training set, without its labels. Run it with
+//   elmo-tasks pretrain bilm/finetune_ner --from default -s runs/bilm_ner
 local ner = import '../ner_conll03.jsonnet';
 
 {

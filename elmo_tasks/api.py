@@ -1,0 +1,145 @@
+"""The functions of `import elmo_tasks`: train, evaluate, load, embed."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from torch import Tensor
+
+from elmo_tasks import experiment
+from elmo_tasks.console import set_up_logging
+from elmo_tasks.data_readers.memory import Source
+from elmo_tasks.elmo import BiLM, FastBiLM
+from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
+from elmo_tasks.elmo.embed import embed_sentences
+from elmo_tasks.elmo.fast import Precision
+from elmo_tasks.experiment import evaluate
+from elmo_tasks.files import file_state
+from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
+from elmo_tasks.text.tokenizer_config import parse_tokenizer
+
+__all__ = ["embed", "evaluate", "load", "tokenize", "train"]
+
+Device = Literal["auto", "cpu"]
+
+
+def train(
+    config: str | Path | Mapping[str, Any],
+    run_folder: str | Path,
+    *,
+    train: Source | None = None,
+    validation: Source | None = None,
+    test: Source | None = None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Trains a model, as `elmo-tasks train` does, and evaluates the best epoch on the test set.
+
+    Unless the script has set up logging, messages go to standard error, as those of the command.
+
+    Arguments:
+        config: the name of a config in the package, the path of a Jsonnet or JSON file, or its values as a dict.
+        run_folder: where the run is written.
+        train: the data set to learn from: a file, a hub data set (`hub:NAME`), or examples with the columns of the
+            config's task, as a list of dicts or a `datasets.Dataset`. By default, the config's.
+        validation: the same, to choose the best epoch; needed with `train`.
+        test: the same, evaluated once, after training. With `train` and without `test`, there is no test set.
+        settings: see `elmo_tasks.experiment.train`: `overrides`, such as `["trainer.num_epochs=3"]`, `variables`,
+            `resume`, `force`, `self_contained` and `callbacks`.
+
+    Returns:
+        the metrics of the best epoch (`best`) and of the test set (`test`).
+
+    Raises:
+        ConfigError: the config has problems; all are named.
+        DataError: a data set is missing, or an example does not have the columns of the task.
+        RunError: the folder holds a run, and neither `resume` nor `force` is given.
+        TypeError: only one of `train` and `validation` is given, or `test` without them.
+    """
+    given = {"train_data_path": train, "validation_data_path": validation, "test_data_path": test}
+    present = {key for key, source in given.items() if source is not None}
+    if present and not {"train_data_path", "validation_data_path"} <= present:
+        raise TypeError("wanted train and validation together; test may come with them")
+    if not (logging.getLogger().handlers or logging.getLogger("elmo_tasks").handlers):
+        set_up_logging(logging.INFO)
+    return experiment.train(config, run_folder, given=given if present else None, **settings)
+
+
+def load(
+    run: str | Path,
+    *,
+    predicates: str | Path | Predictor | None = None,
+    device: Device | None = None,
+    batch_tokens: int = DEFAULT_BATCH_TOKENS,
+    overrides: Sequence[str] = (),
+) -> Predictor:
+    """The predictor of a trained run: call it with a text, a dict, or a list of them.
+
+    Arguments:
+        run: the folder or the archive of the run.
+        predicates: for semantic roles, the run of a tagger that finds the predicates.
+        device: `auto` uses a GPU if there is one; by default, the setting of the run's config.
+        batch_tokens: the most tokens of a batch.
+        overrides: `key.path=value`, in place of the values of the run's config.
+
+    Raises:
+        RunError: there is no run or no finished epoch, or its biLM has moved or changed.
+        ElmoTasksError: `predicates` does not find predicates, or the model does not need them.
+    """
+    placed = [] if device is None else [f"trainer.device={device}"]
+    if isinstance(predicates, (str, Path)):
+        predicates = load(predicates, device=device, batch_tokens=batch_tokens)
+    return experiment.load_predictor(
+        run, overrides=[*placed, *overrides], batch_tokens=batch_tokens, predicates=predicates
+    )
+
+
+def embed(
+    sentences: Sequence[Sequence[str]],
+    *,
+    bilm: str | Path | BiLM | FastBiLM = DEFAULT_BILM,
+    layers: str = "all",
+    precision: Precision = "float32",
+) -> list[Tensor]:
+    """The vectors of tokenized sentences. `tokenize` splits text.
+
+    Arguments:
+        sentences: lists of tokens.
+        bilm: the folder of a biLM, `default` for the one in the package, or a biLM that is already loaded.
+        layers: "all"; "mix", the mean of all; "top"; or one layer's number, "0" being the token layer.
+        precision: of the products, if the biLM is loaded here; bfloat16 and int8 are faster and less exact.
+
+    Returns:
+        for each sentence (layers, tokens, features), or (tokens, features) if one layer is kept.
+
+    Raises:
+        WeightsError: the biLM's files are missing or damaged.
+        ElmoTasksError: `layers` names no layer of the biLM.
+        TypeError: a sentence is a string, or a token is not.
+    """
+    if isinstance(bilm, (str, Path)):
+        files = BiLMFiles.in_folder(bilm)
+        bilm = _fast_bilm(files, precision, (file_state(files.options), file_state(files.weights)))
+    return embed_sentences(sentences, bilm, layers=layers)
+
+
+def tokenize(text: str, tokenizer: str = "treebank") -> list[list[str]]:
+    """The sentences of a text, each a list of tokens, as the predictors split raw text.
+
+    Arguments:
+        tokenizer: as for `elmo-tasks embed --tokenizer`: `treebank` (English), `unicode` (any language), `whitespace`
+            (tokenized text), or a JSON object. The one of a predictor is set by its run's config.
+
+    Raises:
+        ElmoTasksError: there is no such tokenizer.
+    """
+    return list(parse_tokenizer(tokenizer).strings(text))
+
+
+@functools.lru_cache(maxsize=1)
+def _fast_bilm(files: BiLMFiles, precision: Precision, state: object) -> FastBiLM:
+    """Kept for the next call, as long as the files stay the same."""
+    return FastBiLM(BiLM.load(files.options, files.weights), precision)

@@ -1,0 +1,50 @@
+"""The command that draws pictures of runs."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from elmo_tasks.commands.arguments import add_force, add_include_package, device_overrides
+from elmo_tasks.commands.command import Command
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.outputs import check_output
+
+
+def _add_plot(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_paths", metavar="RUN", nargs="+", help="the folders or archives of runs")
+    parser.add_argument("--output", metavar="FILE", required=True, help="the .svg, .png or .pdf file to write")
+    add_force(parser)
+    confusion = "also evaluate the run on this data, and draw which label is taken for which"
+    parser.add_argument("--confusion", metavar="DATA", help=confusion)
+    parser.add_argument("--device", choices=("auto", "cpu"), help="for --confusion (default: the setting of the run)")
+    add_include_package(parser)
+
+
+def _plot(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.analysis.plots import RunCurves, plot_runs
+    from elmo_tasks.config import include_packages
+
+    check_output(arguments.output, force=arguments.force)
+    include_packages(arguments.include_package)
+    confusion: Any = None
+    if arguments.confusion:
+        if len(arguments.run_paths) > 1:
+            raise ElmoTasksError(f"--confusion with {len(arguments.run_paths)} runs; wanted a single one")
+        from elmo_tasks.experiment import evaluate
+
+        overrides = device_overrides(arguments)
+        metrics = evaluate(arguments.run_paths[0], arguments.confusion, confusion=True, overrides=overrides)
+        confusion = metrics["confusion"]
+    plot_runs(arguments.output, [RunCurves.read(path) for path in arguments.run_paths], confusion)
+    print(arguments.output)
+
+
+COMMANDS = {
+    "plot": Command(
+        "draw the curves of runs, their weights of the biLM's layers, and which labels are confused",
+        "elmo-tasks plot runs/ner --output ner.svg --confusion eng.testb",
+        _add_plot,
+        _plot,
+    ),
+}

@@ -1,0 +1,28 @@
+"""The folder of the data that the configs in the package read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from elmo_tasks.errors import DataError
+
+DATA_VARIABLE = "ELMO_TASKS_DATA"
+DEFAULT_DATA_FOLDER = "data"
+
+
+class MissingDataError(DataError):
+    """A data file that is not there. The message says how to name the folder of the data, and how to make some.
+
+    Arguments:
+        path: the file.
+        problem: what is missing.
+    """
+
+    def __init__(self, path: str | Path, problem: str = "no such file") -> None:
+        folder = os.environ.get(DATA_VARIABLE, DEFAULT_DATA_FOLDER)
+        super().__init__(
+            path,
+            f"{problem}. Set {DATA_VARIABLE} to the folder of your data (now: {folder}), or make sample data: "
+            f"elmo-tasks sample-data {DEFAULT_DATA_FOLDER}",
+        )

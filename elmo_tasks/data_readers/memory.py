@@ -1,0 +1,103 @@
+"""Data sets that are given in memory instead of files: their names, and the check of their examples."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import datasets
+
+from elmo_tasks.data_readers.bad_units import BadUnits
+from elmo_tasks.errors import DataError
+from elmo_tasks.tasks import Task
+
+MEMORY_PREFIX = "memory:"
+
+Examples: TypeAlias = datasets.Dataset | Sequence[Mapping[str, Any]]
+Source: TypeAlias = str | Path | Examples
+"""A data set: a file, a hub data set (`hub:NAME`), or its examples with the columns of the task."""
+
+
+def source_name(source: Source) -> str:
+    """The name of a data set in configs and messages. That of examples in memory depends only on their content.
+
+    Raises:
+        DataError: an example is not a dict, or has values that JSON does not have.
+    """
+    if isinstance(source, (str, Path)):
+        return str(source)
+    if isinstance(source, Mapping) or not isinstance(source, Iterable):
+        raise TypeError(
+            f"got {type(source).__name__} as a data set; wanted a path, a list of dicts or a datasets.Dataset"
+        )
+    digest = hashlib.sha256()
+    for number, example in enumerate(source):
+        try:
+            digest.update(json.dumps(dict(example), sort_keys=True).encode())
+        except (TypeError, ValueError):
+            problem = f"{example!r}; wanted a dict of strings, whole numbers and lists of them"
+            raise DataError(f"{MEMORY_PREFIX} example {number}", problem) from None
+    return f"{MEMORY_PREFIX}{digest.hexdigest()[:16]}"
+
+
+def checked_examples(examples: Examples, task: Task, name: str, bad_units: BadUnits) -> Iterator[dict[str, Any]]:
+    """The examples with the columns of the task, with their number, from 0, as their `line`.
+
+    Class ids of a `datasets.Dataset` become their names, a column in `task.optional` may be missing, and other columns
+    are ignored.
+
+    Raises:
+        DataError: an example lacks a column, or has a value of the wrong type. The example is named.
+    """
+    names = {}
+    if isinstance(examples, datasets.Dataset):
+        labels = {column: getattr(feature, "feature", feature) for column, feature in examples.features.items()}
+        names = {column: label.names for column, label in labels.items() if isinstance(label, datasets.ClassLabel)}
+    for number, given in enumerate(examples):
+        example = {column: _named(given.get(column), names.get(column)) for column in task.features}
+        with bad_units.caught():
+            _check(example, given, task, f"{name}: example {number}")
+            yield {**example, "line": number}
+
+
+def _check(example: Mapping[str, Any], given: Mapping[str, Any], task: Task, place: str) -> None:
+    """Raises a DataError that names `place` if a column of the task is missing or has a wrong value."""
+    for column, feature in task.features.items():
+        if example[column] is None and column in task.optional:
+            continue
+        if not _fits(example[column], feature):
+            found = f"{column!r} is {example[column]!r}" if column in given else f"there is no {column!r}"
+            raise DataError(place, f"{found}; wanted {_described(feature)}")
+    if example.get("tokens") == []:
+        raise DataError(place, "'tokens' is []; wanted at least one token")
+    if "tags" in example and len(example["tags"]) != len(example["tokens"]):
+        raise DataError(place, f"{len(example['tags'])} tags for {len(example['tokens'])} tokens")
+
+
+def _named(value: Any, names: Sequence[str] | None) -> Any:
+    """A class id, or a list of them, as names."""
+    if names is None or value is None:
+        return value
+    return [names[each] for each in value] if isinstance(value, list) else names[value]
+
+
+def _item(feature: Any) -> Any:
+    """What a list holds; None if the feature is not a list."""
+    return getattr(feature, "feature", None)
+
+
+def _fits(value: Any, feature: Any) -> bool:
+    if (item := _item(feature)) is not None:
+        return isinstance(value, (list, tuple)) and all(_fits(each, item) for each in value)
+    return isinstance(value, str) if feature.dtype == "string" else type(value) is int
+
+
+def _described(feature: Any) -> str:
+    depth = 0
+    while (item := _item(feature)) is not None:
+        feature, depth = item, depth + 1
+    kind = "string" if feature.dtype == "string" else "whole number"
+    return f"a {'list of ' + 'lists of ' * (depth - 1) + kind + 's' if depth else kind}"

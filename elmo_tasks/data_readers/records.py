@@ -1,0 +1,63 @@
+"""Records: the rows of tables, JSON lines and the rows of hub data sets, with their places for errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import datasets
+
+from elmo_tasks.data_readers.bad_units import BadUnits
+from elmo_tasks.errors import DataError
+from elmo_tasks.files import parse_json
+
+
+class Record(NamedTuple):
+    """A row: the values of its columns by name, its number (a line from 1, or a row from 0) and its place."""
+
+    columns: Mapping[Any, Any]  # a column without a name has a number
+    number: int
+    place: str
+
+    def value(self, column: str | int) -> Any:
+        """The value of a column.
+
+        Raises:
+            DataError: the record does not have the column.
+        """
+        if column not in self.columns:
+            raise DataError(self.place, f"no {column!r} among {', '.join(map(str, self.columns))}")
+        return self.columns[column]
+
+    def text(self, column: str | int) -> str:
+        """The string of a column."""
+        value = self.value(column)
+        if not isinstance(value, str):
+            raise DataError(self.place, f"{column!r} is {value!r}; wanted a string")
+        return value
+
+    def items(self, column: str | int) -> list[Any]:
+        """The list of a column."""
+        value = self.value(column)
+        if not isinstance(value, list):
+            raise DataError(self.place, f"{column!r} is {value!r}; wanted a list")
+        return value
+
+
+def json_records(lines: Iterable[tuple[int, str]], path: Path, bad_units: BadUnits) -> Iterator[Record]:
+    """The objects of numbered JSON lines; blank lines are left out."""
+    for number, line in lines:
+        if not line.strip():
+            continue
+        with bad_units.caught():
+            value = parse_json(line, path, "one JSON object per line", number)
+            if not isinstance(value, dict):
+                raise DataError(path, f"a JSON {type(value).__name__}; wanted an object", number)
+            yield Record(value, number, f"{path}:{number}")
+
+
+def hub_records(rows: datasets.Dataset, source: str) -> Iterator[Record]:
+    """The rows of a hub data set."""
+    for number, row in enumerate(rows):
+        yield Record(row, number, f"{source}: row {number}")

@@ -1,0 +1,170 @@
+"""From a row to an example of a task: one mapping for tables, JSON lines and hub data sets."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from elmo_tasks.data_readers.records import Record
+from elmo_tasks.data_readers.row_values import check_tokens, read_label, read_tagged_tokens
+from elmo_tasks.data_readers.squad import JsonNode, QuestionBuilder, with_answers_as_in_files
+from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
+from elmo_tasks.errors import DataError
+from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
+from elmo_tasks.tasks.coreference import NO_SPEAKER
+from elmo_tasks.tasks.reading import Passage
+from elmo_tasks.tasks.semantic_roles import SCHEME
+from elmo_tasks.text.tag_schemes import TagScheme
+from elmo_tasks.text.tokenizers import Tokenizer
+
+
+class RowTask(NamedTuple):
+    """What the rows of a task hold."""
+
+    task: type[Task]
+    needed: tuple[str, ...]
+    optional: tuple[str, ...]
+    labels: str | None  # the one that may have class ids in a hub data set
+    make: Callable[[RowExamples, Record], dict[str, Any]]
+
+    def columns(self, chosen: Mapping[str, str | int]) -> dict[str, str | int]:
+        """The column of each thing that a row holds: the chosen one, or the one of the same name.
+
+        What is optional and not chosen is left out.
+
+        Raises:
+            ValueError: something else is chosen.
+        """
+        if unknown := [name for name in chosen if name not in (*self.needed, *self.optional)]:
+            optional = f"; possible: {', '.join(self.optional)}" if self.optional else ""
+            raise ValueError(f"{unknown[0]!r} is not in a row of this task; wanted: {', '.join(self.needed)}{optional}")
+        return {**{name: name for name in self.needed}, **chosen}
+
+
+class RowExamples:
+    """Makes the examples of one source.
+
+    Arguments:
+        columns: the columns of what a row holds, as `RowTask.columns` gives them.
+        tokenizer: splits texts that are strings; lists of strings are tokens.
+        label_names: the names of the labels' class ids, None if they are not class ids.
+        tag_scheme, input_scheme: of tagging, see `TagReader`; without a scheme, tags are not spans.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, str | int],
+        tokenizer: Tokenizer,
+        *,
+        label_names: Sequence[str] | None = None,
+        tag_scheme: TagScheme | None = None,
+        input_scheme: InputScheme = "auto",
+    ) -> None:
+        self._columns = columns
+        self._tokenizer = tokenizer
+        self._label_names = label_names
+        self._tag_reader = TagReader(tag_scheme, input_scheme)
+        self._role_reader = TagReader(SCHEME, input_scheme)
+        self._numbers = itertools.count()
+        self._questions = QuestionBuilder(tokenizer)
+        self._passage: Passage | None = None  # that of the row before: questions about a passage follow each other
+
+    def classification(self, record: Record) -> dict[str, Any]:
+        return {"tokens": self._tokens(record, "text"), "label": self._label(record)}
+
+    def text_pairs(self, record: Record) -> dict[str, Any]:
+        texts = {name: self._tokens(record, name) for name in ("premise", "hypothesis")}
+        return {**texts, "label": self._label(record)}
+
+    def tagging(self, record: Record) -> dict[str, Any]:
+        tokens, tags = self._tagged(record, self._tag_reader)
+        return {"tokens": tokens, "tags": tags, "document": 0, "sentence": next(self._numbers)}
+
+    def semantic_roles(self, record: Record) -> dict[str, Any]:
+        tokens, tags = self._tagged(record, self._role_reader)
+        predicate = record.value(self._columns["predicate"])
+        if isinstance(predicate, bool) or not isinstance(predicate, int) or not 0 <= predicate < len(tokens):
+            wanted = f"the place of one of the {len(tokens)} tokens, from 0"
+            raise DataError(record.place, f"{self._columns['predicate']!r} is {predicate!r}; wanted {wanted}")
+        lemma = record.text(self._columns["lemma"]) if "lemma" in self._columns else "-"
+        place = {"document": None, "sentence": next(self._numbers)}
+        return {"tokens": tokens, "tags": tags, "predicate": predicate, "lemma": lemma, **place}
+
+    def reading(self, record: Record) -> dict[str, Any]:
+        text = record.text(self._columns["passage"])
+        if self._passage is None or self._passage.text != text:
+            self._passage = self._questions.passage(text, record.place)
+        question_id = str(record.value(self._columns["id"]) if "id" in self._columns else record.number)
+        question = {name: record.value(self._columns[name]) for name in ("question", "answers")}
+        node = JsonNode({"id": question_id, **question}, record.place, "row")
+        if isinstance(question["answers"], dict):
+            node = with_answers_as_in_files(node)
+        return self._questions.build(node, self._passage)
+
+    def coreference(self, record: Record) -> dict[str, Any]:
+        column = self._columns["sentences"]
+        sentences = [check_tokens(sentence, record, column) for sentence in record.items(column)]
+        speakers: list[Any] = [[NO_SPEAKER] * len(sentence) for sentence in sentences]
+        if "speakers" in self._columns:
+            column = self._columns["speakers"]
+            speakers = [check_tokens(names, record, column) for names in record.items(column)]
+            if list(map(len, speakers)) != list(map(len, sentences)):
+                raise DataError(record.place, f"{column!r}: wanted a speaker for each token of each sentence")
+        return {
+            "document": record.text(self._columns["document"]) if "document" in self._columns else str(record.number),
+            "genre": record.text(self._columns["genre"]) if "genre" in self._columns else None,
+            "sentences": sentences,
+            "speakers": speakers,
+            "clusters": self._clusters(record, sum(map(len, sentences))),
+        }
+
+    def report(self, source: str) -> None:
+        """Logs what the user should know of the source."""
+        self._questions.report(source)
+
+    def _tokens(self, record: Record, name: str) -> list[str]:
+        """The tokens of a text; there is at least one."""
+        column = self._columns[name]
+        value = record.value(column)
+        if isinstance(value, str):
+            tokens = [token for sentence in self._tokenizer.strings(value) for token in sentence]
+        else:
+            tokens = check_tokens(value, record, column)
+        if not tokens:
+            raise DataError(record.place, f"{column!r} is {value!r}; wanted a text with at least one token")
+        return tokens
+
+    def _label(self, record: Record) -> str:
+        return read_label(record.value(self._columns["label"]), record.place, names=self._label_names)
+
+    def _tagged(self, record: Record, tag_reader: TagReader) -> tuple[list[str], list[str]]:
+        columns = self._columns["tokens"], self._columns["tags"]
+        tokens, tags = read_tagged_tokens(record, *columns, self._label_names)
+        if not tokens:
+            raise DataError(record.place, f"{columns[0]!r} has no token; wanted at least one")
+        return tokens, tag_reader.convert(tags, f"{record.place}, token ", 0)
+
+    def _clusters(self, record: Record, num_tokens: int) -> list[list[list[int]]]:
+        column = self._columns["clusters"]
+        for cluster in record.items(column):
+            for mention in cluster if isinstance(cluster, list) else [cluster]:
+                is_pair = isinstance(mention, list) and len(mention) == 2 and all(type(end) is int for end in mention)
+                if not is_pair or not 0 <= mention[0] <= mention[1] < num_tokens:
+                    wanted = f"[first, last token] in a document of {num_tokens} tokens, the last inclusive"
+                    raise DataError(record.place, f"{column!r} has the mention {mention!r}; wanted {wanted}")
+        return record.items(column)
+
+
+ROW_TASKS: dict[str, RowTask] = {
+    "classification": RowTask(Classification, ("text", "label"), (), "label", RowExamples.classification),
+    "text_pairs": RowTask(TextPairs, ("premise", "hypothesis", "label"), (), "label", RowExamples.text_pairs),
+    "tagging": RowTask(Tagging, ("tokens", "tags"), (), "tags", RowExamples.tagging),
+    "semantic_roles": RowTask(
+        SemanticRoles, ("tokens", "predicate", "tags"), ("lemma",), "tags", RowExamples.semantic_roles
+    ),
+    "reading": RowTask(Reading, ("question", "passage", "answers"), ("id",), None, RowExamples.reading),
+    "coreference": RowTask(
+        Coreference, ("sentences", "clusters"), ("speakers", "genre", "document"), None, RowExamples.coreference
+    ),
+}

@@ -1,0 +1,76 @@
+"""Tokens and labels as rows have them: lists or strings, numbers, class ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from elmo_tasks.data_readers.records import Record
+from elmo_tasks.errors import DataError
+
+
+def read_label(value: Any, place: str, *, what: str = "label", names: Sequence[str] | None = None) -> str:
+    """A label as a string: a string as it is, a whole number as its digits, true and false as these words.
+
+    Arguments:
+        place: the place of the value, for errors.
+        what: what it is, for errors.
+        names: the names of class ids; then only an id is a label.
+
+    Raises:
+        DataError: the value is something else, or blank.
+    """
+    if names is not None:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < len(names):
+            raise DataError(place, f"the {what} is {value!r}; wanted a class id from 0 to {len(names) - 1}")
+        return names[value]
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if not isinstance(value, str) or not value.strip():
+        wanted = "a string that is not blank, a whole number, true or false"
+        raise DataError(place, f"the {what} is {value!r}; wanted {wanted}")
+    return value
+
+
+def read_tokens(record: Record, column: str | int) -> list[str]:
+    """The tokens of a column: a list of strings as it is, a string split at white space."""
+    value = record.value(column)
+    if isinstance(value, str):
+        return value.split()
+    return check_tokens(value, record, column)
+
+
+def check_tokens(value: Any, record: Record, column: str | int) -> list[str]:
+    """A list of tokens.
+
+    Raises:
+        DataError: the value of the column is something else.
+    """
+    if not isinstance(value, list):
+        raise DataError(record.place, f"{column!r} is {value!r}; wanted a list of strings, or a string")
+    for position, token in enumerate(value):
+        if not isinstance(token, str) or not token:
+            problem = f"the token is {token!r}; wanted a string that is not empty"
+            raise DataError(f"{record.place}, token {position}", problem)
+    return value
+
+
+def read_tagged_tokens(
+    record: Record, tokens_column: str | int, tags_column: str | int, names: Sequence[str] | None = None
+) -> tuple[list[str], list[str]]:
+    """The tokens and tags of a row, as many of each; each is a list or a string that is split at white space.
+
+    Arguments:
+        names: the names of class ids.
+    """
+    tokens = read_tokens(record, tokens_column)
+    tags = record.value(tags_column)
+    values = tags.split() if isinstance(tags, str) else record.items(tags_column)
+    if len(values) != len(tokens):
+        raise DataError(record.place, f"{len(values)} tags for {len(tokens)} tokens")
+    places = (f"{record.place}, token {position}" for position in range(len(values)))
+    return tokens, [
+        read_label(value, place, what="tag", names=names) for value, place in zip(values, places, strict=True)
+    ]

@@ -1,0 +1,154 @@
+"""Your own data without code: JSON lines and hub data sets, with their columns named in the config."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import datasets
+import pydantic
+from pydantic import Field
+
+from elmo_tasks.data_readers.memory import Examples
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, require_columns
+from elmo_tasks.data_readers.records import Record, hub_records, json_records
+from elmo_tasks.data_readers.row_examples import ROW_TASKS, RowExamples
+from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files import read_lines
+from elmo_tasks.tasks import Tagging, Task
+from elmo_tasks.text.tag_schemes import TagScheme
+
+_COLUMNS = (
+    "The column of each thing that a row holds, for example {text: 'review', label: 'stars'}; by default, columns of "
+    "these names. A table also has numbers: 0 is the first column, -1 the last. Classification: text, label. Text "
+    "pairs: premise, hypothesis, label. Tagging: tokens, tags"
+)
+_MORE_COLUMNS = (
+    ". Semantic roles: tokens, predicate, tags, if there is one lemma. Reading: question, passage, answers, if there "
+    "is one id. Coreference: sentences, clusters, if there are any speakers, genre, document"
+)
+RowTaskName = Literal["classification", "text_pairs", "tagging", "semantic_roles", "reading", "coreference"]
+
+
+class RowReaderConfig(DatasetReaderConfig):
+    """The readers of rows among those of data sets.
+
+    The key `task` is the field `task_name`: `task` is the task itself, as for every reader.
+    """
+
+    model_config = pydantic.ConfigDict(serialize_by_alias=True)
+
+    task_name: RowTaskName = Field(alias="task", description="What to learn from the rows.")
+    columns: Mapping[str, str | int] = Field({}, description=_COLUMNS)
+    tag_scheme: TagScheme | None = Field(
+        None, description="Tagging: the scheme of the tags that come out; null: tags are not spans."
+    )
+    input_scheme: InputScheme = Field(
+        "auto", description="Tagging: the scheme of the tags in the source; 'auto' finds it from the first span."
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _fits_the_task(self) -> RowReaderConfig:
+        ROW_TASKS[self.task_name].columns(self.columns)
+        if self.tag_scheme and self.task_name != "tagging":
+            raise ValueError("tag_scheme is for the task 'tagging'")
+        return self
+
+    @classmethod
+    def can_read(cls, wanted: Task) -> bool:
+        names = get_args(cls.model_fields["task_name"].annotation)
+        return any(issubclass(ROW_TASKS[name].task, type(wanted)) for name in names)
+
+    @property
+    def task(self) -> Task:
+        task = ROW_TASKS[self.task_name].task
+        return Tagging(self.tag_scheme) if task is Tagging else task()
+
+
+class RowReader(DatasetReader):
+    """Makes examples of the config's task, one of each row.
+
+    A text is a string, which is tokenized, or a list of strings, which are its tokens. Tokens and tags are lists, or
+    strings that are split at white space. Labels and tags are strings, or whole numbers, which become their digits;
+    true and false become these words. Class ids of hub data sets become their names.
+
+    Raises (from `read`):
+        DataError: a row lacks a column, or a value is not of these kinds. File and line, or row, are named.
+    """
+
+    config: RowReaderConfig
+
+    @abstractmethod
+    def records(self, path: Path) -> Iterator[Record]:
+        """The rows of a file."""
+
+    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+        return self._examples(self.records(path), str(path), None)
+
+    def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
+        task = ROW_TASKS[self.config.task_name]
+        columns = task.columns(self.config.columns)
+        require_columns(map(str, columns.values()), rows.column_names, source, "name them in 'columns'")
+        feature = rows.features[str(columns[task.labels])] if task.labels else None
+        labels = getattr(feature, "feature", feature)  # of lists of labels
+        names = labels.names if isinstance(labels, datasets.ClassLabel) else None
+        return self._examples(hub_records(rows, source), source, names)
+
+    def memory_examples(self, examples: Examples, name: str) -> Iterator[dict[str, Any]]:
+        """See `DatasetReader`. Tags may be in any scheme, as in files."""
+        tag_reader = TagReader(self.config.tag_scheme, self.config.input_scheme)
+        for example in super().memory_examples(examples, name):
+            with self.bad_units.caught():
+                if self.config.task_name == "tagging":
+                    place = f"{name}: example {example['line']}, token "
+                    example["tags"] = tag_reader.convert(example["tags"], place, 0)
+                yield example
+
+    def cache_key(self) -> list[Any]:
+        return [*super().cache_key(), self.tokenizer.version]
+
+    def _examples(self, records: Iterable[Record], source: str, names: list[str] | None) -> Iterator[dict[str, Any]]:
+        task, config = ROW_TASKS[self.config.task_name], self.config
+        schemes: Any = {"tag_scheme": config.tag_scheme, "input_scheme": config.input_scheme}
+        rows = RowExamples(task.columns(config.columns), self.tokenizer, label_names=names, **schemes)
+        for record in records:
+            with self.bad_units.caught():
+                yield {**task.make(rows, record), "line": record.number}
+        rows.report(source)
+
+
+class JsonlConfig(RowReaderConfig):
+    """JSON lines: an object on each line."""
+
+    type: Literal["jsonl"] = "jsonl"
+    columns: Mapping[str, str] = Field({}, description=_COLUMNS + _MORE_COLUMNS)
+
+    def build(self) -> JsonlReader:
+        return JsonlReader(self)
+
+
+class JsonlReader(RowReader):
+    """Reads an object of each line; blank lines are left out."""
+
+    def records(self, path: Path) -> Iterator[Record]:
+        return json_records(read_lines(path), path, self.bad_units)
+
+
+class HubConfig(RowReaderConfig):
+    """Hub data sets, `hub:NAME[#CONFIG][:SPLIT]`. The other readers of rows read them too."""
+
+    type: Literal["hub"] = "hub"
+    columns: Mapping[str, str] = Field({}, description=_COLUMNS + _MORE_COLUMNS)
+
+    def build(self) -> HubReader:
+        return HubReader(self)
+
+
+class HubReader(RowReader):
+    """Reads hub data sets, and no files."""
+
+    def records(self, path: Path) -> Iterator[Record]:
+        raise ElmoTasksError(f"{path}: the reader 'hub' reads hub:NAME[#CONFIG][:SPLIT]; for files, use another reader")

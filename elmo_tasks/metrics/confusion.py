@@ -1,0 +1,47 @@
+"""Which label is taken for which."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TypedDict
+
+
+class ConfusionTable(TypedDict):
+    """How often each gold label (row) got each predicted label (column)."""
+
+    labels: list[str]  # of rows and columns, the most frequent gold label first
+    counts: list[list[int]]
+
+
+class Confusion:
+    """Counts pairs of gold and predicted labels."""
+
+    def __init__(self) -> None:
+        self._pairs: Counter[tuple[str, str]] = Counter()
+
+    def add(self, predicted: Sequence[str], gold: Sequence[str]) -> None:
+        """Adds the labels of one example.
+
+        Raises:
+            ValueError: the two do not have the same length.
+        """
+        self._pairs.update(zip(gold, predicted, strict=True))
+
+    def table(self) -> ConfusionTable:
+        gold: Counter[str] = Counter()
+        for (label, other), count in self._pairs.items():
+            gold[label] += count
+            gold[other] += 0  # a label that is only predicted has a row, too
+        labels = sorted(gold, key=lambda label: (-gold[label], label))
+        return {"labels": labels, "counts": [[self._pairs[row, column] for column in labels] for row in labels]}
+
+
+def largest(table: ConfusionTable, count: int) -> ConfusionTable:
+    """A table of at most `count` labels: the most frequent ones, and `other` for the rest."""
+    labels, counts = table["labels"], table["counts"]
+    if len(labels) <= count:
+        return table
+    kept = count - 1
+    rows = [*counts[:kept], [sum(column) for column in zip(*counts[kept:], strict=True)]]
+    return {"labels": [*labels[:kept], "other"], "counts": [[*row[:kept], sum(row[kept:])] for row in rows]}

@@ -1,0 +1,48 @@
+"""Checks of the places that are written to, before anything is computed. Nothing is overwritten unasked."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from elmo_tasks.errors import ElmoTasksError
+
+
+def check_output(path: str | Path | None, *, force: bool, stream: bool = False) -> None:
+    """Checks that a file can be written; None is standard output.
+
+    Arguments:
+        force: whether an existing file may be replaced.
+        stream: whether the file is written from its beginning to its end, as devices and pipes can be.
+
+    Raises:
+        ElmoTasksError: the file exists and `force` is not set, or it is something other than a file, or its folder
+            cannot be written to.
+    """
+    if path is None:
+        return
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        if stream and not path.is_dir():
+            return
+        raise ElmoTasksError(f"{path}: not a regular file; wanted the name of a file to write")
+    if path.exists() and not force:
+        raise ElmoTasksError(f"{path}: the file exists; --force replaces it")
+    check_folder(path.parent)
+
+
+def check_folder(path: str | Path) -> None:
+    """Checks that a folder can be written to, or be made.
+
+    Raises:
+        ElmoTasksError: it cannot; the message says why.
+    """
+    path = Path(path).absolute()
+    existing = next(each for each in (path, *path.parents) if each.exists())
+    if not existing.is_dir():
+        raise ElmoTasksError(f"{existing}: not a folder; wanted one to write to")
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        raise ElmoTasksError(f"{existing}: cannot be written to ({error.strerror})") from None

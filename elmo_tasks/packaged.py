@@ -1,0 +1,67 @@
+"""The configs in the package: they are found by name, listed and copied."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from elmo_tasks.errors import ConfigError, did_you_mean
+
+_FOLDER = Path(__file__).resolve().parent / "configs"
+IMPORT_FOLDER = _FOLDER.parent.parent
+"""Imports that are not found next to a config are looked up here: `import 'elmo_tasks/configs/ner_conll03.jsonnet'`."""
+
+_IMPORT = re.compile(r"""\bimport\s*(["'])([^"']+)\1""")
+
+
+def packaged_configs() -> dict[str, Path]:
+    """The files of the configs by their names, such as `ner_conll03` and `cpu/baselines/sst5`."""
+    files = {path.relative_to(_FOLDER).with_suffix("").as_posix(): path for path in _FOLDER.rglob("*.jsonnet")}
+    return dict(sorted(files.items(), key=lambda item: (item[0].count("/"), item[0])))
+
+
+def find_config(name: str | Path) -> Path:
+    """The file of a config.
+
+    Arguments:
+        name: a file, or else the name of a config in the package.
+
+    Raises:
+        ConfigError: there is neither.
+    """
+    path, known = Path(name), packaged_configs()
+    if path.is_file():
+        return path
+    if (plain := path.as_posix()) in known:
+        return known[plain]
+    if path.is_dir():
+        raise ConfigError(f"{name}: a folder; wanted a Jsonnet or JSON file, or the name of a config in the package")
+    hint = did_you_mean(plain.removesuffix(".jsonnet").removeprefix("configs/"), list(known))
+    raise ConfigError(
+        f"{name}: no such file, and no config of this name in the package.{hint} `elmo-tasks config --list` shows them"
+    )
+
+
+def summary(path: Path) -> str:
+    """The first sentence of the comment at the beginning of a config."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    comment = [line.removeprefix("//").strip() for line in lines if line.startswith("//")]
+    sentence = re.split(r"\.(?:\s+(?=[A-Z])|$)", " ".join(comment), maxsplit=1)[0]
+    return re.sub(r"(?:\.\./)*(\w+)\.jsonnet", r"\1", sentence)  # other configs by their names
+
+
+def portable_text(name: str | Path) -> str:
+    """The text of a config in the package, with imports that work in any folder.
+
+    Raises:
+        ConfigError: there is no such config, or it is not in the package.
+    """
+    path = find_config(name).resolve()
+    if not path.is_relative_to(_FOLDER):
+        raise ConfigError(f"{name}: not a config of the package; copy the file yourself")
+
+    def from_package(match: re.Match[str]) -> str:
+        target = (path.parent / match[2]).resolve().relative_to(IMPORT_FOLDER)
+        return f"import {match[1]}{target.as_posix()}{match[1]}"
+
+    return _IMPORT.sub(from_package, path.read_text(encoding="utf-8"))

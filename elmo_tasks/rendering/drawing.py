@@ -1,0 +1,85 @@
+"""What a result is drawn with, on any target: marked text, shaded text, bars, heat maps and rows."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TypeAlias
+
+# Light colours, for dark letters on a light or a dark background.
+PALETTE = ("#8ecae6", "#ffb877", "#a8d98f", "#f4a6c0", "#c9b6f2", "#f2d85c", "#7fd6c2", "#d9b99b")
+INK = "#1b1b1b"  # the letters
+
+
+class Colors(dict[str, int]):
+    """The place in the palette of each label or group, in the order of their first use."""
+
+    def __missing__(self, group: str) -> int:
+        return self.setdefault(group, len(self) % len(PALETTE))
+
+
+@dataclasses.dataclass(frozen=True)
+class Mark:
+    """A labelled span of a text: first and last character, the end exclusive. Spans may nest, but not cross."""
+
+    start: int
+    end: int
+    label: str
+    probability: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class MarkedText:
+    """A text with labelled spans, perhaps none."""
+
+    text: str
+    marks: Sequence[Mark] = ()
+    title: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class ShadedText:
+    """A text whose tokens are as dark as their weight, from 0 to 1, is large."""
+
+    text: str
+    places: Sequence[tuple[int, int]]  # first and last character of each token, the end exclusive
+    weights: Sequence[float]
+    title: str = ""
+
+    def shares(self) -> list[float]:
+        """The weights as shares of the largest."""
+        largest = max(self.weights, default=0) or 1
+        return [weight / largest for weight in self.weights]
+
+
+@dataclasses.dataclass(frozen=True)
+class Bars:
+    """Names with a share each, from 0 to 1. The first one is what the model chose."""
+
+    shares: Sequence[tuple[str, float]]
+    title: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class HeatMap:
+    """A table of numbers from 0 to 1. A terminal leaves it out, as it is seldom wide enough."""
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: Sequence[Sequence[float]]
+    title: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """Names and values, for results that nothing more is known about."""
+
+    items: Sequence[tuple[str, str]]
+
+
+Part: TypeAlias = MarkedText | ShadedText | Bars | HeatMap | Rows
+Drawing: TypeAlias = list[Part]
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

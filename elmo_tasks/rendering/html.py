@@ -1,0 +1,149 @@
+"""Results as a single page of HTML. It needs no other file and no network, and runs no scripts."""
+
+from __future__ import annotations
+
+import functools
+from html import escape
+
+from elmo_tasks.rendering.drawing import (
+    INK,
+    PALETTE,
+    Bars,
+    Colors,
+    Drawing,
+    HeatMap,
+    MarkedText,
+    Part,
+    Rows,
+    ShadedText,
+    percent,
+)
+from elmo_tasks.text.nesting import nested_pieces
+
+_STYLE = (
+    """
+:root {
+  color-scheme: light dark;
+  --paper: #fff; --ink: #1b1b1b; --faint: #666; --line: #ddd; --bar: #3d8b5f; --heat: 230 120 0;
+}
+@media (prefers-color-scheme: dark) {
+  :root { --paper: #16181d; --ink: #e8e6e3; --faint: #9a9da3; --line: #33363d; --bar: #57b98a; --heat: 205 105 20; }
+}
+body { max-width: 60rem; margin: 0 auto; padding: 1.5rem; background: var(--paper); color: var(--ink);
+  font: 1rem/1.6 system-ui, sans-serif; counter-reset: result; }
+h1 { font-size: 1.2rem; overflow-wrap: anywhere; }
+section { counter-increment: result; position: relative; padding: 1rem 0 1rem 3rem; border-top: 1px solid var(--line); }
+section::before { content: counter(result); position: absolute; left: 0; color: var(--faint); }
+h2 { margin: .6rem 0 0; font-size: .75rem; font-weight: 600; color: var(--faint); letter-spacing: .04em; }
+p { margin: 0 0 .5rem; line-height: 2; white-space: pre-wrap; overflow-wrap: anywhere; }
+mark { padding: .15em .35em; border-radius: .35em; color: INK;
+  -webkit-box-decoration-break: clone; box-decoration-break: clone; }
+mark mark { box-shadow: 0 0 0 1px #0004; }
+mark b { margin-left: .4em; font-size: .7em; letter-spacing: .03em; }
+.heat { background: rgb(var(--heat) / calc(var(--share) * .75)); }
+.shaded { border-radius: .2em; padding: .1em 0; }
+.bars { display: grid; grid-template-columns: fit-content(60%) 12rem 4rem; gap: .2rem .8rem; align-items: center;
+  margin: .3rem 0 .6rem; overflow-wrap: anywhere; }
+.bars i { height: .7rem; border-radius: .2rem; background: var(--faint); }
+.bars span:nth-child(3n) { text-align: right; }
+.bars b + i { background: var(--bar); }
+.scroll { overflow-x: auto; margin: .3rem 0 .8rem; }
+table { border-collapse: collapse; font-size: .8rem; }
+th { font-weight: 400; text-align: right; padding: 0 .5em; white-space: nowrap; }
+thead th { writing-mode: vertical-rl; transform: rotate(180deg); text-align: left; padding: .5em 0; }
+td { width: 1.7em; min-width: 1.7em; height: 1.7em; border: 1px solid var(--line); }
+@media (max-width: 40rem) {
+  section { padding-left: 0; padding-top: 2.2rem; }
+  .bars { grid-template-columns: 1fr 5rem 4rem; }
+}
+@media print { section { break-inside: avoid; } body { print-color-adjust: exact; } }
+""".replace("INK", INK)
+    + "\n".join(f".c{number} {{ background: {color}; }}" for number, color in enumerate(PALETTE))
+)
+
+END = "</body>\n</html>\n"
+
+
+def page_start(title: str) -> str:
+    """The beginning of a page. `Sections` writes what follows, and `END` is its end."""
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+<style>{_STYLE}
+</style>
+</head>
+<body>
+<h1>{escape(title)}</h1>
+"""
+
+
+class Sections:
+    """Writes drawings as sections of a page. A label keeps its colour from one section to the next."""
+
+    def __init__(self) -> None:
+        self._colors = Colors()
+
+    def section(self, drawing: Drawing) -> str:
+        parts = [self._title(part) + self._write(part) for part in drawing]
+        return "<section>\n" + "\n".join(parts) + "\n</section>\n"
+
+    @staticmethod
+    def _title(part: Part) -> str:
+        return f"<h2>{escape(part.title)}</h2>\n" if not isinstance(part, Rows) and part.title else ""
+
+    @functools.singledispatchmethod
+    def _write(self, part: Part) -> str:
+        raise NotImplementedError(type(part).__name__)
+
+    @_write.register
+    def _(self, part: MarkedText) -> str:
+        written = []
+        for piece in nested_pieces(part.text, [(mark.start, mark.end) for mark in part.marks]):
+            if piece.kind == "text":
+                written.append(escape(piece.text))
+                continue
+            mark = part.marks[piece.span]
+            if piece.kind == "open":
+                tip = "" if mark.probability is None else f' title="{percent(mark.probability)}"'
+                written.append(f'<mark class="c{self._colors[mark.label]}"{tip}>')
+            else:
+                written.append(f"<b>{escape(mark.label)}</b></mark>")
+        return f"<p>{''.join(written)}</p>"
+
+    @_write.register
+    def _(self, part: ShadedText) -> str:
+        written, last = [], 0
+        for (start, end), weight, share in zip(part.places, part.weights, part.shares(), strict=True):
+            shade = f'<span class="heat shaded" style="--share:{share:.2f}" title="{percent(weight)}">'
+            written.append(f"{escape(part.text[last:start])}{shade}{escape(part.text[start:end])}</span>")
+            last = end
+        return f"<p>{''.join(written)}{escape(part.text[last:])}</p>"
+
+    @_write.register
+    def _(self, part: Bars) -> str:
+        lines = []
+        for number, (name, share) in enumerate(part.shares):
+            tag = "span" if number else "b"
+            bar = f'<i style="width:{100 * share:.1f}%"></i>'
+            lines.append(f"<{tag}>{escape(name)}</{tag}>{bar}<span>{percent(share)}</span>")
+        return '<div class="bars">\n' + "\n".join(lines) + "\n</div>"
+
+    @_write.register
+    def _(self, part: HeatMap) -> str:
+        head = "".join(f"<th>{escape(column)}</th>" for column in part.columns)
+        lines = [f"<thead><tr><th></th>{head}</tr></thead>"]
+        for name, values in zip(part.rows, part.values, strict=True):
+            cells = []
+            for column, value in zip(part.columns, values, strict=True):
+                tip = escape(f"{name} → {column}: {value:.2f}")
+                cells.append(f'<td class="heat" style="--share:{value:.2f}" title="{tip}"></td>')
+            lines.append(f"<tr><th>{escape(name)}</th>{''.join(cells)}</tr>")
+        return '<div class="scroll"><table>\n' + "\n".join(lines) + "\n</table></div>"
+
+    @_write.register
+    def _(self, part: Rows) -> str:
+        return "\n".join(f"<h2>{escape(name)}</h2>\n<p>{escape(value)}</p>" for name, value in part.items)

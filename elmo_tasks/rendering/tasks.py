@@ -1,0 +1,133 @@
+"""What is drawn for the results of each task: one function per task, from a predictor's result to the parts to draw."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Rows, ShadedText
+from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
+from elmo_tasks.text.tag_schemes import OUTSIDE, spans_of_tags
+
+Result = Mapping[str, Any]
+Description = Callable[[Result], Drawing]
+
+
+def describe(task: Task, result: Result) -> Drawing:
+    """What to draw for a result of a task's predictor.
+
+    A task without a description, its own or that of a base class, gets its keys and values.
+    """
+    description = next((_DESCRIPTIONS[kind] for kind in type(task).__mro__ if kind in _DESCRIPTIONS), _items)
+    return description(result)
+
+
+def register_description(task: type[Task], description: Description) -> None:
+    """Makes `describe` use a function for the results of a task and its subclasses."""
+    _DESCRIPTIONS[task] = description
+
+
+def _tagging(result: Result) -> Drawing:
+    text, places = _located(result)
+    if "spans" in result:
+        spans = [(span["label"], span["start"], span["end"], span["probability"]) for span in result["spans"]]
+    else:
+        tagged = zip(result["tags"], result["probabilities"], strict=True)
+        spans = [(tag, place, place, share) for place, (tag, share) in enumerate(tagged) if tag != OUTSIDE]
+    return [MarkedText(text, _marks(places, spans))]
+
+
+def _semantic_roles(result: Result) -> Drawing:
+    text, places = _located(result)
+    frames: Drawing = []
+    for frame in result["frames"]:
+        sure = {role["start"]: role["probability"] for role in frame["roles"]}
+        spans = [(label, start, end, sure.get(start)) for label, start, end in spans_of_tags(frame["tags"])]
+        frames.append(MarkedText(text, _marks(places, spans)))
+    return frames or [MarkedText(text)]
+
+
+def _coreference(result: Result) -> Drawing:
+    text, places = _located(result)
+    mentions = result["mentions"]
+    spans = [(str(each["cluster"]), each["start"], each["end"], each["probability"]) for each in mentions]
+    drawing: Drawing = [MarkedText(text, _marks(places, spans))]
+    for number in range(len(result["clusters"])):
+        chain = " → ".join(" ".join(each["text"].split()) for each in mentions if each["cluster"] == number)
+        drawing.append(MarkedText(chain, [Mark(0, len(chain), str(number))]))
+    return drawing
+
+
+def _reading(result: Result) -> Drawing:
+    answer = Mark(result["start_char"], result["end_char"], "answer", result["probability"])
+    return [
+        MarkedText(result["question"], title="question"),
+        MarkedText(result["passage"], [answer], title="passage"),
+        Bars([(each["answer"], each["probability"]) for each in result["best"]], title="answers"),
+    ]
+
+
+def _classification(result: Result) -> Drawing:
+    return [ShadedText(*_located(result), result["attention"], title="attention"), _probabilities(result)]
+
+
+def _text_pairs(result: Result) -> Drawing:
+    premise, hypothesis = result["premise_tokens"], result["hypothesis_tokens"]
+    return [
+        MarkedText(result.get("premise", " ".join(premise)), title="premise"),
+        MarkedText(result.get("hypothesis", " ".join(hypothesis)), title="hypothesis"),
+        _probabilities(result),
+        HeatMap(premise, hypothesis, result["premise_attention"], title="each row: a token of the premise attends to"),
+        HeatMap(
+            hypothesis, premise, result["hypothesis_attention"], title="each row: a token of the hypothesis attends to"
+        ),
+    ]
+
+
+def _items(result: Result) -> Drawing:
+    values = (
+        (key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        for key, value in result.items()
+    )
+    return [Rows(list(values))]
+
+
+def _probabilities(result: Result) -> Bars:
+    return Bars(sorted(result["probabilities"].items(), key=lambda item: (item[0] != result["label"], -item[1])))
+
+
+def _marks(places: Sequence[tuple[int, int]], spans: Sequence[tuple[str, int, int, float | None]]) -> list[Mark]:
+    """Marks of labels with their first and last token, the end inclusive, and their probability."""
+    return [Mark(places[start][0], places[end][1], label, share) for label, start, end, share in spans]
+
+
+def _located(result: Result) -> tuple[str, list[tuple[int, int]]]:
+    """The text of a result and the places of its tokens in it, in characters, ends exclusive.
+
+    Tokens without a text are joined by spaces, and sentences by line ends.
+    """
+    sentences = result.get("sentences") or [result["tokens"]]
+    if "offsets" in result:
+        offsets = itertools.chain(*result["offsets"]) if "sentences" in result else result["offsets"]
+        before = result.get("start_char", 0)  # the text of a sentence is a part of the input's
+        return result["text"], [(start - before, end - before) for start, end in offsets]
+    text, places = "", []
+    for tokens in sentences:
+        for number, token in enumerate(tokens):
+            text += " " * bool(number)
+            places.append((len(text), len(text) + len(token)))
+            text += token
+        text += "\n"
+    return text.removesuffix("\n"), places
+
+
+_DESCRIPTIONS: dict[type[Task], Description] = {
+    Classification: _classification,
+    Coreference: _coreference,
+    Reading: _reading,
+    SemanticRoles: _semantic_roles,
+    Tagging: _tagging,
+    TextPairs: _text_pairs,
+}

@@ -1,0 +1,101 @@
+"""Results on a terminal, in colour where it has any."""
+
+from __future__ import annotations
+
+import functools
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from elmo_tasks.rendering.drawing import (
+    INK,
+    PALETTE,
+    Bars,
+    Colors,
+    Drawing,
+    HeatMap,
+    MarkedText,
+    Part,
+    Rows,
+    ShadedText,
+    percent,
+)
+from elmo_tasks.text.nesting import nested_pieces
+
+_SHADES = ("#fff3d9", "#ffe2ae", "#ffcf80", "#ffbb55", "#ffa62b")
+_BAR_WIDTH = 30  # of the longest bar, on a terminal that is wide enough
+# Texts can hold control characters, with which a terminal could be made to do things. Each becomes one visible one.
+_VISIBLE = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+
+
+class Terminal:
+    """Prints drawings on a console. A label keeps its colour from one drawing to the next.
+
+    Without colours, as with NO_COLOR or on a plain terminal, marks have brackets: `[Ann PER] left`.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(highlight=False)
+        self._has_colors = bool(self.console.color_system) and not self.console.no_color
+        self._colors = Colors()
+
+    def show(self, drawing: Drawing) -> None:
+        """Prints a drawing and a blank line."""
+        for part in drawing:
+            if not isinstance(part, HeatMap):
+                self.console.print(self._render(part))
+        self.console.print()
+
+    @functools.singledispatchmethod
+    def _render(self, part: Part) -> RenderableType:
+        raise NotImplementedError(type(part).__name__)
+
+    @_render.register
+    def _(self, part: MarkedText) -> RenderableType:
+        line = _titled(part.title)
+        opened: list[str] = []  # the styles of the marks around this place
+        for piece in nested_pieces(part.text, [(mark.start, mark.end) for mark in part.marks]):
+            if piece.kind == "text":
+                line.append(_clean(piece.text), opened[-1] if opened else "")
+                continue
+            label = part.marks[piece.span].label
+            if piece.kind == "open":
+                opened.append(f"{INK} on {PALETTE[self._colors[label]]}")
+                line.append("" if self._has_colors else "[", opened[-1])
+            else:
+                end = f" {_clean(label)} " if self._has_colors else f" {_clean(label)}]"
+                line.append(end, f"bold {opened.pop()}")
+        return line
+
+    @_render.register
+    def _(self, part: ShadedText) -> RenderableType:
+        text = Text(_clean(part.text))
+        for (start, end), share in zip(part.places, part.shares(), strict=True):
+            if shade := round(share * len(_SHADES)):
+                text.stylize(f"{INK} on {_SHADES[shade - 1]}", start, end)
+        return text
+
+    @_render.register
+    def _(self, part: Bars) -> RenderableType:
+        width = min(_BAR_WIDTH, self.console.width // 3)
+        table = Table.grid(padding=(0, 1))
+        table.add_column(max_width=max(4, self.console.width - width - 10), no_wrap=True, overflow="ellipsis")
+        table.add_column()
+        table.add_column(justify="right")
+        for number, (name, share) in enumerate(part.shares):
+            bar = Text("█" * round(share * width), "" if number else "green")
+            table.add_row(Text(_clean(name), "" if number else "bold"), bar, percent(share))
+        return table
+
+    @_render.register
+    def _(self, part: Rows) -> RenderableType:
+        return Group(*(_titled(name) + Text(_clean(value)) for name, value in part.items))
+
+
+def _titled(title: str) -> Text:
+    return Text().append(f"{_clean(title)}: ", "dim") if title else Text()
+
+
+def _clean(text: str) -> str:
+    return text.translate(_VISIBLE)

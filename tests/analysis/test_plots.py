@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+from xml.etree import ElementTree
+
+import pytest
+
+import elmo_tasks.experiment
+from elmo_tasks import cli
+from elmo_tasks.analysis.plots import RunCurves, plot_runs
+from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.metrics.confusion import ConfusionTable
+
+CONFUSION: ConfusionTable = {"labels": ["O", "LOC"], "counts": [[7, 0], [1, 12]]}
+
+
+def record(epoch: int, *, best: bool, elmo: bool = True) -> dict[str, Any]:
+    mix = {"layers": [0, 2], "weights": [0.125, 0.875], "gamma": 0.5}
+    return {
+        "epoch": epoch,
+        "training": {"loss": 2 / epoch},
+        "validation": {"f1": 60 + 10 * best, "loss": 3 / epoch},
+        "elmo": {"input": mix} if elmo else {},
+        "best": best,
+    }
+
+
+def run(folder: Path, **settings: Any) -> Path:
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"trainer": {"validation_metric": "+f1"}}))
+    records = [record(1, best=False, **settings), record(2, best=True, **settings), record(3, best=False, **settings)]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
+    return folder
+
+
+def words(path: Path) -> list[str]:
+    """The texts of an SVG picture, which matplotlib writes as comments next to their shapes."""
+    parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
+    tree = ElementTree.parse(path, parser)
+    return [each.text.strip() for each in tree.iter() if each.tag is ElementTree.Comment and each.text]
+
+
+def test_a_run_and_its_confusions(tmp_path: Path) -> None:
+    curves = RunCurves.read(run(tmp_path / "ner"))
+    assert (curves.name, curves.metric, curves.best()["epoch"]) == ("ner", "f1", 2)
+    plot_runs(tmp_path / "a.svg", [curves], CONFUSION)
+    found = words(tmp_path / "a.svg")
+    assert {"training", "validation", "validation f1", "ner, best: 70.00", "tokens", "layer 2", "0.12", "0.88"} <= {
+        *found
+    }
+    assert {"LOC", "12", "gold", "predicted"} <= {*found}
+    plot_runs(tmp_path / "b.svg", [curves], CONFUSION)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_several_runs_share_a_picture(tmp_path: Path) -> None:
+    runs = [RunCurves.read(run(tmp_path / name)) for name in ("one", "two")]
+    plot_runs(tmp_path / "a.svg", runs)
+    assert {"one, training", "two, training", "one, input", "two, input"} <= {*words(tmp_path / "a.svg")}
+
+
+def test_a_baseline_has_no_layers(tmp_path: Path) -> None:
+    plot_runs(tmp_path / "a.PNG", [RunCurves.read(run(tmp_path / "base", elmo=False))])
+    assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_cannot_be_drawn_is_named(tmp_path: Path) -> None:
+    curves = RunCurves.read(folder := run(tmp_path / "ner"))
+    with pytest.raises(ElmoTasksError, match=r"a\.jpg: the ending is '\.jpg'; wanted \.svg, \.png, \.pdf"):
+        plot_runs("a.jpg", [curves])
+    (folder / "metrics.jsonl").unlink()
+    with pytest.raises(RunError, match=r"ner: no epoch has finished"):
+        RunCurves.read(folder)
+    (folder / "metrics.jsonl").write_text("{}\n")
+    with pytest.raises(
+        RunError, match=r"metrics.jsonl:1: the key 'training' is missing; wanted the record of an epoch"
+    ):
+        RunCurves.read(folder)
+    (folder / "config.json").write_text('{"trainer": {}}')
+    with pytest.raises(RunError, match=r"ner: the run of a biLM; wanted that of a task model"):
+        RunCurves.read(folder)
+
+
+def test_the_command_evaluates_for_confusions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluate = Mock(return_value={"f1": 1.0, "confusion": CONFUSION})
+    monkeypatch.setattr(elmo_tasks.experiment, "evaluate", evaluate)
+    folder, target = str(run(tmp_path / "ner")), str(tmp_path / "a.svg")
+    assert cli.main(["plot", folder, "--output", target, "--confusion", "dev", "--device", "cpu"]) == 0
+    assert capsys.readouterr().out == f"{target}\n"
+    assert evaluate.call_args.args == (folder, "dev")
+    assert evaluate.call_args.kwargs == {"confusion": True, "overrides": ["trainer.device=cpu"]}
+    assert "LOC" in words(Path(target))
+    assert cli.main(["plot", folder, folder, "--output", target, "--force", "--confusion", "dev"]) == 2
+    assert "wanted a single one" in capsys.readouterr().err

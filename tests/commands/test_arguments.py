@@ -1,0 +1,21 @@
+"""The options that several commands share."""
+
+from __future__ import annotations
+
+import pytest
+
+from elmo_tasks import cli
+
+
+@pytest.mark.parametrize("command", ["embed", "neighbors", "perplexity", "predict"])
+def test_commands_that_read_text_have_the_same_options(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([command, "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "--tokenizer NAME how raw text is split into sentences and tokens: treebank (English), unicode" in text
+    assert "--tokenized the text is not raw: one sentence per line, with spaces between its tokens" in text
+
+
+def test_an_unknown_tokenizer(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["embed", "in.txt", "--output", "out.npz", "--tokenizer", "unicod"]) == 2
+    assert "the tokenizer 'unicod': unknown type; wanted one of regex, treebank, unicode" in capsys.readouterr().err

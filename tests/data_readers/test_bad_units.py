@@ -1,0 +1,119 @@
+"""`on_error`: what does not follow the format is an error, or is left out and reported with its place."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_tasks.data_readers import DatasetReaderConfig
+from elmo_tasks.data_readers.bad_units import BadUnits
+from elmo_tasks.errors import DataError
+
+CONLLU = "\n".join(f"{number}\t{{}}\t_\t{{}}\t_\t_\t_\t_\t_\t_" for number in (1, 2)) + "\n\n"
+SNLI = '{"sentence1": "A dog .", "sentence2": "A cat .", "gold_label": "%s"}\n'
+ROW = "d 0 0 {} NN * {} {} - - * {}-\n"
+PROPOSITIONS = "".join(
+    ROW.format(word, "go", "01", cells) for word, cells in (("Go", "(V*) (A0* "), ("on", "(A0*) (V*) "))
+)
+SQUAD_QUESTION = {"id": "1", "question": "Who?", "answers": [{"text": "Mira", "answer_start": 0}]}
+BAD_QUESTION = {**SQUAD_QUESTION, "id": "2", "answers": [{"text": "Mira", "answer_start": 3}]}
+
+
+def squad(*questions: dict[str, Any]) -> str:
+    return json.dumps({"data": [{"paragraphs": [{"context": "Mira sleeps.", "qas": questions}]}]})
+
+
+def document(name: str, *rows: str) -> str:
+    return f"#begin document ({name}); part 0\n{''.join(rows)}\n#end document\n"
+
+
+GOOD_DOCUMENT = document("a", ROW.format("Go", "-", "-", "").replace("-\n", "(1)\n"))
+# type -> a text, the good examples in it, and the lines (or ids) of the bad ones
+CASES: dict[str, tuple[str, int, list[str]]] = {
+    "conll2003": ("a O\n\nb O x\n\nc X\n\nd U-LOC\n", 2, [":3: ", ":5: "]),
+    "conllu": (CONLLU.format("a", "X", "b", "Y") + CONLLU.format("a", "_", "b", "Y"), 1, [":4: "]),
+    "coref_conll2012": (
+        GOOD_DOCUMENT
+        + document("ragged", ROW.format("Go", "-", "-", ""), ROW.format("on", "-", "-", "* "))
+        + document("brackets", ROW.format("Go", "-", "-", "").replace("-\n", "(1(\n"))
+        + "#begin document (b); part 0\n"
+        + GOOD_DOCUMENT.replace("(a)", "(c)"),
+        2,
+        [":7: ", ":11: ", ":15: "],
+    ),
+    "srl_conll2012": (document("a", PROPOSITIONS), 1, [":3: "]),  # a span inside a span, in the second column
+    "srl_conll2005": ("Go go (V*)\n\nGo go (V*)\non\n\nGo go (V*) *\n", 1, [":4: ", ":6: "]),
+    "sst": ("(3 (2 It) (3 works))\n(3 It\n(2 .)\n", 2, [":2: "]),
+    "snli": (SNLI % "neutral" + "{\n" + SNLI % "maybe", 1, [":2: ", ":3: "]),
+    "squad": (squad(SQUAD_QUESTION, BAD_QUESTION), 1, ["(question '2')"]),
+}
+
+
+def read(path: Path, reader: dict[str, Any]) -> list[dict[str, Any]]:
+    return DatasetReaderConfig.model_validate_json(json.dumps(reader)).build().read(path).to_list()
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_the_rest_of_a_file_is_read(kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    text, count, places = CASES[kind]
+    path = tmp_path / "data.txt"
+    path.write_text(text)
+    with pytest.raises(DataError) as caught:
+        read(path, {"type": kind})
+    assert places[0] in str(caught.value)
+    for _ in range(2):  # a warning also comes with what is cached
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, logger="elmo_tasks"):
+            assert len(read(path, {"type": kind, "on_error": "skip"})) == count
+        (warning,) = [record.message for record in caplog.records if "skipped" in record.message]
+        first, *errors = warning.split("\n")
+        assert first == f"{path}: skipped {len(places)} part(s) that do not follow the format:"
+        assert all(place in error for place, error in zip(places, errors, strict=True))
+
+
+def test_a_wrong_proposition_leaves_its_predicate(tmp_path: Path) -> None:
+    path = tmp_path / "data.txt"
+    path.write_text(document("a", PROPOSITIONS))
+    config = {"type": "predicates", "source": {"type": "srl_conll2012"}, "on_error": "skip"}
+    assert read(path, config)[0]["tags"] == ["B-V", "B-V"]
+    with pytest.raises(DataError):
+        read(path, {**config, "on_error": "fail", "source": {"type": "srl_conll2012", "on_error": "skip"}})
+
+
+def test_pairs_of_files_stay_aligned(tmp_path: Path) -> None:
+    for name, text in (("words", "Go\n\nGo\non\n\nRun\n"), ("props", "go (V*)\n\ngo (V*)\n-\n\nrun (V*)\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"a.{name}").write_text(text)
+    examples = read(tmp_path, {"type": "srl_conll2005", "on_error": "skip"})
+    assert [example["tokens"] for example in examples] == [["Go"], ["Run"]]
+
+
+def test_long_lists_are_cut(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "data.txt"
+    path.write_text("(2 .)\n" + "(\n" * 12)
+    read(path, {"type": "sst", "on_error": "skip"})
+    (warning,) = [record.message for record in caplog.records if "skipped 12" in record.message]
+    assert "  and 2 more, see " in warning.split("\n")[-1]
+    (record,) = [file for file in [Path(warning.split("see ")[-1])] if file.is_file()]
+    assert len(json.loads(record.read_text())["skipped"]) == 12
+
+
+def test_nothing_but_bad_units(tmp_path: Path) -> None:
+    path = tmp_path / "data.txt"
+    path.write_text("(\n")
+    with pytest.raises(DataError, match=r"has no example; 1 were skipped, the first because of .*:1: column|ends with"):
+        read(path, {"type": "sst", "on_error": "skip"})
+
+
+def test_errors_are_kept_or_raised() -> None:
+    units, error = BadUnits(skip=True), DataError("x", "wrong", 3)
+    with units.caught():
+        raise error
+    assert units.take() == [error]
+    assert units.take() == []
+    with pytest.raises(DataError, match="x:3: wrong"):
+        BadUnits().add(error)

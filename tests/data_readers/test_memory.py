@@ -1,0 +1,101 @@
+"""Examples in memory: what a reader has read from a file, it also reads from memory, for every task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from elmo_tasks.data_readers import (
+    Conll2003Config,
+    ConlluConfig,
+    CoreferenceConll2012Config,
+    DatasetReaderConfig,
+    JsonlConfig,
+    PredicatesConfig,
+    SnliConfig,
+    SquadConfig,
+    SrlConll2012Config,
+    SstConfig,
+)
+from elmo_tasks.data_readers.memory import source_name
+from elmo_tasks.errors import DataError
+from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
+from elmo_tasks.tasks import Classification, Coreference, Reading
+
+READERS: dict[str, DatasetReaderConfig] = {
+    "ner_conll2003/eng.testa": Conll2003Config(),
+    "pos_ud_ewt/en_ewt-ud-dev.conllu": ConlluConfig(),
+    "srl_ewt/ewt.dev.gold_conll": SrlConll2012Config(),
+    "srl_ewt/ewt.test.gold_conll": PredicatesConfig(source=SrlConll2012Config()),
+    "sst5/dev.txt": SstConfig(),
+    "snli/snli_1.0_dev.jsonl": SnliConfig(),
+    "squad/dev-v1.1.json": SquadConfig(),
+    "coref_ontogum/ontogum.dev.v4_gold_conll": CoreferenceConll2012Config(),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sample")
+    write_sample_data(folder, ALL_TASKS, sentences=(4, 4, 4))
+    return folder
+
+
+@pytest.mark.parametrize("file", READERS)
+def test_memory_gives_what_the_file_gave(file: str, folder: Path) -> None:
+    reader = READERS[file].build()
+    from_file = reader.read(folder / file)
+    columns = sorted(set(reader.task.features) - reader.task.optional)
+    wanted = from_file.select_columns(columns).to_list()
+    assert wanted
+    for given in (from_file, from_file.to_list(), wanted):
+        found = reader.read(given)
+        assert found.select_columns(columns).to_list() == wanted
+        assert found.features == from_file.features
+        assert found["line"][:] == list(range(len(found)))
+
+
+def test_the_name_depends_on_the_content_only(folder: Path) -> None:
+    examples = SstConfig().build().read(folder / "sst5/dev.txt")
+    assert source_name(examples) == source_name(examples.to_list()) != source_name(examples.to_list()[1:])
+    assert source_name("hub:sst") == "hub:sst"
+
+
+@pytest.mark.parametrize(
+    ("reader", "example", "message"),
+    [
+        (SstConfig(), {"tokens": ["a"], "label": 3}, "'label' is 3; wanted a string"),
+        (SstConfig(), {"tokens": "a b", "label": "3"}, "'tokens' is 'a b'; wanted a list of strings"),
+        (CoreferenceConll2012Config(), {"sentences": [["a"]], "clusters": [[0]]}, "of lists of lists of whole numbers"),
+        (SquadConfig(), {"question": "a"}, "there is no 'question_tokens'; wanted a list of strings"),
+    ],
+)
+def test_wrong_values_are_named(reader: DatasetReaderConfig, example: dict[str, object], message: str) -> None:
+    with pytest.raises(DataError, match=r"^memory:[0-9a-f]{16}: example 0: .*" + message):
+        reader.build().read([example])
+
+
+@pytest.mark.parametrize(
+    "reader", [Conll2003Config(on_error="skip"), JsonlConfig(task="tagging", tag_scheme="BIOUL", on_error="skip")]
+)
+def test_tags_in_another_scheme_are_converted_and_bad_examples_skipped(
+    reader: DatasetReaderConfig, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = [
+        {"tokens": ["Mira", "left", "New", "Brusk"], "tags": ["B-PER", "O", "B-LOC", "I-LOC"]},
+        {"tokens": ["Brusk"], "tags": ["LOC"]},
+        {"tokens": ["Brusk"], "tags": []},
+        {"tokens": ("Tavo", "left"), "tags": ("B-PER", "O")},
+    ]
+    found = reader.build().read(given)
+    assert found["tags"][:] == [["U-PER", "O", "B-LOC", "L-LOC"], ["U-PER", "O"]]
+    assert found["line"][:] == [0, 3]
+    assert "example 1, token 0: 'LOC'" in caplog.text
+    assert "example 2: 0 tags for 1 tokens" in caplog.text
+
+
+def test_columns_that_may_be_missing() -> None:
+    assert Coreference.optional == {"document", "genre", "speakers"}
+    assert Reading.optional == {"id"}
+    assert Classification.optional == set()

@@ -1,0 +1,154 @@
+"""JSON lines and hub data sets: the examples of every task, every error with its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+from elmo_tasks.data_readers import DatasetReaderConfig
+from elmo_tasks.data_readers.reader import PLACE_FEATURES
+from elmo_tasks.data_readers.row_examples import ROW_TASKS
+from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.tasks import Coreference, Reading, SemanticRoles, Tagging
+
+# task -> columns that have other names, a row of the source, and what the example has
+ROWS: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, Any]]] = {
+    "classification": (
+        {"text": "review", "label": "stars"},
+        {"review": "Not bad.", "stars": 4},
+        {"tokens": ["Not", "bad", "."], "label": "4"},
+    ),
+    "text_pairs": (
+        {},
+        {"premise": ["It", "is."], "hypothesis": "It is.", "label": True},
+        {"premise": ["It", "is."], "hypothesis": ["It", "is", "."], "label": "true"},
+    ),
+    "tagging": (
+        {"tags": "pos"},
+        {"tokens": ["Mira", "New York"], "pos": ["NNP", "NNP"]},
+        {"tokens": ["Mira", "New York"], "tags": ["NNP", "NNP"], "document": 0, "sentence": 0},
+    ),
+    "semantic_roles": (
+        {"predicate": "verb"},
+        {"tokens": "Mira sleeps .", "verb": 1, "tags": "B-ARG0 B-V O"},
+        {"tokens": ["Mira", "sleeps", "."], "predicate": 1, "lemma": "-", "tags": ["B-ARG0", "B-V", "O"]},
+    ),
+    "reading": (
+        {"passage": "context"},
+        {"question": "Who?", "context": "Mira sleeps.", "answers": {"text": ["Mira"], "answer_start": [0]}},
+        {"question_tokens": ["Who", "?"], "answers": ["Mira"], "answer_spans": [[0, 0]], "token_ends": [4, 11, 12]},
+    ),
+    "coreference": (
+        {"genre": "kind"},
+        {"sentences": [["Mira", "left"], ["She", "ran"]], "clusters": [[[0, 0], [2, 2]]], "kind": "tale"},
+        {"clusters": [[[0, 0], [2, 2]]], "genre": "tale", "speakers": [["-", "-"], ["-", "-"]]},
+    ),
+}
+
+
+def config(kind: str, **settings: Any) -> DatasetReaderConfig:
+    return DatasetReaderConfig.model_validate_json(json.dumps({"type": kind, **settings}))
+
+
+def read(folder: Path, rows: list[Any], **settings: Any) -> list[dict[str, Any]]:
+    path = folder / "data.jsonl"
+    path.write_text("\n\n".join(json.dumps(row) for row in rows))
+    return config("jsonl", **settings).build().read(path).to_list()
+
+
+def test_every_task_has_rows() -> None:
+    assert ROWS.keys() == ROW_TASKS.keys()
+
+
+@pytest.mark.parametrize("task", ROWS)
+@pytest.mark.parametrize("is_hub", [False, True], ids=["jsonl", "hub"])
+def test_examples(tmp_path: Path, task: str, is_hub: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hub_cache")
+    columns, row, wanted = ROWS[task]
+    if is_hub:
+        row = {name: value for name, value in row.items() if not isinstance(value, bool)} | (
+            {"label": "true"} if task == "text_pairs" else {}
+        )
+        (tmp_path / "hub").mkdir()
+        datasets.Dataset.from_list([row]).to_parquet(tmp_path / "hub" / "train.parquet")
+        reader = config("hub", task=task, columns=columns).build()
+        data = reader.read(f"hub:{tmp_path / 'hub'}:train")
+        assert data.features == {**reader.task.features, **PLACE_FEATURES}
+        (example,) = data.to_list()
+    else:
+        (example,) = read(tmp_path, [row], task=task, columns=columns)
+    assert {name: example[name] for name in wanted} == wanted
+    assert example["line"] == (0 if is_hub else 1)
+
+
+def test_tasks() -> None:
+    assert config("jsonl", task="tagging", tag_scheme="BMES").task == Tagging("BMES")
+    assert config("hub", task="reading").task == Reading()
+    assert config("hub", task="semantic_roles").task == SemanticRoles()
+    assert config("hub", task="coreference").task == Coreference()
+
+
+def test_tag_schemes(tmp_path: Path) -> None:
+    rows = [{"tokens": "小 明", "tags": "B-PER E-PER"}, {"tokens": "大 北 京", "tags": "B-LOC M-LOC E-LOC"}]
+    examples = read(tmp_path, rows, task="tagging", tag_scheme="IOB2")
+    assert [example["tags"] for example in examples] == [["B-PER", "I-PER"], ["B-LOC", "I-LOC", "I-LOC"]]
+
+
+def test_class_ids_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hub_cache")
+    features = {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["bad", "good"])}
+    (tmp_path / "hub").mkdir()
+    rows = datasets.Dataset.from_dict({"text": ["Yes", "No"], "label": [1, -1]}, datasets.Features(features))
+    rows.to_parquet(tmp_path / "hub" / "train.parquet")
+    source = f"hub:{tmp_path / 'hub'}:train"
+    with pytest.raises(DataError, match=r"train: row 1: the label is -1; wanted a class id from 0 to 1"):
+        config("hub", task="classification").build().read(source)
+    (example,) = config("hub", task="classification", on_error="skip").build().read(source).to_list()
+    assert (example["tokens"], example["label"]) == (["Yes"], "good")
+    with pytest.raises(DataError, match=r"no column 'review' among text, label; name them in 'columns'"):
+        config("hub", task="classification", columns={"text": "review"}).build().read(source)
+
+
+def test_the_reader_of_the_hub_reads_no_files(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x")
+    with pytest.raises(ElmoTasksError, match=r"a.txt: the reader 'hub' reads hub:NAME"):
+        config("hub", task="tagging").build().read(tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize(
+    ("task", "change", "problem"),
+    [
+        ("classification", {"stars": None}, "the label is None; wanted a string that is not blank, a whole number"),
+        ("classification", {"stars": 4.0}, "the label is 4.0; wanted a string"),
+        ("classification", {"review": ["a", 3]}, "the token is 3; wanted a string that is not empty"),
+        ("classification", {"review": []}, "'review' is []; wanted a text with at least one token"),
+        ("text_pairs", {"premise": 3}, "'premise' is 3; wanted a list of strings, or a string"),
+        ("tagging", {"pos": ["NNP"]}, "1 tags for 2 tokens"),
+        ("tagging", {"tokens": [], "pos": []}, "'tokens' has no token; wanted at least one"),
+        ("semantic_roles", {"verb": 3}, "'verb' is 3; wanted the place of one of the 3 tokens, from 0"),
+        ("semantic_roles", {"tags": "B-ARG0 V O"}, "'V' is not a tag"),
+        ("reading", {"answers": {"text": ["Mira"], "answer_start": [3]}}, "the answer 'Mira' is not at 3"),
+        ("reading", {"answers": "Mira"}, "a string; wanted an array"),
+        ("coreference", {"clusters": [[[0, 4]]]}, "'clusters' has the mention [0, 4]; wanted [first, last token]"),
+        ("coreference", {"clusters": [3]}, "'clusters' has the mention 3; wanted [first, last token]"),
+    ],
+)
+def test_errors_name_file_and_line(tmp_path: Path, task: str, change: dict[str, Any], problem: str) -> None:
+    columns, row, _ = ROWS[task]
+    with pytest.raises(DataError) as caught:
+        read(tmp_path, [row, row | change], task=task, columns=columns)
+    assert str(caught.value).startswith(f"{tmp_path / 'data.jsonl'}:3")
+    assert problem in str(caught.value)
+
+
+def test_a_missing_key_and_bad_lines(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"data.jsonl:1: no 'text' among review"):
+        read(tmp_path, [{"review": "x"}], task="classification")
+    with pytest.raises(DataError, match=r"data.jsonl:1: a JSON list; wanted an object"):
+        read(tmp_path, [[]], task="classification")
+    good = {"text": "x", "label": "y"}
+    assert len(read(tmp_path, [[], good, {"text": ""}, good], task="classification", on_error="skip")) == 2

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+
+from elmo_tasks.metrics.confusion import Confusion, largest
+
+
+def test_pairs_are_counted_in_the_order_of_gold_labels() -> None:
+    confusion = Confusion()
+    confusion.add(["a", "b", "b"], ["b", "b", "a"])
+    confusion.add(["x", "b"], ["b", "c"])
+    assert confusion.table() == {
+        "labels": ["b", "a", "c", "x"],
+        "counts": [[1, 1, 0, 1], [1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]],
+    }
+    with pytest.raises(ValueError, match="argument 2"):
+        confusion.add(["a"], [])
+
+
+def test_rare_labels_are_added_up() -> None:
+    confusion = Confusion()
+    confusion.add(["a", "a", "a", "b", "c", "x", "c"], ["a", "a", "a", "b", "b", "b", "c"])
+    table = confusion.table()
+    assert largest(table, 4) == table
+    assert largest(table, 3) == {"labels": ["a", "b", "other"], "counts": [[3, 0, 0], [0, 1, 2], [0, 0, 1]]}
+
+
+def test_no_pairs() -> None:
+    assert Confusion().table() == {"labels": [], "counts": []}

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, tokens_to_ids
+from elmo_tasks.elmo.options import BiLMOptions, CharacterCnnOptions, CharacterEmbeddingOptions, LstmOptions
+from elmo_tasks.elmo.random_weights import random_bilm
+from elmo_tasks.pretraining import language_model
+from elmo_tasks.pretraining.language_model import LanguageModel
+from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
+from elmo_tasks.pretraining.windows import NO_TARGET, Window
+
+OPTIONS = BiLMOptions(
+    lstm=LstmOptions(dim=24, projection_dim=16, n_layers=2, cell_clip=3.0, proj_clip=3.0, use_skip_connections=True),
+    char_cnn=CharacterCnnOptions(
+        embedding=CharacterEmbeddingOptions(dim=4), filters=((1, 8), (2, 8)), activation="relu", n_highway=1
+    ),
+)
+TOKENS = ["the", "old", "mill", "burns"]
+
+
+def make_model(dropout: float) -> LanguageModel:
+    torch.manual_seed(2)
+    return LanguageModel(random_bilm(OPTIONS, seed=4), OutputVocabulary(TOKENS), dropout)
+
+
+def make_window(model: LanguageModel) -> Window:
+    """The sentence's slots: both directions begin at their border and read up to the last token."""
+    distinct = [BEGIN_SENTENCE, END_SENTENCE, *TOKENS]
+    read = torch.tensor([[0, 2, 3, 4, 5], [1, 5, 4, 3, 2]]).unsqueeze(2)  # (2, T, 1)
+    words = [model.vocabulary.numbers(row) for row in ([*TOKENS, END_SENTENCE], [*TOKENS[::-1], BEGIN_SENTENCE])]
+    return Window(tokens_to_ids(distinct, 50), read, torch.tensor(words).unsqueeze(2))
+
+
+def inputs_and_outputs_of_dropout(model: LanguageModel) -> list[tuple[Tensor, Tensor]]:
+    """What dropout reads and gives: inputs of the first layer, of the second, of the softmax; forward, backward."""
+    calls: list[tuple[Tensor, Tensor]] = []
+    handle = model.dropout.register_forward_hook(lambda _, inputs, output: calls.append((inputs[0], output)))
+    model(make_window(model), model.initial_states(1))
+    handle.remove()
+    return calls
+
+
+def test_losses_are_those_of_the_biLMs_top_layer() -> None:
+    model = make_model(dropout=0.0).eval()
+    window = make_window(model)
+    window.targets[:, 0] = NO_TARGET  # at the border's slot, which is not one of the biLM's tokens
+    loss = model(window, model.initial_states(1))
+    assert loss.num_targets == len(TOKENS)
+    layers = model.bilm.layers([TOKENS]).layers[0, -1]  # (T, D)
+    for direction, found in enumerate((loss.forward, loss.backward)):
+        hidden = layers[:, 16 * direction : 16 * (direction + 1)]  # (T, P)
+        hidden = hidden.flip(0) if direction else hidden
+        logits = hidden @ model.softmax_weight.t() + model.softmax_bias
+        targets = window.targets[direction, 1:, 0]
+        torch.testing.assert_close(found, nn.functional.cross_entropy(logits, targets, reduction="sum"))
+
+
+def test_skip_connections_carry_on_what_dropout_has_left() -> None:
+    model = make_model(dropout=0.5).train()
+    with torch.no_grad():
+        for stack in model.bilm.directions:
+            for parameter in stack.layers[1].parameters():
+                parameter.zero_()  # so that only the skip connection is left of the layer
+    calls = inputs_and_outputs_of_dropout(model)
+    for second_layer, softmax in zip(calls[2:4], calls[4:6], strict=True):
+        assert softmax[0].equal(second_layer[1])
+        assert not second_layer[1].equal(second_layer[0])
+
+
+def test_an_interrupted_save_leaves_the_old_files_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped_half_way(target: Path, tensors: object) -> None:
+        target.write_bytes(b"half of it")
+        raise KeyboardInterrupt
+
+    make_model(0.0).save(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    monkeypatch.setattr(language_model, "write_tensors", stopped_half_way)
+    with pytest.raises(KeyboardInterrupt):
+        make_model(0.0).save(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Part, Rows, ShadedText
+from elmo_tasks.rendering.html import END, Sections, page_start
+
+EVIL = """<script>alert("x")</script> & '"><img src=//x>"""
+EVERY_PART: Drawing = [
+    MarkedText(EVIL, [Mark(0, len(EVIL), EVIL, 0.5)], title=EVIL),
+    ShadedText(EVIL, [(0, 8), (9, 20)], [0.5, 0.5], title=EVIL),
+    Bars([(EVIL, 0.5), (EVIL, 0.25)], title=EVIL),
+    HeatMap([EVIL], [EVIL], [[0.5]], title=EVIL),
+    Rows([(EVIL, EVIL)]),
+]
+
+
+class Elements(HTMLParser):
+    """Collects the elements of a page and its text, and checks that they are closed in order."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attributes)))
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def page(*drawings: Drawing) -> str:
+    sections = Sections()
+    return page_start(EVIL) + "".join(map(sections.section, drawings)) + END
+
+
+def test_everything_is_escaped() -> None:
+    elements = Elements(page(EVERY_PART))
+    assert not {"script", "img"} & {tag for tag, _ in elements.seen}
+    assert {key for _, attributes in elements.seen for key in attributes} <= {
+        *("lang", "charset", "http-equiv", "content", "name", "class", "style", "title")
+    }
+    # The page's title twice; of marked text a title, the text and a label; then titles, texts, names.
+    assert elements.text.count(EVIL) == 2 + 3 + 2 + 3 + 3 + 2
+
+
+def test_the_page_needs_nothing_else() -> None:
+    text = page_start("plain") + Sections().section([MarkedText("plain")]) + END
+    assert not re.search(r"https?:|//|url\(|@import|<link|<script|src=", text)
+    assert "default-src 'none'" in text
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_marks_nest_and_keep_their_colors() -> None:
+    sections = Sections()
+    nested = sections.section([MarkedText("her boat", [Mark(0, 3, "0"), Mark(0, 8, "1", 0.875)])])
+    assert '<mark class="c0" title="87.5 %"><mark class="c1">her<b>0</b></mark> boat<b>1</b></mark>' in nested
+    assert '<mark class="c1">a<b>0</b></mark>' in sections.section([MarkedText("a", [Mark(0, 1, "0")])])
+
+
+def test_shares_are_widths_and_shades() -> None:
+    parts: list[Part] = [Bars([("x", 0.5)]), HeatMap(["r"], ["c"], [[0.25]]), ShadedText("a", [(0, 1)], [0.2])]
+    for part, wanted in zip(parts, ("width:50.0%", "--share:0.25", "--share:1.00"), strict=True):
+        assert wanted in Sections().section([part])

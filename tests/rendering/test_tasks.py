@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from elmo_tasks.rendering import describe, register_description, tasks
+from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Rows, ShadedText
+from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TextPairs
+
+
+def marked(part: object) -> list[tuple[str, str]]:
+    """The marked pieces of a text with their labels."""
+    assert isinstance(part, MarkedText)
+    return [(part.text[mark.start : mark.end], mark.label) for mark in part.marks]
+
+
+def test_spans_of_a_sentence_within_a_longer_text() -> None:
+    sentence = {"text": "Ann  left.", "start_char": 8, "tokens": ["Ann", "left", "."]}
+    offsets = [[8, 11], [13, 17], [17, 18]]
+    span = {"label": "PER", "start": 0, "end": 1, "probability": 0.75}
+    drawing = describe(Tagging("BIOUL"), {**sentence, "offsets": offsets, "spans": [span]})
+    assert drawing == [MarkedText("Ann  left.", [Mark(0, 9, "PER", 0.75)])]
+
+
+def test_tags_that_are_not_spans() -> None:
+    result = {"tokens": ["Ann", "left"], "tags": ["NNP", "VBD"], "probabilities": [0.9, 0.8]}
+    (part,) = describe(Tagging(), result)
+    assert marked(part) == [("Ann", "NNP"), ("left", "VBD")]
+
+
+def test_every_frame_is_a_line() -> None:
+    frames = [
+        {"tags": ["B-ARG0", "B-V", "O"], "roles": [{"start": 0, "end": 0, "probability": 0.5}]},
+        {"tags": ["O", "O", "B-V"], "roles": []},
+    ]
+    drawing = describe(SemanticRoles(), {"tokens": ["Orla", "came", "running"], "frames": frames})
+    assert [marked(part) for part in drawing] == [[("Orla", "ARG0"), ("came", "V")], [("running", "V")]]
+    assert describe(SemanticRoles(), {"tokens": ["Rain", "."], "frames": []}) == [MarkedText("Rain .")]
+
+
+def mention(cluster: int, start: int, end: int, text: str) -> dict[str, Any]:
+    return {"cluster": cluster, "start": start, "end": end, "text": text, "probability": 0.5}
+
+
+def test_chains_are_marked_in_the_document_and_listed() -> None:
+    sentences = [["Orla", "sold", "her", "boat"], ["It", "sank"]]
+    mentions = [
+        mention(0, 0, 0, "Orla"),
+        mention(0, 2, 2, "her"),
+        mention(1, 2, 3, "her\nboat"),
+        mention(1, 4, 4, "It"),
+    ]
+    drawing = describe(Coreference(), {"sentences": sentences, "mentions": mentions, "clusters": [[], []]})
+    assert isinstance(drawing[0], MarkedText)
+    assert drawing[0].text == "Orla sold her boat\nIt sank"
+    assert marked(drawing[0]) == [("Orla", "0"), ("her", "0"), ("her boat", "1"), ("It", "1")]
+    assert [marked(part) for part in drawing[1:]] == [[("Orla → her", "0")], [("her boat → It", "1")]]
+
+    raw = {"text": "Orla ... her", "sentences": [["Orla"], ["her"]], "offsets": [[[0, 4]], [[9, 12]]]}
+    drawing = describe(Coreference(), {**raw, "mentions": [mention(0, 1, 1, "her")], "clusters": [[]]})
+    assert marked(drawing[0]) == [("her", "0")]
+
+
+def test_the_answer_is_marked_in_its_passage() -> None:
+    best = [{"answer": "Bay", "probability": 0.75}, {"answer": "the Bay", "probability": 0.25}]
+    result = {"question": "Where?", "passage": "In the Bay.", "start_char": 7, "end_char": 10, **best[0], "best": best}
+    question, passage, answers = describe(Reading(), result)
+    assert marked(question) == []
+    assert marked(passage) == [("Bay", "answer")]
+    assert answers == Bars([("Bay", 0.75), ("the Bay", 0.25)], title="answers")
+
+
+def test_the_label_of_a_text_comes_first() -> None:
+    result = {"tokens": ["not", "bad"], "attention": [0.75, 0.25], "label": "good"}
+    drawing = describe(Classification(), {**result, "probabilities": {"bad": 0.4, "fair": 0.2, "good": 0.4}})
+    text, bars = drawing
+    assert isinstance(text, ShadedText)
+    assert (text.text, text.places, text.shares()) == ("not bad", [(0, 3), (4, 7)], [1, pytest.approx(1 / 3)])
+    assert bars == Bars([("good", 0.4), ("bad", 0.4), ("fair", 0.2)])
+
+
+def test_a_pair_has_both_alignments() -> None:
+    result = {"premise_tokens": ["a"], "hypothesis_tokens": ["b", "c"], "label": "x", "probabilities": {"x": 1.0}}
+    alignments = {"premise_attention": [[0.5, 0.5]], "hypothesis_attention": [[1.0], [1.0]]}
+    raw = [part.text for part in describe(TextPairs(), result | alignments | {"premise": "a."})[:2]]  # type: ignore[union-attr]
+    assert raw == ["a.", "b c"]
+    heat_maps = [part for part in describe(TextPairs(), result | alignments) if isinstance(part, HeatMap)]
+    assert [(part.rows, part.columns, part.values) for part in heat_maps] == [
+        (["a"], ["b", "c"], [[0.5, 0.5]]),
+        (["b", "c"], ["a"], [[1.0], [1.0]]),
+    ]
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnTask(Classification):
+    pass
+
+
+def test_own_tasks_have_their_description_or_that_of_their_base(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "_DESCRIPTIONS", dict(tasks._DESCRIPTIONS))
+    result = {"tokens": ["a"], "attention": [1.0], "label": "x", "probabilities": {"x": 1.0}}
+    assert describe(OwnTask(), result) == describe(Classification(), result)
+    own: Drawing = [MarkedText("own")]
+    register_description(OwnTask, lambda result: own)
+    assert describe(OwnTask(), result) is own
+    del tasks._DESCRIPTIONS[OwnTask], tasks._DESCRIPTIONS[Classification]
+    assert describe(OwnTask(), {"text": "zwölf", "n": [1]}) == [Rows([("text", "zwölf"), ("n", "[1]")])]

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from rich.console import Console
+
+from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Part, Rows, ShadedText
+from elmo_tasks.rendering.terminal import Terminal
+
+ANN = MarkedText("Ann left [red]Bo[/red].", [Mark(0, 3, "PER"), Mark(14, 16, "PER")], title="text")
+NESTED = MarkedText("her boat", [Mark(0, 3, "0"), Mark(0, 8, "1")])
+
+
+def shown(*drawings: Drawing, width: int = 60, styles: bool = False, **settings: Any) -> str:
+    """What a terminal of a fixed width shows."""
+    settings = {"color_system": "truecolor", **settings}
+    console = Console(file=io.StringIO(), record=True, force_terminal=True, width=width, **settings)
+    terminal = Terminal(console)
+    for drawing in drawings:
+        terminal.show(drawing)
+    return console.export_text(styles=styles)
+
+
+def test_marks_have_their_label_and_markup_is_text() -> None:
+    assert shown([ANN]) == "text: Ann PER  left [red]Bo PER [/red].\n\n"
+    assert shown([NESTED]) == "her 0  boat 1 \n\n"
+
+
+def test_a_label_keeps_its_color() -> None:
+    def background(text: str, label: str) -> str:
+        """The escape sequence that begins the style of a label."""
+        return text[: text.index(f" {label} ")].rpartition("\x1b[1;")[2]
+
+    first, second, third = shown(
+        [MarkedText("a b", [Mark(0, 1, "X"), Mark(2, 3, "Y")])],
+        [MarkedText("c", [Mark(0, 1, "Y")])],
+        [MarkedText("d", [Mark(0, 1, "X")])],
+        styles=True,
+    ).split("\n\n")[:3]
+    assert background(first, "X") == background(third, "X") != background(first, "Y") == background(second, "Y")
+
+
+def test_marks_have_brackets_without_colors() -> None:
+    for settings in ({"no_color": True}, {"color_system": None}):
+        assert shown([ANN, NESTED], **settings) == "text: [Ann PER] left [red][Bo PER][/red].\n[[her 0] boat 1]\n\n"
+
+
+def test_control_characters_become_visible() -> None:
+    drawing = [
+        MarkedText("a\x1b[31mb\x9bc\r\x7f\n\td", [Mark(0, 1, "\x1bX")]),
+        Bars([("\x1b", 1.0)]),
+        Rows([("\x1b", "\x07")]),
+    ]
+    assert not {"\x1b", "\x9b", "\r", "\x7f", "\x07"} & set(shown(drawing))
+    assert "b\N{REPLACEMENT CHARACTER}c" in shown(drawing)
+
+
+def test_bars_and_long_names_fit_the_width() -> None:
+    bars = Bars([("a long name " * 20, 0.5), ("short", 0.25)])
+    for width, lengths in ((90, [15, 8]), (30, [5, 2])):
+        lines = shown([bars], width=width).splitlines()
+        assert all(len(line.rstrip()) <= width for line in lines)
+        assert [line.count("█") for line in lines] == [*lengths, 0]
+        assert "…" in lines[0]
+        assert lines[1].split()[-2:] == ["25.0", "%"]
+
+
+def test_attention_is_shaded() -> None:
+    part = ShadedText("not bad", [(0, 3), (4, 7)], [0.9, 0.05])
+    assert shown([part]) == "not bad\n\n"
+    styled = shown([part], styles=True)
+    assert styled.count("48;2;") == 1
+    assert styled.startswith("\x1b[")
+
+
+def test_text_wraps_at_words_and_heat_maps_are_left_out() -> None:
+    heat_map: Part = HeatMap(["a"], ["b"], [[1.0]])
+    assert shown([MarkedText("one two three"), heat_map], width=8) == "one two \nthree\n\n"

@@ -1,0 +1,200 @@
+"""`import elmo_tasks`: training, evaluation, prediction and vectors from Python."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+import torch
+
+import elmo_tasks
+from elmo_tasks.data_readers import Conll2003Config
+from elmo_tasks.elmo import TINY_OPTIONS, BiLM, FastBiLM, random_bilm
+from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
+from elmo_tasks.predictors import Predictor
+
+TEXT = "Mira Dolvane joined Karvel as coach. Karvel closed a mill."
+
+
+def examples_of(path: str) -> list[dict[str, Any]]:
+    """The tokens and tags of a file, as a user has them in memory."""
+    columns = Conll2003Config(tag_scheme="IOB2").build().read(path).select_columns(["tokens", "tags"])
+    return columns.to_list()
+
+
+@pytest.fixture(scope="module")
+def short(settings: dict[str, Any]) -> dict[str, Any]:
+    values = copy.deepcopy(settings)
+    values["trainer"] |= {"num_epochs": 1, "moving_average": None, "trackers": []}
+    return values
+
+
+@pytest.fixture(scope="module")
+def run(short: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of examples in memory, from a config that is a dict."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    training, validation = (examples_of(short[f"{name}_data_path"]) for name in ("train", "validation"))
+    metrics = elmo_tasks.train(short, folder, train=training, validation=datasets.Dataset.from_list(validation))
+    assert set(metrics) == {"best"}  # the config's test set does not belong to these examples
+    return folder
+
+
+def test_importing_the_package_is_quick() -> None:
+    program = "import sys, elmo_tasks; assert 'load' in dir(elmo_tasks); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert not {"torch", "numpy", "datasets", "pydantic", "elmo_tasks.api"} & set(done.stdout.split())
+
+
+def test_every_public_name_is_there_and_documented() -> None:
+    for name in set(elmo_tasks.__all__) - {"__version__"}:
+        assert getattr(elmo_tasks, name).__doc__
+        assert f"elmo_tasks.{name}(" in (elmo_tasks.__doc__ or "")
+    with pytest.raises(AttributeError, match="'elmo_tasks' has no attribute 'lode'"):
+        _ = elmo_tasks.lode
+
+
+def test_memory_gives_what_files_give(short: dict[str, Any], run: Path, tmp_path: Path) -> None:
+    elmo_tasks.train({**short, "test_data_path": None}, tmp_path / "files")
+    names = ("model.safetensors", "vocabulary.json")
+    in_memory, from_files = ([(folder / name).read_bytes() for name in names] for folder in (run, tmp_path / "files"))
+    assert in_memory == from_files
+
+
+def test_a_finished_run_is_resumed_only_with_the_same_examples(short: dict[str, Any], run: Path) -> None:
+    training, validation = (examples_of(short[f"{name}_data_path"]) for name in ("train", "validation"))
+    assert "best" in elmo_tasks.train(short, run, train=training, validation=validation, resume=True)
+    with pytest.raises(ElmoTasksError, match=r"these keys differ: test_data_path, train_data_path"):
+        elmo_tasks.train(short, run, train=training[1:], validation=validation, test=validation, resume=True)
+
+
+def test_evaluation_of_a_file_and_of_memory(short: dict[str, Any], run: Path) -> None:
+    metrics = elmo_tasks.evaluate(run, short["test_data_path"])
+    assert 0 <= metrics["f1"] <= 100
+    examples = examples_of(short["test_data_path"])
+    assert elmo_tasks.evaluate(run, examples) == metrics
+    examples[3]["tags"] = ["B-SHIP"] + ["O"] * (len(examples[3]["tokens"]) - 1)
+    with pytest.raises(ElmoTasksError, match=r"memory:\w+: row 3: the label 'U-SHIP' is not among"):
+        elmo_tasks.evaluate(run, examples)
+
+
+def test_a_predictor_takes_a_text_a_dict_or_several(run: Path) -> None:
+    tagger = elmo_tasks.load(run, device="cpu")
+    assert isinstance(tagger, Predictor)
+    results = tagger(TEXT)
+    assert [result["tokens"][0] for result in results] == ["Mira", "Karvel"]
+    assert tagger({"text": TEXT, "id": 7}) == [{"id": 7, **result} for result in results]
+    assert tagger([TEXT, {"tokens": ["Karvel"]}])[:2] == results
+    assert len(tagger(text for text in [TEXT, TEXT])) == 4
+    assert list(tagger.predict([TEXT])) == results
+
+
+def test_wrong_inputs_say_what_is_wanted(run: Path) -> None:
+    tagger = elmo_tasks.load(run)
+    for given, kind in ((TEXT, "str"), ({"text": TEXT}, "dict"), (3, "int")):
+        with pytest.raises(TypeError, match=f"predict got a {kind}; wanted an iterable of inputs"):
+            tagger.predict(given)
+    with pytest.raises(DataError, match=r"inputs:2: \['Karvel'\]; wanted a string or a dict"):
+        tagger([TEXT, ["Karvel"]])
+    with pytest.raises(ElmoTasksError, match="predicates are for semantic roles"):
+        elmo_tasks.load(run, predicates=run)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"tokens": "The dog", "tags": ["O", "O"]}, "'tokens' is 'The dog'; wanted a list of strings"),
+        ({"tokens": ["The"]}, "there is no 'tags'; wanted a list of strings"),
+        ({"tokens": ["The"], "tags": [0]}, r"'tags' is \[0\]; wanted a list of strings"),
+        ({"tokens": ["The", "dog"], "tags": ["O"]}, "1 tags for 2 tokens"),
+        ({"tokens": [], "tags": []}, "wanted at least one token"),
+        ({"tokens": ["The"], "tags": ["X"]}, "token 0: 'X' is not a tag"),
+        ({"tokens": ["The"], "tags": ["O"], "document": "a"}, "'document' is 'a'; wanted a whole number"),
+    ],
+)
+def test_examples_that_do_not_fit_the_task_are_named(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=r"memory:\w+: example 1.*" + message):
+        Conll2003Config().build().read([{"tokens": ["a"], "tags": ["O"]}, wrong])
+
+
+def test_things_that_are_not_data_sets_are_refused(short: dict[str, Any], tmp_path: Path) -> None:
+    reader = Conll2003Config().build()
+    with pytest.raises(TypeError, match="got dict as a data set; wanted a path, a list of dicts"):
+        reader.read({"tokens": ["a"]})
+    with pytest.raises(DataError, match=r"example 0: \{'tokens': \{'a'\}\}; wanted a dict of strings"):
+        reader.read([{"tokens": {"a"}}])
+    with pytest.raises(DataError, match="has no example"):
+        reader.read([])
+    with pytest.raises(DataError, match="given in memory, and are not kept"):
+        reader.read("memory:0123")
+    with pytest.raises(TypeError, match="train and validation together"):
+        elmo_tasks.train(short, tmp_path, train=[])
+
+
+def test_class_ids_of_a_data_set_become_names() -> None:
+    rows = {"tokens": [["Oslo", "sleeps"]], "tags": [[1, 0]]}
+    tags = datasets.Sequence(datasets.ClassLabel(names=["O", "B-LOC"]))
+    features = datasets.Features({"tokens": datasets.Sequence(datasets.Value("string")), "tags": tags})
+    assert Conll2003Config().build().read(datasets.Dataset.from_dict(rows, features)).to_list()[0]["tags"] == [
+        "U-LOC",
+        "O",
+    ]
+
+
+def test_problems_of_a_config_that_is_a_dict(short: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^the given config: random_sead: unknown key. Known keys: dataset_reader"):
+        elmo_tasks.train({**short, "random_sead": 1}, tmp_path)
+    with pytest.raises(ConfigError, match=r"the given config: \{1\} is a set; wanted"):
+        elmo_tasks.train({**short, "random_seed": {1}}, tmp_path)
+
+
+def test_training_logs_unless_the_script_has_set_up_logging(
+    short: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package, root = logging.getLogger("elmo_tasks"), logging.getLogger()
+    monkeypatch.setattr(elmo_tasks.api.experiment, "train", lambda *_, **__: {})
+    own = [logging.NullHandler()]
+    monkeypatch.setattr(root, "handlers", own)
+    elmo_tasks.train(short, tmp_path)
+    assert package.handlers == []
+    monkeypatch.setattr(root, "handlers", [])
+    elmo_tasks.train(short, tmp_path)
+    assert package.level == logging.INFO
+    assert len(package.handlers) == 1
+
+
+def test_vectors(tmp_path: Path) -> None:
+    sentences = [["The", "dog"], [], ["Hello", ",", "you"]]
+    bilm = random_bilm(TINY_OPTIONS, seed=1)
+    bilm.save(tmp_path / "options.json", tmp_path / "weights.hdf5")
+    vectors = elmo_tasks.embed(sentences, bilm=tmp_path)
+    assert [each.shape for each in vectors] == [(3, 2, 64), (3, 0, 64), (3, 3, 64)]
+    wanted = bilm.layers(sentences).layers
+    for given in (bilm, FastBiLM(bilm)):
+        for found, row in zip(elmo_tasks.embed(sentences, bilm=given), wanted, strict=True):
+            torch.testing.assert_close(found, row[:, : found.shape[1]])
+    top = elmo_tasks.embed(sentences, bilm=tmp_path, layers="top")
+    assert torch.equal(top[2], vectors[2][-1])
+    random_bilm(TINY_OPTIONS, seed=2).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
+    assert not torch.equal(elmo_tasks.embed(sentences, bilm=tmp_path)[0], vectors[0])
+
+
+def test_vectors_of_the_package_s_bilm() -> None:
+    (vectors,) = elmo_tasks.embed(elmo_tasks.tokenize("The dog barked."), layers="1")
+    assert vectors.shape == (4, BiLM.load().output_size)
+    with pytest.raises(TypeError, match=r"elmo_tasks\.tokenize splits text"):
+        elmo_tasks.embed(["The dog barked."])
+    with pytest.raises(ElmoTasksError, match="wanted all, mix, top or a number from 0 to 2"):
+        elmo_tasks.embed([["The"]], layers="3")
+
+
+def test_text_is_split_by_the_tokenizer_that_is_named() -> None:
+    assert elmo_tasks.tokenize("It's Bo.\nHm") == [["It", "'s", "Bo", "."], ["Hm"]]
+    assert elmo_tasks.tokenize("It's Bo.\nHm", "whitespace") == [["It's", "Bo."], ["Hm"]]
+    with pytest.raises(ElmoTasksError, match="wanted one of"):
+        elmo_tasks.tokenize("It's Bo.", "unicod")

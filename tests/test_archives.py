@@ -1,0 +1,138 @@
+"""Archives made to write outside of their folder or to fill the disk, and damaged ones. Each is refused in one line."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from elmo_tasks.archives import pack, unpack
+from elmo_tasks.errors import RunError
+from elmo_tasks.limits import VARIABLE
+from elmo_tasks.runs import RunFolder, open_run
+
+NAMES = ("config.json", "bilm/weights.hdf5")
+Members = list[tuple[tarfile.TarInfo, bytes]]
+
+
+def member(
+    name: str, content: bytes = b"", kind: bytes = tarfile.REGTYPE, link: str = ""
+) -> tuple[tarfile.TarInfo, bytes]:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname, info.size = kind, link, len(content)
+    return info, content
+
+
+def write(path: Path, members: Members) -> Path:
+    with tarfile.open(path, "w:gz") as tar:
+        for info, content in members:
+            tar.addfile(info, io.BytesIO(content))
+    return path
+
+
+def links_beyond_the_longest_path(outside: Path) -> Members:
+    """The chain of links of CVE-2025-4517, which `realpath` gives up on, and which leads out of the folder."""
+    members = []
+    below, step = "", "d" * 247
+    for letter in "abcdefghijklmnop":
+        members.append(member(f"{below}{step}", kind=tarfile.DIRTYPE))
+        members.append(member(f"{below}{letter}", kind=tarfile.SYMTYPE, link=step))
+        below += f"{step}/"
+    long_link = "/".join("abcdefghijklmnop") + "/" + "l" * 254
+    members.append(member(long_link, kind=tarfile.SYMTYPE, link="../" * 16))
+    members.append(member("escape", kind=tarfile.SYMTYPE, link=f"{long_link}/../../{outside.name}"))
+    members.append(member("escape/written", b"x"))
+    return members
+
+
+HOSTILE: dict[str, tuple[Callable[[Path], Members], str]] = {
+    "a chain of links": (links_beyond_the_longest_path, "contains 'ddd"),
+    "a link": (lambda outside: [member("config.json", kind=tarfile.SYMTYPE, link=f"{outside}/old")], "not a regular"),
+    "a hard link": (
+        lambda outside: [
+            member("config.json", b"{}"), member("bilm/weights.hdf5", kind=tarfile.LNKTYPE, link="config.json")
+        ],
+        "'bilm/weights.hdf5' is not a regular file",
+    ),
+    "a device": (lambda outside: [member("config.json", kind=tarfile.CHRTYPE)], "'config.json' is not a regular file"),
+    "a pipe": (lambda outside: [member("config.json", kind=tarfile.FIFOTYPE)], "'config.json' is not a regular file"),
+    "a folder": (lambda outside: [member("bilm", kind=tarfile.DIRTYPE)], "contains 'bilm', which is not"),
+    "an absolute path": (lambda outside: [member(str(outside / "written"), b"x")], "contains '/"),
+    "a path upwards": (lambda outside: [member("../outside/written", b"x")], "contains '../outside/written'"),
+    "a path upwards from within": (lambda outside: [member("bilm/../config.json", b"x")], "contains 'bilm/../config"),
+    "a file twice": (lambda outside: [member("config.json", b"1"), member("config.json", b"2")], "'config.json' twice"),
+    "another file": (lambda outside: [member("config.json", b"{}"), member("run.sh", b"x")], "contains 'run.sh'"),
+    "a file that bursts": (lambda outside: [member("config.json", bytes(70_000_000))], "unpacks to more than 6[45]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "problem"), HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_archives_write_nothing(make: Callable[[Path], Members], problem: str, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "old").write_text("old")
+    archive = write(tmp_path / "run.tar.gz", make(outside))
+    with pytest.raises(RunError, match=rf"run\.tar\.gz: .*{problem}") as caught:
+        open_run(archive)
+    assert "\n" not in str(caught.value)
+    assert [(path.name, path.read_text()) for path in outside.iterdir()] == [("old", "old")]
+    assert not any(path.is_symlink() for path in tmp_path.rglob("*"))
+
+
+def test_a_sparse_file_is_refused(tmp_path: Path) -> None:
+    info, _ = member("config.json")
+    info.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.name": "config.json"}
+    info.pax_headers |= {"GNU.sparse.size": str(10**13), "GNU.sparse.map": f"0,0,{10**13},0"}
+    with tarfile.open(tmp_path / "run.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as tar:
+        tar.addfile(info)
+    with pytest.raises(RunError, match=r"'config\.json' is not a regular file"):
+        unpack(tmp_path / "run.tar.gz", NAMES, tmp_path / "unpacked")
+
+
+def test_a_header_that_bursts_and_a_chain_of_headers_are_refused(tmp_path: Path) -> None:
+    info, _ = member("config.json")
+    info.pax_headers = {"comment": "x" * 70_000_000}
+    with tarfile.open(tmp_path / "run.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as tar:
+        tar.addfile(info)
+    with pytest.raises(RunError, match="unpacks to more than"):
+        unpack(tmp_path / "run.tar.gz", NAMES, tmp_path / "unpacked")
+    write(tmp_path / "chain.tar.gz", [member("x", b"y", kind=tarfile.GNUTYPE_LONGNAME)] * 5000)
+    with pytest.raises(RunError, match=r"chain\.tar\.gz: damaged"):
+        unpack(tmp_path / "chain.tar.gz", NAMES, tmp_path / "other")
+
+
+def test_the_environment_allows_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = write(tmp_path / "run.tar.gz", [member("config.json", bytes(70_000_000))])
+    monkeypatch.setenv(VARIABLE, "2")
+    unpack(archive, NAMES, tmp_path / "unpacked")
+    assert (tmp_path / "unpacked" / "config.json").stat().st_size == 70_000_000
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> bytes:
+    for name in NAMES:
+        (tmp_path / "run" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "run" / name).write_bytes(os.urandom(2000))
+    pack({name: tmp_path / "run" / name for name in NAMES}, tmp_path / "run.tar.gz")
+    return (tmp_path / "run.tar.gz").read_bytes()
+
+
+def test_a_whole_archive_is_unpacked(whole: bytes, tmp_path: Path) -> None:
+    unpack(tmp_path / "run.tar.gz", RunFolder(tmp_path).packed(), tmp_path / "unpacked")
+    for name in NAMES:
+        assert (tmp_path / "unpacked" / name).read_bytes() == (tmp_path / "run" / name).read_bytes()
+
+
+@pytest.mark.parametrize("place", [1, 100, 1000, -9, -5, -1])
+def test_damaged_archives_are_refused(place: int, whole: bytes, tmp_path: Path) -> None:
+    damaged = bytearray(whole)
+    damaged[place] ^= 0xFF
+    for content in (whole[:place], damaged, gzip.compress(gzip.decompress(whole)[:1000])):
+        (tmp_path / "run.tar.gz").write_bytes(content)
+        with pytest.raises(RunError, match=r"run\.tar\.gz: damaged"):
+            open_run(tmp_path / "run.tar.gz")

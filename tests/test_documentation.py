@@ -1,0 +1,81 @@
+"""What the documentation shows works: Python is run, and the arguments of commands are parsed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from elmo_tasks import cli, tasks
+from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.packaged import find_config
+from elmo_tasks.sample_data import write_sample_data
+
+REPOSITORY = Path(__file__).parent.parent
+FILES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+OWN_CONFIGS = {"topics.jsonnet", "reviews.jsonnet"}  # of CONTRIBUTING.md
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    """The blocks of code in a language, "" being those without one."""
+    text = path.read_text(encoding="utf-8")
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [block for name, block in found if name == language]
+
+
+PYTHON = [path for path in FILES if blocks(path, "python")]
+
+
+def commands(path: Path) -> Iterator[list[str]]:
+    """The arguments of every `elmo-tasks` in the code of a file, in blocks and within lines."""
+    inline = re.findall(r"`(elmo-tasks [a-z-]+ [^`]+)`", path.read_text(encoding="utf-8"))
+    for text in [*blocks(path, ""), *(" ".join(each.split()) for each in inline)]:
+        for line in text.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            if "elmo-tasks" in words:
+                yield words[words.index("elmo-tasks") + 1 :]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PYTHON, ids=lambda path: path.name)
+def test_python_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of a file one after the other, in a folder with sample data for the quickstart and a biLM in DIR."""
+    monkeypatch.chdir(tmp_path)
+    write_sample_data("runs/quickstart-data", "ner", sentences=(40, 10, 10))
+    random_bilm(TINY_OPTIONS).save("DIR/options.json", "DIR/weights.hdf5")
+    names: dict[str, object] = {}
+    for block in blocks(path, "python"):
+        exec(compile(block, str(path), "exec"), names)
+
+
+def test_the_readme_shows_python() -> None:
+    assert FILES[0] in PYTHON
+
+
+@pytest.mark.parametrize("path", [*FILES, REPOSITORY / "CONTRIBUTING.md"], ids=lambda path: path.name)
+def test_commands_exist_and_configs_are_found(path: Path) -> None:
+    for words in commands(path):
+        if not any(word in words for word in ("…", "--help")):
+            parsed = cli._parser().parse_args(words)
+            if getattr(parsed, "config", None) not in {None, "FILE", "NAME", *OWN_CONFIGS}:
+                find_config(parsed.config)
+
+
+def test_the_columns_of_each_task_are_listed() -> None:
+    text = (REPOSITORY / "docs" / "configs_and_runs.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", text, re.MULTILINE))
+    kinds = (
+        tasks.Tagging,
+        tasks.Classification,
+        tasks.TextPairs,
+        tasks.Reading,
+        tasks.SemanticRoles,
+        tasks.Coreference,
+    )
+    assert set(rows) == {task.__name__ for task in kinds}
+    for task in kinds:
+        named = set(re.findall(r"`(\w+)`", rows[task.__name__]))
+        assert set(task.features) - task.optional <= named <= set(task.features)

@@ -1,0 +1,111 @@
+"""Nothing is overwritten unasked, and a place that cannot be written to is found before anything is computed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+
+from elmo_tasks import cli
+from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
+from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.outputs import check_folder, check_output
+from elmo_tasks.pretraining.runs import PretrainingFolder
+from elmo_tasks.runs import Folder, RunFolder
+
+COMMANDS = {
+    "evaluate run data --output FILE": "experiment.evaluate",
+    "evaluate run data --predictions FILE": "experiment.evaluate",
+    "predict run input --output FILE": "experiment.load_predictor",
+    "archive run FILE": "experiment.archive",
+    "embed text --output FILE": "elmo.embed.embed_file",
+    "config sst5 --copy FILE": "packaged.summary",  # computes nothing
+    "random-bilm FOLDER": "elmo.random_bilm",
+}
+
+
+def test_a_new_file_and_standard_output_are_fine(tmp_path: Path) -> None:
+    check_output(None, force=False)
+    check_output(tmp_path / "new" / "deep" / "file", force=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_exists_is_replaced_only_with_force(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(ElmoTasksError, match=r"file: the file exists; --force replaces it"):
+        check_output(tmp_path / "file", force=False)
+    check_output(tmp_path / "file", force=True)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_folders_and_devices_are_never_replaced(force: bool, tmp_path: Path) -> None:
+    for path in (tmp_path, Path("/dev/null")):
+        with pytest.raises(ElmoTasksError, match="not a regular file; wanted the name of a file"):
+            check_output(path, force=force)
+    check_output("/dev/null", force=force, stream=True)
+    with pytest.raises(ElmoTasksError, match="not a regular file"):
+        check_output(tmp_path, force=force, stream=True)
+
+
+def test_places_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ElmoTasksError, match=r"file: not a folder; wanted one to write to"):
+        check_output(tmp_path / "file" / "inner", force=False)
+    refuse = Mock(side_effect=PermissionError(13, "Permission denied"))
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)  # root may write anywhere
+    with pytest.raises(ElmoTasksError, match=rf"^{tmp_path}: cannot be written to \(Permission denied\)$"):
+        check_folder(tmp_path / "new" / "deep")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_refuse_before_they_compute(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compute = Mock(side_effect=ElmoTasksError("computed"))
+    monkeypatch.setattr(f"elmo_tasks.{COMMANDS[command]}", compute)
+    file = tmp_path / ("run.tar.gz" if "archive" in command else "weights.hdf5")
+    file.write_text("mine")
+    arguments = [{"FILE": str(file), "FOLDER": str(tmp_path)}.get(word, word) for word in command.split()]
+    assert cli.main(arguments) == 2
+    assert f"{file}: the file exists; --force replaces it" in capsys.readouterr().err
+    assert not compute.called
+    assert file.read_text() == "mine"
+    assert cli.main([*arguments, "--force"]) == (0 if "--copy" in command else 2)
+    assert compute.called == ("--copy" not in command)
+
+
+def test_a_random_bilm_does_not_replace_a_trained_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    random_bilm(TINY_OPTIONS, seed=5).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
+    known = BiLM.load(tmp_path).fingerprint()
+    assert cli.main(["random-bilm", str(tmp_path), "--size", "tiny"]) == 2
+    assert "options.json: the file exists" in capsys.readouterr().err
+    assert BiLM.load(tmp_path).fingerprint() == known
+    assert cli.main(["random-bilm", str(tmp_path), "--size", "tiny", "--force"]) == 0
+    assert BiLM.load(tmp_path).fingerprint() != known
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize(("kind", "name"), [(RunFolder, "model.safetensors"), (PretrainingFolder, "weights.hdf5")])
+def test_a_run_does_not_begin_over_other_files(kind: type[Folder], name: str, resume: bool, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("trained elsewhere")
+    with pytest.raises(
+        RunError, match=f"holds {name}, which the run would overwrite; -s names another folder, --force"
+    ):
+        kind(tmp_path).claim({}, resume=resume, force=False)
+    assert kind(tmp_path).claim({}, resume=resume, force=True)
+
+
+def test_a_run_that_was_stopped_while_it_began_can_be_resumed(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.vocabulary.touch()
+    assert folder.claim({}, resume=True, force=False)
+    with pytest.raises(RunError, match=r"holds vocabulary\.json"):
+        folder.claim({}, resume=False, force=False)
+
+
+def test_a_run_needs_a_folder_that_can_be_written_to(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ElmoTasksError, match="file: not a folder"):
+        RunFolder(tmp_path / "file" / "run").claim({}, resume=False, force=False)

@@ -1,0 +1,93 @@
+"""Tokenizers: sentences and tokens in several languages, and places that are exact in any text."""
+
+# ruff: noqa: RUF001
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.text import tokenization
+from elmo_tasks.text.tokenizers import (
+    TREEBANK,
+    RegexTokenizer,
+    Tokenizer,
+    UnicodeTokenizer,
+    WhitespaceTokenizer,
+)
+
+TOKENIZERS = [TREEBANK, WhitespaceTokenizer(), UnicodeTokenizer(), RegexTokenizer(r"\w+|[^\w\s]")]
+NAMES = [type(tokenizer).__name__ for tokenizer in TOKENIZERS]
+
+
+def sentences(tokenizer: Tokenizer, text: str) -> list[str]:
+    return [" ".join(sentence) for sentence in tokenizer.strings(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("我爱北京。他说：“好！”真的？", ["我 爱 北 京 。", "他 说 ： “ 好 ！ ”", "真 的 ？"]),
+        ("Mira wohnt z.B. am 3. Mai hier. Und du?", ["Mira wohnt z.B . am 3 . Mai hier .", "Und du ?"]),
+        ("„Nein.“ Dann ging sie.", ["„ Nein . “", "Dann ging sie ."]),
+        ("l'eau co\u00fbte 3,14 \u20ac\u2026 trop cher", ["l'eau co\u00fbte 3,14 \u20ac \u2026 trop cher"]),
+        ("Th1s  iſ—an 0ld   b0ok .\n\nJ. Oak", ["Th1s iſ — an 0ld b0ok .", "J . Oak"]),
+        ("a\u0308b", ["a\u0308b"]),
+        ("한국어 문장입니다.", ["한국어 문장입니다 ."]),
+        (" \n ", []),
+    ],
+)
+def test_words_of_any_language(text: str, wanted: list[str]) -> None:
+    assert sentences(UnicodeTokenizer(), text) == wanted
+
+
+def test_tokenized_text() -> None:
+    text = "Mira sleeps.\r\n\nHe said : \u201cno\u201d\u00a0."
+    assert sentences(WhitespaceTokenizer(), text) == ["Mira sleeps.", "He said : \u201cno\u201d ."]
+    assert [line.split() for line in text.splitlines() if line] == list(WhitespaceTokenizer().strings(text))
+
+
+def test_a_regular_expression() -> None:
+    tokenizer = RegexTokenizer(r"\p{L}+|x*")  # empty matches are not tokens
+    assert sentences(tokenizer, "Drei-Käse-hoch 123. Ende.") == ["Drei Käse hoch", "Ende"]
+    with pytest.raises(ElmoTasksError, match=r"the tokenizer's pattern '\(' is not a regular expression: missing \)"):
+        RegexTokenizer("(")
+
+
+@pytest.mark.parametrize("tokenizer", TOKENIZERS, ids=NAMES)
+@settings(max_examples=50, deadline=None)
+@given(text=st.text(alphabet=st.sampled_from("aB1.!?…。！“”)(' \n\t\r\u00a0我ä\u0308\u200d-"), max_size=40))
+def test_places_are_exact_and_nothing_but_space_is_left_out(tokenizer: Tokenizer, text: str) -> None:
+    end = 0
+    for token in tokenizer.words(text):
+        assert token.text == text[token.start : token.end] != ""
+        assert text[end : token.start].strip() == ""
+        end = token.end
+    assert text[end:].strip() == ""
+    assert [token.text for token in tokenizer.words(text)] == [each for one in tokenizer.strings(text) for each in one]
+
+
+@pytest.mark.parametrize("tokenizer", TOKENIZERS, ids=NAMES)
+def test_worker_processes_get_the_same(tokenizer: Tokenizer) -> None:
+    copy = pickle.loads(pickle.dumps(tokenizer))
+    assert copy.version == tokenizer.version
+    assert copy.tokenize("A b. C!") == tokenizer.tokenize("A b. C!")
+
+
+def test_every_tokenizer_has_its_own_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = [tokenizer.version for tokenizer in (*TOKENIZERS, RegexTokenizer("a"))]
+    assert len(set(versions)) == len(versions)
+    monkeypatch.setattr(tokenization, "VERSION", "another")
+    assert TREEBANK.version == "another"
+
+
+@pytest.mark.parametrize("piece", [".", "! ", "\n ", "。", "a.", '("', "\u200d"])
+def test_long_runs_take_linear_time(piece: str) -> None:
+    """Of so many pieces, quadratic time would be minutes."""
+    assert "".join(token.text for token in UnicodeTokenizer().words(piece * 50_000)) == "".join(
+        (piece * 50_000).split()
+    )

@@ -1,0 +1,44 @@
+"""Damaged, odd and wrong files of every format that the package reads, each with a random change.
+
+What must come of each is a result, or one of the errors that the command line prints as one line.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+from tests.torture import files, inputs
+from tests.torture.sandbox import Case, allowed
+from tests.torture.targets import Target
+
+
+class Fuzz:
+    """Endless random cases; the number and the seed decide each.
+
+    Arguments:
+        shop: the folder that `make_workshop` has filled.
+        kinds: only the targets whose names begin with one of these.
+    """
+
+    name = "fuzz"
+
+    def __init__(self, shop: Path, seed: int, kinds: tuple[str, ...] = ("",)) -> None:
+        self._seed = seed
+        every = [*inputs.targets(shop), *files.targets(shop)]
+        self._targets = [target for target in every if target.kind.startswith(kinds)]
+        self._weights = [target.weight for target in self._targets]
+
+    def case(self, number: int) -> Case:
+        draw = random.Random(f"{self._seed} {number}")
+        target = draw.choices(self._targets, self._weights)[0]
+        return Case(target.kind, f"seed {self._seed}, case {number}", lambda folder: _try(target, folder, draw))
+
+
+def _try(target: Target, folder: Path, draw: random.Random) -> None:
+    os.environ["ELMO_TASKS_CACHE"] = str(folder / "cache")
+    path = folder / target.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    target.write(path, target, draw)
+    allowed(lambda: target.run(path))

@@ -1,0 +1,214 @@
+"""Targets that users write themselves: data, text, word vectors, configs and the inputs of predictors."""
+
+from __future__ import annotations
+
+import bz2
+import functools
+import gzip
+import io
+import json
+import lzma
+import random
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.torture.mutations import ODD_NUMBERS, ODD_TEXTS
+from tests.torture.targets import Target
+from tests.torture.workshop import NER, TEXT, VECTORS
+
+_PROPS = "Orla - (A0*)\ngave give (V*)\nTavo - (A2*)\nthe - (A1*\nkey - *)\n\nQuiet quiet (V*)\n\n"
+_SICK = (
+    "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+    "1\tA man sleeps\tNobody sleeps\t3.5\tCONTRADICTION\n2\tA dog runs\tAn animal runs\t4.5\tENTAILMENT\n"
+)
+_MULTINLI = "gold_label\tsentence1\tsentence2\nneutral\tRain fell.\tIt was cold.\n-\tA b.\tC d.\n"
+
+# Inputs for each head of `tests/models/test_every_head.py`, as lines of JSON or text.
+_PREDICTED = {
+    "crf_tagger, BIOUL": [{"text": "Orla left. Tavo too!"}, {"tokens": ["Orla", "left"], "id": 1}],
+    "bcn, relu": [{"text": "A bright film."}, {"tokens": ["Bright"], "label": "x"}],
+    "esim": [{"premise": "A man sleeps.", "hypothesis": "No"}, {"premise_tokens": ["A"], "hypothesis_tokens": ["B"]}],
+    "bidaf": [{"passage": "Tavo left Brusk on a Friday.", "question": "Who?"}, {"context": "A b", "question": "c"}],
+    "srl, biLSTM": [{"tokens": ["Orla", "gave", "it"], "predicates": [1]}, {"tokens": ["No"], "predicates": []}],
+    "coref": [
+        {"text": "Orla saw her mill. She left."},
+        {"sentences": [["I", "saw"], ["it"]], "speakers": ["a", ["b"]], "genre": "talk"},
+    ],
+}
+
+
+def targets(shop: Path) -> list[Target]:
+    return [*_data(), *_texts(), *_configs(shop), *_predictor_inputs()]
+
+
+def _data() -> Iterator[Target]:
+    from elmo_tasks.sample_data.coref import COREF
+    from elmo_tasks.sample_data.names import make_names
+    from elmo_tasks.sample_data.pos import POS
+    from elmo_tasks.sample_data.snli import SNLI
+    from elmo_tasks.sample_data.squad import SQUAD
+    from elmo_tasks.sample_data.srl import SRL
+    from elmo_tasks.sample_data.sst5 import SST5
+
+    def made(task: Any) -> list[bytes]:
+        names = make_names(random.Random(1), (40,))[0]
+        lines = (task.lines(names, 3, random.Random(seed), "sample") for seed in (1, 2))
+        return ["".join(f"{line}\n" for line in each).encode() for each in lines]
+
+    snli = made(SNLI)
+    srl = {"type": "srl_conll2012"}
+    yield _reader("conll2003", "text", [NER.encode()], {"type": "conll2003"}, weight=3)
+    yield _reader("conllu", "text", made(POS), {"type": "conllu"}, weight=2)
+    yield _reader("snli jsonl", "jsonl", snli, {"type": "snli"}, file="data.jsonl", weight=2)
+    yield _reader("snli columns", "text", [_SICK.encode(), _MULTINLI.encode()], {"type": "snli"}, weight=2)
+    yield _reader("squad", "json", made(SQUAD), {"type": "squad"}, file="data.json", weight=2)
+    yield _reader("srl conll2012", "text", made(SRL), srl, file="data.v4_gold_conll", weight=2)
+    yield _reader("srl conll2005", "text", [_PROPS.encode()], {"type": "srl_conll2005"}, weight=2)
+    yield _reader("predicates", "text", made(SRL), {"type": "predicates", "source": srl}, file="data.v4_gold_conll")
+    yield _reader("sst", "text", made(SST5), {"type": "sst", "subtrees": True}, weight=3)
+    yield _reader(
+        "coref conll2012", "text", made(COREF), {"type": "coref_conll2012"}, file="data.v4_gold_conll", weight=2
+    )
+    reviews = {"task": "classification", "columns": {"text": "a", "label": "b"}}
+    csv = b'a,b\n"Orla, who left",1\nTavo,2\n'
+    yield _reader("delimited", "text", [csv], {"type": "delimited", **reviews}, file="data.csv", weight=2)
+    jsonl = b'{"a": "Orla left", "b": true}\n{"a": ["Tavo"], "b": 2}\n'
+    yield _reader("jsonl", "jsonl", [jsonl], {"type": "jsonl", **reviews}, file="data.jsonl", weight=2)
+    ner = NER.encode()
+    for suffix, pack in {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress, "zip": _zipped}.items():
+        yield _reader(f"compressed {suffix}", "binary", [pack(ner)], {"type": "conll2003"}, file=f"data.{suffix}")
+
+
+def _zipped(data: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("data.txt", data)
+    return buffer.getvalue()
+
+
+def _reader(
+    kind: str, form: str, seeds: list[bytes], config: dict[str, Any], *, file: str = "data.txt", weight: float = 1
+) -> Target:
+    """Reads a file and makes a vocabulary and a batch of what it holds."""
+
+    def run(path: Path) -> None:
+        from elmo_tasks.data_readers.reader import DatasetReaderConfig
+        from elmo_tasks.text.vocabulary import VocabularyConfig
+
+        chosen = DatasetReaderConfig.alternatives[config["type"]].model_validate_json(json.dumps(config))
+        reader = chosen.build()  # type: ignore[attr-defined]
+        data = reader.read(path)
+        vocabulary = VocabularyConfig().build(reader.task, data, [])
+        reader.task.collate(list(data)[:4], vocabulary)
+
+    return Target(f"data: {kind}", file, form, seeds, run, weight)
+
+
+def _texts() -> Iterator[Target]:
+    def corpus(tokenized: bool) -> Callable[[Path], object]:
+        def run(path: Path) -> None:
+            from elmo_tasks.pretraining.prepare import TextCorpus
+
+            TextCorpus(paths=(str(path),), tokenized=tokenized, deduplicate=tokenized).build(workers=1)
+
+        return run
+
+    def vectors(path: Path) -> None:
+        from elmo_tasks.modules.word_vectors import WordVectorFile
+
+        file = WordVectorFile(path)
+        assert file.rows(["orla", "no such word"]).shape == (2, file.dimension)
+
+    text = TEXT.encode()
+    yield Target("text: tokenized", "text.txt", "text", [text], corpus(True), 2)
+    yield Target("text: raw", "text.txt", "text", [text, TEXT.replace(" .", ".").encode()], corpus(False), 2)
+    for suffix, pack in {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress, "zip": _zipped}.items():
+        yield Target(f"text: {suffix}", f"text.{suffix}", "binary", [pack(text)], corpus(True), 0.5)
+    seeds = [VECTORS.encode(), f"10 4\n{VECTORS}".encode()]
+    yield Target("word vectors", "vectors.txt", "text", seeds, vectors, 2)
+
+
+def _configs(shop: Path) -> Iterator[Target]:
+    def load(kind: str, overrides: Callable[[Path], list[str]] = lambda path: []) -> Callable[[Path], object]:
+        def run(path: Path) -> None:
+            from elmo_tasks.config import describe, load_config
+            from elmo_tasks.experiment import ExperimentConfig
+            from elmo_tasks.pretraining.config import PretrainingConfig
+
+            chosen = {"tagger": ExperimentConfig, "pretraining": PretrainingConfig}[kind]
+            target = shop / f"{kind}.json" if path.suffix == ".txt" else path
+            describe(load_config(target, chosen, overrides(path), {"DATA": "data"}))  # type: ignore[type-var]
+
+        return run
+
+    tagger = (shop / "tagger.json").read_bytes()
+    jsonnet = (
+        b"local lr = 0.01;\nlocal base = {\n"
+        + tagger[1:-1]
+        + b",\n};\nbase + { trainer+: { optimizer+: { lr: lr * 2 } } }\n"
+    )
+    pretraining = (shop / "pretraining.json").read_bytes()
+    keys = "\n".join(f"{key}={value}" for key, value in _flat(json.loads(tagger)))
+    yield Target("config: jsonnet", "config.jsonnet", "text", [jsonnet], load("tagger"))
+    yield Target("config: json", "config.json", "json", [tagger], load("tagger"))
+    yield Target("config: pretraining", "config.json", "json", [pretraining], load("pretraining"))
+
+    def lines(path: Path) -> list[str]:
+        return path.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
+
+    def write(path: Path, target: Target, draw: random.Random) -> None:
+        given = draw.sample(keys.split("\n"), draw.randint(1, 4))
+        odd = [f"{line.partition('=')[0]}={draw.choice((*ODD_NUMBERS, *ODD_TEXTS))}" for line in given]
+        path.write_bytes(
+            target.changed(draw) if draw.random() < 0.3 else "\n".join(odd).encode("utf-8", "surrogatepass")
+        )
+
+    yield Target("config: --set", "overrides.txt", "text", [keys.encode()], load("tagger", lines), 1, write)
+
+
+def _flat(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """(key path, JSON) for each value in a JSON value."""
+    if key:
+        yield key, json.dumps(value)
+    if isinstance(value, (dict, list)):
+        for name, each in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _flat(each, f"{key}.{name}".lstrip("."))
+
+
+def _predictor_inputs() -> Iterator[Target]:
+    for head, examples in _PREDICTED.items():
+        lines = "\n".join(map(json.dumps, examples)).encode()
+        texts = (
+            [lines] if head in ("esim", "bidaf", "srl, biLSTM") else [lines, b"Orla left. \xc3\x89douard, too?\n\nNo"]
+        )
+        name = head.partition(",")[0]
+        run = functools.partial(_predict, head)
+        yield Target(f"predict: {name}", "input.jsonl", "jsonl", [lines], run, 1.5)
+        yield Target(f"predict: {name} text", "input.txt", "text", texts, run, 0.5)
+
+
+def _predict(head: str, path: Path) -> None:
+    from elmo_tasks.predictors.inputs import read_inputs, source_name
+
+    for result in _predictor(head).predict(read_inputs(path), source=source_name(path)):
+        (json.dumps(result, ensure_ascii=False) + "\n").encode()
+
+
+@functools.cache
+def _predictor(name: str) -> Any:
+    """The predictor of an untrained model without ELMo."""
+    import torch
+
+    from elmo_tasks.models import ModelConfig
+    from elmo_tasks.predictors import build_predictor
+    from elmo_tasks.text.vocabulary import VocabularyConfig
+    from tests.models.test_every_head import HEADS
+
+    torch.manual_seed(5)
+    head = HEADS[name]
+    embedder = {"words": {"size": 4}, "characters": {"embedding_size": 3, "filters": 4}}
+    config = ModelConfig.model_validate({**head.model, "embedder": embedder})
+    vocabulary = VocabularyConfig().build(config.task, head.examples, [])
+    return build_predictor(config.build(vocabulary, config.embedder.build(vocabulary)), vocabulary, batch_tokens=64)

@@ -1,0 +1,84 @@
+"""Two commands at the same time that write to the same place.
+
+At least one must succeed, the others may end with one line of error, and the result must be that of a single command.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import time
+from pathlib import Path
+
+from tests.torture.sandbox import Case
+from tests.torture.scenarios import SCENARIOS, Scenario, assert_same, assert_whole, finish
+from tests.torture.workshop import fork, wait_for
+
+_BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
+_TWICE = (
+    *("train", "train", "train --resume", "train --force", "pretrain", "pretrain --resume", "fill the layer cache"),
+    *("archive", "predict from an archive", "embed hdf5", "evaluate", "random-bilm"),
+)
+# What reads a run while it is trained, and the file that it writes.
+_READERS = {
+    "archive": ("archive {here}/run {here}/x.tar.gz", "x.tar.gz"),
+    "predict": ("predict {here}/run {shop}/text.txt --output {here}/x.jsonl", "x.jsonl"),
+}
+
+
+class Writers:
+    """Endless random cases; see `scenarios.make_references` for what must be there first."""
+
+    name = "writers"
+
+    def __init__(self, shop: Path, seed: int) -> None:
+        self._shop = shop
+        self._seed = seed
+
+    def case(self, number: int) -> Case:
+        draw = random.Random(f"{self._seed} {number}")
+        name = f"seed {self._seed}, case {number}"
+        if number % (len(_TWICE) + 2) < len(_TWICE):
+            scenario = _BY_NAME[_TWICE[number % (len(_TWICE) + 2)]]
+            return Case(f"{scenario.name}, twice", name, lambda folder: self._twice(scenario, folder, draw))
+        reader = list(_READERS)[number % 2]
+        return Case(f"{reader} during train", name, lambda folder: self._read(reader, folder, draw))
+
+    def _twice(self, scenario: Scenario, folder: Path, draw: random.Random) -> None:
+        scenario.prepare(self._shop, folder)
+        first = fork(functools.partial(scenario.run, self._shop, folder), folder / "log.txt")
+        time.sleep(draw.choice((0.0, draw.uniform(0, 0.5))))
+        second = fork(functools.partial(scenario.run, self._shop, folder), folder / "second.txt")
+        codes = [_ended(pid, folder / log) for pid, log in ((first, "log.txt"), (second, "second.txt"))]
+        logs = "\n\n".join((folder / log).read_text(errors="replace")[-1500:] for log in ("log.txt", "second.txt"))
+        assert 0 in codes, f"both failed\n{logs}"
+        assert_whole(folder)
+        assert_same(scenario, self._shop, folder)
+        finish(scenario, self._shop, folder)
+
+    def _read(self, reader: str, folder: Path, draw: random.Random) -> None:
+        """Reads a run again and again while another process trains it."""
+        train = _BY_NAME["train"]
+        command, output = _READERS[reader]
+        reading = Scenario(reader, command, (output,))
+        training = fork(functools.partial(train.run, self._shop, folder), folder / "log.txt")
+        for _ in range(3):
+            time.sleep(draw.uniform(0, 0.4))
+            _ended(
+                fork(functools.partial(reading.run, self._shop, folder), folder / "second.txt"), folder / "second.txt"
+            )
+            assert_whole(folder)
+        assert _ended(training, folder / "log.txt") == 0, (folder / "log.txt").read_text()[-3000:]
+        assert_same(train, self._shop, folder)
+        finish(train, self._shop, folder)
+
+
+def _ended(pid: int, log: Path) -> int:
+    """The exit code; fails if a command did not end as it should."""
+    code, text = wait_for(pid), log.read_text(errors="replace")
+    assert "Traceback" not in text, f"a traceback\n{text[-3000:]}"
+    assert code in (0, 1, 2), f"exit code {code}\n{text[-3000:]}"
+    if code:
+        errors = [line for line in text.splitlines() if line.startswith("error: ")]
+        assert len(errors) == 1, f"{len(errors)} lines with an error instead of one\n{text[-3000:]}"
+    return code

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from pydantic import ValidationError
+
+from elmo_tasks.errors import ConfigError
+from elmo_tasks.training.config import TrainerConfig
+
+
+def trainer(**values: Any) -> TrainerConfig:
+    return TrainerConfig.model_validate({"num_epochs": 1, "validation_metric": "+f1", **values})
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("f1", "wanted '+f1' if a higher value is better, or '-f1' if a lower one is; got 'f1'"),
+        ("loss", "wanted '+loss' if a higher value is better, or '-loss' if a lower one is; got 'loss'"),
+        ("+", "wanted '+f1' if"),
+    ],
+)
+def test_a_validation_metric_needs_a_direction(metric: str, message: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        trainer(validation_metric=metric)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("available", [False, True])
+def test_devices(available: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: available)
+    assert trainer(device="cpu").torch_device().type == "cpu"
+    assert trainer().torch_device().type == ("cuda" if available else "cpu")
+    if available:
+        assert trainer(device="cuda").torch_device().type == "cuda"
+    else:
+        for use in (trainer(device="cuda").torch_device, trainer(device="cuda").accelerator):
+            with pytest.raises(ConfigError, match="'cuda' needs a GPU"):
+                use()
