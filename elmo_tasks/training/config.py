@@ -82,7 +82,7 @@ class LoopConfig(Config):
         Raises:
             ConfigError: a tracker is not installed, or there is no GPU for the device 'cuda'.
         """
-        self.torch_device()
+        device = self.torch_device()
         trackers = list(self.trackers) if folder else []
         installed = sorted(str(name) for name in get_available_trackers())
         if missing := [name for name in trackers if name not in installed]:
@@ -91,7 +91,7 @@ class LoopConfig(Config):
                 f"those that are installed: {', '.join(installed)}"
             )
         accelerator = Accelerator(
-            cpu=self.device == "cpu",
+            cpu=device.type == "cpu",
             mixed_precision=self.mixed_precision,
             log_with=trackers or None,
             project_config=ProjectConfiguration(logging_dir=str(folder) if folder else None),
