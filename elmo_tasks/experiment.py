@@ -314,11 +314,13 @@ def _begin(
         if elmo.bilm == DEFAULT_BILM:  # the package may move
             reference = {"bilm": DEFAULT_BILM}
         write_json(folder.bilm_reference, {**reference, "fingerprint": files.fingerprint()})
-        if copy_bilm:
+        if elmo.requires_grad:
+            BiLMOptions.load(files.options).save(folder.bilm_options)
+        elif copy_bilm:
             include_bilm(folder)
     vocabulary.save(folder.vocabulary)
     trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
-    # The biLM's tensors are not in the model's state: they lie in the biLM's files.
+    # A frozen biLM's tensors are not in the model's state: they lie in the biLM's files.
     write_tensors(folder.frozen, {name: each for name, each in model.state_dict().items() if name not in trained})
     folder.begin(to_json(config))
 
@@ -355,7 +357,7 @@ def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
     config = load_config(folder.config, ExperimentConfig, overrides, replaced=folder.bilm_place(overrides))
     reader = config.evaluation_reader().build()
     vocabulary = Vocabulary.load(folder.vocabulary)
-    if elmo := config.elmo():
+    if (elmo := config.elmo()) and not elmo.requires_grad:  # otherwise its weights are the run's
         folder.check_bilm(elmo.files())  # before any of it is read
     folder.check_tensors(_shapes(config, vocabulary, folder))
     model = build_model(config, vocabulary, pretrained=False)
@@ -446,7 +448,7 @@ def _log_sizes(config: ExperimentConfig, model: TaskModel, data: Data) -> None:
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     frozen = sum(tensor.numel() for tensor in model.state_dict().values()) - trained
     parts = f"{trained / 1e6:.2f} million trained and {frozen / 1e6:.2f} million frozen parameters"
-    if elmo := config.elmo():
+    if (elmo := config.elmo()) and not elmo.requires_grad:
         with torch.device("meta"):  # counts without making any
             bilm = BiLM(BiLMOptions.load(elmo.files().options))
         parts += f", and {sum(each.numel() for each in bilm.parameters()) / 1e6:.2f} million in the frozen biLM"
