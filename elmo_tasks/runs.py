@@ -8,6 +8,7 @@ model.safetensors     the best epoch's trained parameters
 bilm.json             the biLM's files and their hash, as the run began with them
 bilm/                 the biLM's files themselves, where the run is self-contained
 bilm_options.json     the options of a biLM that is trained with the task; its weights are in model.safetensors
+origin.json           the run that it began from (--from), and what it took over
 metrics.jsonl         a line for each epoch
 metrics.json          the best epoch's metrics, and the test set's
 training.pt           the state from which training resumes
@@ -170,16 +171,17 @@ class RunFolder(Folder):
         self.bilm_reference = self.path / "bilm.json"
         self.bilm = self.path / "bilm"
         self.bilm_options = self.path / "bilm_options.json"
+        self.origin = self.path / "origin.json"
         self.records = self.path / "metrics.jsonl"
         self.metrics = self.path / "metrics.json"
         self.files += (self.vocabulary, self.frozen, self.model, self.bilm_reference, self.bilm, self.bilm_options)
-        self.files += (self.records, self.metrics)
-        self.begun += (self.vocabulary, self.frozen, self.bilm_reference, self.bilm, self.bilm_options)
+        self.files += (self.origin, self.records, self.metrics)
+        self.begun += (self.vocabulary, self.frozen, self.bilm_reference, self.bilm, self.bilm_options, self.origin)
 
     def packed(self) -> dict[str, Path]:
         """The files of the folder that an archive can have, by their names in it."""
         names = (self.config, self.versions, self.vocabulary, self.frozen, self.model, self.records, self.metrics)
-        own = {path.name: path for path in (*names, self.bilm_reference, self.bilm_options)}
+        own = {path.name: path for path in (*names, self.bilm_reference, self.bilm_options, self.origin)}
         return own | {f"bilm/{name}": self.bilm / name for name in ("options.json", "weights.hdf5")}
 
     def read_bilm_reference(self) -> BiLMReference:

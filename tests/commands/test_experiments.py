@@ -41,6 +41,7 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert train.call_args.kwargs == {
         "overrides": [],
         "variables": {},
+        "from_run": None,
         "resume": False,
         "force": False,
         "self_contained": False,
