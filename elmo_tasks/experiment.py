@@ -377,7 +377,7 @@ def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
     config = load_config(folder.config, ExperimentConfig, overrides, replaced=folder.bilm_place(overrides))
     reader = config.evaluation_reader().build()
     vocabulary = Vocabulary.load(folder.vocabulary)
-    if (elmo := config.elmo()) and not elmo.requires_grad:  # otherwise its weights are the run's
+    if elmo := config.elmo():
         folder.check_bilm(elmo.files())  # before any of it is read
     folder.check_tensors(_shapes(config, vocabulary, folder))
     model = build_model(config, vocabulary, pretrained=False)

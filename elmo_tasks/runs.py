@@ -212,7 +212,9 @@ class RunFolder(Folder):
         return BiLMFiles(Path(reference.options), Path(reference.weights))
 
     def check_bilm(self, files: BiLMFiles) -> None:
-        """Raises `RunError` if these are not the files of the biLM that the run was trained with."""
+        """Raises `RunError` if these are not the files of the biLM that the run has, or began with."""
+        if files == BiLMFiles(self.bilm_options, self.model):  # its weights are checked as those of the model
+            return
         wanted = self.read_bilm_reference().fingerprint  # without it, no file that the config names is opened
         found = files.fingerprint()
         if found != wanted:

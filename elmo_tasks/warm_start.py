@@ -1,4 +1,4 @@
-"""A warm start: a new model takes over what fits of a trained run, rows of words, characters and labels by their names."""
+"""A warm start: a new model takes over what fits of a trained run, rows of words, characters and labels by name."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def warm_start(
 
 
 def _names(vocabulary: Vocabulary) -> dict[str, tuple[str, ...]]:
-    """The words, the characters and the labels of each kind, without the special ones, which are the same everywhere."""
+    """The words, the characters and the labels of each kind, without the special ones."""
     first = len(SPECIAL)
     return {"words": vocabulary.words[first:], "characters": vocabulary.characters[first:], **vocabulary.labels}
 
@@ -147,7 +147,7 @@ def _copy(target: Tensor, source: Tensor, rows: Mapping[int, tuple[Sequence[str]
         common = [(row, row_of[name]) for row, name in enumerate(here, start=special) if name in row_of]
         if here and not common:
             return "no rows of the same names there"
-        pairs = torch.tensor([*((row, row) for row in range(special)), *common])  # (rows, 2)
+        pairs = torch.tensor([*((row, row) for row in range(special)), *common]).view(-1, 2)
         source = source.index_select(axis, pairs[:, 1])
         places.append(pairs[:, 0].view([-1 if each == axis else 1 for each in range(target.dim())]))
     target[tuple(places)] = source.to(target.dtype)

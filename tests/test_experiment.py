@@ -138,8 +138,20 @@ def test_a_bilm_that_was_trained_is_part_of_the_run(
         assert experiment.load_predictor(path)(inputs) == expected
         found = experiment.evaluate(path, settings["test_data_path"])
         assert found == pytest.approx(metrics["test"], abs=1e-4)
+    private = tmp_path / "private.json"
+    private.write_text('{"lstm": "the-secret"}')
+    other = {"options": str(private), "weights": str(private), "requires_grad": True}
+    reference = (run / "bilm.json").read_text()
+    with pytest.raises(RunError, match=r"private\.json: not the biLM that the run was trained with"):
+        load_run(run, overrides=[f"model.embedder.elmo={json.dumps(other)}"])
+    (run / "bilm.json").unlink()
+    with pytest.raises(RunError, match=r"bilm\.json: no such file"):  # nothing that the config names is opened
+        load_run(run, overrides=[f"model.embedder.elmo={json.dumps(other)}"])
+    (run / "bilm.json").write_text(reference)
     with pytest.raises(RunError, match=r"the weights do not fit the config: embedder\.elmo\.bilm"):
-        load_run(run, overrides=["model.embedder.elmo.requires_grad=false", f"model.embedder.elmo.bilm={sample_folder}/bilm"])
+        load_run(
+            run, overrides=["model.embedder.elmo.requires_grad=false", f"model.embedder.elmo.bilm={sample_folder}/bilm"]
+        )
     (run / "model.safetensors").unlink()
     with pytest.raises(RunError, match=r"model\.safetensors: no such file; the run has not finished its first epoch"):
         load_run(run)

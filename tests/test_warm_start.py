@@ -222,10 +222,10 @@ def test_resume_goes_on_with_the_runs_own_state(
     train(config_file, one, overrides=SHORT)
     longer = ("trainer.num_epochs=2", *SHORT[1:])
     train(config_file, tmp_path / "whole", from_run=one, overrides=longer)
-    stop = pytest.MonkeyPatch()
-    with stop.context() as patch, pytest.raises(KeyboardInterrupt):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiment, "write_json", stopping_at("metrics.json"))
-        train(config_file, run, from_run=one, overrides=longer)
+        with pytest.raises(KeyboardInterrupt):
+            train(config_file, run, from_run=one, overrides=longer)
     shutil.rmtree(one)  # it is needed no longer
     with caplog.at_level(logging.INFO, "elmo_tasks.experiment"):
         train(config_file, run, from_run=one, resume=True, overrides=longer)
@@ -273,7 +273,7 @@ def test_a_bilm_that_was_trained_goes_on_or_is_left(
 ) -> None:
     learns = "model.embedder.elmo.requires_grad=true"
     start = Start(plain, earlier, BEFORE, learns)  # a frozen one before: the biLM starts from its own files
-    assert {reason for reason in start.origin["not_taken"].values()} == {"not in the run"}
+    assert set(start.origin["not_taken"].values()) == {"not in the run"}
     assert all(".bilm." in name for name in start.origin["not_taken"])
     run, sets = tmp_path / "run", {"train": examples(BEFORE), "validation": examples(BEFORE)}
     elmo_tasks.train(plain, run, overrides=[*SHORT, learns], **sets)
@@ -282,7 +282,7 @@ def test_a_bilm_that_was_trained_goes_on_or_is_left(
     assert all(tensor.equal(source[name]) for name, tensor in start.started.items())
     assert not caplog.messages
     start = Start(plain, run, BEFORE)
-    assert {reason for reason in start.origin["not_taken"].values()} == {"no place here"}
+    assert set(start.origin["not_taken"].values()) == {"no place here"}
     assert caplog.messages == [
         f"{run}: its biLM, trained with the task, is not taken over by a model whose biLM is frozen"
     ]

@@ -60,7 +60,7 @@ class ElmoConfig(Config):
     )
     layer_cache: LayerCacheConfig | None = Field(
         default_factory=lambda earlier: None if earlier.get("requires_grad") else LayerCacheConfig(),
-        description="Keeps the layers of a frozen biLM for a data set on disk, by default; null computes them each time.",
+        description="Keeps the layers of a frozen biLM on disk, by default; null computes them each time.",
     )
     stateful: bool = Field(
         False, description="Carry LSTM state between batches, as bilm-tf and AllenNLP do: in float32, without a cache."
@@ -81,7 +81,9 @@ class ElmoConfig(Config):
         if self.requires_grad and self.layer_cache is not None:
             raise ValueError("layer_cache: the layers of a biLM that is trained change (requires_grad); wanted null")
         if self.requires_grad and self.stateful:
-            raise ValueError("stateful: no state can be carried while the biLM is trained (requires_grad); wanted false")
+            raise ValueError(
+                "stateful: no state can be carried while the biLM is trained (requires_grad); wanted false"
+            )
         return self
 
     def files(self) -> BiLMFiles:
