@@ -42,7 +42,7 @@ class Unfreezing(Config):
     """
 
     parameters: str = Field(description="regular expression, searched in the parameters' names")
-    epoch: Annotated[int, Field(ge=1)] = Field(description="the first epoch, from 1, in which they are trained")
+    epoch: Annotated[int, Field(ge=1)] = Field(description="the first epoch, counted from 1, in which they are trained")
 
 
 class LoopConfig(Config):
@@ -59,7 +59,7 @@ class LoopConfig(Config):
     )
     moving_average: MovingAverageConfig | None = Field(None, description="evaluates and saves averaged parameters")
     regularizers: tuple[Regularizer, ...] = ()
-    unfreeze: tuple[Unfreezing, ...] = Field((), description="when parameters that are frozen at first are trained")
+    unfreeze: tuple[Unfreezing, ...] = Field((), description="from which epoch on some of the parameters are trained")
     checkpoint_every_steps: Annotated[int, Field(ge=1)] | None = Field(
         None, description="saves the state from which to resume this often, in addition to each epoch's end"
     )

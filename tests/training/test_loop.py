@@ -205,7 +205,8 @@ def test_unknown_metric_names_the_known(config_file: Path, tmp_path: Path) -> No
         train(config_file, tmp_path / "run", overrides=overrides)
 
 
-def test_bfloat16_trains(config_file: Path, tmp_path: Path, loops: list[Loop]) -> None:
+@pytest.mark.parametrize("more", [(), ("model.embedder.elmo.requires_grad=true",)], ids=["frozen", "trained biLM"])
+def test_bfloat16_trains(config_file: Path, tmp_path: Path, loops: list[Loop], more: tuple[str, ...]) -> None:
     seen: list[torch.dtype] = []
 
     class Looking(Callback):
@@ -213,7 +214,7 @@ def test_bfloat16_trains(config_file: Path, tmp_path: Path, loops: list[Loop]) -
             encoder = loops[0].objective.model.encoder
             encoder.register_forward_hook(lambda module, inputs, output: seen.append(output.dtype))
 
-    overrides = ("trainer.precision=bfloat16", "trainer.num_epochs=2")
+    overrides = ("trainer.precision=bfloat16", "trainer.num_epochs=2", *more)
     train(config_file, tmp_path / "run", overrides=overrides, callbacks=[Looking()])
     records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert records[1]["training"]["loss"] < records[0]["training"]["loss"]
