@@ -43,6 +43,7 @@ from elmo_tasks.training.evaluation import evaluate as evaluate_model
 from elmo_tasks.training.evaluation import ordered_lines
 from elmo_tasks.training.loop import Loop, Objective
 from elmo_tasks.training.random_state import seed_everything
+from elmo_tasks.warm_start import warm_start
 
 logger = logging.getLogger(__name__)
 
@@ -152,6 +153,7 @@ def train(
     given: Mapping[str, Source | None] | None = None,
     overrides: Sequence[str] = (),
     variables: Mapping[str, str] | None = None,
+    from_run: str | Path | None = None,
     resume: bool = False,
     force: bool = False,
     self_contained: bool = False,
@@ -165,7 +167,8 @@ def train(
         given: data sets in place of the config's, by their keys there: `train_data_path` and so on; None for none.
         overrides: `key.path=value`, in place of the config's values.
         variables: external variables of the Jsonnet file.
-        resume: continues the run in the folder; a finished run is left as it is.
+        from_run: the folder or archive of a run, of which the model takes over what fits; see `warm_start`.
+        resume: continues the run in the folder, with its own state; a finished run is left as it is.
         force: removes the folder's earlier run.
         self_contained: copies the biLM's files into the run.
         callbacks: called after every step and epoch, in addition to the progress bar and the trackers.
@@ -175,7 +178,8 @@ def train(
 
     Raises:
         ConfigError: the config has problems; all are named.
-        RunError: the folder holds a run, and neither `resume` nor `force` is given; or another process writes there.
+        RunError: the folder holds a run, and neither `resume` nor `force` is given; or another process writes there; or
+            it holds the run to start from, or nothing of that fits.
         ElmoTasksError: the loss is not finite, or no epoch has a value of the validation metric.
     """
     names = {key: None if source is None else source_name(source) for key, source in (given or {}).items()}
@@ -187,6 +191,10 @@ def train(
         if not begins and run.metrics.is_file():
             logger.info("%s: finished before; nothing to do", run.path)
             return read_json(run.metrics, Results, "the metrics of a run").model_dump(exclude_unset=True)
+        if from_run and not begins:
+            logger.info("%s: goes on with its own state; --from %s is for a run that begins", run.path, from_run)
+        elif from_run and Path(from_run).resolve() == run.path.resolve():
+            raise RunError(f"{run.path}: contains the run of --from; choose another folder for the result with -s")
 
         seed_everything(config.random_seed)
         with accelerator.main_process_first():  # the first to read fills the cache for the others
@@ -195,6 +203,9 @@ def train(
         model = build_model(config, vocabulary, pretrained=True)
         if not begins:
             _take_up(config, run, vocabulary, model)
+        origin = None
+        if begins and from_run:
+            origin = warm_start(model, vocabulary, lambda other: _shapes(config, other, run), config.elmo(), from_run)
 
         share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
         seed, trainer, accumulated = config.random_seed, config.trainer, config.trainer.num_gradient_accumulation_steps
@@ -209,7 +220,7 @@ def train(
         _log_sizes(config, model, data)
         model.embedder.prepare(data.texts())
         if begins and accelerator.is_main_process:
-            _begin(config, run, vocabulary, model, force=force, copy_bilm=self_contained)
+            _begin(config, run, vocabulary, model, origin, force=force, copy_bilm=self_contained)
         if not begins and run.training_state.is_file():
             loop.resume()
         else:
@@ -303,7 +314,14 @@ def _epoch_record(
 
 
 def _begin(
-    config: ExperimentConfig, folder: RunFolder, vocabulary: Vocabulary, model: TaskModel, force: bool, copy_bilm: bool
+    config: ExperimentConfig,
+    folder: RunFolder,
+    vocabulary: Vocabulary,
+    model: TaskModel,
+    origin: Mapping[str, Any] | None,
+    *,
+    force: bool,
+    copy_bilm: bool,
 ) -> None:
     """Writes what a run's folder holds before the first step; `force` removes an earlier run first."""
     if force:
@@ -314,11 +332,15 @@ def _begin(
         if elmo.bilm == DEFAULT_BILM:  # the package may move
             reference = {"bilm": DEFAULT_BILM}
         write_json(folder.bilm_reference, {**reference, "fingerprint": files.fingerprint()})
-        if copy_bilm:
+        if elmo.requires_grad:
+            BiLMOptions.load(files.options).save(folder.bilm_options)
+        elif copy_bilm:
             include_bilm(folder)
+    if origin:
+        write_json(folder.origin, origin)
     vocabulary.save(folder.vocabulary)
     trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
-    # The biLM's tensors are not in the model's state: they lie in the biLM's files.
+    # A frozen biLM's tensors are not in the model's state: they lie in the biLM's files.
     write_tensors(folder.frozen, {name: each for name, each in model.state_dict().items() if name not in trained})
     folder.begin(to_json(config))
 
@@ -446,7 +468,7 @@ def _log_sizes(config: ExperimentConfig, model: TaskModel, data: Data) -> None:
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     frozen = sum(tensor.numel() for tensor in model.state_dict().values()) - trained
     parts = f"{trained / 1e6:.2f} million trained and {frozen / 1e6:.2f} million frozen parameters"
-    if elmo := config.elmo():
+    if (elmo := config.elmo()) and not elmo.requires_grad:
         with torch.device("meta"):  # counts without making any
             bilm = BiLM(BiLMOptions.load(elmo.files().options))
         parts += f", and {sum(each.numel() for each in bilm.parameters()) / 1e6:.2f} million in the frozen biLM"

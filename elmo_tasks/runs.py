@@ -5,8 +5,10 @@ versions.json         the versions of Python and of the packages that made the r
 vocabulary.json       words, characters and labels
 frozen.safetensors    tensors that training does not change, except the biLM's
 model.safetensors     the best epoch's trained parameters
-bilm.json             the biLM's files and their hash, where the model has a frozen one
+bilm.json             the biLM's files and their hash, as the run began with them
 bilm/                 the biLM's files themselves, where the run is self-contained
+bilm_options.json     the options of a biLM that is trained with the task; its weights are in model.safetensors
+origin.json           the run that it began from (--from), and what it took over
 metrics.jsonl         a line for each epoch
 metrics.json          the best epoch's metrics, and the test set's
 training.pt           the state from which training resumes
@@ -168,16 +170,18 @@ class RunFolder(Folder):
         self.model = self.path / "model.safetensors"
         self.bilm_reference = self.path / "bilm.json"
         self.bilm = self.path / "bilm"
+        self.bilm_options = self.path / "bilm_options.json"
+        self.origin = self.path / "origin.json"
         self.records = self.path / "metrics.jsonl"
         self.metrics = self.path / "metrics.json"
-        self.files += (self.vocabulary, self.frozen, self.model, self.bilm_reference, self.bilm)
-        self.files += (self.records, self.metrics)
-        self.begun += (self.vocabulary, self.frozen, self.bilm_reference, self.bilm)
+        self.files += (self.vocabulary, self.frozen, self.model, self.bilm_reference, self.bilm, self.bilm_options)
+        self.files += (self.origin, self.records, self.metrics)
+        self.begun += (self.vocabulary, self.frozen, self.bilm_reference, self.bilm, self.bilm_options, self.origin)
 
     def packed(self) -> dict[str, Path]:
         """The files of the folder that an archive can have, by their names in it."""
-        names = (self.config, self.versions, self.vocabulary, self.frozen, self.model, self.bilm_reference)
-        own = {path.name: path for path in (*names, self.records, self.metrics)}
+        names = (self.config, self.versions, self.vocabulary, self.frozen, self.model, self.records, self.metrics)
+        own = {path.name: path for path in (*names, self.bilm_reference, self.bilm_options, self.origin)}
         return own | {f"bilm/{name}": self.bilm / name for name in ("options.json", "weights.hdf5")}
 
     def read_bilm_reference(self) -> BiLMReference:
@@ -187,9 +191,13 @@ class RunFolder(Folder):
     def bilm_files(self) -> BiLMFiles:
         """The files of the run's biLM: copies in the run, those that it refers to, or the default biLM's.
 
+        Of a biLM that was trained with the task, these are its options and the model, which has its weights.
+
         Raises:
             RunError: the reference is damaged; or the run was in an archive, and names files outside of it.
         """
+        if self.bilm_options.is_file():
+            return BiLMFiles(self.bilm_options, self.model)
         if self.bilm.is_dir():
             return BiLMFiles.in_folder(self.bilm)
         reference = self.read_bilm_reference()
@@ -204,7 +212,9 @@ class RunFolder(Folder):
         return BiLMFiles(Path(reference.options), Path(reference.weights))
 
     def check_bilm(self, files: BiLMFiles) -> None:
-        """Raises `RunError` if these are not the files of the biLM that the run was trained with."""
+        """Raises `RunError` if these are not the files of the biLM that the run has, or began with."""
+        if files == BiLMFiles(self.bilm_options, self.model):  # its weights are checked as those of the model
+            return
         wanted = self.read_bilm_reference().fingerprint  # without it, no file that the config names is opened
         found = files.fingerprint()
         if found != wanted:
@@ -232,7 +242,7 @@ class RunFolder(Folder):
             return {f"{elmo}.bilm": None}
         files = self.bilm_files()
         for path in (files.options, files.weights):
-            if not path.is_file():
+            if not path.is_file() and path != self.model:  # whose absence means that no epoch has finished
                 raise RunError(
                     f"{self.path}: the run's biLM is no longer at {path}; say where with --set {elmo}.bilm=DIR"
                 )
@@ -399,7 +409,7 @@ def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) ->
     for path in packed.values():
         if path.resolve().parent != folder.path.resolve():  # someone else's run could name any file of this machine
             raise RunError(f"{path}: a link to {path.resolve()}; wanted a file of the run, so put a copy in its place")
-    if with_bilm and folder.bilm_reference.is_file():
+    if with_bilm and folder.bilm_reference.is_file() and not folder.bilm_options.is_file():
         files = folder.bilm_files()
         for path in (files.options, files.weights):
             if not path.is_file():

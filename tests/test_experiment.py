@@ -13,7 +13,7 @@ import pytest
 from accelerate import PartialState
 
 from elmo_tasks import experiment
-from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError, RunError, WeightsError
 from elmo_tasks.experiment import load_run, mean_and_deviation
 from elmo_tasks.files import read_lines
@@ -115,6 +115,62 @@ def test_archive_predicts_the_same_where_nothing_else_is_left(
     shutil.rmtree(tmp_path / "run")
     assert predictions(tmp_path / "run.tar.gz") == expected
     assert [each["tokens"] for each in expected][-1] == ["Mira", "slept"]
+
+
+def test_a_bilm_that_was_trained_is_part_of_the_run(
+    settings: dict[str, Any], tmp_path: Path, sample_folder: Path
+) -> None:
+    bilm, run = tmp_path / "bilm", tmp_path / "run"
+    shutil.copytree(sample_folder / "bilm", bilm)
+    settings = json.loads(json.dumps(settings))
+    settings["model"]["embedder"]["elmo"] = {"bilm": str(bilm), "requires_grad": True, "mixes": ["input", "output"]}
+    metrics = experiment.train(settings, run, overrides=QUICK, self_contained=True)
+    assert not (run / "bilm").exists()
+    inputs = [{"text": "Mira went to Karvel. She met Dolvane Group."}, {"tokens": ["Mira", "slept"]}]
+    expected = experiment.load_predictor(run)(inputs)
+    learned = load_run(run).model.state_dict()["embedder.elmo.bilm.token_encoder.projection.weight"]
+    assert not learned.equal(BiLM.load(bilm).state_dict()["token_encoder.projection.weight"])
+    for name, self_contained in (("with", True), ("without", False)):
+        experiment.archive(run, tmp_path / f"{name}.tar.gz", self_contained=self_contained)
+    shutil.rmtree(bilm)
+    archives = [tmp_path / "with.tar.gz", tmp_path / "without.tar.gz"]
+    for path in (run, *archives):
+        assert experiment.load_predictor(path)(inputs) == expected
+        found = experiment.evaluate(path, settings["test_data_path"])
+        assert found == pytest.approx(metrics["test"], abs=1e-4)
+    private = tmp_path / "private.json"
+    private.write_text('{"lstm": "the-secret"}')
+    other = {"options": str(private), "weights": str(private), "requires_grad": True}
+    reference = (run / "bilm.json").read_text()
+    with pytest.raises(RunError, match=r"private\.json: not the biLM that the run was trained with"):
+        load_run(run, overrides=[f"model.embedder.elmo={json.dumps(other)}"])
+    (run / "bilm.json").unlink()
+    with pytest.raises(RunError, match=r"bilm\.json: no such file"):  # nothing that the config names is opened
+        load_run(run, overrides=[f"model.embedder.elmo={json.dumps(other)}"])
+    (run / "bilm.json").write_text(reference)
+    with pytest.raises(RunError, match=r"the weights do not fit the config: embedder\.elmo\.bilm"):
+        load_run(
+            run, overrides=["model.embedder.elmo.requires_grad=false", f"model.embedder.elmo.bilm={sample_folder}/bilm"]
+        )
+    (run / "model.safetensors").unlink()
+    with pytest.raises(RunError, match=r"model\.safetensors: no such file; the run has not finished its first epoch"):
+        load_run(run)
+
+
+def test_a_trained_bilm_resumes_only_from_the_one_that_it_began_with(
+    settings: dict[str, Any], tmp_path: Path, sample_folder: Path
+) -> None:
+    bilm = tmp_path / "bilm"
+    shutil.copytree(sample_folder / "bilm", bilm)
+    settings = json.loads(json.dumps(settings))
+    settings["model"]["embedder"]["elmo"] = {"bilm": str(bilm), "requires_grad": True}
+    experiment.train(settings, tmp_path / "run", overrides=QUICK)
+    (tmp_path / "run" / "metrics.json").unlink()  # as if the run had been stopped
+    experiment.train(settings, tmp_path / "run", overrides=QUICK, resume=True)
+    (tmp_path / "run" / "metrics.json").unlink()
+    random_bilm(TINY_OPTIONS, seed=5).save(bilm / "options.json", bilm / "weights.hdf5")
+    with pytest.raises(RunError, match="not the biLM that the run was trained with"):
+        experiment.train(settings, tmp_path / "run", overrides=QUICK, resume=True)
 
 
 def test_run_whose_bilm_has_gone_or_changed_says_so(trained: Path, sample_folder: Path, tmp_path: Path) -> None:

@@ -68,6 +68,10 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
     add_include_package(parser)
 
 
+def add_from(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
+    parser.add_argument("--from", dest="start_from", metavar=metavar, help=help)
+
+
 def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     earlier = parser.add_mutually_exclusive_group()
     add_flag(earlier, "--resume", "continue the run in this folder where it stopped")

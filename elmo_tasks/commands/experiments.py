@@ -17,6 +17,7 @@ from elmo_tasks.commands.arguments import (
     add_config_arguments,
     add_flag,
     add_force,
+    add_from,
     add_run_arguments,
     add_run_path,
     add_tokenizer_arguments,
@@ -44,6 +45,12 @@ logger = logging.getLogger(__name__)
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
     add_config_and_folder(parser, "the experiment", "the run")
+    add_from(
+        parser,
+        "RUN",
+        "start from what fits of this run's weights, its folder or archive: rows of words, characters and labels are "
+        "taken by name; with --resume, a run that has begun goes on with its own state",
+    )
     add_config_arguments(parser)
     parser.add_argument(
         "--seeds",
@@ -67,7 +74,7 @@ def _train(arguments: argparse.Namespace) -> None:
         return
     folder = arguments.run_folder or default_run_folder(arguments.config)
     settings: dict[str, Any] = {name: getattr(arguments, name) for name in ("resume", "force", "self_contained")}
-    settings |= {"overrides": arguments.set, "variables": dict(arguments.ext_var)}
+    settings |= {"overrides": arguments.set, "variables": dict(arguments.ext_var), "from_run": arguments.start_from}
     if arguments.seeds:
         metrics = train_seeds(arguments.config, folder, arguments.seeds, **settings)
     else:

@@ -12,7 +12,7 @@ import torch
 import torch.distributed
 from accelerate import Accelerator
 from accelerate.tracking import get_available_trackers
-from accelerate.utils import ProjectConfiguration
+from accelerate.utils import DistributedDataParallelKwargs, ProjectConfiguration
 from pydantic import Field, field_validator
 
 from elmo_tasks.config import Config
@@ -37,6 +37,16 @@ class Regularizer(Config):
     l2: Annotated[float, Field(ge=0)] = Field(0.0, description="times the sum of squares")
 
 
+class Unfreezing(Config):
+    """Keeps the parameters whose names match a regular expression as they are until an epoch begins.
+
+    The first entry that matches a name wins. Source: gradual unfreezing, Howard and Ruder 2018, section 3.3.
+    """
+
+    parameters: str = Field(description="regular expression, searched in the parameters' names")
+    epoch: Annotated[int, Field(ge=1)] = Field(description="the first epoch, counted from 1, in which they are trained")
+
+
 class LoopConfig(Config):
     """How a head or a language model is trained. The names are AllenNLP's."""
 
@@ -51,6 +61,7 @@ class LoopConfig(Config):
     )
     moving_average: MovingAverageConfig | None = Field(None, description="evaluates and saves averaged parameters")
     regularizers: tuple[Regularizer, ...] = ()
+    unfreeze: tuple[Unfreezing, ...] = Field((), description="from which epoch on some of the parameters are trained")
     checkpoint_every_steps: Annotated[int, Field(ge=1)] | None = Field(
         None, description="saves the state from which to resume this often, in addition to each epoch's end"
     )
@@ -90,8 +101,10 @@ class LoopConfig(Config):
                 f"trainer.trackers: {', '.join(missing)} cannot be imported; install it with pip, or choose among "
                 f"those that are installed: {', '.join(installed)}"
             )
+        unused = DistributedDataParallelKwargs(find_unused_parameters=bool(self.unfreeze))
         accelerator = Accelerator(
             cpu=device.type == "cpu",
+            kwargs_handlers=[unused],
             mixed_precision=self.mixed_precision,
             log_with=trackers or None,
             project_config=ProjectConfiguration(logging_dir=str(folder) if folder else None),

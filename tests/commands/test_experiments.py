@@ -41,6 +41,7 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert train.call_args.kwargs == {
         "overrides": [],
         "variables": {},
+        "from_run": None,
         "resume": False,
         "force": False,
         "self_contained": False,
@@ -60,11 +61,12 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
     train_seeds = Mock(return_value=summary)
     monkeypatch.setattr(elmo_tasks.experiment, "train_seeds", train_seeds)
     arguments = "train c.jsonnet -s out --set a.b=1 --set c=d --ext-var N=V=W --seeds 1,2 --resume --self-contained"
-    assert cli.main(arguments.split()) == 0
+    assert cli.main([*arguments.split(), "--from", "old"]) == 0
     assert train_seeds.call_args.args == ("c.jsonnet", "out", (1, 2))
     assert train_seeds.call_args.kwargs == {
         "overrides": ["a.b=1", "c=d"],
         "variables": {"N": "V=W"},
+        "from_run": "old",
         "resume": True,
         "force": False,
         "self_contained": True,

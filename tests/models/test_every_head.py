@@ -18,9 +18,11 @@ from elmo_tasks.config import to_json
 from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.models import ModelConfig, TaskModel
 from elmo_tasks.predictors import build_predictor
+from elmo_tasks.runs import RunFolder, write_tensors
 from elmo_tasks.tasks import Batch
 from elmo_tasks.tasks.reading import unanswered
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.warm_start import warm_start
 
 
 @dataclasses.dataclass(frozen=True)
@@ -361,6 +363,36 @@ def test_saved_and_loaded_predicts_the_same(built: Built, tmp_path: Path) -> Non
     model.load_state_dict(safetensors.torch.load_file(tmp_path / "model.safetensors"))
     restored = dataclasses.replace(built, vocabulary=vocabulary, model=model)
     assert restored.predict() == built.predict()
+
+
+def test_starts_from_a_run_whose_vocabulary_has_another_order(built: Built, tmp_path: Path) -> None:
+    """Every row that belongs to a word, a character or a label finds its place."""
+    learn(built, 5)
+    run = RunFolder(tmp_path)
+    built.vocabulary.save(run.vocabulary)
+    write_tensors(run.frozen, {})
+    write_tensors(run.model, built.model.state_dict())
+    run.config.write_text("{}")
+    known = built.vocabulary
+    vocabulary = dataclasses.replace(
+        known,
+        words=(*known.words[:2], *known.words[:1:-1]),
+        characters=(*known.characters[:2], *known.characters[:1:-1]),
+        labels={kind: labels[::-1] for kind, labels in known.labels.items()},
+    )
+
+    def build(vocabulary: Vocabulary) -> TaskModel[Any, Any]:
+        return built.config.build(vocabulary, built.config.embedder.build(vocabulary, pretrained=False))
+
+    def shapes(vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
+        return {name: tuple(tensor.shape) for name, tensor in build(vocabulary).state_dict().items()}
+
+    model = build(vocabulary)
+    origin = warm_start(model, vocabulary, shapes, None, tmp_path)
+    assert not origin["not_taken"]
+    assert not origin["new"]
+    restored = dataclasses.replace(built, vocabulary=vocabulary, model=model)
+    assert unlike(restored.predict(), built.predict()) == []
 
 
 def test_predicts_for_examples_without_gold_labels(built: Built) -> None:

@@ -80,9 +80,16 @@ def test_killed_and_resumed_is_the_same_run_bit_for_bit(config_file: Path, tmp_p
         assert one.equal(other)
 
 
+UNFREEZE = [{"parameters": "bilm.*layers.1", "epoch": 2}, {"parameters": "bilm|characters", "epoch": 3}]
+GRADUALLY = ("--set=model.embedder.elmo.requires_grad=true", f"--set=trainer.unfreeze={json.dumps(UNFREEZE)}")
+
+
 @pytest.mark.slow
-def test_two_processes_train_as_one_with_the_same_batches(config_file: Path, tmp_path: Path) -> None:
-    arguments = (*NO_DROPOUT, "--set=trainer.optimizer.type=sgd", "--set=data_loader.batch_size=7")
+@pytest.mark.parametrize("more", [(), GRADUALLY], ids=["frozen", "unfrozen gradually"])
+def test_two_processes_train_as_one_with_the_same_batches(
+    config_file: Path, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    arguments = (*NO_DROPOUT, *more, "--set=trainer.optimizer.type=sgd", "--set=data_loader.batch_size=7")
     run(command(config_file, tmp_path / "one", *arguments))
     run([*torchrun(), *command(config_file, tmp_path / "two", *arguments)[1:]])
 
