@@ -1,33 +1,82 @@
-"""How speed and memory of the fast path depend on the length of sentences and the size of batches and of a corpus.
+"""How speed and memory of the fast path, and the time of predictors and readers, grow with the size of what they read.
 
     python -m benchmarks.growth [--size original] [--json FILE]
 
 Each line is measured in a separate process. Peak memory is that of the whole process, including weights, Python and
 torch. Sentences of a given length are made from the words of real sentences.
+
+Predictors have random weights and the sizes of the packaged configs. Each predicts one input, which doubles in length;
+each reader parses a file of sample data, which doubles in length. Their times are processor seconds, the best of three.
+The exponent is the binary logarithm of how much longer the doubled input takes: 1 is linear, 2 quadratic.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import itertools
+import math
 import multiprocessing
 import resource
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 
 from benchmarks import common
 from benchmarks.common import Clock, Measurement
+from elmo_tasks.config import load_config
+from elmo_tasks.data_folder import DATA_VARIABLE
 from elmo_tasks.elmo import PUBLISHED_OPTIONS, random_bilm
 from elmo_tasks.elmo.fast import FastBiLM, Precision
+from elmo_tasks.experiment import Data, ExperimentConfig, build_model
+from elmo_tasks.predictors import build_predictor
+from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 
 Sentences = list[list[str]]
+_ResultT = TypeVar("_ResultT")
 
 _MIN_WORDS = 2000  # of a measurement
 _CORPUS_BATCH = 512  # sentences
+_REPEATS = 3  # of a predictor or reader; the fastest counts
+_LARGEST_EXPONENT = 1.3  # of what is called linear
+_FEW_PREDICATES = 8
+
+# The config of each predictor, and the input that is made of so many words.
+PREDICTORS: dict[str, tuple[str, Callable[[list[str]], dict[str, Any]]]] = {
+    "tagging": ("ner_conll03", lambda words: {"tokens": words}),
+    "classification": ("cpu/sst5", lambda words: {"tokens": words}),
+    "text pairs, both texts": ("cpu/snli", lambda words: {"premise_tokens": words, "hypothesis_tokens": words}),
+    "reading": ("cpu/squad", lambda words: {"passage": " ".join(words), "question": "Who was it?"}),
+    "semantic roles, 8 predicates": (
+        "cpu/srl_ewt",
+        lambda words: {"tokens": words, "predicates": list(range(_FEW_PREDICATES))},
+    ),
+    "semantic roles, every 32nd token a predicate": (
+        "cpu/srl_ewt",
+        lambda words: {"tokens": words, "predicates": list(range(0, len(words), 32))},
+    ),
+    "coreference": (
+        "cpu/coref_ontogum",
+        lambda words: {"sentences": [words[start : start + 20] for start in range(0, len(words), 20)]},
+    ),
+}
+READERS = (
+    "ner_conll03",
+    "pos_ewt",
+    "cpu/sst5",
+    "cpu/snli",
+    "cpu/squad",
+    "cpu/srl_ewt",
+    "predicates_ewt",
+    "cpu/coref_ontogum",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,6 +159,69 @@ _MEASURES: dict[str, Callable[[FastBiLM, int, Sentences], tuple[int, Measurement
 }
 
 
+def time_predictor(name: str, lengths: Sequence[int], sentences: Sentences) -> list[float]:
+    """The processor seconds that a predictor takes for one input of each of these numbers of words."""
+    torch.set_num_threads(1)
+    config_name, make_input = PREDICTORS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        write_sample_data(folder, ALL_TASKS, sentences=(100, 10, 10))
+        config = load_config(config_name, ExperimentConfig, variables={DATA_VARIABLE: folder})
+        vocabulary = Data.read(config).vocabulary(config)
+        predictor = build_predictor(build_model(config, vocabulary, pretrained=False), vocabulary)
+    words = list(itertools.islice(itertools.cycle(itertools.chain.from_iterable(sentences)), max(lengths)))
+    inputs = [make_input(words[:length]) for length in lengths]
+    predictor(inputs[0])  # the first call compiles
+    return [_seconds(functools.partial(predictor, each)) for each in inputs]
+
+
+def time_reader(name: str, sizes: Sequence[int]) -> list[float]:
+    """The processor seconds that the reader of a config takes for files of these numbers of sentences."""
+    seconds = []
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            write_sample_data(folder, ALL_TASKS, sentences=(size, 10, 10))
+            config = load_config(name, ExperimentConfig, variables={DATA_VARIABLE: folder})
+            seconds.append(_seconds(functools.partial(_read, config)))
+    return seconds
+
+
+def _read(config: ExperimentConfig) -> None:
+    for _ in config.dataset_reader.build().examples(Path(config.train_data_path)):
+        pass
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    best = math.inf
+    for _ in range(_REPEATS):
+        begin = time.process_time()
+        call()
+        best = min(best, time.process_time() - begin)
+    return best
+
+
+def exponents(sizes: Sequence[int], seconds: Sequence[float]) -> list[float]:
+    """How fast the time grows from each size to the next: 1 is linear, 2 quadratic."""
+    growth = zip(itertools.pairwise(sizes), itertools.pairwise(seconds), strict=True)
+    return [math.log(later / earlier) / math.log(larger / smaller) for (smaller, larger), (earlier, later) in growth]
+
+
+def _show_growth(
+    title: str, unit: str, names: Iterable[str], call: Callable[..., list[float]], sizes: Sequence[int]
+) -> dict[str, list[float]]:
+    """Prints a table of times and exponents, and returns the times."""
+    if not sizes:
+        return {}
+    times = {name: _in_own_process(call, name, sizes) for name in names}
+    header = [title, *(f"{size:,} {unit}, s" for size in sizes), *(f"exponent to {size:,}" for size in sizes[1:]), ""]
+    rows = []
+    for name, seconds in times.items():
+        found = exponents(sizes, seconds)
+        verdict = f"above {_LARGEST_EXPONENT}" if max(found, default=0) > _LARGEST_EXPONENT else ""
+        rows.append((name, *(f"{each:.3f}" for each in seconds), *(f"{each:.2f}" for each in found), verdict))
+    print(f"\n{common.markdown_table(header, rows)}")
+    return times
+
+
 def main() -> None:
     arguments = _parse()
     sentences = common.read_sentences(arguments.sentences, arguments.number)
@@ -118,11 +230,8 @@ def main() -> None:
         *(Case("batch", count) for count in arguments.batches),
         *(Case("corpus", count) for count in arguments.corpora),
     ]
-    results: list[Growth] = []
-    for case in cases:
-        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
-            call = (measure, case, arguments.size, arguments.precision, sentences, torch.get_num_threads())
-            results.append(process.submit(*call).result())
+    settings = (arguments.size, arguments.precision, sentences, torch.get_num_threads())
+    results: list[Growth] = [_in_own_process(measure, case, *settings) for case in cases]
     names = {"length": "words of a sentence", "batch": "sentences of a batch", "corpus": "sentences of a corpus"}
     header = ("what varies", "value", "words read", "words/s", "peak memory (GB)", "other load")
     rows = [
@@ -136,9 +245,19 @@ def main() -> None:
         )
         for result in results
     ]
-    print(f"{arguments.size}, {arguments.precision}\n\n{common.markdown_table(header, rows)}")
+    if rows:
+        print(f"{arguments.size}, {arguments.precision}\n\n{common.markdown_table(header, rows)}")
     found = {"machine": common.machine(), "size": arguments.size, "precision": arguments.precision}
-    common.write_json(arguments.json, found | {"results": [dataclasses.asdict(result) for result in results]})
+    found |= {"results": [dataclasses.asdict(result) for result in results]}
+    time_of_words = functools.partial(time_predictor, sentences=sentences)
+    found["predictors"] = _show_growth("predictors", "words", PREDICTORS, time_of_words, arguments.predictors)
+    found["readers"] = _show_growth("readers", "sentences", READERS, time_reader, arguments.readers)
+    common.write_json(arguments.json, found)
+
+
+def _in_own_process(call: Callable[..., _ResultT], *arguments: object) -> _ResultT:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+        return process.submit(call, *arguments).result()
 
 
 def _parse() -> argparse.Namespace:
@@ -151,6 +270,8 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--lengths", type=numbers, default=[10, 100, 1000, 10_000, 50_000])
     parser.add_argument("--batches", type=numbers, default=[1, 4, 16, 64, 256, 1024])
     parser.add_argument("--corpora", type=numbers, default=[1000, 4000], help="sentences that are read as a stream")
+    parser.add_argument("--predictors", type=numbers, default=[250, 500, 1000, 2000], help="words of one input")
+    parser.add_argument("--readers", type=numbers, default=[500, 1000, 2000, 4000], help="sentences of a file")
     parser.add_argument("--number", type=int, default=2000, help="the number of sentences to take words from")
     common.add_common_arguments(parser)
     return parser.parse_args()

@@ -25,6 +25,18 @@ _BATCHES_AHEAD = 16  # inputs for this many batches are sorted by length, so tha
 _DIGITS = 6  # of probabilities in results
 
 
+class ExampleError(ElmoTasksError):
+    """An example of several that are predicted together cannot be predicted.
+
+    Attributes:
+        row: its place among them.
+    """
+
+    def __init__(self, row: int, problem: str) -> None:
+        super().__init__(problem)
+        self.row = row
+
+
 class Predictor(ABC):
     """Predicts with a trained model; one subclass for each task.
 
@@ -112,17 +124,24 @@ class Predictor(ABC):
         self, inputs: Iterable[Input | None], source: str, waiting: Callable[[], bool]
     ) -> Iterator[dict[str, Any]]:
         for window in self._windows(inputs, source, waiting):
-            predictions = self.predictions([example for _, example in window])
-            for (fields, example), prediction in zip(window, predictions, strict=True):
+            refused: DataError | None = None
+            try:
+                predictions = self.predictions([example for *_, example in window])
+            except ExampleError as error:
+                refused, window = DataError(source, str(error), window[error.row][0]), window[: error.row]
+                predictions = self.predictions([example for *_, example in window])
+            for (_, fields, example), prediction in zip(window, predictions, strict=True):
                 result = self.result(example, prediction)
                 yield self._carried(fields, result) | result
-            release_memory_after(sum(self.task.length(example) for _, example in window))
+            if refused:
+                raise refused
+            release_memory_after(sum(self.task.length(example) for *_, example in window))
 
     def _windows(
         self, inputs: Iterable[Input | None], source: str, waiting: Callable[[], bool]
-    ) -> Iterator[list[tuple[Fields, dict[str, Any]]]]:
-        """Yields inputs with their examples, as many as are predicted together; before an error all that precede it."""
-        window: list[tuple[Fields, dict[str, Any]]] = []
+    ) -> Iterator[list[tuple[int, Fields, dict[str, Any]]]]:
+        """Yields the number, fields and example of as many as are predicted together; before an error, the rest."""
+        window: list[tuple[int, Fields, dict[str, Any]]] = []
         tokens = 0
         try:
             for number, given in enumerate(inputs, start=1):
@@ -146,7 +165,7 @@ class Predictor(ABC):
                             f"{length:,} tokens, for which the time is quadratic; wanted at most {most:,}; {ADVICE}"
                         )
                         raise DataError(source, problem, number)
-                    window.append((fields or {}, example))
+                    window.append((number, fields or {}, example))
                     tokens += length
                     if tokens >= _BATCHES_AHEAD * self.batch_tokens:
                         yield window

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.limits import ADVICE, limit
 from elmo_tasks.metrics.srl import VERB
 from elmo_tasks.predictors.fields import located_span, one_of, sentence_examples, tokens_field
-from elmo_tasks.predictors.predictor import Fields, Predictor
+from elmo_tasks.predictors.predictor import ExampleError, Fields, Predictor
 from elmo_tasks.tasks.tagging import TAGS, Tagging
 from elmo_tasks.text.tag_schemes import label_of_tag, spans_of_tags
 
@@ -38,10 +40,16 @@ class SemanticRolesPredictor(Predictor):
 
     Raises (from `predict`):
         DataError: an input has neither text nor tokens, or both, or no tokens; its predicates are not places of its
-            tokens; or it has none and there is no tagger.
+            tokens, or too many; or it has none and there is no tagger.
+
+    Class attributes:
+        most_tags: bound of a sentence's tokens times its predicates, times `limits`' factor: there is a tag for each.
     """
 
     read_keys = frozenset({"text", "tokens", "predicates"})
+    most_tags = (
+        200_000  # ten seconds with a small model; 250 tokens and 40 predicates, a very long sentence, are 10,000
+    )
     predicates: Predictor | None = None
 
     def with_predicates(self, tagger: Predictor) -> SemanticRolesPredictor:
@@ -82,6 +90,9 @@ class SemanticRolesPredictor(Predictor):
 
         The model reads a sentence once for each of its predicates, with up to 32 of them in a batch. The log names
         sentences with more than 100 predicates.
+
+        Raises:
+            ExampleError: a sentence has too many predicates.
         """
         places: list[list[int]] = [example.get("predicates", []) for example in examples]
         unknown = [row for row, example in enumerate(examples) if "predicates" not in example]
@@ -89,9 +100,13 @@ class SemanticRolesPredictor(Predictor):
             found = self.predicates.predictions([examples[row] for row in unknown])
             for row, prediction in zip(unknown, found, strict=True):
                 places[row] = [start for label, start, _ in spans_of_tags(prediction["tags"]) if label == VERB]
-        for example, of_example in zip(examples, places, strict=True):
+        most = limit(self.most_tags)
+        for row, (example, of_example) in enumerate(zip(examples, places, strict=True)):
+            sizes = len(example["tokens"]), len(of_example)
+            if (tags := math.prod(sizes)) > most:
+                problem = f"{sizes[0]:,} tokens x {sizes[1]:,} predicates are {tags:,} tags; wanted at most {most:,}"
+                raise ExampleError(row, f"{problem}; {ADVICE}")
             if len(of_example) > _MANY_PREDICATES:
-                sizes = len(example["tokens"]), len(of_example)
                 logger.info("a sentence of %d tokens has %d predicates, and is read once for each of them", *sizes)
         rows = [
             {"tokens": example["tokens"], "predicate": place}

@@ -61,8 +61,18 @@ def test_a_repeated_sentence_is_computed_once(bilm: BiLM, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(LstmProducts, "run", counting)
     sentences = [["a", "b"], ["c"], ["a", "b"], [], ["a", "b"], []]
-    assert_same(FastBiLM(bilm).layers(sentences), bilm.plain_layers(sentences))
+    fast, wanted = FastBiLM(bilm), bilm.plain_layers(sentences)
+    first = fast.layers(sentences)
+    assert_same(first, wanted)
     assert set(computed) == {5}  # three tokens and the border of each of the two sentences
+    first.layers.zero_()
+    computed.clear()
+    assert_same(fast.layers([*sentences[:2], []] * 3), bilm.plain_layers([*sentences[:2], []] * 3))  # the same three
+    assert_same(fast.layers([sentences[number] for number in (0, 1, 3)]), bilm.plain_layers([["a", "b"], ["c"], []]))
+    assert not computed
+    assert_same(fast.layers([["c"], ["a", "b"], []]), bilm.plain_layers([["c"], ["a", "b"], []]))
+    assert_same(fast.layers([["d"]] * 2), bilm.plain_layers([["d"]] * 2))
+    assert set(computed) == {5, 2}
 
 
 @pytest.mark.parametrize(

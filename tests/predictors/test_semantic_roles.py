@@ -197,6 +197,31 @@ def test_a_sentence_with_many_predicates_is_read_in_few_batches(caplog: pytest.L
     assert single.model.shapes == [(1, 300)] * 300
 
 
+@pytest.mark.parametrize(
+    "crowd", [{"tokens": ["ran"] * 5, "predicates": [0, 1, 3]}, {"tokens": ["asked"] * 3 + ["ran"] * 2}]
+)
+def test_a_sentence_that_would_take_too_long_is_refused(
+    predictor: SemanticRolesPredictor, monkeypatch: pytest.MonkeyPatch, crowd: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(SemanticRolesPredictor, "most_tags", 14)
+    results = predictor.predict([{"text": "Ann ran. Bo asked Ann."}, None, crowd, {"text": "Ann asked."}])
+    assert [len(result["frames"]) for result in itertools.islice(results, 2)] == [0, 1]
+    with pytest.raises(DataError, match=r"^inputs:3: 5 tokens x 3 predicates are 15 tags; .* 14; .*ELMO_TASKS_LIMITS"):
+        next(results)
+    monkeypatch.setenv("ELMO_TASKS_LIMITS", "1.1")
+    assert len(predictor([crowd])[0]["frames"]) == 3
+
+
+def test_only_what_the_tagger_takes_for_a_verb_is_a_predicate() -> None:
+    class Everything(PastTagger):
+        def spans(self, example: dict[str, Any]) -> list[Span]:
+            return [Span("V" if place else "X", place, place) for place in range(len(example["tokens"]))]
+
+    tagger = TaggerPredictor(Everything(), vocabulary("O", "B-V", "B-X"))
+    (result,) = make_predictor(tagger)([{"tokens": ["Bo", "ran"]}])
+    assert [frame["predicate"] for frame in result["frames"]] == [1]
+
+
 def test_endless_inputs_are_streamed(predictor: SemanticRolesPredictor) -> None:
     read = 0
 

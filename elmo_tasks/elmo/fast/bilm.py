@@ -96,18 +96,22 @@ class FastBiLM:
         encoder = WordEncoder(bilm.token_encoder, bilm.options.char_cnn, precision)
         self._words = WordVectors(encoder, cached_words)
         self._directions = [self._build_stack(stack) for stack in bilm.directions]
+        self._repeated: tuple[list[tuple[str, ...]], LayerOutput] | None = None  # the last call's, if some occur twice
 
     def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
         """The layers of tokenized sentences of any length and in any order; see `BiLM.layers`.
 
-        A sentence that occurs several times, such as once for each of its predicates, is computed once.
+        A sentence that occurs several times, such as once for each of its predicates, is computed once, also when the
+        next call has the same sentences again.
         """
         check_sentences(sentences)
         rows: dict[tuple[str, ...], int] = {}
         places = [rows.setdefault(tuple(tokens), len(rows)) for tokens in sentences]
-        output = self._layers(list(rows))
-        if len(rows) == len(sentences):
-            return output
+        distinct, known = list(rows), self._repeated
+        if known is None and len(rows) == len(sentences):
+            return self._layers(distinct)
+        output = known[1] if known and known[0] == distinct else self._layers(distinct)
+        self._repeated = (distinct, output) if len(rows) < len(sentences) else None
         return LayerOutput(output.layers[places], output.mask[places])
 
     def layers_of_ids(self, character_ids: Tensor) -> LayerOutput:
