@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pty
 import select
+import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -160,6 +162,9 @@ def test_evaluate_prints_every_measure_of_coreference(
 class EchoPredictor:
     task = SimpleNamespace()  # has no description of its own
 
+    def warm_up(self) -> None:
+        pass
+
     def predict(self, inputs: Iterable[Mapping[str, Any]], *, source: str, **_: Any) -> Iterator[dict[str, Any]]:
         for fields in inputs:
             if fields["text"] == "bad":
@@ -280,6 +285,23 @@ def test_predict_answers_while_the_pipe_is_open(load: Mock, monkeypatch: pytest.
         finally:
             os.close(question)
             command.join()
+
+
+@pytest.mark.slow
+def test_all_is_loaded_before_the_first_line_comes(config_file: Path, tmp_path: Path) -> None:
+    elmo_tasks.experiment.train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
+    # Python names each module on standard error as soon as it is imported.
+    command = [sys.executable, "-X", "importtime", "-m", "elmo_tasks", "predict", str(tmp_path / "run"), "-"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
+        assert process.stdin and process.stdout and process.stderr
+        before = list(itertools.takewhile(lambda line: "ready; waiting for lines" not in line, process.stderr))
+        assert any("nltk.tokenize.punkt" in line for line in before)
+        process.stdin.write("Tavo Melin left Brusk.\n")
+        assert json.loads(process.stdout.readline())["tokens"] == ["Tavo", "Melin", "left", "Brusk", "."]
+        os.write(process.stdin.fileno(), b"\xff\n")  # ends the command
+        late = itertools.takewhile(lambda line: not line.startswith("error: "), process.stderr)
+        assert [line.split()[-1] for line in late] == ["encodings.utf_8_sig"]
 
 
 @pytest.mark.usefixtures("load")

@@ -16,6 +16,7 @@ from torch import nn
 
 from elmo_tasks.config import to_json
 from elmo_tasks.elmo.dropout import Dropout
+from elmo_tasks.errors import DataError
 from elmo_tasks.models import ModelConfig, TaskModel
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.tasks import Batch
@@ -413,6 +414,16 @@ def test_every_head_is_in_the_table() -> None:
 def test_the_model_has_the_task_of_its_config(built: Built) -> None:
     assert built.model.task == built.config.task
     assert build_predictor(built.model, built.vocabulary).task is built.model.task
+
+
+def test_the_predictor_s_sample_is_an_input_that_works(built: Built) -> None:
+    predictor = build_predictor(built.model, built.vocabulary)
+    assert predictor(predictor.sample)
+    if not isinstance(predictor.sample, str):
+        with pytest.raises(DataError) as error:
+            predictor("Orla sold the mill.")
+        shown = str(error.value).partition("such as ")[2]
+        assert predictor(json.loads(shown)) == predictor(predictor.sample)
 
 
 def drops(settings: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
