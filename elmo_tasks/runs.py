@@ -34,6 +34,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from elmo_tasks import __version__, archives
+from elmo_tasks.cache import used_cache
 from elmo_tasks.config import Config, to_json
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
@@ -43,7 +44,6 @@ from elmo_tasks.files import (
     atomic_output,
     atomic_path,
     atomic_write,
-    cache_folder,
     content_hash,
     write_errors,
     write_json,
@@ -429,7 +429,7 @@ def open_run(path: str | Path) -> RunFolder:
 
 
 def _unpacked(archive: Path) -> Path:
-    target = cache_folder() / "archives" / content_hash(archive)
+    target = used_cache("archives") / content_hash(archive)
     if target.is_dir():
         return target
     with atomic_folder(target) as unpacked:

@@ -294,7 +294,9 @@ def test_all_is_loaded_before_the_first_line_comes(config_file: Path, tmp_path: 
     command = [sys.executable, "-X", "importtime", "-m", "elmo_tasks", "predict", str(tmp_path / "run"), "-"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
-        assert process.stdin and process.stdout and process.stderr
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
         before = list(itertools.takewhile(lambda line: "ready; waiting for lines" not in line, process.stderr))
         assert any("nltk.tokenize.punkt" in line for line in before)
         process.stdin.write("Tavo Melin left Brusk.\n")
