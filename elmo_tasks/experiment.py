@@ -19,14 +19,14 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 import elmo_tasks.data_readers
 import elmo_tasks.models
 import elmo_tasks.modules  # noqa: F401
-from elmo_tasks.config import Config, load_config, to_json
+from elmo_tasks.config import Config, load_config, own_packages, to_json
 from elmo_tasks.console import is_main_process
 from elmo_tasks.data_readers.memory import Source, source_name
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.elmo import BiLM, ElmoConfig
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.errors import ElmoTasksError, RunError, UnknownLabelError, one_line
+from elmo_tasks.errors import ElmoTasksError, RunError, UnknownLabelError, UnknownTypeError, one_line
 from elmo_tasks.files import write_json
 from elmo_tasks.json_files import read_json
 from elmo_tasks.locks import locked
@@ -320,7 +320,7 @@ def _begin(
     trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     # The biLM's tensors are not in the model's state: they lie in the biLM's files.
     write_tensors(folder.frozen, {name: each for name, each in model.state_dict().items() if name not in trained})
-    folder.begin(to_json(config))
+    folder.begin(to_json(config), own_packages(config))
 
 
 def _take_up(config: ExperimentConfig, folder: RunFolder, vocabulary: Vocabulary, model: TaskModel) -> None:
@@ -349,10 +349,19 @@ def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
         overrides: `key.path=value`, in place of the config's values; for example where the biLM's files now lie.
 
     Raises:
-        RunError: there is no run or no finished epoch, or its biLM has moved or changed.
+        RunError: there is no run or no finished epoch, or its biLM has moved or changed; or it has parts of a package
+            that is not included.
     """
     folder = open_run(path)
-    config = load_config(folder.config, ExperimentConfig, overrides, replaced=folder.bilm_place(overrides))
+    try:
+        config = load_config(folder.config, ExperimentConfig, overrides, replaced=folder.bilm_place(overrides))
+    except UnknownTypeError:
+        if not (packages := folder.included_packages()):
+            raise
+        options = " ".join(f"--include-package {name}" for name in packages)
+        raise RunError(
+            f"{path}: has parts of other packages; add {options} (in Python, elmo_tasks.include_packages({packages}))"
+        ) from None
     reader = config.evaluation_reader().build()
     vocabulary = Vocabulary.load(folder.vocabulary)
     if elmo := config.elmo():
