@@ -26,7 +26,7 @@ from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.elmo import BiLM, ElmoConfig
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.errors import ElmoTasksError, RunError, UnknownLabelError, UnknownTypeError, one_line
+from elmo_tasks.errors import DataError, ElmoTasksError, RunError, UnknownLabelError, UnknownTypeError, one_line
 from elmo_tasks.files import write_json
 from elmo_tasks.json_files import read_json
 from elmo_tasks.locks import locked
@@ -122,8 +122,8 @@ class Data:
         reader, evaluation_reader = config.dataset_reader.build(), config.evaluation_reader().build()
         keys = ("train_data_path", "validation_data_path", "test_data_path")
         training, *held_out = ((given or {}).get(key, getattr(config, key)) for key in keys)
-        kept = (evaluation_reader.read(source) for source in held_out if source is not None)
-        return cls(reader, evaluation_reader, reader.read(training), tuple(kept))
+        kept = (_read(evaluation_reader, source) for source in held_out if source is not None)
+        return cls(reader, evaluation_reader, _read(reader, training), tuple(kept))
 
     def vocabulary(self, config: ExperimentConfig) -> Vocabulary:
         pretrained = config.model.embedder.pretrained_words()
@@ -133,6 +133,14 @@ class Data:
         """Every sequence of tokens that a run embeds, each once."""
         examples = (example for data in (self.training, *self.held_out) for example in data)
         return list(dict.fromkeys(tuple(tokens) for example in examples for tokens in self.reader.task.texts(example)))
+
+
+def _read(reader: DatasetReader, source: Source) -> datasets.Dataset:
+    """A data set to learn from or to score; raises `DataError` if it has no gold labels that could be found."""
+    examples = reader.read(source)
+    if problem := reader.task.nothing_to_learn(examples):
+        raise DataError(source_name(source), problem)
+    return examples
 
 
 @dataclasses.dataclass(frozen=True)
@@ -422,7 +430,7 @@ def evaluate(
     given = DataLoaderConfig(batch_tokens=batch_tokens, shuffle=False) if batch_tokens else None
     run.model.to(accelerator.device)
     with accelerator.main_process_first():
-        examples = run.reader.read(data)
+        examples = _read(run.reader, data)
     share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
     loader = BatchLoader(given or run.config.evaluation_loader(), examples, run.reader.task, run.vocabulary, **share)
     task, confusions = run.reader.task, Confusion()
