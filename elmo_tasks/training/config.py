@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
 import torch
+import torch.distributed
 from accelerate import Accelerator
 from accelerate.tracking import get_available_trackers
 from accelerate.utils import ProjectConfiguration
@@ -80,7 +82,7 @@ class LoopConfig(Config):
         Raises:
             ConfigError: a tracker is not installed, or there is no GPU for the device 'cuda'.
         """
-        self.torch_device()
+        device = self.torch_device()
         trackers = list(self.trackers) if folder else []
         installed = sorted(str(name) for name in get_available_trackers())
         if missing := [name for name in trackers if name not in installed]:
@@ -89,11 +91,14 @@ class LoopConfig(Config):
                 f"those that are installed: {', '.join(installed)}"
             )
         accelerator = Accelerator(
-            cpu=self.device == "cpu",
+            cpu=device.type == "cpu",
             mixed_precision=self.mixed_precision,
             log_with=trackers or None,
             project_config=ProjectConfiguration(logging_dir=str(folder) if folder else None),
         )
+        if accelerator.num_processes > 1:
+            # A thread of the process group that lets a tensor go after the interpreter has ended aborts the process.
+            atexit.register(_destroy_process_group)
         if not accelerator.is_main_process:  # only the first of several processes logs more than warnings
             package = logging.getLogger("elmo_tasks")
             package.setLevel(max(package.getEffectiveLevel(), logging.WARNING))
@@ -155,3 +160,8 @@ class TrainerConfig(LoopConfig):
     @property
     def mixed_precision(self) -> Literal["no", "bf16"]:
         return "bf16" if self.precision == "bfloat16" else "no"
+
+
+def _destroy_process_group() -> None:
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()

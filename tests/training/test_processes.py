@@ -111,3 +111,15 @@ def test_two_processes_evaluate_as_one(config_file: Path, settings: dict[str, An
         for name in ("one", "two")
     ]
     assert examples[0] == examples[1]
+
+
+@pytest.mark.slow
+def test_processes_leave_their_group_before_they_end(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import atexit, os, torch.distributed\n"
+        "from elmo_tasks.training.config import LoopConfig\n"
+        "atexit.register(lambda: torch.distributed.is_initialized() and os._exit(3))  # the first one runs last\n"
+        "assert LoopConfig(num_epochs=1).accelerator().num_processes == 2 and torch.distributed.is_initialized()\n"
+    )
+    run([*torchrun(), str(script)])
