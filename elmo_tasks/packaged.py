@@ -40,6 +40,8 @@ def find_config(name: str | Path) -> Path:
         return path
     if (plain := path.as_posix()) in known:
         return known[plain]
+    if (config := path / "config.json").is_file():
+        raise ConfigError(f"{name}: the folder of a run; its config is {config}")
     if path.is_dir():
         raise ConfigError(f"{name}: a folder; wanted a Jsonnet or JSON file, or the name of a config in the package")
     hint = did_you_mean(plain.removesuffix(".jsonnet").removeprefix("configs/"), list(known))

@@ -439,7 +439,8 @@ def open_run(path: str | Path) -> RunFolder:
     folder = RunFolder(_unpacked(path) if archive else path, archive)
     if seeds := sorted(each.parent.name for each in path.glob("seed_*/config.json")):
         raise RunError(
-            f"{path}: a folder of {len(seeds)} runs, one for each seed; name one of them, such as {path / seeds[0]}"
+            f"{path}: a folder of runs, one for each seed ({', '.join(seeds)}); name one of them, such as "
+            f"{path / seeds[0]}"
         )
     if not folder.is_started():
         raise RunError(f"{path}: wanted a run's folder, with a {folder.config.name}, or its archive (.tar.gz)")

@@ -142,7 +142,8 @@ class Predictor(ABC):
                     text_only = fields is not None and set(fields) == {"text"}
                     wants_fields = text_only and not isinstance(self.sample, str)
                     hint = f"; wanted JSON objects, such as {json.dumps(self.sample)}" if wants_fields else ""
-                    raise DataError(source, f"{error}{hint}", number) from None
+                    problem = "plain text" if hint and "text" not in self.read_keys else str(error)
+                    raise DataError(source, f"{problem}{hint}", number) from None
                 for example in examples:
                     length = self.task.length(example)
                     if self.most_tokens and length > (most := limit(self.most_tokens)):

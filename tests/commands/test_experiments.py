@@ -374,6 +374,7 @@ def test_predict_does_not_start_in_several_processes(
         ("train", "bilm/tiny", "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`"),
         ("pretrain", "ner_conll03", "describes a task, not the pretraining of a biLM; use `elmo-tasks train`"),
         ("train", "{folder}", "a folder; wanted a Jsonnet or JSON file"),
+        ("train", "{folder}/run", "the folder of a run; its config is {folder}/run/config.json"),
     ],
 )
 def test_a_config_of_another_kind_says_what_it_is(
@@ -385,8 +386,10 @@ def test_a_config_of_another_kind_says_what_it_is(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("ELMO_TASKS_TEXT", "text.txt")
-    assert cli.main([command, config.format(folder=tmp_path), "-s", str(tmp_path / "run")]) == 2
-    assert message in capsys.readouterr().err
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").touch()
+    assert cli.main([command, config.format(folder=tmp_path), "-s", str(tmp_path / "new")]) == 2
+    assert message.format(folder=tmp_path) in capsys.readouterr().err
 
 
 def test_archive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
