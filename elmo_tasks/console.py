@@ -9,6 +9,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
+from elmo_tasks.errors import DataError
+
+STANDARD_INPUT = "standard input"
+"""Its name in messages."""
+
 
 def is_main_process() -> bool:
     """Whether this process prints and writes results: the first of those that share a training or an evaluation."""
@@ -32,6 +37,13 @@ def set_up_logging(level: int) -> None:
     package = logging.getLogger("elmo_tasks")
     package.handlers = [handler]
     package.setLevel(level)
+
+
+def standard_input() -> IO[bytes]:
+    """The bytes of standard input; raises `DataError` if it is closed."""
+    if sys.stdin is None:
+        raise DataError(STANDARD_INPUT, "it is closed; wanted one input on each line")
+    return sys.stdin.buffer
 
 
 @contextlib.contextmanager

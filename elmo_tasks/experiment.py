@@ -19,14 +19,14 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 import elmo_tasks.data_readers
 import elmo_tasks.models
 import elmo_tasks.modules  # noqa: F401
-from elmo_tasks.config import Config, load_config, to_json
+from elmo_tasks.config import Config, load_config, own_packages, to_json
 from elmo_tasks.console import is_main_process
 from elmo_tasks.data_readers.memory import Source, source_name
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.elmo import BiLM, ElmoConfig
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.errors import ElmoTasksError, RunError, UnknownLabelError, one_line
+from elmo_tasks.errors import DataError, ElmoTasksError, RunError, UnknownLabelError, UnknownTypeError, one_line
 from elmo_tasks.files import write_json
 from elmo_tasks.json_files import read_json
 from elmo_tasks.locks import locked
@@ -123,8 +123,8 @@ class Data:
         reader, evaluation_reader = config.dataset_reader.build(), config.evaluation_reader().build()
         keys = ("train_data_path", "validation_data_path", "test_data_path")
         training, *held_out = ((given or {}).get(key, getattr(config, key)) for key in keys)
-        kept = (evaluation_reader.read(source) for source in held_out if source is not None)
-        return cls(reader, evaluation_reader, reader.read(training), tuple(kept))
+        kept = (_read(evaluation_reader, source) for source in held_out if source is not None)
+        return cls(reader, evaluation_reader, _read(reader, training), tuple(kept))
 
     def vocabulary(self, config: ExperimentConfig) -> Vocabulary:
         pretrained = config.model.embedder.pretrained_words()
@@ -134,6 +134,14 @@ class Data:
         """Every sequence of tokens that a run embeds, each once."""
         examples = (example for data in (self.training, *self.held_out) for example in data)
         return list(dict.fromkeys(tuple(tokens) for example in examples for tokens in self.reader.task.texts(example)))
+
+
+def _read(reader: DatasetReader, source: Source) -> datasets.Dataset:
+    """A data set to learn from or to score; raises `DataError` if it has no gold labels that could be found."""
+    examples = reader.read(source)
+    if problem := reader.task.nothing_to_learn(examples):
+        raise DataError(source_name(source), problem)
+    return examples
 
 
 @dataclasses.dataclass(frozen=True)
@@ -342,7 +350,7 @@ def _begin(
     trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     # A frozen biLM's tensors are not in the model's state: they lie in the biLM's files.
     write_tensors(folder.frozen, {name: each for name, each in model.state_dict().items() if name not in trained})
-    folder.begin(to_json(config))
+    folder.begin(to_json(config), own_packages(config))
 
 
 def _take_up(config: ExperimentConfig, folder: RunFolder, vocabulary: Vocabulary, model: TaskModel) -> None:
@@ -371,10 +379,19 @@ def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
         overrides: `key.path=value`, in place of the config's values; for example where the biLM's files now lie.
 
     Raises:
-        RunError: there is no run or no finished epoch, or its biLM has moved or changed.
+        RunError: there is no run or no finished epoch, or its biLM has moved or changed; or it has parts of a package
+            that is not included.
     """
     folder = open_run(path)
-    config = load_config(folder.config, ExperimentConfig, overrides, replaced=folder.bilm_place(overrides))
+    try:
+        config = load_config(folder.config, ExperimentConfig, overrides, replaced=folder.bilm_place(overrides))
+    except UnknownTypeError:
+        if not (packages := folder.included_packages()):
+            raise
+        options = " ".join(f"--include-package {name}" for name in packages)
+        raise RunError(
+            f"{path}: has parts of other packages; add {options} (in Python, elmo_tasks.include_packages({packages}))"
+        ) from None
     reader = config.evaluation_reader().build()
     vocabulary = Vocabulary.load(folder.vocabulary)
     if elmo := config.elmo():
@@ -435,7 +452,7 @@ def evaluate(
     given = DataLoaderConfig(batch_tokens=batch_tokens, shuffle=False) if batch_tokens else None
     run.model.to(accelerator.device)
     with accelerator.main_process_first():
-        examples = run.reader.read(data)
+        examples = _read(run.reader, data)
     share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
     loader = BatchLoader(given or run.config.evaluation_loader(), examples, run.reader.task, run.vocabulary, **share)
     task, confusions = run.reader.task, Confusion()

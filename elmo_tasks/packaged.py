@@ -11,6 +11,12 @@ _FOLDER = Path(__file__).resolve().parent / "configs"
 IMPORT_FOLDER = _FOLDER.parent.parent
 """Imports that are not found next to a config are looked up here: `import 'elmo_tasks/configs/ner_conll03.jsonnet'`."""
 
+CPU_RULE = """\
+cpu/NAME is NAME made smaller, with a shorter schedule, for one or two CPU cores. The taggers (ner_conll03, pos_ewt and
+predicates_*) have no such version: they train in minutes on a CPU as they are. For the files of CoNLL-2012, set the
+data paths of cpu/srl_ewt or cpu/coref_ontogum; for plain BiDAF, take a share of the data (dataset_reader.share)."""
+"""Which configs have a version for CPUs."""
+
 _IMPORT = re.compile(r"""\bimport\s*(["'])([^"']+)\1""")
 
 
@@ -34,6 +40,8 @@ def find_config(name: str | Path) -> Path:
         return path
     if (plain := path.as_posix()) in known:
         return known[plain]
+    if (config := path / "config.json").is_file():
+        raise ConfigError(f"{name}: the folder of a run; its config is {config}")
     if path.is_dir():
         raise ConfigError(f"{name}: a folder; wanted a Jsonnet or JSON file, or the name of a config in the package")
     hint = did_you_mean(plain.removesuffix(".jsonnet").removeprefix("configs/"), list(known))

@@ -1,7 +1,7 @@
 """The folder of a training run and its files.
 
 config.json           the resolved config, with all defaults
-versions.json         the versions of Python and of the packages that made the run
+versions.json         the versions of Python and of the packages that made the run, and the users' own packages
 vocabulary.json       words, characters and labels
 frozen.safetensors    tensors that training does not change, except the biLM's
 model.safetensors     the best epoch's trained parameters
@@ -23,9 +23,10 @@ import json
 import logging
 import pickle
 import platform
+import re
 import shutil
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -36,6 +37,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from elmo_tasks import __version__, archives
+from elmo_tasks.cache import used_cache
 from elmo_tasks.config import Config, to_json
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
@@ -45,7 +47,6 @@ from elmo_tasks.files import (
     atomic_output,
     atomic_path,
     atomic_write,
-    cache_folder,
     content_hash,
     write_errors,
     write_json,
@@ -58,6 +59,8 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 _PACKAGES = ("torch", "pytorch-crf", "datasets", "accelerate", "seqeval", "numpy")
+_INCLUDED = "include-package"  # a key of versions.json
+_MODULE_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 BEGIN_AGAIN = "--force begins the run again"
 _ELMO = "model.embedder.elmo"  # the key of a config
 
@@ -125,11 +128,26 @@ class Folder:
             raise RunError(f"{self.path}: holds a run; --resume goes on with it, --force removes it first")
         return False
 
-    def begin(self, config: Mapping[str, Any]) -> None:
-        """Writes the packages' versions and, last, the config, which marks the folder as that of a run."""
-        packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
-        write_json(self.versions, {"elmo-tasks": __version__, "python": platform.python_version(), **packages})
+    def begin(self, config: Mapping[str, Any], included: Collection[str] = ()) -> None:
+        """Writes the packages' versions and, last, the config, which marks the folder as that of a run.
+
+        Arguments:
+            included: the users' own packages that the run's parts come from.
+        """
+        versions: dict[str, Any] = {"elmo-tasks": __version__, "python": platform.python_version()}
+        versions |= {name: importlib.metadata.version(name) for name in _PACKAGES}
+        if included:
+            versions[_INCLUDED] = sorted(included)
+        write_json(self.versions, versions)
         write_json(self.config, config)
+
+    def included_packages(self) -> list[str]:
+        """The packages that the run's parts came from, to be named in messages. They must not be imported unasked."""
+        with contextlib.suppress(RunError):
+            included = read_json(self.versions, dict[str, Any], "versions").get(_INCLUDED)
+            names = included if isinstance(included, list) else []
+            return [name for name in names if _MODULE_NAME.fullmatch(str(name))]
+        return []
 
     def clear(self) -> None:
         """Removes the run's files, but no other files in the folder."""
@@ -431,7 +449,8 @@ def open_run(path: str | Path) -> RunFolder:
     folder = RunFolder(_unpacked(path) if archive else path, archive)
     if seeds := sorted(each.parent.name for each in path.glob("seed_*/config.json")):
         raise RunError(
-            f"{path}: a folder of {len(seeds)} runs, one for each seed; name one of them, such as {path / seeds[0]}"
+            f"{path}: a folder of runs, one for each seed ({', '.join(seeds)}); name one of them, such as "
+            f"{path / seeds[0]}"
         )
     if not folder.is_started():
         raise RunError(f"{path}: wanted a run's folder, with a {folder.config.name}, or its archive (.tar.gz)")
@@ -439,7 +458,7 @@ def open_run(path: str | Path) -> RunFolder:
 
 
 def _unpacked(archive: Path) -> Path:
-    target = cache_folder() / "archives" / content_hash(archive)
+    target = used_cache("archives") / content_hash(archive)
     if target.is_dir():
         return target
     with atomic_folder(target) as unpacked:

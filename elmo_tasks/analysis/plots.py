@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pydantic
 
 from elmo_tasks.errors import ElmoTasksError, RunError
-from elmo_tasks.files import atomic_path, read_lines
+from elmo_tasks.files import atomic_write, read_lines
 from elmo_tasks.json_files import from_json, read_json
 from elmo_tasks.metrics.confusion import ConfusionTable, largest
 from elmo_tasks.runs import open_run
@@ -101,8 +101,8 @@ def plot_runs(path: str | Path, runs: Sequence[RunCurves], confusion: ConfusionT
     for unused in axes:
         unused.set_axis_off()
     # Without a date, and with this salt for the names of shapes, the same run gives the same file.
-    with atomic_path(path) as temporary, matplotlib.rc_context({"svg.hashsalt": "elmo-tasks"}):
-        figure.savefig(temporary, format=suffix[1:], dpi=150, metadata={"Date": None} if suffix == ".svg" else None)
+    with atomic_write(path) as stream, matplotlib.rc_context({"svg.hashsalt": "elmo-tasks"}):
+        figure.savefig(stream, format=suffix[1:], dpi=150, metadata={"Date": None} if suffix == ".svg" else None)
 
 
 def _draw_losses(axes: Axes, runs: Sequence[RunCurves]) -> None:

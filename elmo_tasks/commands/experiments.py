@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -240,12 +241,13 @@ def _config(arguments: argparse.Namespace) -> None:
 
 
 def _list_configs() -> None:
-    from elmo_tasks.packaged import packaged_configs, summary
+    from elmo_tasks.packaged import CPU_RULE, packaged_configs, summary
 
     configs = packaged_configs()
     width = max(map(len, configs))
     for name, path in configs.items():
         print(f"{name:<{width}}  {summary(path)}")
+    print(f"\n{CPU_RULE}", file=sys.stderr)  # programs may read the list
 
 
 def _copy_config(name: str, target: str, *, force: bool) -> None:

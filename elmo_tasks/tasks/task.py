@@ -71,6 +71,10 @@ class Task(ABC):
     def build_metric(self) -> Metric:
         """A new metric for predictions of this task."""
 
+    def nothing_to_learn(self, examples: Iterable[Example]) -> str | None:
+        """Why nothing can be learned from a whole data set or scored on it; None if something can."""
+        return None
+
     def compared_labels(self, record: Mapping[str, Any]) -> Sequence[str]:
         """The labels that a confusion table compares, of an example or of its prediction, in the same order.
 

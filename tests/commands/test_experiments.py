@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pty
 import select
+import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -162,6 +164,9 @@ def test_evaluate_prints_every_measure_of_coreference(
 class EchoPredictor:
     task = SimpleNamespace()  # has no description of its own
 
+    def warm_up(self) -> None:
+        pass
+
     def predict(self, inputs: Iterable[Mapping[str, Any]], *, source: str, **_: Any) -> Iterator[dict[str, Any]]:
         for fields in inputs:
             if fields["text"] == "bad":
@@ -284,6 +289,25 @@ def test_predict_answers_while_the_pipe_is_open(load: Mock, monkeypatch: pytest.
             command.join()
 
 
+@pytest.mark.slow
+def test_all_is_loaded_before_the_first_line_comes(config_file: Path, tmp_path: Path) -> None:
+    elmo_tasks.experiment.train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
+    # Python names each module on standard error as soon as it is imported.
+    command = [sys.executable, "-X", "importtime", "-m", "elmo_tasks", "predict", str(tmp_path / "run"), "-"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        before = list(itertools.takewhile(lambda line: "ready; waiting for lines" not in line, process.stderr))
+        assert any("nltk.tokenize.punkt" in line for line in before)
+        process.stdin.write("Tavo Melin left Brusk.\n")
+        assert json.loads(process.stdout.readline())["tokens"] == ["Tavo", "Melin", "left", "Brusk", "."]
+        os.write(process.stdin.fileno(), b"\xff\n")  # ends the command
+        late = itertools.takewhile(lambda line: not line.startswith("error: "), process.stderr)
+        assert [line.split()[-1] for line in late] == ["encodings.utf_8_sig"]
+
+
 @pytest.mark.usefixtures("load")
 def test_a_failed_prediction_leaves_no_output_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "in.txt"
@@ -352,6 +376,7 @@ def test_predict_does_not_start_in_several_processes(
         ("train", "bilm/tiny", "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`"),
         ("pretrain", "ner_conll03", "describes a task, not the pretraining of a biLM; use `elmo-tasks train`"),
         ("train", "{folder}", "a folder; wanted a Jsonnet or JSON file"),
+        ("train", "{folder}/run", "the folder of a run; its config is {folder}/run/config.json"),
     ],
 )
 def test_a_config_of_another_kind_says_what_it_is(
@@ -363,8 +388,10 @@ def test_a_config_of_another_kind_says_what_it_is(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("ELMO_TASKS_TEXT", "text.txt")
-    assert cli.main([command, config.format(folder=tmp_path), "-s", str(tmp_path / "run")]) == 2
-    assert message in capsys.readouterr().err
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").touch()
+    assert cli.main([command, config.format(folder=tmp_path), "-s", str(tmp_path / "new")]) == 2
+    assert message.format(folder=tmp_path) in capsys.readouterr().err
 
 
 def test_archive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
