@@ -12,11 +12,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from operator import add
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from elmo_tasks.metrics.metric import Metric, f1_score
+from elmo_tasks.metrics.metric import Metric, f1_score, quotient
 
 Mention = tuple[int, int]  # first and last token in the document, the end inclusive
 Clusters = Iterable[Iterable[Sequence[int]]]
@@ -27,6 +28,7 @@ Tally = tuple[
 
 _GOLD = 1  # the place in a tally
 _SCORES = ("f1", "precision", "recall")
+_TALLIES = ("mentions", "muc", "b_cubed", "ceaf_e", "ceaf_m", "coreference_links", "non_coreference_links")
 _CONLL_METRICS = ("muc", "b_cubed", "ceaf_e")
 
 
@@ -57,6 +59,8 @@ class CoreferenceScores(Metric):
     in one cluster of the key twice; here it counts once.
     """
 
+    main: ClassVar[str] = "conll_f1"
+
     def __init__(self, field: str = "clusters") -> None:
         self.field = field
         super().__init__()
@@ -65,26 +69,35 @@ class CoreferenceScores(Metric):
         for name, tally in _Document(example[self.field], prediction[self.field]).tallies().items():
             self._tallies[name] = tuple(map(add, self._tallies[name], tally))
 
-    def compute(self) -> dict[str, float]:
-        fractions = {name: _fractions(self._tallies[name]) for name in ("mentions", *_CONLL_METRICS, "ceaf_m")}
-        kinds = [self._tallies[name] for name in ("coreference_links", "non_coreference_links")]
-        of_kinds = [_fractions(kind) for kind in kinds if kind[_GOLD]] or [(0.0, 0.0, 0.0)]
-        fractions["blanc"] = tuple(np.mean(of_kinds, axis=0).tolist())
+    def sums(self) -> Sequence[float]:
+        """The tallies of `_TALLIES`, one after the other."""
+        return [count for name in _TALLIES for count in self._tallies[name]]
+
+    @classmethod
+    def scores(cls, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        tallies = dict(zip(_TALLIES, np.split(sums, len(_TALLIES), axis=-1), strict=True))  # (..., 4) each
+        fractions = {name: _fractions(tallies[name]) for name in ("mentions", *_CONLL_METRICS, "ceaf_m")}
+        kinds = [tallies[name] for name in ("coreference_links", "non_coreference_links")]
+        present = [kind[..., _GOLD] > 0 for kind in kinds]
+        of_kinds = sum(np.where(there, _fractions(kind), 0) for there, kind in zip(present, kinds, strict=True))
+        fractions["blanc"] = quotient(of_kinds, np.broadcast_to(np.sum(present, axis=0), np.shape(of_kinds)))
         scores = {"conll_f1": 100 * (sum(fractions[name][0] for name in _CONLL_METRICS) / len(_CONLL_METRICS))}
         for name, values in fractions.items():
             scores |= {f"{score}/{name}": 100 * value for score, value in zip(_SCORES, values, strict=True)}
         return scores
 
+    def compute(self) -> dict[str, float]:
+        return self.overall()
+
     def reset(self) -> None:
         self._tallies: defaultdict[str, Tally] = defaultdict(lambda: (0, 0, 0, 0))
 
 
-def _fractions(tally: Tally) -> tuple[float, ...]:
-    """F1, precision and recall, between 0 and 1."""
-    recalled, gold, confirmed, found = tally
-    recall = recalled / gold if gold else 0.0
-    precision = confirmed / found if found else 0.0
-    return f1_score(precision, recall), precision, recall
+def _fractions(tally: NDArray[np.float64]) -> NDArray[np.float64]:
+    """F1, precision and recall, between 0 and 1: (3, ...) from (..., 4)."""
+    recalled, gold, confirmed, found = np.moveaxis(tally, -1, 0)
+    recall, precision = quotient(recalled, gold), quotient(confirmed, found)
+    return np.stack([f1_score(precision, recall), precision, recall])
 
 
 class _Document:
