@@ -19,8 +19,8 @@ class Metric(ABC):
 
     `predictions` are the results of a model's `decode`, `examples` the gold rows of the data set in the same order.
 
-    The counts of parts of the data add up to those of the whole, so `scores` also gives the scores of any other sample of
-    the same examples. The tests of significance use that.
+    The sums of parts of the data add up to those of the whole, so `scores` also gives the scores of any sample of the
+    parts. Tests of significance use that.
 
     Attributes:
         main: the name of the score by which systems are compared.

@@ -1,0 +1,148 @@
+"""The commands that look at what systems get right and wrong."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from elmo_tasks.commands.arguments import add_flag, add_include_package, device_overrides, positive
+from elmo_tasks.commands.command import Command
+from elmo_tasks.console import print_table
+
+if TYPE_CHECKING:
+    from elmo_tasks.analysis.comparison import Comparison, Difference
+    from elmo_tasks.analysis.significance import Interval
+    from elmo_tasks.tasks import Task
+
+
+def _add_compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        metavar="SYSTEM [DATA]",
+        nargs="+",
+        help="runs, as folders or archives; folders that `train --seeds` made; or files that `evaluate --predictions` "
+        "wrote. The others are compared with the first. Last, the data to evaluate runs on (default: the test data of "
+        "each run's config)",
+    )
+    parser.add_argument("--metric", metavar="NAME", help="the score to compare (default: the main one of the task)")
+    parser.add_argument(
+        "--resamples", type=positive, default=10_000, metavar="N", help="of the tests and intervals (default: 10000)"
+    )
+    parser.add_argument("--seed", type=int, default=13370, metavar="N", help="of the resamples (default: 13370)")
+    parser.add_argument(
+        "--examples", type=positive, default=0, metavar="N", help="also show the N examples that changed most"
+    )
+    _add_common(parser)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", choices=("auto", "cpu"), help="for runs (default: the setting of the run)")
+    add_flag(parser, "--json", "print JSON instead of tables")
+    add_include_package(parser)
+
+
+def _compare(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.analysis.comparison import compare, split_paths
+    from elmo_tasks.config import include_packages
+
+    include_packages(arguments.include_package)
+    systems, data = split_paths(arguments.paths)
+    comparison = compare(
+        systems,
+        data,
+        metric=arguments.metric,
+        resamples=arguments.resamples,
+        seed=arguments.seed,
+        num_examples=arguments.examples,
+        overrides=device_overrides(arguments),
+    )
+    if arguments.json:
+        print(json.dumps(comparison.to_json(), indent=2, ensure_ascii=False))
+    else:
+        _print_comparison(comparison)
+
+
+def _print_comparison(comparison: Comparison) -> None:
+    size = f"{comparison.num_examples} examples"
+    if comparison.num_units != comparison.num_examples:
+        size += f" in {comparison.num_units} units"
+    rows = [
+        [
+            system.name,
+            f"{system.score:.2f}",
+            _interval(system.interval),
+            " ".join(f"{each:.2f}" for each in system.scores),
+        ]
+        for system in comparison.systems
+    ]
+    several = any(system.seeds for system in comparison.systems)
+    columns = ("system", comparison.metric, "95 % interval", "of each seed")
+    print_table(f"{comparison.metric}, {size}", columns[: 3 + several], [row[: 3 + several] for row in rows])
+    if not (differences := comparison.differences):
+        return
+    corrected = ", corrected by Holm" if differences[0].corrected else ""
+    tests = list(dict.fromkeys(test for each in differences for test in each.p_values))
+    titles = {"randomization": "p (randomization)", "bootstrap": "p (bootstrap)", "seeds": "p (seeds)"}
+    print_table(
+        f"difference to {comparison.systems[0].name}; two-sided p-values{corrected}, {comparison.resamples} resamples",
+        ("system", "difference", "95 % interval", *(titles[test] for test in tests), "better", "worse", "equal"),
+        [_difference_row(each, tests) for each in differences],
+    )
+    if seeded := [each for each in differences if each.seeds]:
+        print_table(
+            f"difference to {comparison.systems[0].name}, mean over seeds",
+            ("system", "difference", "95 % interval", "seeds"),
+            [
+                [each.name, f"{each.seeds.mean:+.2f}", _interval(each.seeds.interval), _pairing(each.seeds.paired)]
+                for each in seeded
+                if each.seeds
+            ],
+        )
+    for each in differences:
+        _print_changed(comparison.task, each)
+
+
+def _difference_row(difference: Difference, tests: Sequence[str]) -> list[str]:
+    p_values = difference.corrected or difference.p_values
+    counts = (difference.better, difference.worse, difference.equal)
+    return [
+        difference.name,
+        f"{difference.difference:+.2f}",
+        _interval(difference.interval),
+        *(f"{p_values[test]:.4f}" if test in p_values else "" for test in tests),
+        *map(str, counts),
+    ]
+
+
+def _interval(interval: Interval) -> str:
+    return f"{interval.low:.2f} to {interval.high:.2f}"
+
+
+def _pairing(paired: bool) -> str:
+    return "the same, paired" if paired else "not the same"
+
+
+def _print_changed(task: Task, difference: Difference) -> None:
+    for unit in difference.changed:
+        print(f"{difference.name}: {unit.gain:+.4f}")
+        for row, example in enumerate(unit.examples):
+            _show(task, example, {name: each[row] for name, each in unit.predictions.items()})
+
+
+def _show(task: Task, example: Mapping[str, Any], predictions: Mapping[str, Mapping[str, Any]]) -> None:
+    from elmo_tasks.rendering import describe_versions
+    from elmo_tasks.rendering.terminal import Terminal
+
+    Terminal().show(describe_versions(task, example, predictions))
+
+
+COMMANDS = {
+    "compare": Command(
+        "compare systems on the same data, with intervals and tests of significance",
+        "elmo-tasks compare runs/baseline runs/ner eng.testb",
+        _add_compare,
+        _compare,
+    ),
+}
