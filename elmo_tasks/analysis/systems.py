@@ -160,7 +160,8 @@ def read_predictions(path: Path, data: Source | None = None, overrides: Sequence
 
 
 def _read_file(path: Path) -> Predictions:
-    pairs = list(_records(path))
+    if not (pairs := list(_records(path))):
+        raise DataError(path, f"no examples; wanted {_WANTED}")
     task = _task_of(path, [example for example, _ in pairs])
     examples = list(checked_examples([example for example, _ in pairs], task, str(path), BadUnits()))
     return _checked(str(path), task, examples, [prediction for _, prediction in pairs])
@@ -184,8 +185,6 @@ def _checked(
 ) -> Predictions:
     """With only what the metric reads of each prediction; probabilities and attention can be large."""
     field = task.build_metric().field
-    if not examples:
-        raise ElmoTasksError(f"{name}: no examples; wanted at least one")
     for row, prediction in enumerate(predictions):
         if field not in prediction:
             raise DataError(f"{name}: example {row}", f"there is no {field!r} in the prediction")

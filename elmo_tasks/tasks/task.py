@@ -60,7 +60,7 @@ class Task(ABC):
         return sum(map(len, self.texts(example)))
 
     def unit(self, row: int, example: Example) -> Hashable:
-        """Examples with the same value are drawn and swapped together by tests of significance; by default, none are."""
+        """Tests of significance draw and swap examples with the same value together; by default, each by itself."""
         return row
 
     @abstractmethod
