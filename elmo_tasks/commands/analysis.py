@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from elmo_tasks.commands.arguments import add_flag, add_include_package, device_overrides, positive
 from elmo_tasks.commands.command import Command
@@ -14,7 +14,6 @@ from elmo_tasks.console import print_table
 if TYPE_CHECKING:
     from elmo_tasks.analysis.comparison import Comparison, Difference
     from elmo_tasks.analysis.significance import Interval
-    from elmo_tasks.tasks import Task
 
 
 def _add_compare(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +66,7 @@ def _compare(arguments: argparse.Namespace) -> None:
 def _print_comparison(comparison: Comparison) -> None:
     size = f"{comparison.num_examples} examples"
     if comparison.num_units != comparison.num_examples:
-        size += f" in {comparison.num_units} units"
+        size += f", drawn as {comparison.num_units} units"
     rows = [
         [
             system.name,
@@ -100,8 +99,7 @@ def _print_comparison(comparison: Comparison) -> None:
                 if each.seeds
             ],
         )
-    for each in differences:
-        _print_changed(comparison.task, each)
+    _print_changed(comparison)
 
 
 def _difference_row(difference: Difference, tests: Sequence[str]) -> list[str]:
@@ -124,18 +122,17 @@ def _pairing(paired: bool) -> str:
     return "the same, paired" if paired else "not the same"
 
 
-def _print_changed(task: Task, difference: Difference) -> None:
-    for unit in difference.changed:
-        print(f"{difference.name}: {unit.gain:+.4f}")
-        for row, example in enumerate(unit.examples):
-            _show(task, example, {name: each[row] for name, each in unit.predictions.items()})
-
-
-def _show(task: Task, example: Mapping[str, Any], predictions: Mapping[str, Mapping[str, Any]]) -> None:
+def _print_changed(comparison: Comparison) -> None:
     from elmo_tasks.rendering import describe_versions
     from elmo_tasks.rendering.terminal import Terminal
 
-    Terminal().show(describe_versions(task, example, predictions))
+    terminal = Terminal()
+    for difference in comparison.differences:
+        for unit in difference.changed:
+            print(f"{difference.name}: {unit.gain:+.4f} {comparison.metric}")
+            for row, example in enumerate(unit.examples):
+                predictions = {name: each[row] for name, each in unit.predictions.items()}
+                terminal.show(describe_versions(comparison.task, example, predictions))
 
 
 COMMANDS = {
