@@ -164,7 +164,12 @@ def _read_file(path: Path) -> Predictions:
         raise DataError(path, f"no examples; wanted {_WANTED}")
     task = _task_of(path, [example for example, _ in pairs])
     examples = list(checked_examples([example for example, _ in pairs], task, str(path), BadUnits()))
-    return _checked(str(path), task, examples, [prediction for _, prediction in pairs])
+    found = _checked(str(path), task, examples, [prediction for _, prediction in pairs])
+    # What is predicted has the columns of what is gold.
+    predicted = ({**example, **each} for example, each in zip(examples, found.predictions, strict=True))
+    for _ in checked_examples(list(predicted), task, f"{path}: prediction", BadUnits()):
+        pass
+    return found
 
 
 def _records(path: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING
 
 from elmo_tasks.commands.arguments import add_flag, add_include_package, device_overrides, positive
 from elmo_tasks.commands.command import Command
-from elmo_tasks.console import print_table
+from elmo_tasks.console import print_metrics, print_table
 
 if TYPE_CHECKING:
     from elmo_tasks.analysis.comparison import Comparison, Difference
+    from elmo_tasks.analysis.error_report import ErrorReport
     from elmo_tasks.analysis.significance import Interval
+    from elmo_tasks.metrics.confusion import ConfusionTable
+
+_CONFUSED_LABELS = 12  # the most labels of a printed table
+_SHOWN_SCORES = 6  # the most columns of a breakdown
 
 
 def _add_compare(parser: argparse.ArgumentParser) -> None:
@@ -135,11 +140,78 @@ def _print_changed(comparison: Comparison) -> None:
                 terminal.show(describe_versions(comparison.task, example, predictions))
 
 
+def _add_errors(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "path", metavar="SYSTEM", help="a run, as a folder or an archive, or a file that `evaluate --predictions` wrote"
+    )
+    parser.add_argument(
+        "data", metavar="DATA", nargs="?", help="the data to evaluate a run on (default: the test data of its config)"
+    )
+    parser.add_argument(
+        "--examples", type=positive, default=20, metavar="N", help="show the N worst examples (default: 20)"
+    )
+    _add_common(parser)
+
+
+def _errors(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.analysis.error_report import errors
+    from elmo_tasks.config import include_packages
+
+    include_packages(arguments.include_package)
+    report = errors(
+        arguments.path, arguments.data, num_examples=arguments.examples, overrides=device_overrides(arguments)
+    )
+    if arguments.json:
+        print(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
+    else:
+        _print_errors(report)
+
+
+def _print_errors(report: ErrorReport) -> None:
+    from elmo_tasks.rendering import describe_versions
+    from elmo_tasks.rendering.terminal import Terminal
+
+    print_metrics(report.scores, title=f"{report.num_examples} examples")
+    if report.kinds:
+        print_table(report.counted, ("", "number"), [[name, str(count)] for name, count in report.kinds.items()])
+    for breakdown in report.breakdowns:
+        scores = list(breakdown.buckets[0].scores)[:_SHOWN_SCORES]
+        rows = [
+            [bucket.name, str(bucket.size), *(f"{bucket.scores[name]:.2f}" for name in scores)]
+            for bucket in breakdown.buckets
+        ]
+        print_table(f"{breakdown.items} by {breakdown.by}", ("", breakdown.items, *scores), rows)
+    if report.confusion:
+        print_confusion(report.confusion, title="labels")
+    terminal = Terminal()
+    for worst in report.worst:
+        print(f"-{worst.loss:.4f} {report.metric}")
+        terminal.show(describe_versions(report.task, worst.example, {"predicted": worst.prediction}))
+
+
+def print_confusion(table: ConfusionTable, title: str) -> None:
+    """Prints which label is taken for which, of the most frequent labels."""
+    from elmo_tasks.metrics.confusion import largest
+
+    table = largest(table, _CONFUSED_LABELS)
+    rows = [
+        [label, *(str(count) if count else "·" for count in counts)]
+        for label, counts in zip(table["labels"], table["counts"], strict=True)
+    ]
+    print_table(f"{title}, gold (rows) and predicted (columns)", ("", *table["labels"]), rows)
+
+
 COMMANDS = {
     "compare": Command(
         "compare systems on the same data, with intervals and tests of significance",
         "elmo-tasks compare runs/baseline runs/ner eng.testb",
         _add_compare,
         _compare,
+    ),
+    "errors": Command(
+        "show what a system gets wrong: kinds of errors, scores of parts of the data, the worst examples",
+        "elmo-tasks errors runs/ner eng.testb",
+        _add_errors,
+        _errors,
     ),
 }

@@ -60,6 +60,10 @@ class Metric(ABC):
         scores = self.scores(np.array(self.sums(), dtype=np.float64))
         return {name: float(value) for name, value in scores.items()}
 
+    def right(self, example: Mapping[str, Any]) -> dict[str, Any]:
+        """A prediction that is right."""
+        return {self.field: example[self.field]}
+
     @abstractmethod
     def compute(self) -> dict[str, float]:
         """The scores of everything added since the last `reset`, by name: percentages, not rounded, except for support.

@@ -48,6 +48,9 @@ class SquadScores(Metric):
         self._exact_matches += predicted in gold
         self._f1 += max(_word_f1(predicted.split(), answer.split()) for answer in gold)
 
+    def right(self, example: Mapping[str, Any]) -> dict[str, Any]:
+        return {"answer": example["answers"][0]}
+
     def sums(self) -> Sequence[float]:
         """The answers that match exactly, the sum of all F1, from 0 to 1, and the questions."""
         return self._exact_matches, self._f1, self._questions

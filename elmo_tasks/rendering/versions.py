@@ -21,8 +21,9 @@ def describe_versions(task: Task, example: Example, predictions: Mapping[str, Ma
 
     A task without a description, its own or that of a base class, gets its texts and its labels.
     """
-    field = task.build_metric().field
-    versions = {"gold": example.get(field), **{name: each[field] for name, each in predictions.items()}}
+    metric = task.build_metric()
+    named = {"gold": metric.right(example), **predictions}
+    versions = {name: each[metric.field] for name, each in named.items()}
     kind = next((kind for kind in type(task).__mro__ if kind in _DESCRIPTIONS), None)
     if kind is None:
         texts = [("", " ".join(tokens)) for tokens in task.texts(example)]
