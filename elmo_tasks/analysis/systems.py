@@ -65,7 +65,7 @@ class Predictions:
                 try:
                     metric.update([self.predictions[row]], [self.examples[row]])
                 except (ElmoTasksError, KeyError, TypeError, ValueError, AttributeError) as error:
-                    problem = f"the prediction does not fit the example ({type(error).__name__}: {one_line(error)})"
+                    problem = f"its prediction cannot be scored ({one_line(error)})"
                     raise DataError(f"{self.name}: example {row}", problem) from None
             sums.append(metric.sums())
         return np.array(sums, dtype=np.float64)
@@ -167,7 +167,7 @@ def _read_file(path: Path) -> Predictions:
     found = _checked(str(path), task, examples, [prediction for _, prediction in pairs])
     # What is predicted has the columns of what is gold.
     predicted = ({**example, **each} for example, each in zip(examples, found.predictions, strict=True))
-    for _ in checked_examples(list(predicted), task, f"{path}: prediction", BadUnits()):
+    for _ in checked_examples(list(predicted), task, f"{path}, predictions", BadUnits()):
         pass
     return found
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from elmo_tasks.metrics.confusion import ConfusionTable
 
 _CONFUSED_LABELS = 12  # the most labels of a printed table
-_SHOWN_SCORES = 6  # the most columns of a breakdown
+_SHOWN_SCORES = 6  # in a breakdown; of more, only the F1 of those that have one
 
 
 def _add_compare(parser: argparse.ArgumentParser) -> None:
@@ -175,7 +175,9 @@ def _print_errors(report: ErrorReport) -> None:
     if report.kinds:
         print_table(report.counted, ("", "number"), [[name, str(count)] for name, count in report.kinds.items()])
     for breakdown in report.breakdowns:
-        scores = list(breakdown.buckets[0].scores)[:_SHOWN_SCORES]
+        scores = list(breakdown.buckets[0].scores)
+        if len(scores) > _SHOWN_SCORES:
+            scores = [name for name in scores if not name.startswith(("precision/", "recall/"))]
         rows = [
             [bucket.name, str(bucket.size), *(f"{bucket.scores[name]:.2f}" for name in scores)]
             for bucket in breakdown.buckets

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,62 +15,18 @@ from elmo_tasks.analysis.systems import find_systems, is_system, read_prediction
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError
 from elmo_tasks.tasks import Tagging
 
-SENTENCE = ["Mira", "left", "Oslo", "."]
-CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {  # example, right and wrong prediction
-    "Tagging": (
-        {"tokens": SENTENCE, "tags": ["B-PER", "O", "B-LOC", "O"]},
-        {"tags": ["B-PER", "O", "B-LOC", "O"]},
-        {"tags": ["B-LOC", "O", "B-LOC", "O"]},
-    ),
-    "parts of speech": (
-        {"tokens": SENTENCE, "tags": ["NNP", "VBD", "NNP", "-LRB-"]},
-        {"tags": ["NNP", "VBD", "NNP", "-LRB-"]},
-        {"tags": ["NNP", "NNP", "NNP", "-LRB-"]},
-    ),
-    "Classification": ({"tokens": SENTENCE, "label": "good"}, {"label": "good"}, {"label": "bad"}),
-    "TextPairs": (
-        {"premise": SENTENCE, "hypothesis": SENTENCE[:2], "label": "entailment"},
-        {"label": "entailment"},
-        {"label": "neutral"},
-    ),
-    "Reading": (
-        {
-            "id": "1", "question": "Who left?", "question_tokens": ["Who", "left", "?"], "passage": "Mira left Oslo.",
-            "token_starts": [0, 5, 10, 14], "token_ends": [4, 9, 14, 15], "answers": ["Mira"], "answer_spans": [[0, 0]],
-        },
-        {"answer": "Mira", "best": []},
-        {"answer": "Oslo", "best": []},
-    ),
-    "SemanticRoles": (
-        {"tokens": SENTENCE, "predicate": 1, "tags": ["B-ARG0", "B-V", "B-ARG1", "O"], "sentence": 0},
-        {"tags": ["B-ARG0", "B-V", "B-ARG1", "O"]},
-        {"tags": ["B-ARG1", "B-V", "B-ARG1", "O"]},
-    ),
-    "Coreference": (
-        {"sentences": [SENTENCE, ["She", "left", "it", "."]], "clusters": [[[0, 0], [4, 4]], [[2, 2], [6, 6]]]},
-        {"clusters": [[[0, 0], [4, 4]], [[2, 2], [6, 6]]]},
-        {"clusters": [[[0, 0], [4, 4], [2, 2]]]},
-    ),
-}  # fmt: skip
+Cases = dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]
+Write = Callable[..., Path]
+WriteCase = Callable[[str, Sequence[bool]], Path]
+
+NAMES = ("Tagging", "parts of speech", "Classification", "TextPairs", "Reading", "SemanticRoles", "Coreference")
 
 
-def write(path: Path, pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Path:
-    lines = (json.dumps({"example": example, "prediction": prediction}) for example, prediction in pairs)
-    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return path
-
-
-def write_case(folder: Path, name: str, right: Sequence[bool]) -> Path:
-    """A file of predictions, of which some are right."""
-    example, good, bad = CASES[name]
-    numbered = [{**example, "sentence": row} if name == "SemanticRoles" else example for row in range(len(right))]
-    pairs = [(each, good if is_right else bad) for each, is_right in zip(numbered, right, strict=True)]
-    return write(folder / f"{len(list(folder.iterdir()))}.jsonl", pairs)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_every_task_is_known_by_its_columns(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files = [write_case(tmp_path, name, right) for right in ([True] * 6 + [False] * 2, [True] * 2 + [False] * 6)]
+@pytest.mark.parametrize("name", NAMES)
+def test_every_task_is_known_by_its_columns(
+    write_case: WriteCase, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [write_case(name, right) for right in ([True] * 6 + [False] * 2, [True] * 2 + [False] * 6)]
     comparison = compare(files, resamples=500, num_examples=1)
     assert type(comparison.task).__name__ == ("Tagging" if name == "parts of speech" else name)
     assert (comparison.num_examples, comparison.num_units) == (8, 8)
@@ -89,8 +45,8 @@ def test_every_task_is_known_by_its_columns(name: str, tmp_path: Path, capsys: p
     assert {"0.jsonl", "1.jsonl", "gold:", "randomization"} <= {*shown.replace("(", " ").replace(")", " ").split()}
 
 
-def test_the_scores_are_those_of_the_metric(tmp_path: Path) -> None:
-    file = write_case(tmp_path, "Tagging", [True, False, False])
+def test_the_scores_are_those_of_the_metric(write_case: WriteCase, tmp_path: Path) -> None:
+    file = write_case("Tagging", [True, False, False])
     read = read_predictions(file)
     metric = read.task.build_metric()
     metric.update(read.predictions, read.examples)
@@ -98,8 +54,8 @@ def test_the_scores_are_those_of_the_metric(tmp_path: Path) -> None:
         assert compare([file], metric=name, resamples=10).systems[0].score == pytest.approx(metric.compute()[name])
 
 
-def test_the_predicates_of_a_sentence_are_one_unit(tmp_path: Path) -> None:
-    example, right, wrong = CASES["SemanticRoles"]
+def test_the_predicates_of_a_sentence_are_one_unit(cases: Cases, write: Write, tmp_path: Path) -> None:
+    example, right, wrong = cases["SemanticRoles"]
     numbered = [{**example, "sentence": row // 3} for row in range(9)]
     files = [
         write(tmp_path / "a.jsonl", [(each, right) for each in numbered]),
@@ -112,7 +68,7 @@ def test_the_predicates_of_a_sentence_are_one_unit(tmp_path: Path) -> None:
     assert [len(each.examples) for each in difference.changed] == [1]  # only the predicate that differs
 
 
-def test_schemes_of_tags_may_differ(tmp_path: Path) -> None:
+def test_schemes_of_tags_may_differ(write: Write, tmp_path: Path) -> None:
     tokens = ["Mira", "Dolvane", "left"]
     files = [
         write(tmp_path / "a.jsonl", [({"tokens": tokens, "tags": tags}, {"tags": tags})])
@@ -124,8 +80,8 @@ def test_schemes_of_tags_may_differ(tmp_path: Path) -> None:
     assert read.task.tag_scheme is not None
 
 
-def test_several_systems_are_corrected(tmp_path: Path) -> None:
-    files = [write_case(tmp_path, "Classification", [True] * right + [False] * (20 - right)) for right in (18, 8, 6)]
+def test_several_systems_are_corrected(write_case: WriteCase, tmp_path: Path) -> None:
+    files = [write_case("Classification", [True] * right + [False] * (20 - right)) for right in (18, 8, 6)]
     comparison = compare(files, resamples=1000)
     p_values = [each.p_values["randomization"] for each in comparison.differences]
     assert [each.corrected["randomization"] for each in comparison.differences] == pytest.approx(
@@ -142,8 +98,10 @@ def test_several_systems_are_corrected(tmp_path: Path) -> None:
         (None, r"b.jsonl: 1 examples, not 2; wanted the same examples in the same order as for .*a.jsonl"),
     ],
 )
-def test_other_examples_are_refused(change: dict[str, Any] | None, message: str, tmp_path: Path) -> None:
-    example, right, _ = CASES["Tagging"]
+def test_other_examples_are_refused(
+    cases: Cases, write: Write, change: dict[str, Any] | None, message: str, tmp_path: Path
+) -> None:
+    example, right, _ = cases["Tagging"]
     one = write(tmp_path / "a.jsonl", [(example, right)] * 2)
     rest = [] if change is None else [({**example, **change}, right)]
     other = write(tmp_path / "b.jsonl", [(example, right), *rest])
@@ -151,8 +109,8 @@ def test_other_examples_are_refused(change: dict[str, Any] | None, message: str,
         compare([one, other], resamples=10)
 
 
-def test_other_tasks_are_refused(tmp_path: Path) -> None:
-    files = [write_case(tmp_path, name, [True]) for name in ("Tagging", "Classification")]
+def test_other_tasks_are_refused(write_case: WriteCase, tmp_path: Path) -> None:
+    files = [write_case(name, [True]) for name in ("Tagging", "Classification")]
     with pytest.raises(ElmoTasksError, match=r"the task is Classification, that of .* is Tagging; wanted one task"):
         compare(files, resamples=10)
 
@@ -169,11 +127,15 @@ def test_other_tasks_are_refused(tmp_path: Path) -> None:
         ('{"example": {"tokens": ["a"], "label": "b"}, "prediction": {}}', r"example 0: there is no 'label' in"),
         (
             '{"example": {"tokens": ["a"], "tags": ["O"]}, "prediction": {"tags": ["O", "O"]}}',
-            r"example 0: the prediction does not fit the example \(ValueError",
+            r"a.jsonl, predictions: example 0: 2 tags for 1 tokens",
         ),
         (
             '{"example": {"tokens": ["a"], "tags": ["O"]}, "prediction": {"tags": [1]}}',
-            r"example 0: the prediction does not fit the example \(TypeError",
+            r"a.jsonl, predictions: example 0: 'tags' is \[1\]; wanted a list of strings",
+        ),
+        (
+            '{"example": {"tokens": ["a"], "tags": ["B-X"]}, "prediction": {"tags": ["X"]}}',
+            r"a.jsonl: example 0: its prediction cannot be scored \('X' is not a span tag",
         ),
     ],
 )  # fmt: skip
@@ -189,8 +151,8 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
         compare([tmp_path / "a.jsonl"])
 
 
-def test_a_metric_that_the_task_does_not_have_is_refused(tmp_path: Path) -> None:
-    file = write_case(tmp_path, "Tagging", [True])
+def test_a_metric_that_the_task_does_not_have_is_refused(write_case: WriteCase, tmp_path: Path) -> None:
+    file = write_case("Tagging", [True])
     with pytest.raises(
         ElmoTasksError, match="'bleu' is not a score of Tagging; wanted f1, precision, recall, accuracy"
     ):
@@ -229,8 +191,8 @@ def test_runs_of_several_seeds(
     assert found["task"] == "Tagging"
 
 
-def test_what_is_a_system(seeds: Path, sample_folder: Path, tmp_path: Path) -> None:
-    file = write_case(tmp_path, "Tagging", [True])
+def test_what_is_a_system(write_case: WriteCase, seeds: Path, sample_folder: Path, tmp_path: Path) -> None:
+    file = write_case("Tagging", [True])
     archive = tmp_path / "run.tar.gz"
     archive.touch()
     assert all(is_system(path) for path in (seeds, seeds / "seed_1", file, archive))
@@ -240,8 +202,10 @@ def test_what_is_a_system(seeds: Path, sample_folder: Path, tmp_path: Path) -> N
     assert [each.name for each in find_systems([seeds, seeds / "../tagger"])] == [str(seeds), str(seeds / "../tagger")]
 
 
-def test_data_and_systems_are_told_apart(seeds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = str(write_case(tmp_path, "Tagging", [True]))
+def test_data_and_systems_are_told_apart(
+    write_case: WriteCase, seeds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(write_case("Tagging", [True]))
     assert cli.main(["compare", file, str(tmp_path / "none.jsonl")]) == 2
     assert (
         "none.jsonl: not a run or a file of predictions; files of predictions need no data" in capsys.readouterr().err
