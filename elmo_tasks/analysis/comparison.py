@@ -24,6 +24,7 @@ from elmo_tasks.analysis.significance import (
     percentile_interval,
     randomization_p,
     seed_difference,
+    unit_gains,
 )
 from elmo_tasks.analysis.systems import Predictions, System, find_systems, is_data_file, is_system, read_predictions
 from elmo_tasks.data_readers.memory import Source
@@ -147,37 +148,16 @@ def compare(
 
     resampled = bootstrap([each.sums for each in measured], score, resamples, seed)
     systems = [_system_score(each, score, values) for each, values in zip(measured, resampled, strict=True)]
-    baseline = measured[0]
     differences = []
     for each, ours, values in zip(measured[1:], systems[1:], resampled[1:], strict=True):
-        gains = unit_gains(baseline.sums, each.sums, score)
-        order = np.argsort(-np.abs(gains), kind="stable")[:num_examples]
-        observed = ours.score - systems[0].score
-        over_seeds = _over_seeds(systems[0], ours)
-        p_values = {
-            "randomization": randomization_p(baseline.sums, each.sums, score, resamples, seed),
-            "bootstrap": bootstrap_p(values - resampled[0], observed),
-        }
-        if over_seeds and over_seeds.p_value is not None:
-            p_values["seeds"] = over_seeds.p_value
-        difference = Difference(
-            name=ours.name,
-            against=systems[0].name,
-            difference=observed,
-            interval=percentile_interval(values - resampled[0]),
-            p_values=p_values,
-            corrected={},
-            seeds=over_seeds,
-            better=int((gains > _EQUAL).sum()),
-            worse=int((gains < -_EQUAL).sum()),
-            equal=int((np.abs(gains) <= _EQUAL).sum()),
-            changed=[
-                _changed(float(gains[unit]), first.examples, units[unit], (baseline, each))
-                for unit in order.tolist()
-                if abs(gains[unit]) > _EQUAL
-            ],
-        )
-        differences.append(difference)
+        p_value = randomization_p(measured[0].sums, each.sums, score, resamples, seed)
+        gains = unit_gains(measured[0].sums, each.sums, score)
+        most = [unit for unit in np.argsort(-np.abs(gains), kind="stable").tolist() if abs(gains[unit]) > _EQUAL]
+        changed = [
+            _changed(float(gains[unit]), first.examples, units[unit], (measured[0], each))
+            for unit in most[:num_examples]
+        ]
+        differences.append(_difference(systems[0], ours, p_value, values - resampled[0], gains, changed))
     return Comparison(
         first.task, name, len(first.examples), len(units), resamples, seed, systems, _corrected(differences)
     )
@@ -191,20 +171,6 @@ def split_paths(paths: Sequence[str]) -> tuple[list[str], str | None]:
     if all(map(is_data_file, systems)):
         raise ElmoTasksError(f"{data}: not a run or a file of predictions; files of predictions need no data")
     return systems, data
-
-
-def unit_gains(one: Array, other: Array, score: Score) -> Array:
-    """By how much the score of `one` changes if a unit's sums are those of `other`, for each unit: (N,).
-
-    With several models, of each model with those of the other in turn, on average. Unlike the score of a single unit,
-    this is also defined for a unit without anything to find, and it counts as much as the unit does in the score.
-
-    Arguments:
-        one, other: (M, N, K) each; M may differ.
-    """
-    totals = one.sum(1, keepdims=True)  # (M, 1, K)
-    gains = [score(totals + (each - one)) - score(totals) for each in other]
-    return np.mean(gains, axis=(0, 1))
 
 
 def _measure(
@@ -234,6 +200,35 @@ def _system_score(measured: _Measured, score: Score, resampled: Array) -> System
     interval = percentile_interval(resampled)
     return SystemScore(
         measured.system.name, mean_score(measured.sums, score), interval, scores, [*measured.system.seeds]
+    )
+
+
+def _difference(
+    one: SystemScore,
+    other: SystemScore,
+    randomization: float,
+    resampled: Array,
+    gains: Array,
+    changed: list[ChangedUnit],
+) -> Difference:
+    """Of two systems, from their scores, the p-value of a test, the differences of resamples and the gains of units."""
+    difference, seeds = other.score - one.score, _over_seeds(one, other)
+    p_values = {"randomization": randomization, "bootstrap": bootstrap_p(resampled, difference)}
+    if seeds and seeds.p_value is not None:
+        p_values["seeds"] = seeds.p_value
+    better, worse = int((gains > _EQUAL).sum()), int((gains < -_EQUAL).sum())
+    return Difference(
+        name=other.name,
+        against=one.name,
+        difference=difference,
+        interval=percentile_interval(resampled),
+        p_values=p_values,
+        corrected={},
+        seeds=seeds,
+        better=better,
+        worse=worse,
+        equal=len(gains) - better - worse,
+        changed=changed,
     )
 
 

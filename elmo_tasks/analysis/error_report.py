@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from elmo_tasks.analysis.breakdowns import Breakdown, Item, break_down, item_scores, of_examples
-from elmo_tasks.analysis.comparison import unit_gains
 from elmo_tasks.analysis.mention_errors import MentionErrors, link_scores, mention_scores
 from elmo_tasks.analysis.reading_errors import KINDS as READING_KINDS
 from elmo_tasks.analysis.reading_errors import answer_kind, question_places
+from elmo_tasks.analysis.significance import unit_gains
 from elmo_tasks.analysis.span_errors import KINDS as SPAN_KINDS
 from elmo_tasks.analysis.span_errors import align, span_items, spans_of
 from elmo_tasks.analysis.systems import Predictions, read_predictions

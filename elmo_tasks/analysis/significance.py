@@ -83,7 +83,7 @@ def bootstrap_p(differences: Array, observed: float) -> float:
     centred at the observed difference, while the null hypothesis is 0.
 
     Source: Berg-Kirkpatrick et al. (2012), "An Empirical Investigation of Statistical Significance in NLP", section 2,
-    there for one side. Koehn (2004) counts resamples below 0, which is the same if they are symmetric.
+    there for one side. Koehn (2004) counts the resamples below 0; both are the same if the resamples are symmetric.
     """
     return _p_value(np.abs(differences - observed), abs(observed))
 
@@ -92,10 +92,8 @@ def randomization_p(one: Array, other: Array, score: Score, resamples: int, seed
     """The two-sided p-value of a paired approximate randomization: how often the difference of the scores is as large
     if, for each unit, the two systems' outputs are swapped at random.
 
-    If the numbers of models differ, each model of one is used equally often with those of the other.
-
     Source: Noreen (1989), "Computer-Intensive Methods for Testing Hypotheses"; Yeh (2000), "More accurate tests for the
-    statistical significance of result differences", section 3.2.
+    statistical significance of result differences".
 
     Arguments:
         one, other: (M, N, K) each; M may differ.
@@ -103,17 +101,30 @@ def randomization_p(one: Array, other: Array, score: Score, resamples: int, seed
     """
     generator = np.random.default_rng(seed)
     observed = abs(mean_score(one, score) - mean_score(other, score))
-    pairs = np.arange(math.lcm(len(one), len(other)))
-    first, second = one[pairs % len(one)], other[pairs % len(other)]
+    first, second = _paired(one, other)
     change = _by_unit(second - first)
     change = change[change.any(1)]  # the other units make no difference
     totals = first.sum(1), second.sum(1)  # (M, K) each
     differences = [np.zeros(0)]
     for size in _chunks(resamples, len(change)):
         swapped = generator.integers(0, 2, (size, len(change)), dtype=np.int8).astype(np.float64)
-        moved = (swapped @ change).reshape(size, len(pairs), -1)  # (r, M, K)
+        moved = (swapped @ change).reshape(size, len(first), -1)  # (r, M, K)
         differences.append((score(totals[0] + moved) - score(totals[1] - moved)).mean(1))
     return _p_value(np.abs(np.concatenate(differences)), observed)
+
+
+def unit_gains(one: Array, other: Array, score: Score) -> Array:
+    """By how much the score of `one` changes if a unit's sums are those of `other`, for each unit: (N,).
+
+    Unlike the score of a single unit, this is also defined for a unit with nothing to find, and it weighs a unit as the
+    score does.
+
+    Arguments:
+        one, other: (M, N, K) each; M may differ.
+    """
+    first, second = _paired(one, other)
+    totals = first.sum(1, keepdims=True)  # (M, 1, K)
+    return (score(totals + (second - first)) - score(totals)).mean(0)
 
 
 def seed_difference(one: Sequence[float], other: Sequence[float], *, paired: bool) -> SeedDifference:
@@ -146,6 +157,14 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def _p_value(values: Array, observed: float) -> float:
     """(count + 1) / (R + 1), which counts the observed value as one of the resamples (Noreen 1989)."""
     return (int((values >= observed - _EQUAL).sum()) + 1) / (len(values) + 1)
+
+
+def _paired(one: Array, other: Array) -> tuple[Array, Array]:
+    """Models of two systems in pairs, those with the same number together. If one has more, those of both are repeated
+    until each occurs equally often.
+    """
+    numbers = np.arange(math.lcm(len(one), len(other)))
+    return one[numbers % len(one)], other[numbers % len(other)]
 
 
 def _by_unit(system: Array) -> Array:

@@ -19,7 +19,7 @@ from elmo_tasks.data_readers.memory import Source, checked_examples
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError, one_line
 from elmo_tasks.experiment import evaluate_run, load_run
 from elmo_tasks.files import parse_json, read_lines
-from elmo_tasks.tasks import Tagging, Task
+from elmo_tasks.tasks import Reading, Tagging, Task
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag, spans_of_tags
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -165,11 +165,22 @@ def _read_file(path: Path) -> Predictions:
     task = _task_of(path, [example for example, _ in pairs])
     examples = list(checked_examples([example for example, _ in pairs], task, str(path), BadUnits()))
     found = _checked(str(path), task, examples, [prediction for _, prediction in pairs])
+    _check_places(found)
     # What is predicted has the columns of what is gold.
     predicted = ({**example, **each} for example, each in zip(examples, found.predictions, strict=True))
     for _ in checked_examples(list(predicted), task, f"{path}, predictions", BadUnits()):
         pass
     return found
+
+
+def _check_places(found: Predictions) -> None:
+    """Raises a DataError if an answer of a reading example is not a span of its passage's tokens."""
+    for row, example in enumerate(found.examples if isinstance(found.task, Reading) else ()):
+        starts, ends = example["token_starts"], example["token_ends"]
+        fits = all(len(span) == 2 and 0 <= span[0] <= span[1] < len(starts) for span in example["answer_spans"])
+        if not fits or len(starts) != len(ends) or not example["answer_spans"]:
+            problem = "answer_spans, token_starts and token_ends do not fit; wanted the first and last token of answers"
+            raise DataError(f"{found.name}: example {row}", problem)
 
 
 def _records(path: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from elmo_tasks.commands.arguments import add_flag, add_include_package, device_overrides, positive
+from elmo_tasks.commands.arguments import add_flag, add_include_package, device_overrides, positive, refuse_torchrun
 from elmo_tasks.commands.command import Command
 from elmo_tasks.console import print_metrics, print_table
 
@@ -51,6 +51,7 @@ def _compare(arguments: argparse.Namespace) -> None:
     from elmo_tasks.analysis.comparison import compare, split_paths
     from elmo_tasks.config import include_packages
 
+    refuse_torchrun("compare")
     include_packages(arguments.include_package)
     systems, data = split_paths(arguments.paths)
     comparison = compare(
@@ -157,6 +158,7 @@ def _errors(arguments: argparse.Namespace) -> None:
     from elmo_tasks.analysis.error_report import errors
     from elmo_tasks.config import include_packages
 
+    refuse_torchrun("errors")
     include_packages(arguments.include_package)
     report = errors(
         arguments.path, arguments.data, num_examples=arguments.examples, overrides=device_overrides(arguments)

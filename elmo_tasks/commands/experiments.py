@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from elmo_tasks.commands.arguments import (
     default_run_folder,
     device_overrides,
     integers,
+    refuse_torchrun,
     run_overrides,
     tokenizer_overrides,
 )
@@ -166,8 +166,7 @@ def _predict(arguments: argparse.Namespace) -> None:
 
     for output in (arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ElmoTasksError("predict runs in one process; start it without torchrun (evaluate shares its work)")
+    refuse_torchrun("predict")
     include_packages(arguments.include_package)
     batch_tokens = arguments.batch_tokens or DEFAULT_BATCH_TOKENS
     predicates = None

@@ -145,6 +145,23 @@ def test_files_that_are_wrong_are_named(line: str, message: str, tmp_path: Path)
         compare([tmp_path / "a.jsonl"], resamples=10)
 
 
+@pytest.mark.parametrize("spans", [[[0]], [[0, 4]], [[2, 1]], []])
+def test_answers_outside_of_their_passage_are_refused(
+    spans: list[list[int]], cases: Cases, write: Write, tmp_path: Path
+) -> None:
+    example, right, _ = cases["Reading"]
+    path = write(tmp_path / "a.jsonl", [({**example, "answer_spans": spans}, right)])
+    with pytest.raises(DataError, match="example 0: answer_spans, token_starts and token_ends do not fit"):
+        compare([path])
+
+
+def test_several_processes_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for command in ("compare", "errors"):
+        assert cli.main([command, "a.jsonl"]) == 2
+        assert f"{command} runs in one process; start it without torchrun" in capsys.readouterr().err
+
+
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").touch()
     with pytest.raises(DataError, match="no examples"):

@@ -22,6 +22,7 @@ from elmo_tasks.analysis.significance import (
     percentile_interval,
     randomization_p,
     seed_difference,
+    unit_gains,
 )
 from elmo_tasks.metrics import Accuracy, CoreferenceScores, Metric, SpanF1
 
@@ -115,6 +116,17 @@ def test_systems_that_are_equal_do_not_differ() -> None:
     sums = unit_sums(SpanF1(), random_tags(random.Random(2)), gold)
     assert randomization_p(sums, sums, score_of(SpanF1()), 100, 1) == 1
     assert bootstrap_p(np.zeros(100), 0.0) == 1
+    several = np.concatenate([sums, unit_sums(SpanF1(), random_tags(random.Random(3)), gold)])
+    assert not unit_gains(several, several, score_of(SpanF1())).any()
+
+
+def test_the_gain_of_a_unit_is_that_of_rerunning_the_metric() -> None:
+    metric, generator = SpanF1(), random.Random(4)
+    gold, one, other = random_tags(generator), random_tags(generator), random_tags(generator)
+    gains = unit_gains(unit_sums(metric, one, gold), unit_sums(metric, other, gold), score_of(metric))
+    for row, gain in enumerate(gains.tolist()):
+        changed = [*one[:row], other[row], *one[row + 1 :]]
+        assert gain == pytest.approx(rerun(metric, changed, gold) - rerun(metric, one, gold))
 
 
 def accuracy(sums: Array) -> Array:
