@@ -34,7 +34,7 @@ class Interval:
 
 @dataclasses.dataclass(frozen=True)
 class SeedDifference:
-    """The mean difference over seeds, with its interval. The p-value is None if no two seeds differ."""
+    """The mean difference over seeds, with its interval. The p-value is None if nothing varies over the seeds."""
 
     mean: float
     interval: Interval

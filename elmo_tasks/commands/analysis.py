@@ -24,17 +24,17 @@ _SHOWN_SCORES = 6  # in a breakdown; of more, only the F1 of those that have one
 def _add_compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths",
-        metavar="SYSTEM [DATA]",
+        metavar="SYSTEM",
         nargs="+",
         help="runs, as folders or archives; folders that `train --seeds` made; or files that `evaluate --predictions` "
-        "wrote. The others are compared with the first. Last, the data to evaluate runs on (default: the test data of "
-        "each run's config)",
+        "wrote. The others are compared with the first. The last one can be the data to evaluate runs on (default: the "
+        "test data of each run's config)",
     )
     parser.add_argument("--metric", metavar="NAME", help="the score to compare (default: the main one of the task)")
     parser.add_argument(
         "--resamples", type=positive, default=10_000, metavar="N", help="of the tests and intervals (default: 10000)"
     )
-    parser.add_argument("--seed", type=int, default=13370, metavar="N", help="of the resamples (default: 13370)")
+    parser.add_argument("--seed", type=positive, default=13370, metavar="N", help="of the resamples (default: 13370)")
     parser.add_argument(
         "--examples", type=positive, default=0, metavar="N", help="also show the N examples that changed most"
     )
