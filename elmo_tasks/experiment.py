@@ -39,8 +39,8 @@ from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.callbacks import Callback, flatten
 from elmo_tasks.training.config import TrainerConfig
+from elmo_tasks.training.evaluation import Sink, ordered_lines
 from elmo_tasks.training.evaluation import evaluate as evaluate_model
-from elmo_tasks.training.evaluation import ordered_lines
 from elmo_tasks.training.loop import Loop, Objective
 from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.warm_start import warm_start
@@ -448,6 +448,28 @@ def evaluate(
             and the run does not predict labels.
     """
     run = load_run(path, overrides=overrides)
+    task, confusions = run.reader.task, Confusion()
+    is_main = run.config.trainer.accelerator().is_main_process
+    with ordered_lines(predictions if is_main else None) as write:
+
+        def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
+            write(row, {"example": example, "prediction": prediction})
+            if confusion:
+                confusions.add(task.compared_labels(prediction), task.compared_labels(example))
+
+        sink = keep if predictions or confusion else None
+        metrics = evaluate_run(run, data, sink=sink, batch_tokens=batch_tokens)
+        return {**metrics, "confusion": confusions.table()} if confusion else metrics
+
+
+def evaluate_run(
+    run: Run, data: Source, *, sink: Sink | None = None, batch_tokens: int | None = None
+) -> dict[str, float]:
+    """The metrics of a loaded run on a data set; see `evaluate`.
+
+    Arguments:
+        sink: called in the main process with the row, the example and the prediction, in the order of the batches.
+    """
     accelerator = run.config.trainer.accelerator()
     given = DataLoaderConfig(batch_tokens=batch_tokens, shuffle=False) if batch_tokens else None
     run.model.to(accelerator.device)
@@ -455,17 +477,8 @@ def evaluate(
         examples = _read(run.reader, data)
     share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
     loader = BatchLoader(given or run.config.evaluation_loader(), examples, run.reader.task, run.vocabulary, **share)
-    task, confusions = run.reader.task, Confusion()
     try:
-        with ordered_lines(predictions if accelerator.is_main_process else None) as write:
-
-            def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
-                write(row, {"example": example, "prediction": prediction})
-                if confusion:
-                    confusions.add(task.compared_labels(prediction), task.compared_labels(example))
-
-            metrics = evaluate_model(run.model, loader, accelerator, keep if predictions or confusion else None)
-            return {**metrics, "confusion": confusions.table()} if confusion else metrics
+        return evaluate_model(run.model, loader, accelerator, sink)
     except UnknownLabelError as error:
         raise run.reader.unknown_label(data, examples, error) from None
 

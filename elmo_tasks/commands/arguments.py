@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
+
+from elmo_tasks.errors import ElmoTasksError
 
 BILM_TOKENIZER = "that of the text that the biLM was trained on, if its folder has it, otherwise treebank"
 
@@ -156,6 +159,12 @@ def default_run_folder(config: str) -> Path:
     folders = path.parts[:-1]
     below = folders[::-1].index("configs") if "configs" in folders else 0
     return Path("runs", *folders[len(folders) - below :], path.name)
+
+
+def refuse_torchrun(command: str) -> None:
+    """Raises an ElmoTasksError if several processes run a command that does not share its work."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ElmoTasksError(f"{command} runs in one process; start it without torchrun (evaluate shares its work)")
 
 
 def positive(text: str) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elmo_tasks.commands.analysis import print_confusion
 from elmo_tasks.commands.arguments import (
     add_config,
     add_config_and_folder,
@@ -26,20 +26,18 @@ from elmo_tasks.commands.arguments import (
     default_run_folder,
     device_overrides,
     integers,
+    refuse_torchrun,
     run_overrides,
     tokenizer_overrides,
 )
 from elmo_tasks.commands.command import Command
 from elmo_tasks.commands.prediction import predict_stream
-from elmo_tasks.console import is_main_process, print_metrics, print_table, print_training_metrics
+from elmo_tasks.console import is_main_process, print_metrics, print_training_metrics
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.outputs import check_output
 
 if TYPE_CHECKING:
     from elmo_tasks.config import Config
-    from elmo_tasks.metrics.confusion import ConfusionTable
-
-_CONFUSED_LABELS = 12  # the most labels of a printed table
 
 logger = logging.getLogger(__name__)
 
@@ -142,18 +140,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         confusion = metrics.pop("confusion", None)
         print_metrics(metrics, title=arguments.data)
         if confusion:
-            _print_confusion(confusion, title=arguments.data)
-
-
-def _print_confusion(table: ConfusionTable, title: str) -> None:
-    from elmo_tasks.metrics.confusion import largest
-
-    table = largest(table, _CONFUSED_LABELS)
-    rows = [
-        [label, *(str(count) if count else "·" for count in counts)]
-        for label, counts in zip(table["labels"], table["counts"], strict=True)
-    ]
-    print_table(f"{title}, gold (rows) and predicted (columns)", ("", *table["labels"]), rows)
+            print_confusion(confusion, title=arguments.data)
 
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
@@ -187,8 +174,7 @@ def _predict(arguments: argparse.Namespace) -> None:
 
     for output in (arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ElmoTasksError("predict runs in one process; start it without torchrun (evaluate shares its work)")
+    refuse_torchrun("predict")
     include_packages(arguments.include_package)
     batch_tokens = arguments.batch_tokens or DEFAULT_BATCH_TOKENS
     predicates = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import datasets
@@ -58,6 +58,10 @@ class Task(ABC):
     def length(self, example: Example) -> int:
         """The length of an example for batches of a bounded size, by default the number of all its tokens."""
         return sum(map(len, self.texts(example)))
+
+    def unit(self, row: int, example: Example) -> Hashable:
+        """Tests of significance draw and swap examples with the same value together; by default, each by itself."""
+        return row
 
     @abstractmethod
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> Batch:
