@@ -9,6 +9,7 @@ bilm.json             the biLM's files and their hash, where the model has a fro
 bilm/                 the biLM's files themselves, where the run is self-contained
 metrics.jsonl         a line for each epoch
 metrics.json          the best epoch's metrics, and the test set's
+predictions.jsonl     of a fold of a cross-validation: the examples held out, with their predictions
 training.pt           the state from which training resumes
 tensorboard/          curves
 """
@@ -109,10 +110,7 @@ class Folder:
             if resume:
                 logger.warning("%s: no run to resume there; a new one begins", self.path)
             return True
-        earlier = read_json(self.config, dict[str, Any], f"the config of a run ({BEGIN_AGAIN})")
-        if kind:
-            earlier |= _with_defaults(earlier, kind)
-        changed = sorted(_differences(earlier, config))
+        changed = self.differences(config, kind)
         if resume and changed:
             raise RunError(f"{self.path}: cannot resume with another config; these keys differ: {', '.join(changed)}")
         if changed:
@@ -122,6 +120,13 @@ class Folder:
         if not resume:
             raise RunError(f"{self.path}: holds a run; --resume goes on with it, --force removes it first")
         return False
+
+    def differences(self, config: Mapping[str, Any], kind: type[Config] | None = None) -> list[str]:
+        """The keys whose values differ between the config of the run here and another; arguments: see `claim`."""
+        earlier = read_json(self.config, dict[str, Any], f"the config of a run ({BEGIN_AGAIN})")
+        if kind:
+            earlier |= _with_defaults(earlier, kind)
+        return sorted(_differences(earlier, config))
 
     def begin(self, config: Mapping[str, Any]) -> None:
         """Writes the packages' versions and, last, the config, which marks the folder as that of a run."""
@@ -170,8 +175,9 @@ class RunFolder(Folder):
         self.bilm = self.path / "bilm"
         self.records = self.path / "metrics.jsonl"
         self.metrics = self.path / "metrics.json"
+        self.predictions = self.path / "predictions.jsonl"
         self.files += (self.vocabulary, self.frozen, self.model, self.bilm_reference, self.bilm)
-        self.files += (self.records, self.metrics)
+        self.files += (self.records, self.metrics, self.predictions)
         self.begun += (self.vocabulary, self.frozen, self.bilm_reference, self.bilm)
 
     def packed(self) -> dict[str, Path]:
@@ -419,10 +425,11 @@ def open_run(path: str | Path) -> RunFolder:
     path = Path(path)
     archive = path if path.is_file() else None
     folder = RunFolder(_unpacked(path) if archive else path, archive)
-    if seeds := sorted(each.parent.name for each in path.glob("seed_*/config.json")):
-        raise RunError(
-            f"{path}: a folder of {len(seeds)} runs, one for each seed; name one of them, such as {path / seeds[0]}"
-        )
+    for kind in ("seed", "fold"):
+        if runs := sorted(each.parent.name for each in path.glob(f"{kind}_*/config.json")):
+            raise RunError(
+                f"{path}: a folder of {len(runs)} runs, one for each {kind}; name one of them, such as {path / runs[0]}"
+            )
     if not folder.is_started():
         raise RunError(f"{path}: wanted a run's folder, with a {folder.config.name}, or its archive (.tar.gz)")
     return folder

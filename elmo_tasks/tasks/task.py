@@ -59,6 +59,10 @@ class Task(ABC):
         """The length of an example for batches of a bounded size, by default the number of all its tokens."""
         return sum(map(len, self.texts(example)))
 
+    def document(self, example: Example) -> str | int | None:
+        """The document of its file that an example is from; None if it is not known."""
+        return example.get("document")
+
     @abstractmethod
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> Batch:
         """A batch of examples as tensors. Labels are None unless every example has them.
