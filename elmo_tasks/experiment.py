@@ -52,7 +52,10 @@ logger = logging.getLogger(__name__)
 class ExperimentConfig(Config):
     """A whole experiment: what is read, what is trained on it and how."""
 
-    foreign_keys = {"corpus": "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`"}  # noqa: RUF012
+    foreign_keys = {  # noqa: RUF012
+        "corpus": "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`",
+        "arms": "describes a study, not a task; use `elmo-tasks study`",
+    }
 
     dataset_reader: DatasetReaderConfig
     validation_dataset_reader: DatasetReaderConfig | None = Field(
@@ -315,7 +318,9 @@ def train_folds(
         metric = load_config(runs[0].config, ExperimentConfig).model.task.build_metric()
         for run in runs:
             for number, line in read_lines(run.predictions):
-                pair = from_json(line.encode(), dict[str, dict[str, Any]], f"{run.predictions}:{number}", "a prediction")
+                pair = from_json(
+                    line.encode(), dict[str, dict[str, Any]], f"{run.predictions}:{number}", "a prediction"
+                )
                 metric.update([pair["prediction"]], [pair["example"]])
         summary["pooled"] = metric.compute()
         write_json(Path(folder) / "folds.json", summary)
@@ -475,7 +480,6 @@ def evaluate(
     task, confusions = run.reader.task, Confusion()
     try:
         with ordered_lines(predictions if accelerator.is_main_process else None) as write:
-
             keep_pair = _pairs_to(write)
 
             def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:

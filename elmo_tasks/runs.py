@@ -110,7 +110,7 @@ class Folder:
             if resume:
                 logger.warning("%s: no run to resume there; a new one begins", self.path)
             return True
-        changed = self.differences(config, kind)
+        changed = sorted(_differences(self.earlier_config(kind), config))
         if resume and changed:
             raise RunError(f"{self.path}: cannot resume with another config; these keys differ: {', '.join(changed)}")
         if changed:
@@ -121,12 +121,10 @@ class Folder:
             raise RunError(f"{self.path}: holds a run; --resume goes on with it, --force removes it first")
         return False
 
-    def differences(self, config: Mapping[str, Any], kind: type[Config] | None = None) -> list[str]:
-        """The keys whose values differ between the config of the run here and another; arguments: see `claim`."""
+    def earlier_config(self, kind: type[Config] | None) -> dict[str, Any]:
+        """The config of the run here, with the defaults of keys that its class, `kind`, has gained since."""
         earlier = read_json(self.config, dict[str, Any], f"the config of a run ({BEGIN_AGAIN})")
-        if kind:
-            earlier |= _with_defaults(earlier, kind)
-        return sorted(_differences(earlier, config))
+        return earlier | (_with_defaults(earlier, kind) if kind else {})
 
     def begin(self, config: Mapping[str, Any]) -> None:
         """Writes the packages' versions and, last, the config, which marks the folder as that of a run."""
