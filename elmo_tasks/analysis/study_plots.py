@@ -73,7 +73,7 @@ def draw_scores(summaries: Sequence[Summary]) -> Figure:
             axes.barh(place, last.mean, color=color, xerr=last.std, error_kw={"capsize": 3, "elinewidth": 1})
             axes.plot(last.scores, [place] * len(last.scores), "k.", markersize=3, alpha=0.6)
             spread = "" if last.std is None else f" ± {last.std:.1f}"
-            where = {"ha": "right", "va": "center", "transform": axes.get_yaxis_transform()}
+            where: dict[str, Any] = {"ha": "right", "va": "center", "transform": axes.get_yaxis_transform()}
             axes.text(0.99, place, f"{last.mean:.1f}{spread}", fontsize="small", **where)
             if last.arm.paper is not None:
                 axes.plot(last.arm.paper, place, "D", mfc="white", mec="black", markersize=5, label="the paper")
