@@ -156,7 +156,11 @@ def draw_mixes(axes: Axes, mixes: Sequence[tuple[str, dict[str, Any]]]) -> None:
     columns = sorted({layer for _, mix in mixes for layer in mix["layers"]})
     weights = [dict(zip(mix["layers"], mix["weights"], strict=True)) for _, mix in mixes]
     shares = [[each.get(layer, 0.0) for layer in columns] for each in weights]
-    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto" if len(mixes) > 3 else 0.4)
+    # Cells as shapes, not as an image: pages of a browser may not hold images.
+    edges = [[place - 0.5 for place in range(count + 1)] for count in (len(columns), len(mixes))]
+    axes.pcolormesh(*edges, shares, cmap="Blues", vmin=0, vmax=1)
+    axes.invert_yaxis()
+    axes.set_aspect("auto" if len(mixes) > 3 else 0.4)
     texts = [[f"{each[layer]:.2f}" if layer in each else "" for layer in columns] for each in weights]
     _write_cells(axes, shares, texts)
     axes.set_xticks(range(len(columns)), [f"layer {layer}" if layer else "tokens" for layer in columns])

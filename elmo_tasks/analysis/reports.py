@@ -11,7 +11,7 @@ from pathlib import Path
 
 from elmo_tasks import __version__
 from elmo_tasks.analysis.plots import save_figure
-from elmo_tasks.analysis.study_plots import draw_curves, draw_scores, draw_shares, draw_weights
+from elmo_tasks.analysis.study_plots import common_start, draw_curves, draw_scores, draw_shares, draw_weights
 from elmo_tasks.analysis.study_runs import Result, StudyRecord, read_study
 from elmo_tasks.analysis.study_summaries import Summary, summarize
 from elmo_tasks.files import atomic_write
@@ -105,14 +105,14 @@ def _tables(summaries: Sequence[Summary]) -> list[Table]:
 
 
 def _table(title: str, summaries: Sequence[Summary]) -> Table:
-    """Columns in which no arm has anything are left out."""
-    rows = []
+    """Columns in which no arm has anything are left out, and what all names begin with is in the title."""
+    start, rows = common_start(list(dict.fromkeys(each.arm.name for each in summaries))), []
     for each in summaries:
         spread = "" if each.std is None else f" ± {each.std:.2f}"
         complete = len(each.results) == each.num_seeds
         rows.append(
             {
-                "arm": each.arm.name,
+                "arm": each.arm.name[len(start) :],
                 "data": f"{100 * each.share:g} %",
                 "metric": each.metric,
                 "score": f"{each.mean:.2f}{spread}",
@@ -130,6 +130,8 @@ def _table(title: str, summaries: Sequence[Summary]) -> Table:
     columns = [name for name in rows[0] if any(row[name] for row in rows)]
     if all(each.share == 1 for each in summaries):
         columns.remove("data")
+    if start.startswith(title):
+        title = start.rstrip(",: ")
     return Table(title, columns, [[row[name] for name in columns] for row in rows])
 
 
@@ -161,7 +163,10 @@ def _commands(record: StudyRecord, folder: Path, results: Sequence[Result]) -> s
     """The commands that made the report, and one that trains a run of each arm by hand."""
     lines = [record.command, shlex.join(["elmo-tasks", "report", str(folder)]), ""]
     lines.append("# one run of each arm by itself:")
-    for result in {(each.arm, each.share): each for each in reversed(results)}.values():
+    first: dict[tuple[str, float], Result] = {}
+    for result in results:
+        first.setdefault((result.arm, result.share), result)
+    for result in first.values():
         words = ["elmo-tasks", "train", result.config, *(word for each in result.changes for word in ("--set", each))]
         words += [word for name, value in record.config.variables.items() for word in ("--ext-var", f"{name}={value}")]
         lines.append(shlex.join(words))

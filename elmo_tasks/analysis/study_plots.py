@@ -55,12 +55,16 @@ def families(summaries: Sequence[Summary]) -> list[Family]:
 
 
 def _family(group: str, arms: dict[str, list[Summary]]) -> Family:
-    """The title is what all names begin with, up to a comma or colon."""
-    first, *others = arms
-    ends = [match.end() for match in re.finditer("[,:] ", first)] if others else []
-    prefix = first[: max((end for end in ends if all(name.startswith(first[:end]) for name in others)), default=0)]
+    prefix = common_start(list(arms))
     ordered = {name[len(prefix) :]: sorted(parts, key=lambda part: part.share) for name, parts in arms.items()}
     return Family(prefix.rstrip(",: ") or group, ordered)
+
+
+def common_start(names: Sequence[str]) -> str:
+    """What several names begin with, up to a comma or colon and a space; empty for a single name."""
+    first, *others = names
+    ends = [match.end() for match in re.finditer("[,:] ", first)] if others else []
+    return first[: max((end for end in ends if all(name.startswith(first[:end]) for name in others)), default=0)]
 
 
 def draw_scores(summaries: Sequence[Summary]) -> Figure:
@@ -79,8 +83,8 @@ def draw_scores(summaries: Sequence[Summary]) -> Figure:
                 axes.plot(last.arm.paper, place, "D", mfc="white", mec="black", markersize=5, label="the paper")
         axes.set_yticks(range(len(names)), names)
         axes.invert_yaxis()
-        axes.set_xlim(left=0)
-        axes.margins(x=0.45)  # room for the numbers
+        ends = [(parts[-1].mean + (parts[-1].std or 0), parts[-1].arm.paper or 0) for parts in family.arms.values()]
+        axes.set_xlim(0, 1.6 * max(map(max, ends)) or 1)  # with room for the numbers
         axes.set_xlabel(next(iter(family.arms.values()))[-1].metric)
         handles, labels = axes.get_legend_handles_labels()
         if handles:
@@ -158,7 +162,7 @@ def draw_weights(summaries: Sequence[Summary], folder: Path) -> Figure | None:
     axes = figure.subplots()
     draw_mixes(axes, mixes)
     axes.set_aspect("auto")
-    axes.set_title("")
+    axes.set_title("")  # the report has one
     return figure
 
 

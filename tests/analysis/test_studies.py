@@ -159,7 +159,9 @@ def test_runs_that_match_are_kept_whatever_their_folder_and_others_are_named(
     study_file: StudyFile, tmp_path: Path
 ) -> None:
     folder = tmp_path / "runs"
-    study = Study.load(study_file({"name": "one"}, {"name": "two", "changes": {"model": {"dropout": 0.1}}}, seeds=[1, 2]))
+    study = Study.load(
+        study_file({"name": "one"}, {"name": "two", "changes": {"model": {"dropout": 0.1}}}, seeds=[1, 2])
+    )
     first, second, third, _ = study.runs
     place_run(folder / "renamed" / "seed_1", first.config)
     earlier = place_run(folder / "one" / "seed_2", second.config.model_copy(update={"evaluate_on_test": False}))

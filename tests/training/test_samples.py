@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import datasets
@@ -41,7 +42,7 @@ def test_a_smaller_share_lies_within_a_larger_one_in_the_order_of_the_file() -> 
     shares = (0.001, 0.01, 0.1, 0.35, 1.0)
     taken = [rows(TrainShare(share=share).take(LINES)) for share in shares]
     assert [len(part) for part in taken] == [1, 10, 100, 350, 1000]
-    for smaller, larger in zip(taken, taken[1:], strict=False):
+    for smaller, larger in itertools.pairwise(taken):
         assert set(smaller) <= set(larger)
         assert larger == sorted(larger)
 
