@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLUMNS = 3
 _WIDTH = 11.0  # inches
 _BASELINE, _COLORS = "0.6", ("C0", "C1", "C2", "C3", "C4", "C5", "C6", "C8", "C9")
 
@@ -74,7 +73,7 @@ def draw_scores(summaries: Sequence[Summary]) -> Figure:
         names = list(family.arms)
         for place, (name, color) in enumerate(family.colors().items()):
             last = family.arms[name][-1]
-            axes.barh(place, last.mean, color=color, xerr=last.std, error_kw={"capsize": 3, "elinewidth": 1})
+            axes.barh(place, last.mean, 0.6, color=color, xerr=last.std, error_kw={"capsize": 3, "elinewidth": 1})
             axes.plot(last.scores, [place] * len(last.scores), "k.", markersize=3, alpha=0.6)
             spread = "" if last.std is None else f" ± {last.std:.1f}"
             where: dict[str, Any] = {"ha": "right", "va": "center", "transform": axes.get_yaxis_transform()}
@@ -84,7 +83,9 @@ def draw_scores(summaries: Sequence[Summary]) -> Figure:
         axes.set_yticks(range(len(names)), names)
         axes.invert_yaxis()
         ends = [(parts[-1].mean + (parts[-1].std or 0), parts[-1].arm.paper or 0) for parts in family.arms.values()]
-        axes.set_xlim(0, 1.6 * max(map(max, ends)) or 1)  # with room for the numbers
+        end = max(map(max, ends)) or 1.0
+        axes.set_xlim(0, 1.6 * end)  # with room for the numbers
+        axes.set_xticks([tick for tick in axes.get_xticks() if tick < 1.2 * end])
         axes.set_xlabel(next(iter(family.arms.values()))[-1].metric)
         handles, labels = axes.get_legend_handles_labels()
         if handles:
@@ -137,7 +138,7 @@ def draw_shares(summaries: Sequence[Summary]) -> Figure | None:
         axes.legend(fontsize="small")
 
     shown = [each for each in families(summaries) if any(len(parts) > 1 for parts in each.arms.values())]
-    return _panels(shown, draw, height=3.2, columns=2) if shown else None
+    return _panels(shown, draw, height=3.2) if shown else None
 
 
 def draw_weights(summaries: Sequence[Summary], folder: Path) -> Figure | None:
@@ -148,11 +149,13 @@ def draw_weights(summaries: Sequence[Summary], folder: Path) -> Figure | None:
     from matplotlib.figure import Figure
 
     largest = {each.arm.name: each for each in sorted(summaries, key=lambda each: each.share)}
-    distinct = {tuple(part.folder for part in each.results): each for each in reversed(largest.values())}
     mixes: list[tuple[str, dict[str, Any]]] = []
+    drawn: set[tuple[str, ...]] = set()
     for each in (largest[name] for name in dict.fromkeys(part.arm.name for part in summaries)):
-        if distinct[tuple(part.folder for part in each.results)] is not each:
+        runs = tuple(result.folder for result in each.results)
+        if runs in drawn:
             continue
+        drawn.add(runs)
         found = [RunCurves.read(folder / result.folder).best()["elmo"] for result in each.results]
         for name in found[0]:
             mixes.append((f"{each.arm.name}, {name}", _mean_mix([elmo[name] for elmo in found])))
@@ -171,13 +174,11 @@ def _mean_mix(mixes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {**mixes[0], "weights": weights, "gamma": statistics.fmean(mix["gamma"] for mix in mixes)}
 
 
-def _panels(
-    shown: Sequence[Family], draw: Callable[[Axes, Family], None], *, height: float, columns: int = _COLUMNS
-) -> Figure:
+def _panels(shown: Sequence[Family], draw: Callable[[Axes, Family], None], *, height: float) -> Figure:
     """A panel for each family, `height` inches high."""
     from matplotlib.figure import Figure
 
-    columns = min(columns, len(shown))
+    columns = 2 if len(shown) < 3 else 3
     rows = math.ceil(len(shown) / columns)
     figure = Figure(figsize=(_WIDTH, max(height, 1.6) * rows), layout="constrained")
     panels = iter(figure.subplots(rows, columns, squeeze=False).flat)

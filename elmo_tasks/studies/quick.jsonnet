@@ -1,13 +1,17 @@
 // All studies of this folder in one, on data that `elmo-tasks sample-data runs/quick-data --sentences 300,60,60` makes.
 // It takes a few minutes on two cores. Its scores say nothing about ELMo: the sentences are made up.
+
+// Sentiment is learned from all phrases of a sentence, coreference from whole documents.
+local batch_sizes = { sst5: 64, coref_ontogum: 1 };
+local batch_size(arm) = std.get(batch_sizes, std.reverse(std.split(arm.config, '/'))[0]);
+
 local part(title, study, tasks) = [
   arm {
     name: title + ': ' + super.name,
     group: title,
     paper:: null,
-    // Sentiment is learned from all phrases of a sentence: these are many examples.
-    [if arm.config == 'cpu/sst5' || arm.config == 'cpu/baselines/sst5' then 'changes']: { data_loader: { batch_size: 64 } },
     [if std.get(arm, 'baseline') != null then 'baseline']: title + ': ' + super.baseline,
+    [if batch_size(arm) != null then 'changes']: { data_loader: { batch_size: batch_size(arm) } },
   }
   for arm in study.arms
   if std.member(tasks, std.splitLimit(arm.name, ', ', 1)[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -208,3 +209,15 @@ def test_every_study_of_the_package_is_valid_anywhere(
     assert len({run.arm.name for run in study.runs}) == len(study.config.arms)
     assert cli.main(["study", "--list"]) == 0
     assert f"{name} " in capsys.readouterr().out
+
+
+def test_the_study_of_the_documentation_is_valid(
+    all_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELMO_TASKS_DATA", str(all_data))
+    text = (REPOSITORY / "docs" / "studies.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```jsonnet\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (tmp_path / "study.jsonnet").write_text(block)
+    assert len(Study.load(str(tmp_path / "study.jsonnet")).runs) == 6
+    listed = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+    assert sorted(listed) == sorted(packaged_studies())
