@@ -430,12 +430,12 @@ def test_folds_hold_out_every_training_example_once(config_file: Path, sample_fo
     held_out = [[pair["example"]["line"] for pair in fold] for fold in pairs]
     assert all(lines == sorted(lines) for lines in held_out)
     data = experiment.Data.read(load_config(config_file, ExperimentConfig))
-    assert sorted(sum(held_out, [])) == list(data.training["line"])
+    assert sorted(held_out[0] + held_out[1]) == list(data.training["line"])
     documents = [{pair["example"]["document"] for pair in fold} for fold in pairs]
     assert documents[0].isdisjoint(documents[1])
 
     metric = SpanF1()
-    for pair in sum(pairs, []):
+    for pair in pairs[0] + pairs[1]:
         metric.update([pair["prediction"]], [pair["example"]])
     assert summary["pooled"] == metric.compute()
     assert summary == json.loads((tmp_path / "runs" / "folds.json").read_text())
