@@ -74,13 +74,18 @@ def print_metrics(metrics: Mapping[str, float], title: str) -> None:
 
 
 def print_training_metrics(metrics: Mapping[str, Any]) -> None:
-    """Prints the results of a training run, or of one run per seed: on validation data (best epoch) and test data."""
-    if "seeds" in metrics:
+    """Prints the results of a training run, or of one run per seed or fold: on validation data (best epoch) and test
+    data.
+    """
+    if "pooled" in metrics:
+        print_metrics(metrics["pooled"], title=f"predictions of all {metrics['folds']} folds together")
+    if "mean" in metrics:
+        runs = f"{metrics['folds']} folds" if "folds" in metrics else f"{len(metrics['seeds'])} seeds"
         for title, prefix in (("validation", "best/validation/"), ("test", "test/")):
             names = [name for name in metrics["mean"] if name.startswith(prefix) and "/" not in name[len(prefix) :]]
             rows = [[name[len(prefix) :], *(_number(metrics[key][name]) for key in ("mean", "std"))] for name in names]
             if rows:
-                print_table(f"{title}, {len(metrics['seeds'])} seeds", ("metric", "mean", "std"), rows)
+                print_table(f"{title}, {runs}", ("metric", "mean", "std"), rows)
         return
     print_metrics(metrics["best"]["validation"], title=f"validation, epoch {metrics['best']['epoch']}")
     if "test" in metrics:

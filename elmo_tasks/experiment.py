@@ -7,7 +7,8 @@ import dataclasses
 import logging
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,8 +28,8 @@ from elmo_tasks.elmo import BiLM, ElmoConfig
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError, UnknownLabelError, UnknownTypeError, one_line
-from elmo_tasks.files import write_json
-from elmo_tasks.json_files import read_json
+from elmo_tasks.files import read_lines, write_json
+from elmo_tasks.json_files import from_json, read_json
 from elmo_tasks.locks import locked
 from elmo_tasks.metrics.confusion import Confusion
 from elmo_tasks.models.model import ModelConfig, TaskModel
@@ -43,6 +44,7 @@ from elmo_tasks.training.evaluation import Sink, ordered_lines
 from elmo_tasks.training.evaluation import evaluate as evaluate_model
 from elmo_tasks.training.loop import Loop, Objective
 from elmo_tasks.training.random_state import seed_everything
+from elmo_tasks.training.samples import Fold, TrainShare
 from elmo_tasks.warm_start import warm_start
 
 logger = logging.getLogger(__name__)
@@ -51,7 +53,10 @@ logger = logging.getLogger(__name__)
 class ExperimentConfig(Config):
     """A whole experiment: what is read, what is trained on it and how."""
 
-    foreign_keys = {"corpus": "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`"}  # noqa: RUF012
+    foreign_keys = {  # noqa: RUF012
+        "corpus": "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`",
+        "arms": "describes a study, not a task; use `elmo-tasks study`",
+    }
 
     dataset_reader: DatasetReaderConfig
     validation_dataset_reader: DatasetReaderConfig | None = Field(
@@ -60,6 +65,8 @@ class ExperimentConfig(Config):
     train_data_path: str = Field(description="file, compressed or not, or hub data set, to learn from")
     validation_data_path: str = Field(description="the same, to choose the best epoch")
     test_data_path: str | None = Field(None, description="the same, evaluated once, after training")
+    train_share: TrainShare | None = Field(None, description="trains on a random share of the training data")
+    fold: Fold | None = Field(None, description="holds out a fold of the training data, in place of the test data")
     vocabulary: VocabularyConfig = VocabularyConfig()
     model: ModelConfig
     data_loader: DataLoaderConfig
@@ -122,9 +129,17 @@ class Data:
         """Reads the data sets: those in `given`, by their key in the config, and the config's."""
         reader, evaluation_reader = config.dataset_reader.build(), config.evaluation_reader().build()
         keys = ("train_data_path", "validation_data_path", "test_data_path")
-        training, *held_out = ((given or {}).get(key, getattr(config, key)) for key in keys)
-        kept = (_read(evaluation_reader, source) for source in held_out if source is not None)
-        return cls(reader, evaluation_reader, _read(reader, training), tuple(kept))
+        source, *others = ((given or {}).get(key, getattr(config, key)) for key in keys)
+        if config.fold:
+            others = others[:1]
+        held_out = [_read(evaluation_reader, other) for other in others if other is not None]
+        training = _read(reader, source)
+        if config.fold:
+            training, test = config.fold.split(training, _read(evaluation_reader, source), reader.task)
+            held_out.append(test)
+        if config.train_share:
+            training = config.train_share.take(training)
+        return cls(reader, evaluation_reader, training, tuple(held_out))
 
     def vocabulary(self, config: ExperimentConfig) -> Vocabulary:
         pretrained = config.model.embedder.pretrained_words()
@@ -242,6 +257,7 @@ def train(
                     loop.step(batches)
                     if trainer.checkpoint_every_steps and progress.step % trainer.checkpoint_every_steps == 0:
                         loop.save()
+                begin = time.monotonic()
                 with loop.averaged():
                     metrics = evaluate_model(model, validation, accelerator)
                     value = trainer.value_of(metrics)
@@ -249,7 +265,7 @@ def train(
                         progress.best_epoch, progress.best_value = progress.epoch + 1, value
                         if accelerator.is_main_process:
                             write_tensors(run.model, {name: each.detach() for name, each in loop.parameters.items()})
-                    loop.record(_epoch_record(trainer, loop, model, metrics, better))
+                    loop.record(_epoch_record(trainer, loop, model, metrics, better, time.monotonic() - begin))
                 progress.epoch += 1
                 loop.schedule.after_epoch(value)
                 loop.save()
@@ -259,7 +275,10 @@ def train(
             raise ElmoTasksError(f"no epoch had a value of {trainer.metric_name!r} that is a number; nothing was saved")
         loop.set_parameters(read_tensors(run.model))
         results: dict[str, Any] = {"best": read_record(run.records, progress.best_epoch, dict[str, Any])}
-        if test and config.evaluate_on_test:
+        if config.fold:
+            with ordered_lines(run.predictions if accelerator.is_main_process else None) as write:
+                results["test"] = evaluate_model(model, test[0], accelerator, _pairs_to(write))
+        elif test and config.evaluate_on_test:
             results["test"] = evaluate_model(model, test[0], accelerator)
         if accelerator.is_main_process:
             write_json(run.metrics, results)
@@ -291,6 +310,47 @@ def train_seeds(
     return summary
 
 
+def train_folds(
+    described: str | Path | Mapping[str, Any],
+    folder: str | Path,
+    num_folds: int,
+    *,
+    overrides: Sequence[str] = (),
+    **settings: Any,
+) -> dict[str, Any]:
+    """Cross-validation: trains once for each fold of the training data, each run in the folder `fold_N`.
+
+    The validation data still chooses the best epoch of each run. Arguments and errors are those of `train`.
+
+    Returns:
+        the contents of `folds.json`: the metrics over the predictions of all folds together (`pooled`), and the means
+        and standard deviations of the runs.
+    """
+    results: list[dict[str, Any]] = []
+    runs = [RunFolder(Path(folder) / f"fold_{number}") for number in range(1, num_folds + 1)]
+    for number, run in enumerate(runs, start=1):
+        logger.info("fold %d of %d", number, num_folds)
+        held_out = (*overrides, f"fold.number={number}", f"fold.of={num_folds}", "test_data_path=null")
+        results.append(train(described, run.path, overrides=held_out, **settings))
+    summary = {"folds": num_folds, **mean_and_deviation(results)}
+    if is_main_process():
+        metric = load_config(runs[0].config, ExperimentConfig).model.task.build_metric()
+        for run in runs:
+            for number, line in read_lines(run.predictions):
+                pair = from_json(
+                    line.encode(), dict[str, dict[str, Any]], f"{run.predictions}:{number}", "a prediction"
+                )
+                metric.update([pair["prediction"]], [pair["example"]])
+        summary["pooled"] = metric.compute()
+        write_json(Path(folder) / "folds.json", summary)
+    return summary
+
+
+def _pairs_to(write: Callable[[int, Any], None]) -> Callable[[int, dict[str, Any], dict[str, Any]], None]:
+    """Writes examples with their predictions, as `evaluate_model` gives them."""
+    return lambda row, example, prediction: write(row, {"example": example, "prediction": prediction})
+
+
 def mean_and_deviation(results: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
     """The mean and the sample standard deviation (n - 1) of each metric that all runs have."""
     flat = [flatten(result) for result in results]
@@ -303,9 +363,9 @@ def mean_and_deviation(results: Sequence[Mapping[str, Any]]) -> dict[str, dict[s
 
 
 def _epoch_record(
-    config: TrainerConfig, loop: Loop, model: TaskModel, metrics: dict[str, float], better: bool
+    config: TrainerConfig, loop: Loop, model: TaskModel, metrics: dict[str, float], better: bool, evaluation: float
 ) -> dict[str, Any]:
-    """The line of `metrics.jsonl` for an epoch, which is logged too."""
+    """The line of `metrics.jsonl` for an epoch, which is logged too. `evaluation` took this many seconds."""
     progress = loop.progress
     epoch, loss, seconds = progress.epoch + 1, progress.mean_loss(), progress.recent_seconds
     metric = f"{config.metric_name} {config.value_of(metrics):.2f}{' (best)' if better else ''}"
@@ -313,6 +373,7 @@ def _epoch_record(
     return {
         "epoch": epoch,
         "step": progress.step,
+        "seconds": round(seconds + evaluation, 2),
         "training": {"loss": loss, "seconds": round(seconds, 2)},
         "validation": metrics,
         "learning_rate": [group["lr"] for group in loop.optimizer.param_groups],
@@ -451,9 +512,10 @@ def evaluate(
     task, confusions = run.reader.task, Confusion()
     is_main = run.config.trainer.accelerator().is_main_process
     with ordered_lines(predictions if is_main else None) as write:
+        keep_pair = _pairs_to(write)
 
         def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
-            write(row, {"example": example, "prediction": prediction})
+            keep_pair(row, example, prediction)
             if confusion:
                 confusions.add(task.compared_labels(prediction), task.compared_labels(example))
 

@@ -11,6 +11,7 @@ bilm_options.json     the options of a biLM that is trained with the task; its w
 origin.json           the run that it began from (--from), and what it took over
 metrics.jsonl         a line for each epoch
 metrics.json          the best epoch's metrics, and the test set's
+predictions.jsonl     of a fold of a cross-validation: the examples held out, with their predictions
 training.pt           the state from which training resumes
 tensorboard/          curves
 """
@@ -114,10 +115,7 @@ class Folder:
             if resume:
                 logger.warning("%s: no run to resume there; a new one begins", self.path)
             return True
-        earlier = read_json(self.config, dict[str, Any], f"the config of a run ({BEGIN_AGAIN})")
-        if kind:
-            earlier |= _with_defaults(earlier, kind)
-        changed = sorted(_differences(earlier, config))
+        changed = sorted(_differences(self.earlier_config(kind), config))
         if resume and changed:
             raise RunError(f"{self.path}: cannot resume with another config; these keys differ: {', '.join(changed)}")
         if changed:
@@ -127,6 +125,11 @@ class Folder:
         if not resume:
             raise RunError(f"{self.path}: holds a run; --resume goes on with it, --force removes it first")
         return False
+
+    def earlier_config(self, kind: type[Config] | None) -> dict[str, Any]:
+        """The config of the run here, with the defaults of keys that its class, `kind`, has gained since."""
+        earlier = read_json(self.config, dict[str, Any], f"the config of a run ({BEGIN_AGAIN})")
+        return earlier | (_with_defaults(earlier, kind) if kind else {})
 
     def begin(self, config: Mapping[str, Any], included: Collection[str] = ()) -> None:
         """Writes the packages' versions and, last, the config, which marks the folder as that of a run.
@@ -192,8 +195,9 @@ class RunFolder(Folder):
         self.origin = self.path / "origin.json"
         self.records = self.path / "metrics.jsonl"
         self.metrics = self.path / "metrics.json"
+        self.predictions = self.path / "predictions.jsonl"
         self.files += (self.vocabulary, self.frozen, self.model, self.bilm_reference, self.bilm, self.bilm_options)
-        self.files += (self.origin, self.records, self.metrics)
+        self.files += (self.origin, self.records, self.metrics, self.predictions)
         self.begun += (self.vocabulary, self.frozen, self.bilm_reference, self.bilm, self.bilm_options, self.origin)
 
     def packed(self) -> dict[str, Path]:
@@ -447,11 +451,12 @@ def open_run(path: str | Path) -> RunFolder:
     path = Path(path)
     archive = path if path.is_file() else None
     folder = RunFolder(_unpacked(path) if archive else path, archive)
-    if seeds := sorted(each.parent.name for each in path.glob("seed_*/config.json")):
-        raise RunError(
-            f"{path}: a folder of runs, one for each seed ({', '.join(seeds)}); name one of them, such as "
-            f"{path / seeds[0]}"
-        )
+    for kind in ("seed", "fold"):
+        if runs := sorted(each.parent.name for each in path.glob(f"{kind}_*/config.json")):
+            raise RunError(
+                f"{path}: a folder of runs, one for each {kind} ({', '.join(runs)}); name one of them, such as "
+                f"{path / runs[0]}"
+            )
     if not folder.is_started():
         raise RunError(f"{path}: wanted a run's folder, with a {folder.config.name}, or its archive (.tar.gz)")
     return folder

@@ -13,10 +13,12 @@ import pytest
 from accelerate import PartialState
 
 from elmo_tasks import experiment
+from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError, RunError, WeightsError
-from elmo_tasks.experiment import load_run, mean_and_deviation
+from elmo_tasks.experiment import ExperimentConfig, load_run, mean_and_deviation
 from elmo_tasks.files import read_lines
+from elmo_tasks.metrics.span_f1 import SpanF1
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.text.tokenizers import TREEBANK
 from elmo_tasks.training.loop import Loop
@@ -468,3 +470,47 @@ def test_a_label_that_the_run_does_not_know_is_located(trained: Path, tmp_path: 
         DataError, match=r"other\.txt:3: in the example that begins here: the label '.-ROCK' is not among"
     ):
         experiment.evaluate(trained, str(path))
+
+
+def test_folds_hold_out_every_training_example_once(config_file: Path, sample_folder: Path, tmp_path: Path) -> None:
+    overrides = (
+        "trainer.num_epochs=2",
+        "test_data_path=gone.txt",
+        "fold.seed=4",
+    )  # the fold takes the place of test data
+    summary = experiment.train_folds(config_file, tmp_path / "runs", 2, overrides=overrides)
+    pairs = [
+        [json.loads(line) for _, line in read_lines(tmp_path / "runs" / f"fold_{number}" / "predictions.jsonl")]
+        for number in (1, 2)
+    ]
+    held_out = [[pair["example"]["line"] for pair in fold] for fold in pairs]
+    assert all(lines == sorted(lines) for lines in held_out)
+    data = experiment.Data.read(load_config(config_file, ExperimentConfig))
+    assert sorted(held_out[0] + held_out[1]) == list(data.training["line"])
+    documents = [{pair["example"]["document"] for pair in fold} for fold in pairs]
+    assert documents[0].isdisjoint(documents[1])
+
+    metric = SpanF1()
+    for pair in pairs[0] + pairs[1]:
+        metric.update([pair["prediction"]], [pair["example"]])
+    assert summary["pooled"] == metric.compute()
+    assert summary == json.loads((tmp_path / "runs" / "folds.json").read_text())
+    single = [json.loads((tmp_path / "runs" / f"fold_{number}" / "metrics.json").read_text()) for number in (1, 2)]
+    assert summary["mean"]["test/f1"] == pytest.approx(statistics.fmean(each["test"]["f1"] for each in single))
+    again = experiment.train_folds(config_file, tmp_path / "runs", 2, overrides=overrides, resume=True)
+    assert again == summary
+    with pytest.raises(RunError, match=r"a folder of 2 runs, one for each fold; name one of them, such as .*fold_1"):
+        load_run(tmp_path / "runs")
+
+
+def test_a_run_learns_from_its_share_of_the_training_data(config_file: Path) -> None:
+    shares = ("", "train_share.share=0.5", "train_share.share=0.1")
+    parts = [
+        experiment.Data.read(load_config(config_file, ExperimentConfig, (share,) if share else ())) for share in shares
+    ]
+    whole, half, tenth = ([tuple(tokens) for tokens in part.training["tokens"]] for part in parts)
+    assert (len(half), len(tenth)) == (len(whole) // 2, len(whole) // 10)
+    assert set(tenth) < set(half) < set(whole)
+    assert {len(part.held_out[0]) for part in parts} == {len(parts[0].held_out[0])}
+    fold = experiment.Data.read(load_config(config_file, ExperimentConfig, (shares[1], "fold.number=1", "fold.of=2")))
+    assert len(fold.training) == round((len(whole) - len(fold.held_out[1])) / 2)  # a share of what is not held out

@@ -173,6 +173,12 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def at_least_two(text: str) -> int:
+    if not text.isdecimal() or int(text) < 2:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number greater than 1")
+    return int(text)
+
+
 def override(text: str) -> str:
     if "=" not in text:
         raise argparse.ArgumentTypeError(

@@ -23,6 +23,7 @@ from elmo_tasks.commands.arguments import (
     add_run_path,
     add_tokenizer_arguments,
     add_training_arguments,
+    at_least_two,
     default_run_folder,
     device_overrides,
     integers,
@@ -51,12 +52,20 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         "taken by name; with --resume, a run that has begun goes on with its own state",
     )
     add_config_arguments(parser)
-    parser.add_argument(
+    repeated = parser.add_mutually_exclusive_group()
+    repeated.add_argument(
         "--seeds",
         type=integers,
         default=(),
         metavar="N,N",
         help="train once per seed; print mean and standard deviation",
+    )
+    repeated.add_argument(
+        "--folds",
+        type=at_least_two,
+        metavar="K",
+        help="cross-validation: train K times, each time without one part of the training data, which is then "
+        "predicted; print the score of all predictions together. Documents stay whole where they are known",
     )
     add_flag(parser, "--self-contained", "copy the files of the biLM into the run's folder")
     add_training_arguments(parser)
@@ -65,7 +74,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 def _train(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
-    from elmo_tasks.experiment import ExperimentConfig, train, train_seeds
+    from elmo_tasks.experiment import ExperimentConfig, train, train_folds, train_seeds
 
     include_packages(arguments.include_package)
     if arguments.dry_run:
@@ -76,12 +85,14 @@ def _train(arguments: argparse.Namespace) -> None:
     settings |= {"overrides": arguments.set, "variables": dict(arguments.ext_var), "from_run": arguments.start_from}
     if arguments.seeds:
         metrics = train_seeds(arguments.config, folder, arguments.seeds, **settings)
+    elif arguments.folds:
+        metrics = train_folds(arguments.config, folder, arguments.folds, **settings)
     else:
         metrics = train(arguments.config, folder, **settings)
     if is_main_process():
         print_training_metrics(metrics)
-        run = Path(folder, f"seed_{arguments.seeds[0]}") if arguments.seeds else Path(folder)
-        _say_what_is_next(run, arguments.include_package)
+        first = f"seed_{arguments.seeds[0]}" if arguments.seeds else "fold_1" if arguments.folds else ""
+        _say_what_is_next(Path(folder, first), arguments.include_package)
 
 
 def _say_what_is_next(folder: Path, packages: Sequence[str]) -> None:

@@ -63,6 +63,10 @@ class Task(ABC):
         """Tests of significance draw and swap examples with the same value together; by default, each by itself."""
         return row
 
+    def document(self, example: Example) -> str | int | None:
+        """The document of its file that an example is from; None if it is not known."""
+        return example.get("document")
+
     @abstractmethod
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> Batch:
         """A batch of examples as tensors. Labels are None unless every example has them.

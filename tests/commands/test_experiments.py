@@ -78,6 +78,24 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "89.00" not in output
 
 
+def test_train_prints_the_pooled_score_of_folds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summary = {"folds": 5, "pooled": {"f1": 87.654}, "mean": {"test/f1": 87.0}, "std": {"test/f1": 1.5}}
+    train_folds = Mock(return_value=summary)
+    monkeypatch.setattr(elmo_tasks.experiment, "train_folds", train_folds)
+    said = Mock()
+    monkeypatch.setattr(experiments, "_say_what_is_next", said)
+    assert cli.main(["train", "c.jsonnet", "-s", "out", "--folds", "5"]) == 0
+    assert train_folds.call_args.args == ("c.jsonnet", "out", 5)
+    assert said.call_args.args[0] == Path("out/fold_1")
+    output = capsys.readouterr().out
+    assert all(text in output for text in ("all 5 folds together", "87.65", "test, 5 folds", "87.00", "1.50"))
+    for wrong in (["--folds", "1"], ["--folds", "5", "--seeds", "1"]):
+        with pytest.raises(SystemExit):
+            cli.main(["train", "c.jsonnet", *wrong])
+
+
 def test_train_says_what_to_type_next(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
