@@ -499,7 +499,9 @@ def test_folds_hold_out_every_training_example_once(config_file: Path, sample_fo
     assert summary["mean"]["test/f1"] == pytest.approx(statistics.fmean(each["test"]["f1"] for each in single))
     again = experiment.train_folds(config_file, tmp_path / "runs", 2, overrides=overrides, resume=True)
     assert again == summary
-    with pytest.raises(RunError, match=r"a folder of runs, one for each fold \(fold_1, fold_2\); name one of them, such as .*fold_1"):
+    with pytest.raises(
+        RunError, match=r"a folder of runs, one for each fold \(fold_1, fold_2\); name one of them, such as .*fold_1"
+    ):
         load_run(tmp_path / "runs")
 
 
