@@ -18,8 +18,8 @@ from elmo_tasks.files import atomic_write
 from elmo_tasks.rendering.html import END, page_start
 
 _NOTES = (
-    "± is the standard deviation over the seeds. The error reduction is relative to the baseline, the first arm of the "
-    "comparison. p (seeds) is the two-sided p-value of Welch's t-test over the seeds, which knows nothing of the "
+    "± is the standard deviation over the seeds. The error reduction is relative to the arm's baseline, which the plots "
+    "show in grey. p (seeds) is the two-sided p-value of Welch's t-test over the seeds, which knows nothing of the "
     "predictions: with few seeds it is rough. Minutes are those of training and evaluation, the mean of a run."
 )
 _STYLE = """
@@ -141,8 +141,9 @@ def _percent(share: float | None) -> str:
 
 def _pictures(summaries: Sequence[Summary], folder: Path) -> list[Picture]:
     """Draws all plots that the study has data for, into the folder `plots`."""
+    paper = " A diamond is the paper's score." if any(each.arm.paper is not None for each in summaries) else ""
     drawn = {
-        "scores": ("Scores", "Means with standard deviations; a dot for each seed.", draw_scores(summaries)),
+        "scores": ("Scores", f"Means with standard deviations; a dot for each seed.{paper}", draw_scores(summaries)),
         "shares": ("Scores by training data", "Means with standard deviations.", draw_shares(summaries)),
         "curves": ("Learning curves", "Means over the seeds, and their range.", draw_curves(summaries, folder)),
         "weights": ("Weights of the biLM's layers", "In the best epoch, means over the seeds.",

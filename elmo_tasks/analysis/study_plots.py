@@ -67,7 +67,10 @@ def common_start(names: Sequence[str]) -> str:
 
 
 def draw_scores(summaries: Sequence[Summary]) -> Figure:
-    """A bar for each arm with all of the training data: the mean, the standard deviation and the score of each seed."""
+    """A bar for each arm with all of the training data: the mean, the standard deviation and the score of each seed.
+
+    A diamond is the score that the paper reports.
+    """
 
     def draw(axes: Axes, family: Family) -> None:
         names = list(family.arms)
@@ -79,7 +82,7 @@ def draw_scores(summaries: Sequence[Summary]) -> Figure:
             where: dict[str, Any] = {"ha": "right", "va": "center", "transform": axes.get_yaxis_transform()}
             axes.text(0.99, place, f"{last.mean:.1f}{spread}", fontsize="small", **where)
             if last.arm.paper is not None:
-                axes.plot(last.arm.paper, place, "D", mfc="white", mec="black", markersize=5, label="the paper")
+                axes.plot(last.arm.paper, place, "D", mfc="white", mec="black", markersize=5)
         axes.set_yticks(range(len(names)), names)
         axes.invert_yaxis()
         ends = [(parts[-1].mean + (parts[-1].std or 0), parts[-1].arm.paper or 0) for parts in family.arms.values()]
@@ -87,9 +90,6 @@ def draw_scores(summaries: Sequence[Summary]) -> Figure:
         axes.set_xlim(0, 1.6 * end)  # with room for the numbers
         axes.set_xticks([tick for tick in axes.get_xticks() if tick < 1.2 * end])
         axes.set_xlabel(next(iter(family.arms.values()))[-1].metric)
-        handles, labels = axes.get_legend_handles_labels()
-        if handles:
-            axes.legend(handles[:1], labels[:1], fontsize="x-small", loc="lower left")
 
     shown = families(summaries)
     return _panels(shown, draw, height=0.9 + 0.42 * max(len(family.arms) for family in shown))
