@@ -70,6 +70,7 @@ benchmark: $(STAMP)
 	$(BIN)/python -m benchmarks.pretraining_step
 	$(BIN)/python -m benchmarks.alternating_lstm
 	$(BIN)/python -m benchmarks.heads
+	$(BIN)/python -m benchmarks.significance
 
 torture: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture $(if $(HOURS),--minutes $(shell expr $(HOURS) '*' 60))

@@ -7,6 +7,7 @@
     tagger = elmo_tasks.load("runs/ner")
     tagger("Mira joined Karvel.")
     elmo_tasks.embed(elmo_tasks.tokenize("The dog barked."))
+    elmo_tasks.include_packages(["my_package"])  # with your own readers, models, ...
 
 `elmo_tasks.elmo` has ELMo itself: `BiLM`, `Elmo`, `batch_to_ids`.
 """
@@ -17,9 +18,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from elmo_tasks.api import embed, evaluate, load, tokenize, train
+    from elmo_tasks.api import embed, evaluate, include_packages, load, tokenize, train
 
-__all__ = ["__version__", "embed", "evaluate", "load", "tokenize", "train"]
+__all__ = ["__version__", "embed", "evaluate", "include_packages", "load", "tokenize", "train"]
 
 __version__ = "0.1.0"
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from torch import Tensor
 
 from elmo_tasks import experiment
+from elmo_tasks.config import include_packages
 from elmo_tasks.console import set_up_logging
 from elmo_tasks.data_readers.memory import Source
 from elmo_tasks.elmo import BiLM, FastBiLM
@@ -22,7 +23,7 @@ from elmo_tasks.files import file_state
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
 from elmo_tasks.text.tokenizer_config import parse_tokenizer
 
-__all__ = ["embed", "evaluate", "load", "tokenize", "train"]
+__all__ = ["embed", "evaluate", "include_packages", "load", "tokenize", "train"]
 
 Device = Literal["auto", "cpu"]
 
@@ -48,7 +49,7 @@ def train(
         validation: the same, to choose the best epoch; needed with `train`.
         test: the same, evaluated once, after training. With `train` and without `test`, there is no test set.
         settings: see `elmo_tasks.experiment.train`: `overrides`, such as `["trainer.num_epochs=3"]`, `variables`,
-            `resume`, `force`, `self_contained` and `callbacks`.
+            `from_run`, a run from whose weights to start, `resume`, `force`, `self_contained` and `callbacks`.
 
     Returns:
         the metrics of the best epoch (`best`) and of the test set (`test`).

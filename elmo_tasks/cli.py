@@ -16,11 +16,12 @@ from collections.abc import Iterator, Sequence
 from typing import IO
 
 from elmo_tasks import __version__
-from elmo_tasks.commands import data, experiments, plots, pretraining, vectors
+from elmo_tasks.commands import analysis, data, experiments, plots, pretraining, studies, vectors
 from elmo_tasks.console import set_up_logging
 from elmo_tasks.errors import NO_ROOM, ElmoTasksError, did_you_mean
 
-_COMMANDS = {**experiments.COMMANDS, **plots.COMMANDS, **pretraining.COMMANDS, **vectors.COMMANDS, **data.COMMANDS}
+_GROUPS = (experiments, analysis, plots, studies, pretraining, studies, vectors, data)
+_COMMANDS = {name: command for group in _GROUPS for name, command in group.COMMANDS.items()}
 USER_ERROR = 2  # exit codes; of signals, 128 + the number
 BROKEN_PIPE, INTERRUPTED = 128 + signal.SIGPIPE, 128 + signal.SIGINT
 

@@ -9,6 +9,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
+from elmo_tasks.errors import DataError
+
+STANDARD_INPUT = "standard input"
+"""Its name in messages."""
+
 
 def is_main_process() -> bool:
     """Whether this process prints and writes results: the first of those that share a training or an evaluation."""
@@ -32,6 +37,13 @@ def set_up_logging(level: int) -> None:
     package = logging.getLogger("elmo_tasks")
     package.handlers = [handler]
     package.setLevel(level)
+
+
+def standard_input() -> IO[bytes]:
+    """The bytes of standard input; raises `DataError` if it is closed."""
+    if sys.stdin is None:
+        raise DataError(STANDARD_INPUT, "it is closed; wanted one input on each line")
+    return sys.stdin.buffer
 
 
 @contextlib.contextmanager
@@ -62,13 +74,18 @@ def print_metrics(metrics: Mapping[str, float], title: str) -> None:
 
 
 def print_training_metrics(metrics: Mapping[str, Any]) -> None:
-    """Prints the results of a training run, or of one run per seed: on validation data (best epoch) and test data."""
-    if "seeds" in metrics:
+    """Prints the results of a training run, or of one run per seed or fold: on validation data (best epoch) and test
+    data.
+    """
+    if "pooled" in metrics:
+        print_metrics(metrics["pooled"], title=f"predictions of all {metrics['folds']} folds together")
+    if "mean" in metrics:
+        runs = f"{metrics['folds']} folds" if "folds" in metrics else f"{len(metrics['seeds'])} seeds"
         for title, prefix in (("validation", "best/validation/"), ("test", "test/")):
             names = [name for name in metrics["mean"] if name.startswith(prefix) and "/" not in name[len(prefix) :]]
             rows = [[name[len(prefix) :], *(_number(metrics[key][name]) for key in ("mean", "std"))] for name in names]
             if rows:
-                print_table(f"{title}, {len(metrics['seeds'])} seeds", ("metric", "mean", "std"), rows)
+                print_table(f"{title}, {runs}", ("metric", "mean", "std"), rows)
         return
     print_metrics(metrics["best"]["validation"], title=f"validation, epoch {metrics['best']['epoch']}")
     if "test" in metrics:

@@ -22,6 +22,10 @@ class ConfigError(ElmoTasksError):
     """One or more problems in a config, one per line, each with its location."""
 
 
+class UnknownTypeError(ConfigError):
+    """Problems in a config, one of which is a `"type"` that no part has; perhaps that of a package of the user."""
+
+
 class DataError(ElmoTasksError):
     """A data file that does not follow its format.
 

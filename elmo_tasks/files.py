@@ -287,8 +287,11 @@ def atomic_output(path: str | Path) -> Iterator[OutputFile]:
 
 @contextlib.contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Like `atomic_write`, for libraries that need the name of a file: yields a temporary path in the same folder."""
-    with _replacing(Path(path)) as (temporary, _):
+    """Like `atomic_write`, for libraries that need the name of a file: yields a temporary path in the same folder.
+
+    Every error of the system within the block is taken for one of writing this file.
+    """
+    with _replacing(Path(path)) as (temporary, _), write_errors(path):
         yield temporary
 
 
@@ -301,8 +304,8 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     path = Path(path)
     with _temporary_folder(path.parent, path) as temporary:
         yield temporary
-        temporary.chmod(0o777 & ~_umask())
         try:
+            temporary.chmod(0o777 & ~_umask())
             os.rename(temporary, path)
         except OSError as error:
             if not path.is_dir():
@@ -335,6 +338,10 @@ def _temporary_folder(parent: Path, target: Path) -> Iterator[Path]:
             yield temporary
         except WriteError as error:
             raise error.moved(temporary, target) from None
+        except OSError as error:
+            if error.filename is None or not Path(error.filename).is_relative_to(temporary):
+                raise
+            raise WriteError(error.filename, error).moved(temporary, target) from None
 
 
 @contextlib.contextmanager
@@ -383,7 +390,8 @@ def _temporary(parent: Path, target: Path, make: Callable[[str], tuple[Path, int
     try:
         yield temporary, handle
     finally:
-        _remove(temporary)
+        with contextlib.suppress(OSError):  # the next command that writes to the folder removes it
+            _remove(temporary)
         os.close(handle)
 
 

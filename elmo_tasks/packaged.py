@@ -1,22 +1,39 @@
-"""The configs in the package: they are found by name, listed and copied."""
+"""The configs and studies in the package: they are found by name, listed and copied."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from elmo_tasks.errors import ConfigError, did_you_mean
 
 _FOLDER = Path(__file__).resolve().parent / "configs"
+_STUDIES = _FOLDER.parent / "studies"
 IMPORT_FOLDER = _FOLDER.parent.parent
 """Imports that are not found next to a config are looked up here: `import 'elmo_tasks/configs/ner_conll03.jsonnet'`."""
+
+CPU_RULE = """\
+cpu/NAME is NAME made smaller, with a shorter schedule, for one or two CPU cores. The taggers (ner_conll03, pos_ewt and
+predicates_*) have no such version: they train in minutes on a CPU as they are. For the files of CoNLL-2012, set the
+data paths of cpu/srl_ewt or cpu/coref_ontogum; for plain BiDAF, take a share of the data (dataset_reader.share)."""
+"""Which configs have a version for CPUs."""
 
 _IMPORT = re.compile(r"""\bimport\s*(["'])([^"']+)\1""")
 
 
 def packaged_configs() -> dict[str, Path]:
     """The files of the configs by their names, such as `ner_conll03` and `cpu/baselines/sst5`."""
-    files = {path.relative_to(_FOLDER).with_suffix("").as_posix(): path for path in _FOLDER.rglob("*.jsonnet")}
+    return _by_name(_FOLDER)
+
+
+def packaged_studies() -> dict[str, Path]:
+    """The files of the studies by their names, such as `benchmarks`."""
+    return _by_name(_STUDIES)
+
+
+def _by_name(folder: Path) -> dict[str, Path]:
+    files = {path.relative_to(folder).with_suffix("").as_posix(): path for path in folder.rglob("*.jsonnet")}
     return dict(sorted(files.items(), key=lambda item: (item[0].count("/"), item[0])))
 
 
@@ -29,17 +46,26 @@ def find_config(name: str | Path) -> Path:
     Raises:
         ConfigError: there is neither.
     """
-    path, known = Path(name), packaged_configs()
+    return _find(name, packaged_configs(), "config", "elmo-tasks config --list")
+
+
+def find_study(name: str | Path) -> Path:
+    """The file of a study; as `find_config`."""
+    return _find(name, packaged_studies(), "study", "elmo-tasks study --list")
+
+
+def _find(name: str | Path, known: Mapping[str, Path], kind: str, lister: str) -> Path:
+    path = Path(name)
     if path.is_file():
         return path
     if (plain := path.as_posix()) in known:
         return known[plain]
+    if (config := path / "config.json").is_file():
+        raise ConfigError(f"{name}: the folder of a run; its config is {config}")
     if path.is_dir():
-        raise ConfigError(f"{name}: a folder; wanted a Jsonnet or JSON file, or the name of a config in the package")
-    hint = did_you_mean(plain.removesuffix(".jsonnet").removeprefix("configs/"), list(known))
-    raise ConfigError(
-        f"{name}: no such file, and no config of this name in the package.{hint} `elmo-tasks config --list` shows them"
-    )
+        raise ConfigError(f"{name}: a folder; wanted a Jsonnet or JSON file, or the name of a {kind} in the package")
+    hint = did_you_mean(plain.removesuffix(".jsonnet").removeprefix("configs/").removeprefix("studies/"), list(known))
+    raise ConfigError(f"{name}: no such file, and no {kind} of this name in the package.{hint} `{lister}` shows them")
 
 
 def summary(path: Path) -> str:

@@ -1,14 +1,17 @@
 """The folder of a training run and its files.
 
 config.json           the resolved config, with all defaults
-versions.json         the versions of Python and of the packages that made the run
+versions.json         the versions of Python and of the packages that made the run, and the users' own packages
 vocabulary.json       words, characters and labels
 frozen.safetensors    tensors that training does not change, except the biLM's
 model.safetensors     the best epoch's trained parameters
-bilm.json             the biLM's files and their hash, where the model has a frozen one
+bilm.json             the biLM's files and their hash, as the run began with them
 bilm/                 the biLM's files themselves, where the run is self-contained
+bilm_options.json     the options of a biLM that is trained with the task; its weights are in model.safetensors
+origin.json           the run that it began from (--from), and what it took over
 metrics.jsonl         a line for each epoch
 metrics.json          the best epoch's metrics, and the test set's
+predictions.jsonl     of a fold of a cross-validation: the examples held out, with their predictions
 training.pt           the state from which training resumes
 tensorboard/          curves
 """
@@ -21,9 +24,10 @@ import json
 import logging
 import pickle
 import platform
+import re
 import shutil
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -34,6 +38,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from elmo_tasks import __version__, archives
+from elmo_tasks.cache import used_cache
 from elmo_tasks.config import Config, to_json
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
@@ -43,7 +48,6 @@ from elmo_tasks.files import (
     atomic_output,
     atomic_path,
     atomic_write,
-    cache_folder,
     content_hash,
     write_errors,
     write_json,
@@ -56,6 +60,8 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 _PACKAGES = ("torch", "pytorch-crf", "datasets", "accelerate", "seqeval", "numpy")
+_INCLUDED = "include-package"  # a key of versions.json
+_MODULE_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 BEGIN_AGAIN = "--force begins the run again"
 _ELMO = "model.embedder.elmo"  # the key of a config
 
@@ -109,10 +115,7 @@ class Folder:
             if resume:
                 logger.warning("%s: no run to resume there; a new one begins", self.path)
             return True
-        earlier = read_json(self.config, dict[str, Any], f"the config of a run ({BEGIN_AGAIN})")
-        if kind:
-            earlier |= _with_defaults(earlier, kind)
-        changed = sorted(_differences(earlier, config))
+        changed = sorted(_differences(self.earlier_config(kind), config))
         if resume and changed:
             raise RunError(f"{self.path}: cannot resume with another config; these keys differ: {', '.join(changed)}")
         if changed:
@@ -123,11 +126,31 @@ class Folder:
             raise RunError(f"{self.path}: holds a run; --resume goes on with it, --force removes it first")
         return False
 
-    def begin(self, config: Mapping[str, Any]) -> None:
-        """Writes the packages' versions and, last, the config, which marks the folder as that of a run."""
-        packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
-        write_json(self.versions, {"elmo-tasks": __version__, "python": platform.python_version(), **packages})
+    def earlier_config(self, kind: type[Config] | None) -> dict[str, Any]:
+        """The config of the run here, with the defaults of keys that its class, `kind`, has gained since."""
+        earlier = read_json(self.config, dict[str, Any], f"the config of a run ({BEGIN_AGAIN})")
+        return earlier | (_with_defaults(earlier, kind) if kind else {})
+
+    def begin(self, config: Mapping[str, Any], included: Collection[str] = ()) -> None:
+        """Writes the packages' versions and, last, the config, which marks the folder as that of a run.
+
+        Arguments:
+            included: the users' own packages that the run's parts come from.
+        """
+        versions: dict[str, Any] = {"elmo-tasks": __version__, "python": platform.python_version()}
+        versions |= {name: importlib.metadata.version(name) for name in _PACKAGES}
+        if included:
+            versions[_INCLUDED] = sorted(included)
+        write_json(self.versions, versions)
         write_json(self.config, config)
+
+    def included_packages(self) -> list[str]:
+        """The packages that the run's parts came from, to be named in messages. They must not be imported unasked."""
+        with contextlib.suppress(RunError):
+            included = read_json(self.versions, dict[str, Any], "versions").get(_INCLUDED)
+            names = included if isinstance(included, list) else []
+            return [name for name in names if _MODULE_NAME.fullmatch(str(name))]
+        return []
 
     def clear(self) -> None:
         """Removes the run's files, but no other files in the folder."""
@@ -168,16 +191,19 @@ class RunFolder(Folder):
         self.model = self.path / "model.safetensors"
         self.bilm_reference = self.path / "bilm.json"
         self.bilm = self.path / "bilm"
+        self.bilm_options = self.path / "bilm_options.json"
+        self.origin = self.path / "origin.json"
         self.records = self.path / "metrics.jsonl"
         self.metrics = self.path / "metrics.json"
-        self.files += (self.vocabulary, self.frozen, self.model, self.bilm_reference, self.bilm)
-        self.files += (self.records, self.metrics)
-        self.begun += (self.vocabulary, self.frozen, self.bilm_reference, self.bilm)
+        self.predictions = self.path / "predictions.jsonl"
+        self.files += (self.vocabulary, self.frozen, self.model, self.bilm_reference, self.bilm, self.bilm_options)
+        self.files += (self.origin, self.records, self.metrics, self.predictions)
+        self.begun += (self.vocabulary, self.frozen, self.bilm_reference, self.bilm, self.bilm_options, self.origin)
 
     def packed(self) -> dict[str, Path]:
         """The files of the folder that an archive can have, by their names in it."""
-        names = (self.config, self.versions, self.vocabulary, self.frozen, self.model, self.bilm_reference)
-        own = {path.name: path for path in (*names, self.records, self.metrics)}
+        names = (self.config, self.versions, self.vocabulary, self.frozen, self.model, self.records, self.metrics)
+        own = {path.name: path for path in (*names, self.bilm_reference, self.bilm_options, self.origin)}
         return own | {f"bilm/{name}": self.bilm / name for name in ("options.json", "weights.hdf5")}
 
     def read_bilm_reference(self) -> BiLMReference:
@@ -187,9 +213,13 @@ class RunFolder(Folder):
     def bilm_files(self) -> BiLMFiles:
         """The files of the run's biLM: copies in the run, those that it refers to, or the default biLM's.
 
+        Of a biLM that was trained with the task, these are its options and the model, which has its weights.
+
         Raises:
             RunError: the reference is damaged; or the run was in an archive, and names files outside of it.
         """
+        if self.bilm_options.is_file():
+            return BiLMFiles(self.bilm_options, self.model)
         if self.bilm.is_dir():
             return BiLMFiles.in_folder(self.bilm)
         reference = self.read_bilm_reference()
@@ -204,7 +234,9 @@ class RunFolder(Folder):
         return BiLMFiles(Path(reference.options), Path(reference.weights))
 
     def check_bilm(self, files: BiLMFiles) -> None:
-        """Raises `RunError` if these are not the files of the biLM that the run was trained with."""
+        """Raises `RunError` if these are not the files of the biLM that the run has, or began with."""
+        if files == BiLMFiles(self.bilm_options, self.model):  # its weights are checked as those of the model
+            return
         wanted = self.read_bilm_reference().fingerprint  # without it, no file that the config names is opened
         found = files.fingerprint()
         if found != wanted:
@@ -232,7 +264,7 @@ class RunFolder(Folder):
             return {f"{elmo}.bilm": None}
         files = self.bilm_files()
         for path in (files.options, files.weights):
-            if not path.is_file():
+            if not path.is_file() and path != self.model:  # whose absence means that no epoch has finished
                 raise RunError(
                     f"{self.path}: the run's biLM is no longer at {path}; say where with --set {elmo}.bilm=DIR"
                 )
@@ -399,7 +431,7 @@ def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) ->
     for path in packed.values():
         if path.resolve().parent != folder.path.resolve():  # someone else's run could name any file of this machine
             raise RunError(f"{path}: a link to {path.resolve()}; wanted a file of the run, so put a copy in its place")
-    if with_bilm and folder.bilm_reference.is_file():
+    if with_bilm and folder.bilm_reference.is_file() and not folder.bilm_options.is_file():
         files = folder.bilm_files()
         for path in (files.options, files.weights):
             if not path.is_file():
@@ -419,17 +451,19 @@ def open_run(path: str | Path) -> RunFolder:
     path = Path(path)
     archive = path if path.is_file() else None
     folder = RunFolder(_unpacked(path) if archive else path, archive)
-    if seeds := sorted(each.parent.name for each in path.glob("seed_*/config.json")):
-        raise RunError(
-            f"{path}: a folder of {len(seeds)} runs, one for each seed; name one of them, such as {path / seeds[0]}"
-        )
+    for kind in ("seed", "fold"):
+        if runs := sorted(each.parent.name for each in path.glob(f"{kind}_*/config.json")):
+            raise RunError(
+                f"{path}: a folder of runs, one for each {kind} ({', '.join(runs)}); name one of them, such as "
+                f"{path / runs[0]}"
+            )
     if not folder.is_started():
         raise RunError(f"{path}: wanted a run's folder, with a {folder.config.name}, or its archive (.tar.gz)")
     return folder
 
 
 def _unpacked(archive: Path) -> Path:
-    target = cache_folder() / "archives" / content_hash(archive)
+    target = used_cache("archives") / content_hash(archive)
     if target.is_dir():
         return target
     with atomic_folder(target) as unpacked:

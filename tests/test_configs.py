@@ -12,6 +12,7 @@ import pytest
 from elmo_tasks import experiment
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.experiment import ExperimentConfig, load_run
+from elmo_tasks.packaged import CPU_RULE
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 from elmo_tasks.training.loop import Loop
@@ -105,6 +106,20 @@ def test_a_baseline_is_its_config_without_elmo(name: str, variables: dict[str, s
     mix_penalties = [one for one in with_elmo["trainer"]["regularizers"] if "mix" in one["parameters"]]
     assert with_elmo["trainer"].pop("regularizers") == baseline["trainer"].pop("regularizers") + mix_penalties
     assert with_elmo == baseline
+
+
+def test_what_has_no_version_for_cpus_follows_the_rule(variables: dict[str, str]) -> None:
+    """The rule is printed after the list of configs: `packaged.CPU_RULE`."""
+    published = [name for name in TASKS if "/" not in name]
+    without = [name for name in published if f"cpu/{name}" not in TASKS]
+    types = {name: load_config(CONFIGS / name, ExperimentConfig, (), variables).model.type for name in without}
+    taggers = {name.removesuffix(".jsonnet") for name, kind in types.items() if kind == "crf_tagger"}
+    assert taggers == {"ner_conll03", "pos_ewt", "predicates_conll12", "predicates_ewt"}
+    rest = {name.removesuffix(".jsonnet") for name in without} - taggers
+    assert rest == {"srl_conll12", "coref_conll12", "squad_bidaf"}
+    for config in ("cpu/srl_ewt.jsonnet", "cpu/coref_ontogum.jsonnet"):
+        assert config in TASKS
+        assert config.removesuffix(".jsonnet") in CPU_RULE
 
 
 def test_every_task_has_a_baseline() -> None:

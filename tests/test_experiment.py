@@ -13,10 +13,12 @@ import pytest
 from accelerate import PartialState
 
 from elmo_tasks import experiment
-from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.config import load_config
+from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError, RunError, WeightsError
-from elmo_tasks.experiment import load_run, mean_and_deviation
+from elmo_tasks.experiment import ExperimentConfig, load_run, mean_and_deviation
 from elmo_tasks.files import read_lines
+from elmo_tasks.metrics.span_f1 import SpanF1
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.text.tokenizers import TREEBANK
 from elmo_tasks.training.loop import Loop
@@ -115,6 +117,62 @@ def test_archive_predicts_the_same_where_nothing_else_is_left(
     shutil.rmtree(tmp_path / "run")
     assert predictions(tmp_path / "run.tar.gz") == expected
     assert [each["tokens"] for each in expected][-1] == ["Mira", "slept"]
+
+
+def test_a_bilm_that_was_trained_is_part_of_the_run(
+    settings: dict[str, Any], tmp_path: Path, sample_folder: Path
+) -> None:
+    bilm, run = tmp_path / "bilm", tmp_path / "run"
+    shutil.copytree(sample_folder / "bilm", bilm)
+    settings = json.loads(json.dumps(settings))
+    settings["model"]["embedder"]["elmo"] = {"bilm": str(bilm), "requires_grad": True, "mixes": ["input", "output"]}
+    metrics = experiment.train(settings, run, overrides=QUICK, self_contained=True)
+    assert not (run / "bilm").exists()
+    inputs = [{"text": "Mira went to Karvel. She met Dolvane Group."}, {"tokens": ["Mira", "slept"]}]
+    expected = experiment.load_predictor(run)(inputs)
+    learned = load_run(run).model.state_dict()["embedder.elmo.bilm.token_encoder.projection.weight"]
+    assert not learned.equal(BiLM.load(bilm).state_dict()["token_encoder.projection.weight"])
+    for name, self_contained in (("with", True), ("without", False)):
+        experiment.archive(run, tmp_path / f"{name}.tar.gz", self_contained=self_contained)
+    shutil.rmtree(bilm)
+    archives = [tmp_path / "with.tar.gz", tmp_path / "without.tar.gz"]
+    for path in (run, *archives):
+        assert experiment.load_predictor(path)(inputs) == expected
+        found = experiment.evaluate(path, settings["test_data_path"])
+        assert found == pytest.approx(metrics["test"], abs=1e-4)
+    private = tmp_path / "private.json"
+    private.write_text('{"lstm": "the-secret"}')
+    other = {"options": str(private), "weights": str(private), "requires_grad": True}
+    reference = (run / "bilm.json").read_text()
+    with pytest.raises(RunError, match=r"private\.json: not the biLM that the run was trained with"):
+        load_run(run, overrides=[f"model.embedder.elmo={json.dumps(other)}"])
+    (run / "bilm.json").unlink()
+    with pytest.raises(RunError, match=r"bilm\.json: no such file"):  # nothing that the config names is opened
+        load_run(run, overrides=[f"model.embedder.elmo={json.dumps(other)}"])
+    (run / "bilm.json").write_text(reference)
+    with pytest.raises(RunError, match=r"the weights do not fit the config: embedder\.elmo\.bilm"):
+        load_run(
+            run, overrides=["model.embedder.elmo.requires_grad=false", f"model.embedder.elmo.bilm={sample_folder}/bilm"]
+        )
+    (run / "model.safetensors").unlink()
+    with pytest.raises(RunError, match=r"model\.safetensors: no such file; the run has not finished its first epoch"):
+        load_run(run)
+
+
+def test_a_trained_bilm_resumes_only_from_the_one_that_it_began_with(
+    settings: dict[str, Any], tmp_path: Path, sample_folder: Path
+) -> None:
+    bilm = tmp_path / "bilm"
+    shutil.copytree(sample_folder / "bilm", bilm)
+    settings = json.loads(json.dumps(settings))
+    settings["model"]["embedder"]["elmo"] = {"bilm": str(bilm), "requires_grad": True}
+    experiment.train(settings, tmp_path / "run", overrides=QUICK)
+    (tmp_path / "run" / "metrics.json").unlink()  # as if the run had been stopped
+    experiment.train(settings, tmp_path / "run", overrides=QUICK, resume=True)
+    (tmp_path / "run" / "metrics.json").unlink()
+    random_bilm(TINY_OPTIONS, seed=5).save(bilm / "options.json", bilm / "weights.hdf5")
+    with pytest.raises(RunError, match="not the biLM that the run was trained with"):
+        experiment.train(settings, tmp_path / "run", overrides=QUICK, resume=True)
 
 
 def test_run_whose_bilm_has_gone_or_changed_says_so(trained: Path, sample_folder: Path, tmp_path: Path) -> None:
@@ -419,3 +477,47 @@ def test_a_label_that_the_run_does_not_know_is_located(trained: Path, tmp_path: 
         DataError, match=r"other\.txt:3: in the example that begins here: the label '.-ROCK' is not among"
     ):
         experiment.evaluate(trained, str(path))
+
+
+def test_folds_hold_out_every_training_example_once(config_file: Path, sample_folder: Path, tmp_path: Path) -> None:
+    overrides = (
+        "trainer.num_epochs=2",
+        "test_data_path=gone.txt",
+        "fold.seed=4",
+    )  # the fold takes the place of test data
+    summary = experiment.train_folds(config_file, tmp_path / "runs", 2, overrides=overrides)
+    pairs = [
+        [json.loads(line) for _, line in read_lines(tmp_path / "runs" / f"fold_{number}" / "predictions.jsonl")]
+        for number in (1, 2)
+    ]
+    held_out = [[pair["example"]["line"] for pair in fold] for fold in pairs]
+    assert all(lines == sorted(lines) for lines in held_out)
+    data = experiment.Data.read(load_config(config_file, ExperimentConfig))
+    assert sorted(held_out[0] + held_out[1]) == list(data.training["line"])
+    documents = [{pair["example"]["document"] for pair in fold} for fold in pairs]
+    assert documents[0].isdisjoint(documents[1])
+
+    metric = SpanF1()
+    for pair in pairs[0] + pairs[1]:
+        metric.update([pair["prediction"]], [pair["example"]])
+    assert summary["pooled"] == metric.compute()
+    assert summary == json.loads((tmp_path / "runs" / "folds.json").read_text())
+    single = [json.loads((tmp_path / "runs" / f"fold_{number}" / "metrics.json").read_text()) for number in (1, 2)]
+    assert summary["mean"]["test/f1"] == pytest.approx(statistics.fmean(each["test"]["f1"] for each in single))
+    again = experiment.train_folds(config_file, tmp_path / "runs", 2, overrides=overrides, resume=True)
+    assert again == summary
+    with pytest.raises(RunError, match=r"a folder of runs, one for each fold \(fold_1, fold_2\); name one of them, such as .*fold_1"):
+        load_run(tmp_path / "runs")
+
+
+def test_a_run_learns_from_its_share_of_the_training_data(config_file: Path) -> None:
+    shares = ("", "train_share.share=0.5", "train_share.share=0.1")
+    parts = [
+        experiment.Data.read(load_config(config_file, ExperimentConfig, (share,) if share else ())) for share in shares
+    ]
+    whole, half, tenth = ([tuple(tokens) for tokens in part.training["tokens"]] for part in parts)
+    assert (len(half), len(tenth)) == (len(whole) // 2, len(whole) // 10)
+    assert set(tenth) < set(half) < set(whole)
+    assert {len(part.held_out[0]) for part in parts} == {len(parts[0].held_out[0])}
+    fold = experiment.Data.read(load_config(config_file, ExperimentConfig, (shares[1], "fold.number=1", "fold.of=2")))
+    assert len(fold.training) == round((len(whole) - len(fold.held_out[1])) / 2)  # a share of what is not held out

@@ -27,6 +27,7 @@ from elmo_tasks.files import (
     atomic_files,
     atomic_folder,
     atomic_output,
+    atomic_path,
     atomic_write,
     parse_json,
     read_lines,
@@ -229,6 +230,56 @@ def test_files_that_belong_together_are_all_moved_or_none(tmp_path: Path, room: 
         "one.json": "0\n",
         "two.json": "0\n",
     }
+
+
+WRITERS: dict[str, Callable[[Path], AbstractContextManager[object]]] = {
+    "file": atomic_write,
+    "output": atomic_output,
+    "path": atomic_path,
+    "folder": atomic_folder,
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("call", ["os.replace", "os.rename", "os.fsync", "pathlib.Path.chmod", "tempfile.mkstemp"])
+def test_no_failure_names_a_temporary_file(
+    kind: str, call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(name: object = None, *_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(name))
+
+    target = tmp_path / "target"
+    uses = (kind == "folder") == (call == "os.rename") or call == "pathlib.Path.chmod"
+    expected = pytest.raises(WriteError, match=r"/target: cannot be written: Permission denied$")
+    with expected if uses else contextlib.nullcontext(), monkeypatch.context() as patch:
+        patch.setattr(call, fail)
+        with WRITERS[kind](target):
+            pass
+    assert [path.name for path in tmp_path.iterdir()] == ([] if uses else ["target"])
+
+
+@pytest.mark.parametrize(("kind", "named"), [("path", "target"), ("folder", "target/inner/file")])
+def test_what_a_block_fails_to_write_has_its_own_name(kind: str, named: str, tmp_path: Path) -> None:
+    def write() -> None:
+        with WRITERS[kind](tmp_path / "target") as temporary:
+            assert isinstance(temporary, Path)
+            (temporary / "inner" / "file").touch()
+
+    with pytest.raises(WriteError) as caught:
+        write()
+    assert str(caught.value).startswith(f"{tmp_path / named}: cannot be written: No")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_temporary_file_that_cannot_be_removed_hides_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: Path, **_: bool) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "unlink", fail)
+    with pytest.raises(ZeroDivisionError), atomic_write(tmp_path / "target"):
+        _ = 1 / 0
 
 
 def test_devices_are_written_directly() -> None:

@@ -274,7 +274,9 @@ def test_a_pipe_in_the_place_of_a_file_is_refused(name: str, tmp_path: Path) -> 
 def test_a_folder_of_seeds_says_what_it_is(tmp_path: Path) -> None:
     for seed in (1, 2):
         RunFolder(tmp_path / f"seed_{seed}").begin({"a": 1})
-    with pytest.raises(RunError, match=r"a folder of 2 runs, one for each seed; name one of them, such as .*seed_1"):
+    with pytest.raises(
+        RunError, match=r"a folder of runs, one for each seed \(seed_1, seed_2\); name one of them, such as .*seed_1"
+    ):
         open_run(tmp_path)
 
 

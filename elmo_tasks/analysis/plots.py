@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pydantic
 
 from elmo_tasks.errors import ElmoTasksError, RunError
-from elmo_tasks.files import atomic_path, read_lines
+from elmo_tasks.files import atomic_write, read_lines
 from elmo_tasks.json_files import from_json, read_json
 from elmo_tasks.metrics.confusion import ConfusionTable, largest
 from elmo_tasks.runs import open_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FORMATS = (".svg", ".png", ".pdf")
 _CONFUSED_LABELS = 20  # the most labels of a confusion table
@@ -82,7 +83,6 @@ def plot_runs(path: str | Path, runs: Sequence[RunCurves], confusion: ConfusionT
     Raises:
         ElmoTasksError: the ending of the file is not one of `FORMATS`.
     """
-    import matplotlib
     from matplotlib.figure import Figure
 
     suffix = Path(path).suffix.lower()
@@ -95,14 +95,22 @@ def plot_runs(path: str | Path, runs: Sequence[RunCurves], confusion: ConfusionT
     _draw_losses(next(axes), runs)
     _draw_metric(next(axes), runs)
     if mixes:
-        _draw_mixes(next(axes), [(_mix_label(run, name, runs), mix) for run, name, mix in mixes])
+        draw_mixes(next(axes), [(_mix_label(run, name, runs), mix) for run, name, mix in mixes])
     if confusion:
         _draw_confusion(next(axes), largest(confusion, _CONFUSED_LABELS))
     for unused in axes:
         unused.set_axis_off()
-    # Without a date, and with this salt for the names of shapes, the same run gives the same file.
-    with atomic_path(path) as temporary, matplotlib.rc_context({"svg.hashsalt": "elmo-tasks"}):
-        figure.savefig(temporary, format=suffix[1:], dpi=150, metadata={"Date": None} if suffix == ".svg" else None)
+    save_figure(figure, path)
+
+
+def save_figure(figure: Figure, path: str | Path) -> None:
+    """Writes a picture, atomically. The ending of the file is the format. The same picture gives the same file."""
+    import matplotlib
+
+    suffix = Path(path).suffix.lower()
+    # Without a date, and with this salt for the names of shapes.
+    with atomic_write(path) as stream, matplotlib.rc_context({"svg.hashsalt": "elmo-tasks"}):
+        figure.savefig(stream, format=suffix[1:], dpi=150, metadata={"Date": None} if suffix == ".svg" else None)
 
 
 def _draw_losses(axes: Axes, runs: Sequence[RunCurves]) -> None:
@@ -112,7 +120,7 @@ def _draw_losses(axes: Axes, runs: Sequence[RunCurves]) -> None:
             losses = [record[part]["loss"] for record in run.records]
             label = part if len(runs) == 1 else f"{run.name}, {part}"
             axes.plot(epochs, losses, style, color=f"C{number}", marker=".", label=label)
-    _finish_curves(axes, "loss")
+    finish_curves(axes, "loss")
 
 
 def _draw_metric(axes: Axes, runs: Sequence[RunCurves]) -> None:
@@ -123,10 +131,10 @@ def _draw_metric(axes: Axes, runs: Sequence[RunCurves]) -> None:
         value = best["validation"][run.metric]
         axes.plot(epochs, values, color=f"C{number}", marker=".", label=f"{run.name}, best: {value:.2f}")
         axes.plot(best["epoch"], value, "*", color=f"C{number}", markersize=14)
-    _finish_curves(axes, f"validation {', '.join(dict.fromkeys(run.metric for run in runs))}")
+    finish_curves(axes, f"validation {', '.join(dict.fromkeys(run.metric for run in runs))}")
 
 
-def _finish_curves(axes: Axes, title: str) -> None:
+def finish_curves(axes: Axes, title: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.set_title(title)
@@ -140,12 +148,19 @@ def _mix_label(run: RunCurves, name: str, runs: Sequence[RunCurves]) -> str:
     return name if len(runs) == 1 else f"{run.name}, {name}"
 
 
-def _draw_mixes(axes: Axes, mixes: Sequence[tuple[str, dict[str, Any]]]) -> None:
-    """A row for each mix, a column for each layer of the biLM; a layer that a mix leaves out has no number."""
+def draw_mixes(axes: Axes, mixes: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    """A heat map of mixes as `metrics.jsonl` has them, each with its label.
+
+    It has a row for each mix and a column for each layer of the biLM; a layer that a mix leaves out has no number.
+    """
     columns = sorted({layer for _, mix in mixes for layer in mix["layers"]})
     weights = [dict(zip(mix["layers"], mix["weights"], strict=True)) for _, mix in mixes]
     shares = [[each.get(layer, 0.0) for layer in columns] for each in weights]
-    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto" if len(mixes) > 3 else 0.4)
+    # Cells as shapes, not as an image: pages of a browser may not hold images.
+    edges = [[place - 0.5 for place in range(count + 1)] for count in (len(columns), len(mixes))]
+    axes.pcolormesh(*edges, shares, cmap="Blues", vmin=0, vmax=1)
+    axes.invert_yaxis()
+    axes.set_aspect("auto" if len(mixes) > 3 else 0.4)
     texts = [[f"{each[layer]:.2f}" if layer in each else "" for layer in columns] for each in weights]
     _write_cells(axes, shares, texts)
     axes.set_xticks(range(len(columns)), [f"layer {layer}" if layer else "tokens" for layer in columns])

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
+
+from elmo_tasks.errors import ElmoTasksError
 
 BILM_TOKENIZER = "that of the text that the biLM was trained on, if its folder has it, otherwise treebank"
 
@@ -66,6 +69,10 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
         help="set an external variable of the Jsonnet file; can be repeated",
     )
     add_include_package(parser)
+
+
+def add_from(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
+    parser.add_argument("--from", dest="start_from", metavar=metavar, help=help)
 
 
 def add_training_arguments(parser: argparse.ArgumentParser) -> None:
@@ -154,9 +161,21 @@ def default_run_folder(config: str) -> Path:
     return Path("runs", *folders[len(folders) - below :], path.name)
 
 
+def refuse_torchrun(command: str) -> None:
+    """Raises an ElmoTasksError if several processes run a command that does not share its work."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ElmoTasksError(f"{command} runs in one process; start it without torchrun (evaluate shares its work)")
+
+
 def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number greater than 0")
+    return int(text)
+
+
+def at_least_two(text: str) -> int:
+    if not text.isdecimal() or int(text) < 2:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number greater than 1")
     return int(text)
 
 

@@ -5,50 +5,65 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elmo_tasks.commands.analysis import print_confusion
 from elmo_tasks.commands.arguments import (
     add_config,
     add_config_and_folder,
     add_config_arguments,
     add_flag,
     add_force,
+    add_from,
     add_run_arguments,
     add_run_path,
     add_tokenizer_arguments,
     add_training_arguments,
+    at_least_two,
     default_run_folder,
     device_overrides,
     integers,
+    refuse_torchrun,
     run_overrides,
     tokenizer_overrides,
 )
 from elmo_tasks.commands.command import Command
-from elmo_tasks.console import is_main_process, print_metrics, print_table, print_training_metrics
+from elmo_tasks.console import is_main_process, print_metrics, print_training_metrics
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.outputs import check_output
 
 if TYPE_CHECKING:
     from elmo_tasks.config import Config
-    from elmo_tasks.metrics.confusion import ConfusionTable
-
-_CONFUSED_LABELS = 12  # the most labels of a printed table
 
 logger = logging.getLogger(__name__)
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
     add_config_and_folder(parser, "the experiment", "the run")
+    add_from(
+        parser,
+        "RUN",
+        "start from what fits of this run's weights, its folder or archive: rows of words, characters and labels are "
+        "taken by name; with --resume, a run that has begun goes on with its own state",
+    )
     add_config_arguments(parser)
-    parser.add_argument(
+    repeated = parser.add_mutually_exclusive_group()
+    repeated.add_argument(
         "--seeds",
         type=integers,
         default=(),
         metavar="N,N",
         help="train once per seed; print mean and standard deviation",
+    )
+    repeated.add_argument(
+        "--folds",
+        type=at_least_two,
+        metavar="K",
+        help="cross-validation: train K times, each time without one part of the training data, which is then "
+        "predicted; print the score of all predictions together. Documents stay whole where they are known",
     )
     add_flag(parser, "--self-contained", "copy the files of the biLM into the run's folder")
     add_training_arguments(parser)
@@ -57,7 +72,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 def _train(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
-    from elmo_tasks.experiment import ExperimentConfig, train, train_seeds
+    from elmo_tasks.experiment import ExperimentConfig, train, train_folds, train_seeds
 
     include_packages(arguments.include_package)
     if arguments.dry_run:
@@ -65,15 +80,17 @@ def _train(arguments: argparse.Namespace) -> None:
         return
     folder = arguments.run_folder or default_run_folder(arguments.config)
     settings: dict[str, Any] = {name: getattr(arguments, name) for name in ("resume", "force", "self_contained")}
-    settings |= {"overrides": arguments.set, "variables": dict(arguments.ext_var)}
+    settings |= {"overrides": arguments.set, "variables": dict(arguments.ext_var), "from_run": arguments.start_from}
     if arguments.seeds:
         metrics = train_seeds(arguments.config, folder, arguments.seeds, **settings)
+    elif arguments.folds:
+        metrics = train_folds(arguments.config, folder, arguments.folds, **settings)
     else:
         metrics = train(arguments.config, folder, **settings)
     if is_main_process():
         print_training_metrics(metrics)
-        run = Path(folder, f"seed_{arguments.seeds[0]}") if arguments.seeds else Path(folder)
-        _say_what_is_next(run, arguments.include_package)
+        first = f"seed_{arguments.seeds[0]}" if arguments.seeds else "fold_1" if arguments.folds else ""
+        _say_what_is_next(Path(folder, first), arguments.include_package)
 
 
 def _say_what_is_next(folder: Path, packages: Sequence[str]) -> None:
@@ -134,18 +151,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         confusion = metrics.pop("confusion", None)
         print_metrics(metrics, title=arguments.data)
         if confusion:
-            _print_confusion(confusion, title=arguments.data)
-
-
-def _print_confusion(table: ConfusionTable, title: str) -> None:
-    from elmo_tasks.metrics.confusion import largest
-
-    table = largest(table, _CONFUSED_LABELS)
-    rows = [
-        [label, *(str(count) if count else "·" for count in counts)]
-        for label, counts in zip(table["labels"], table["counts"], strict=True)
-    ]
-    print_table(f"{title}, gold (rows) and predicted (columns)", ("", *table["labels"]), rows)
+            print_confusion(confusion, title=arguments.data)
 
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
@@ -180,8 +186,7 @@ def _predict(arguments: argparse.Namespace) -> None:
 
     for output in (arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ElmoTasksError("predict runs in one process; start it without torchrun (evaluate shares its work)")
+    refuse_torchrun("predict")
     include_packages(arguments.include_package)
     batch_tokens = arguments.batch_tokens or DEFAULT_BATCH_TOKENS
     predicates = None
@@ -234,12 +239,13 @@ def _config(arguments: argparse.Namespace) -> None:
 
 
 def _list_configs() -> None:
-    from elmo_tasks.packaged import packaged_configs, summary
+    from elmo_tasks.packaged import CPU_RULE, packaged_configs, summary
 
     configs = packaged_configs()
     width = max(map(len, configs))
     for name, path in configs.items():
         print(f"{name:<{width}}  {summary(path)}")
+    print(f"\n{CPU_RULE}", file=sys.stderr)  # programs may read the list
 
 
 def _copy_config(name: str, target: str, *, force: bool) -> None:

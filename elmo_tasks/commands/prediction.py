@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from elmo_tasks.predictors import Predictor
     from elmo_tasks.predictors.inputs import LiveLines
     from elmo_tasks.tasks import Task
+
+logger = logging.getLogger(__name__)
 
 _STANDARD_INPUT = "-"
 
@@ -34,9 +37,12 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace) -> None:
     source: str | LiveLines = arguments.input
     if arguments.input == _STANDARD_INPUT:
         source = LiveLines.of_standard_input(_prompt if typed else lambda: None)
+        predictor.warm_up()
+        if not typed and source.waiting():
+            logger.info("ready; waiting for lines on standard input")
     waiting = {"waiting": source.waiting} if isinstance(source, LiveLines) else {}
     if typed:
-        print("Type lines of text or JSON objects; the first one decides which. Ctrl-D ends.", file=sys.stderr)
+        print("Ready. Type lines of text or JSON objects; the first one decides which. Ctrl-D ends.", file=sys.stderr)
     with _results(arguments, predictor) as show:
         while True:
             inputs = _counted(read_inputs(source, arguments.format), source, visible=not (prints or typed))

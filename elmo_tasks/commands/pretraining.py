@@ -10,6 +10,7 @@ from elmo_tasks.commands.arguments import (
     add_config_and_folder,
     add_config_arguments,
     add_flag,
+    add_from,
     add_include_package,
     add_tokenizer_arguments,
     add_training_arguments,
@@ -22,12 +23,7 @@ from elmo_tasks.console import is_main_process, print_table
 
 def _add_pretrain(parser: argparse.ArgumentParser) -> None:
     add_config_and_folder(parser, "the pretraining", "the biLM")
-    parser.add_argument(
-        "--from",
-        dest="start_from",
-        metavar="BILM",
-        help="fine-tune this biLM: the folder with its *options.json and *weights.hdf5, or default",
-    )
+    add_from(parser, "BILM", "fine-tune this biLM: the folder with its *options.json and *weights.hdf5, or default")
     add_config_arguments(parser)
     add_training_arguments(parser)
     dry_run = "prepare the text, print the number of tokens and steps and the estimated time and memory, then stop"

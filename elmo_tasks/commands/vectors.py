@@ -8,6 +8,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from elmo_tasks.cache import KINDS, clear, folder_size, human_size, usage
 from elmo_tasks.commands.arguments import (
     BILM_TOKENIZER,
     add_flag,
@@ -18,7 +19,9 @@ from elmo_tasks.commands.arguments import (
     positive,
 )
 from elmo_tasks.commands.command import Command
-from elmo_tasks.console import print_table
+from elmo_tasks.console import print_table, standard_input
+from elmo_tasks.errors import CacheError, ElmoTasksError
+from elmo_tasks.files import cache_folder
 from elmo_tasks.outputs import check_output
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 def _add_embed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("input", metavar="INPUT", help="a UTF-8 text file, compressed or not")
+    parser.add_argument("input", metavar="INPUT", help="a UTF-8 text file, compressed or not, or - for standard input")
     parser.add_argument("--output", metavar="FILE", required=True, help="the .hdf5 or .npz file to write")
     add_force(parser)
     parser.add_argument(
@@ -87,7 +90,7 @@ def _embed(arguments: argparse.Namespace) -> None:
     else:
         bilm = FastBiLM(BiLM.load(files.options, files.weights), arguments.precision)
     count = embed_file(
-        arguments.input,
+        standard_input() if arguments.input == "-" else arguments.input,
         arguments.output,
         bilm,
         layers=arguments.layers,
@@ -153,20 +156,55 @@ def _tokenizer(arguments: argparse.Namespace, folder: Path) -> Tokenizer:
 
 
 def _add_cache(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("info", "clear"), help="info: list the caches; clear: remove them")
+    action = "info: show what the cache holds; clear: remove some or all of it; it is made again when needed"
+    parser.add_argument("action", choices=("info", "clear"), help=action)
     parser.add_argument(
-        "name", metavar="NAME", nargs="?", help="the cache to clear: its name or how it begins (default: all)"
+        "what",
+        metavar="WHAT",
+        nargs="?",
+        help=f"what to clear: all, layers, {', '.join(KINDS)}, or how the name of one cache of layers begins",
     )
 
 
 def _cache(arguments: argparse.Namespace) -> None:
+    if arguments.action == "info":
+        _show_cache()
+    elif arguments.what:
+        _clear_cache(arguments.what)
+    else:
+        raise ElmoTasksError(f"cache clear: wanted what to clear: all, layers, {', '.join(KINDS)}")
+
+
+def _show_cache() -> None:
+    import datasets
+
     from elmo_tasks.elmo import layer_store
 
-    if arguments.action == "info":
+    found = {"layers": layer_store.usage(), **{kind: usage(kind) for kind in KINDS}}
+    rows = [[kind, str(count), human_size(size)] for kind, (count, size) in found.items()]
+    print_table(str(cache_folder()), ("kind", "number", "size"), rows)
+    if layers := [entry.as_row() for entry in layer_store.info()]:
         columns = ("name", "biLM", "precision", "stored as", "sentences", "tokens", "size", "last used")
-        print_table("layers of biLMs", columns, [entry.as_row() for entry in layer_store.info()])
-    else:
-        print(f"{layer_store.human_size(layer_store.clear(arguments.name))} freed")
+        print_table("layers of biLMs", columns, layers)
+    hub = Path(datasets.config.HF_DATASETS_CACHE)
+    if hub.is_dir():
+        print(f"hub data sets: {human_size(folder_size(hub))} in {hub}, which other programs use too; never cleared")
+
+
+def _clear_cache(what: str) -> None:
+    from elmo_tasks.elmo import layer_store
+
+    kinds = ["layers", *KINDS] if what == "all" else [what]
+    problems = []
+    for kind in kinds:
+        name = None if kind == "layers" else kind
+        try:
+            count, size = clear(kind) if kind in KINDS else layer_store.clear(name)
+            print(f"{kind}: {count} removed, {human_size(size)} freed")
+        except CacheError as error:  # the others can still be removed
+            problems.append(str(error))
+    if problems:
+        raise CacheError("\n".join(problems))
 
 
 def _add_random_bilm(parser: argparse.ArgumentParser) -> None:
@@ -207,7 +245,7 @@ COMMANDS = {
         _neighbors,
     ),
     "cache": Command(
-        "list or remove the cached biLM layers that training keeps on disk",
+        "show or remove what is cached on disk: layers of biLMs, data sets, unpacked archives",
         "elmo-tasks cache info",
         _add_cache,
         _cache,

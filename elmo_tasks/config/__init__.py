@@ -1,9 +1,18 @@
 """Configs: from Jsonnet files to frozen, validated settings, with every problem reported at once."""
 
 from elmo_tasks.config.load import load_config
-from elmo_tasks.config.packages import include_packages
+from elmo_tasks.config.packages import include_packages, own_packages
 from elmo_tasks.config.parts import Config, Part, to_json
 from elmo_tasks.config.schema import config_schema
 from elmo_tasks.config.writing import describe
 
-__all__ = ["Config", "Part", "config_schema", "describe", "include_packages", "load_config", "to_json"]
+__all__ = [
+    "Config",
+    "Part",
+    "config_schema",
+    "describe",
+    "include_packages",
+    "load_config",
+    "own_packages",
+    "to_json",
+]

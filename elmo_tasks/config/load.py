@@ -15,7 +15,7 @@ from elmo_tasks.config.parts import Config
 from elmo_tasks.config.problems import find_problems, locate_problems
 from elmo_tasks.config.schema import config_schema
 from elmo_tasks.config.values import apply_overrides, evaluate, write
-from elmo_tasks.errors import ConfigError
+from elmo_tasks.errors import ConfigError, UnknownTypeError
 from elmo_tasks.packaged import find_config
 
 _ConfigT = TypeVar("_ConfigT", bound=Config)
@@ -44,7 +44,7 @@ def load_config(
 
     Raises:
         ConfigError: with all problems, one a line, each with its place (file and line, or the override), key path, what
-            came and what was wanted.
+            came and what was wanted; `UnknownTypeError` if a type is not known.
     """
     import_installed_parts()
     if isinstance(source, Mapping):
@@ -60,13 +60,16 @@ def load_config(
         except LookupError as error:
             raise ConfigError(f"{path}: {error.args[0]}") from None
     origins, problems = apply_overrides(values, overrides)
+    kind_of_error = ConfigError
     try:
         config = kind.model_validate_json(json.dumps(values))
     except pydantic.ValidationError as error:
-        found = find_problems(error.errors(include_url=False), values, config_schema(kind), origins)
+        errors = error.errors(include_url=False)
+        kind_of_error = UnknownTypeError if any(each["type"] == "part_unknown" for each in errors) else ConfigError
+        found = find_problems(errors, values, config_schema(kind), origins)
         problems += locate_problems(found, values, path, origins)
     if problems:
-        raise ConfigError("\n".join(problems))
+        raise kind_of_error("\n".join(problems))
     return config
 
 

@@ -8,10 +8,14 @@ import importlib.metadata
 import os
 import pkgutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
+from typing import Any
 
+from elmo_tasks.config.parts import Config
 from elmo_tasks.errors import ConfigError
+
+_included: set[str] = set()
 
 ENTRY_POINTS = "elmo_tasks.parts"
 """The group of entry points by which an installed package names a package or module of parts."""
@@ -30,6 +34,25 @@ def include_packages(names: Sequence[str]) -> None:
         sys.path.insert(0, os.getcwd())
     for name in names:
         _import_all(name, f"--include-package {name}")
+        _included.add(name)
+
+
+def own_packages(config: Any) -> set[str]:
+    """What to include for the parts of a config: names that were included, otherwise the packages of the parts.
+
+    Parts of this project need nothing, and those of a script cannot be included.
+    """
+    if isinstance(config, (list, tuple)):
+        return {name for each in config for name in own_packages(each)}
+    if isinstance(config, Mapping):
+        return own_packages(list(config.values()))
+    if not isinstance(config, Config):
+        return set()
+    module = type(config).__module__
+    top = module.partition(".")[0]
+    own = {next((name for name in _included if f"{module}.".startswith(f"{name}.")), top)}
+    inner = own_packages([getattr(config, name) for name in type(config).model_fields])
+    return inner if top in ("elmo_tasks", "__main__") else own | inner
 
 
 @functools.cache

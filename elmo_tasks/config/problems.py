@@ -127,7 +127,8 @@ class _Guide:
             hint = f" Did you mean 'type' by '{misspelled}'?" if misspelled else ""
             return Problem((*path, "type"), f"missing key.{hint} {choices}")
         hint = did_you_mean(given["type"], known)
-        return Problem((*path, "type"), f"unknown type {shown(given['type'])}.{hint} {choices}")
+        own = "" if hint else "; if it is one of your own, add --include-package"
+        return Problem((*path, "type"), f"unknown type {shown(given['type'])}.{hint} {choices}{own}")
 
     def wrong_value(self, path: KeyPath, message: str) -> Problem:
         """A value of a wrong type or out of bounds. `message` is used where the schema does not say what is wanted."""

@@ -16,12 +16,13 @@ import datasets
 from datasets.arrow_writer import ArrowWriter
 from pydantic import Field
 
+from elmo_tasks.cache import used_cache
 from elmo_tasks.config import Part, to_json
 from elmo_tasks.data_folder import MissingDataError
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.memory import MEMORY_PREFIX, Examples, Source, checked_examples, source_name
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
-from elmo_tasks.files import atomic_write, cache_folder, content_hash, write_json
+from elmo_tasks.files import atomic_write, content_hash, write_json
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
 
@@ -156,7 +157,7 @@ class DatasetReader(abc.ABC):
             content = [content_hash(file) for file in self.files(Path(source))]
             examples = self.examples(Path(source))
         key = json.dumps([*self.cache_key(), *content])
-        path = cache_folder() / "datasets" / f"{hashlib.sha256(key.encode()).hexdigest()}.arrow"
+        path = used_cache("datasets") / f"{hashlib.sha256(key.encode()).hexdigest()}.arrow"
         if _is_intact(path):
             logger.debug("%s: read from %s", source, path)
         else:

@@ -33,8 +33,7 @@ class Elmo(nn.Module):
     """Computes one or more ELMo representations of sentences given as character ids.
 
     Source: `allennlp.modules.elmo.Elmo`. Departures: it is stateless unless `stateful` is set; it follows
-    `use_skip_connections`, while AllenNLP refuses models without them; padding is zero after layer normalization too;
-    words that are not in the cached vocabulary are not read from their characters.
+    `use_skip_connections`, while AllenNLP refuses models without them; padding is zero after layer normalization too.
 
     While the biLM is frozen and stateless, it runs on its fast path (see `BiLM`), unless sentence borders are needed
     (`keep_sentence_boundaries`, `do_layer_norm`) or `word_inputs` are given.
@@ -114,16 +113,28 @@ class Elmo(nn.Module):
         """Computes the representations.
 
         Arguments:
-            inputs: (B, T, C) or (..., T, C) int64, as from `batch_to_ids`; ignored if `word_inputs` is given.
+            inputs: (B, T, C) or (..., T, C) int64, as from `batch_to_ids`; not used if `word_inputs` is given, unless
+                one of its words is not in the cached vocabulary. Then characters are read, as in AllenNLP.
             word_inputs: (B, T) or (..., T) int64, indices into `vocab_to_cache`, 0 is padding.
 
         Raises:
-            ValueError: both inputs are None, or `word_inputs` is given without `vocab_to_cache`.
+            ValueError: both inputs are None; or `word_inputs` is given without `vocab_to_cache`, or has a word that is
+                not cached while `inputs` is None.
             TypeError: `inputs` is not a tensor.
         """
         if word_inputs is not None:
             if self._cached_vectors is None:
                 raise ValueError("got word_inputs without a cached vocabulary; wanted vocab_to_cache")
+            num_words = len(self._cached_vectors) - 2
+            if bool((unknown := (word_inputs < 0) | (word_inputs >= num_words)).any()):
+                if inputs is None:
+                    place = tuple(unknown.nonzero()[0].tolist())
+                    raise ValueError(
+                        f"word_inputs{list(place)} is {word_inputs[place].item()}, but the cached vocabulary has the "
+                        f"words 0 to {num_words - 1}; wanted one of them, or inputs, the characters of all words"
+                    )
+                word_inputs = None
+        if word_inputs is not None:
             outer = word_inputs.shape[:-1]
             words = word_inputs.reshape(math.prod(outer), word_inputs.shape[-1])
             known = words > 0  # (B, T)

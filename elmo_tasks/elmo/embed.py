@@ -9,20 +9,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 import h5py
 import numpy as np
 import torch
 from torch import Tensor
 
+from elmo_tasks.console import STANDARD_INPUT
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.fast import FastBiLM
 from elmo_tasks.elmo.layers import LayerChunk
 from elmo_tasks.elmo.vector_file import create_vector_file
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files import read_lines
+from elmo_tasks.files import decode_lines, read_lines
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.text.batches import batches_of_like_lengths
 
@@ -54,7 +55,7 @@ def embed_sentences(
 
 
 def embed_file(
-    source: str | Path,
+    source: str | Path | IO[bytes],
     output: str | Path,
     bilm: BiLM | FastBiLM,
     *,
@@ -76,7 +77,7 @@ def embed_file(
     With a stateful biLM, sentences are read one by one in the file's order, from a fresh start, as bilm-tf does.
 
     Arguments:
-        source: UTF-8 text, compressed or not.
+        source: UTF-8 text: a file, compressed or not, or standard input as an open stream.
         output: the file to write, .hdf5, .h5 or .npz; it appears when it is complete.
         bilm: the biLM, a `FastBiLM` unless state is to be carried.
         layers: "all"; "mix", the mean of all; "top"; or one layer's number, "0" being the token layer.
@@ -103,7 +104,8 @@ def embed_file(
     total = 0
     with create_vector_file(output) as file, torch.no_grad(), progress_bar(visible=show_progress) as progress:
         task = progress.add_task("counting lines", total=None, note="")
-        num_lines = sum(1 for _ in read_lines(source))
+        is_file = isinstance(source, (str, Path))
+        num_lines = sum(1 for _ in _lines(source)) if is_file else None  # a stream is read only once
         progress.update(task, total=num_lines, description="embedding lines")
         for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=stateful):
             for sentence, chunks in _chunks(bilm, batch, max_tokens):
@@ -139,9 +141,13 @@ def _selection(layers: str, num_layers: int) -> tuple[Callable[[Tensor], Tensor]
     return lambda every: every[number], ()
 
 
-def _sentences(source: str | Path, tokenize: Tokenizer | None) -> Iterator[_Sentence]:
+def _lines(source: str | Path | IO[bytes]) -> Iterator[tuple[int, str]]:
+    return read_lines(source) if isinstance(source, (str, Path)) else decode_lines(source, STANDARD_INPUT)
+
+
+def _sentences(source: str | Path | IO[bytes], tokenize: Tokenizer | None) -> Iterator[_Sentence]:
     number, lines = 0, 0
-    for _, line in read_lines(source):
+    for _, line in _lines(source):
         lines += 1
         split = tokenize(line) if tokenize is not None else [line.split()]
         for place, tokens in enumerate(split, start=1):

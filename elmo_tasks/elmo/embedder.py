@@ -1,4 +1,4 @@
-"""ELMo as a part of a task's model: a frozen biLM, and the mixes of its layers that the task learns.
+"""ELMo as a part of a task's model: a biLM, frozen or not, and the mixes of its layers that the task learns.
 
 # B batch, T tokens of the longest sentence, D features
 """
@@ -50,11 +50,17 @@ class ElmoConfig(Config):
         "none", description="Before mixing: none, over a layer's real values in the batch (as published), or a token's."
     )
     dropout: Annotated[float, Field(ge=0, lt=1)] = Field(0.5, description="Dropout of each mix.")
+    requires_grad: bool = Field(
+        False, description="Trains the biLM with the task, without a cache; its parameters are `embedder.elmo.bilm...`."
+    )
     precision: Precision = Field(
-        "float32", description="Of the biLM's products; see the README for what the faster ones change."
+        "float32",
+        description="Of the biLM's products; see the README for what the faster ones change. A biLM that is being "
+        "trained computes in float32.",
     )
     layer_cache: LayerCacheConfig | None = Field(
-        LayerCacheConfig(), description="Keeps the biLM's layers of a data set on disk; null computes them each time."
+        default_factory=lambda earlier: None if earlier.get("requires_grad") else LayerCacheConfig(),
+        description="Keeps the layers of a frozen biLM on disk, by default; null computes them each time.",
     )
     stateful: bool = Field(
         False, description="Carry LSTM state between batches, as bilm-tf and AllenNLP do: in float32, without a cache."
@@ -72,6 +78,12 @@ class ElmoConfig(Config):
             raise ValueError(
                 f"layer_weights: got {self.layer_weights}; wanted one for each of the layers {self.layers}"
             )
+        if self.requires_grad and self.layer_cache is not None:
+            raise ValueError("layer_cache: the layers of a biLM that is trained change (requires_grad); wanted null")
+        if self.requires_grad and self.stateful:
+            raise ValueError(
+                "stateful: no state can be carried while the biLM is trained (requires_grad); wanted false"
+            )
         return self
 
     def files(self) -> BiLMFiles:
@@ -82,8 +94,12 @@ class ElmoConfig(Config):
         """
         return BiLMFiles.chosen(self.bilm, self.options, self.weights)
 
-    def build(self) -> ElmoEmbedder:
-        """Makes the mixes. The frozen biLM is loaded for the first sentence that the cache does not have.
+    def build(self, pretrained: bool = True) -> ElmoEmbedder:
+        """Makes the mixes. A frozen biLM is loaded for the first sentence that the cache does not have.
+
+        Arguments:
+            pretrained: read the weights of a biLM that is to be trained; otherwise the tensors of a run replace them,
+                and it stays frozen.
 
         Raises:
             WeightsError: the biLM's files are missing, or its options are wrong.
@@ -92,9 +108,15 @@ class ElmoConfig(Config):
         files = self.files()
         options = BiLMOptions.load(files.options)
         mixes = {str(name): self._build_mix(options.num_layers) for name in self.mixes}
+        own: BiLM | None = None  # a part of the model
+        if self.requires_grad and pretrained:
+            own = BiLM.load(files.options, files.weights, requires_grad=True)
+        elif self.requires_grad:
+            own = BiLM(options).requires_grad_(False)
 
         def load(device: torch.device) -> LayerSource:
-            bilm = BiLM.load(files.options, files.weights, stateful=self.stateful).to(device)
+            bilm = own if own is not None else BiLM.load(files.options, files.weights, stateful=self.stateful)
+            bilm.to(device)
             return bilm if self.stateful else FastBiLM(bilm, self.precision)
 
         def build_source(device: torch.device) -> LayerSource:
@@ -107,7 +129,7 @@ class ElmoConfig(Config):
             settings = (files.fingerprint(), self.precision, options.num_layers, options.output_size)
             return CachedLayers(lambda: load(device), self.layer_cache.build(*settings))
 
-        return ElmoEmbedder(build_source, options.output_size, mixes, self.dropout)
+        return ElmoEmbedder(build_source, options.output_size, mixes, self.dropout, own)
 
     def _build_mix(self, num_layers: int) -> ScalarMix:
         layers = self.layers if self.layers is not None else tuple(range(num_layers))
@@ -131,15 +153,18 @@ class ElmoConfig(Config):
 
 
 class ElmoEmbedder(nn.Module):
-    """One or more mixes of a frozen biLM's layers, with dropout. Its only parameters are those of the mixes.
+    """One or more mixes of a biLM's layers, with dropout.
 
-    Source: Peters et al. 2018, section 3.3.
+    Source: Peters et al. 2018, section 3.3. Its parameters are those of the mixes and, if the biLM is trained with the
+    task (section 3.4), of the biLM.
 
     Arguments:
         build_source: makes the object that computes the layers on a device; called at the first use there.
         output_size: D.
         mixes: the mixes by name. The biLM runs once for all of them.
         dropout: probability of dropping a feature of a mix in training.
+        bilm: the biLM, if its weights are a part of the model. If they are to be trained, it computes the layers
+            itself, also in evaluation: `build_source` is not called.
     """
 
     def __init__(
@@ -148,11 +173,14 @@ class ElmoEmbedder(nn.Module):
         output_size: int,
         mixes: Mapping[str, ScalarMix],
         dropout: float = 0.5,
+        bilm: BiLM | None = None,
     ) -> None:
         super().__init__()
         self.output_size = output_size
         self.mixes = nn.ModuleDict(mixes)
         self.dropout = Dropout(dropout)
+        self.bilm = bilm
+        self.learns = bilm is not None and any(parameter.requires_grad for parameter in bilm.parameters())
         self._build_source = build_source
         self._sources: dict[torch.device, LayerSource] = {}
 
@@ -162,7 +190,7 @@ class ElmoEmbedder(nn.Module):
         Raises:
             CacheError: the cache's bound or the disk is too small for them.
         """
-        source = self._source()
+        source = None if self.learns else self._source()
         if isinstance(source, CachedLayers):
             with progress_bar() as bar:
                 task = bar.add_task("layers of the biLM", total=None, note="tokens")
@@ -178,8 +206,13 @@ class ElmoEmbedder(nn.Module):
             (B, T, D) for each mix, by its name; zero at padding.
         """
         device = self._device()
-        with torch.no_grad(), torch.autocast(device.type, enabled=False):  # also while the biLM is built
-            output = self._source().layers(texts).to(device)
+        with torch.autocast(device.type, enabled=False):  # also while the biLM is built
+            if self.bilm is not None and self.learns:
+                # The fast path keeps vectors from batch to batch, which a resumed run would compute in other batches.
+                output = self.bilm.plain_layers(texts)
+            else:
+                with torch.no_grad():
+                    output = self._source().layers(texts).to(device)
         return {name: self.dropout(mix(output.layers, output.mask)) for name, mix in self.mixes.items()}
 
     def _device(self) -> torch.device:

@@ -20,6 +20,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import shutil
 import sqlite3
 import threading
@@ -34,6 +35,7 @@ import torch
 import xxhash
 from torch import Tensor
 
+from elmo_tasks.cache import folder_size, human_size
 from elmo_tasks.elmo.layers import LayerOutput
 from elmo_tasks.errors import CacheError
 from elmo_tasks.files import atomic_folder, cache_folder, write_json
@@ -264,12 +266,12 @@ class LayerStore:
 
     def _check_room(self, sentences: Sequence[Sequence[str]]) -> None:
         size, need = self._need(sentences)
-        used, bound = sum(map(_size, _folders())), round(self.max_gigabytes * 1e9)
+        (_, used), bound = usage(), round(self.max_gigabytes * 1e9)
         if used + size > bound:
             raise CacheError(
                 f"the layer cache needs {need}, and {human_size(used)} are used already, together more than its bound "
                 f"of {human_size(bound)}. Raise max_gigabytes (now {self.max_gigabytes:g}), make room with `elmo-tasks "
-                f"cache clear`, {_OFF}"
+                f"cache clear layers`, {_OFF}"
             )
         existing = next(folder for folder in self.folder.parents if folder.exists())
         free = shutil.disk_usage(existing).free
@@ -316,12 +318,18 @@ def info() -> list[StoreInfo]:
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter from messages of SQLite
             raise CacheError(f"{folder}: is damaged, or of another version ({error}); {advice}") from None
         last_used = datetime.datetime.fromtimestamp(about.stat().st_mtime, tz=datetime.timezone.utc)
-        found.append(StoreInfo(folder.name, key, sentences, int(tokens), _size(folder), last_used))
+        found.append(StoreInfo(folder.name, key, sentences, int(tokens), folder_size(folder), last_used))
     return sorted(found, key=lambda entry: entry.last_used, reverse=True)
 
 
-def clear(name: str | None = None) -> int:
-    """Removes stores of layers and returns the number of bytes freed. Runs that are reading them are not disturbed.
+def usage() -> tuple[int, int]:
+    """How many stores there are on disk, and their bytes together."""
+    folders = _folders()
+    return len(folders), sum(map(folder_size, folders))
+
+
+def clear(name: str | None = None) -> tuple[int, int]:
+    """Removes stores of layers and returns how many, and the bytes freed. Runs that are reading them are not disturbed.
 
     Arguments:
         name: the name of a store, or how it begins; by default all are removed.
@@ -338,18 +346,9 @@ def clear(name: str | None = None) -> int:
     freed = 0
     for folder in chosen:
         with _locked(filelock.FileLock(f"{folder}.lock"), folder, wait=False):
-            freed += _size(folder)
+            freed += folder_size(folder)
             _remove(folder)
-    return freed
-
-
-def human_size(size: float) -> str:
-    """A number of bytes in decimal units: 1.04 GB."""
-    units = ["TB", "GB", "MB", "kB", "bytes"]
-    while size >= 1000 and len(units) > 1:
-        size /= 1000
-        units.pop()
-    return f"{size:.3g} {units[-1]}" if size < 999.5 else f"{size:.0f} {units[-1]}"
+    return len(chosen), freed
 
 
 def sentence_key(tokens: Sequence[str]) -> bytes:
@@ -378,15 +377,8 @@ def _remove(folder: Path) -> None:
 
 
 def _folders() -> list[Path]:
-    return sorted(path for path in (cache_folder() / "layers").glob("*") if path.is_dir())
-
-
-def _size(folder: Path) -> int:
-    size = 0
-    for path in folder.glob("*"):
-        with contextlib.suppress(FileNotFoundError):  # SQLite removes its journals
-            size += path.stat().st_size
-    return size
+    folders = (path for path in (cache_folder() / "layers").glob("*") if path.is_dir())
+    return sorted(path for path in folders if re.fullmatch("[0-9a-f]+", path.name))
 
 
 @contextlib.contextmanager

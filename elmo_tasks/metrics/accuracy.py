@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from elmo_tasks.metrics.metric import Metric, percentage
 
@@ -16,6 +19,8 @@ class Accuracy(Metric):
             token, every token counts once.
     """
 
+    main: ClassVar[str] = "accuracy"
+
     def __init__(self, field: str = "label") -> None:
         self.field = field
         super().__init__()
@@ -27,8 +32,16 @@ class Accuracy(Metric):
         self._correct += sum(one == other for one, other in zip(predicted, gold, strict=True))
         self._total += len(gold)
 
+    def sums(self) -> Sequence[float]:
+        """The labels that are right, and all labels."""
+        return self._correct, self._total
+
+    @classmethod
+    def scores(cls, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        return {"accuracy": percentage(sums[..., 0], sums[..., 1])}
+
     def compute(self) -> dict[str, float]:
-        return {"accuracy": percentage(self._correct, self._total)}
+        return self.overall()
 
     def reset(self) -> None:
         self._correct = self._total = 0

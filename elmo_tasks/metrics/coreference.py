@@ -12,11 +12,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from operator import add
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from elmo_tasks.metrics.metric import Metric, f1_score
+from elmo_tasks.metrics.metric import Metric, f1_score, quotient
 
 Mention = tuple[int, int]  # first and last token in the document, the end inclusive
 Clusters = Iterable[Iterable[Sequence[int]]]
@@ -27,6 +28,7 @@ Tally = tuple[
 
 _GOLD = 1  # the place in a tally
 _SCORES = ("f1", "precision", "recall")
+_TALLIES = ("mentions", "muc", "b_cubed", "ceaf_e", "ceaf_m", "coreference_links", "non_coreference_links")
 _CONLL_METRICS = ("muc", "b_cubed", "ceaf_e")
 
 
@@ -57,60 +59,77 @@ class CoreferenceScores(Metric):
     in one cluster of the key twice; here it counts once.
     """
 
+    main: ClassVar[str] = "conll_f1"
+
     def __init__(self, field: str = "clusters") -> None:
         self.field = field
         super().__init__()
 
     def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:
-        for name, tally in _Document(example[self.field], prediction[self.field]).tallies().items():
+        for name, tally in ScoredDocument(example[self.field], prediction[self.field]).tallies().items():
             self._tallies[name] = tuple(map(add, self._tallies[name], tally))
 
-    def compute(self) -> dict[str, float]:
-        fractions = {name: _fractions(self._tallies[name]) for name in ("mentions", *_CONLL_METRICS, "ceaf_m")}
-        kinds = [self._tallies[name] for name in ("coreference_links", "non_coreference_links")]
-        of_kinds = [_fractions(kind) for kind in kinds if kind[_GOLD]] or [(0.0, 0.0, 0.0)]
-        fractions["blanc"] = tuple(np.mean(of_kinds, axis=0).tolist())
+    def sums(self) -> Sequence[float]:
+        """The tallies of `_TALLIES`, one after the other."""
+        return [count for name in _TALLIES for count in self._tallies[name]]
+
+    @classmethod
+    def scores(cls, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        tallies = dict(zip(_TALLIES, np.split(sums, len(_TALLIES), axis=-1), strict=True))  # (..., 4) each
+        fractions = {name: fractions_of(tallies[name]) for name in ("mentions", *_CONLL_METRICS, "ceaf_m")}
+        kinds = [tallies[name] for name in ("coreference_links", "non_coreference_links")]
+        present = [kind[..., _GOLD] > 0 for kind in kinds]
+        of_kinds = sum(np.where(there, fractions_of(kind), 0) for there, kind in zip(present, kinds, strict=True))
+        fractions["blanc"] = quotient(of_kinds, np.broadcast_to(np.sum(present, axis=0), np.shape(of_kinds)))
         scores = {"conll_f1": 100 * (sum(fractions[name][0] for name in _CONLL_METRICS) / len(_CONLL_METRICS))}
         for name, values in fractions.items():
             scores |= {f"{score}/{name}": 100 * value for score, value in zip(_SCORES, values, strict=True)}
         return scores
 
+    def compute(self) -> dict[str, float]:
+        return self.overall()
+
     def reset(self) -> None:
         self._tallies: defaultdict[str, Tally] = defaultdict(lambda: (0, 0, 0, 0))
 
 
-def _fractions(tally: Tally) -> tuple[float, ...]:
-    """F1, precision and recall, between 0 and 1."""
-    recalled, gold, confirmed, found = tally
-    recall = recalled / gold if gold else 0.0
-    precision = confirmed / found if found else 0.0
-    return f1_score(precision, recall), precision, recall
+def fractions_of(tally: NDArray[np.float64]) -> NDArray[np.float64]:
+    """F1, precision and recall, between 0 and 1: (3, ...) from (..., 4)."""
+    recalled, gold, confirmed, found = np.moveaxis(tally, -1, 0)
+    recall, precision = quotient(recalled, gold), quotient(confirmed, found)
+    return np.stack([f1_score(precision, recall), precision, recall])
 
 
-class _Document:
+class ScoredDocument:
     """The clusters of one document, and what key and response have in common.
 
     Empty clusters are left out, and so are mentions of the response that an earlier cluster already has.
+
+    Attributes:
+        key: the gold clusters.
+        key_of, response_of: the number of the last gold cluster, and of the predicted cluster, of each mention.
+        sizes: of the gold and of the predicted clusters.
+        common: how many mentions a gold and a predicted cluster have in common, where it is not 0.
     """
 
     def __init__(self, key: Clusters, response: Clusters) -> None:
         self.key = [mentions for cluster in key if (mentions := {(start, end) for start, end in cluster})]
-        self._key_of = {mention: number for number, cluster in enumerate(self.key) for mention in cluster}
-        self._response_of: dict[Mention, int] = {}
+        self.key_of = {mention: number for number, cluster in enumerate(self.key) for mention in cluster}
+        self.response_of: dict[Mention, int] = {}
         found_sizes: list[int] = []
         for cluster in response:
-            if new := {(start, end) for start, end in cluster} - self._response_of.keys():
-                self._response_of |= dict.fromkeys(new, len(found_sizes))
+            if new := {(start, end) for start, end in cluster} - self.response_of.keys():
+                self.response_of |= dict.fromkeys(new, len(found_sizes))
                 found_sizes.append(len(new))
-        self._sizes = [len(cluster) for cluster in self.key], found_sizes
+        self.sizes = [len(cluster) for cluster in self.key], found_sizes
         # How many mentions a cluster of the key and one of the response have in common, where it is not 0; first with
         # all clusters of a mention, then only with its last cluster in the key.
         in_key = ((number, mention) for number, cluster in enumerate(self.key) for mention in cluster)
-        self._common = self._pairs_of_clusters(in_key)
-        self._common_of_last = self._pairs_of_clusters((number, mention) for mention, number in self._key_of.items())
+        self.common = self._pairs_of_clusters(in_key)
+        self._common_of_last = self._pairs_of_clusters((number, mention) for mention, number in self.key_of.items())
 
     def _pairs_of_clusters(self, in_key: Iterable[tuple[int, Mention]]) -> Counter[tuple[int, int]]:
-        found = self._response_of
+        found = self.response_of
         return Counter((number, found[mention]) for number, mention in in_key if mention in found)
 
     def tallies(self) -> dict[str, Tally]:
@@ -125,26 +144,26 @@ class _Document:
 
     def _mentions(self) -> Tally:
         common = self._common_of_last.total()
-        return (common, len(self._key_of), common, len(self._response_of))
+        return (common, len(self.key_of), common, len(self.response_of))
 
     def _muc(self) -> Tally:
-        gold, found = (sum(sizes) - len(sizes) for sizes in self._sizes)
+        gold, found = (sum(sizes) - len(sizes) for sizes in self.sizes)
         correct = self._common_of_last.total() - len(self._common_of_last)
         return (correct, gold, correct, found)
 
     def _b_cubed(self) -> Tally:
-        gold, found = self._sizes
+        gold, found = self.sizes
         recalled = confirmed = 0.0
         for (one, other), mentions in self._common_of_last.items():
-            recalled += mentions * self._common[one, other] / gold[one]
-            confirmed += mentions * self._common[one, other] / found[other]
+            recalled += mentions * self.common[one, other] / gold[one]
+            confirmed += mentions * self.common[one, other] / found[other]
         return (recalled, sum(gold), confirmed, sum(found))
 
     def _ceaf(self) -> dict[str, Tally]:
-        gold, found = self._sizes
-        dice = {(one, other): 2 * common / (gold[one] + found[other]) for (one, other), common in self._common.items()}
+        gold, found = self.sizes
+        dice = {(one, other): 2 * common / (gold[one] + found[other]) for (one, other), common in self.common.items()}
         by_entity = _best_alignment(dice, len(gold), len(found))
-        by_mention = _best_alignment(self._common, len(gold), len(found))
+        by_mention = _best_alignment(self.common, len(gold), len(found))
         return {
             "ceaf_e": (by_entity, len(gold), by_entity, len(found)),
             "ceaf_m": (by_mention, sum(gold), by_mention, sum(found)),
@@ -152,23 +171,23 @@ class _Document:
 
     def _blanc(self) -> dict[str, Tally]:
         """Counts pairs of mentions by the sizes of clusters, without listing them."""
-        gold, found = self._sizes
+        gold, found = self.sizes
         shared = {
             mention for mention, times in Counter(m for cluster in self.key for m in cluster).items() if times > 1
         }
         twice, twice_common = self._links_in_several_clusters(shared)
-        links, common_links = _pairs(gold) - twice, _pairs(self._common.values()) - twice_common
+        links, common_links = _pairs(gold) - twice, _pairs(self.common.values()) - twice_common
 
         # A mention of several clusters has its links and also a non-coreference link to all mentions and to itself.
-        group: dict[Mention, int | Mention] = {**self._key_of, **{mention: mention for mention in shared}}
-        of_both = [mention for mention in self._response_of if mention in group]
+        group: dict[Mention, int | Mention] = {**self.key_of, **{mention: mention for mention in shared}}
+        of_both = [mention for mention in self.response_of if mention in group]
         alone = _pairs([len(group)]) - _pairs(Counter(group.values()).values()) + len(shared)
         response_alone = _pairs([sum(found)]) - _pairs(found)
         common_alone = (
             _pairs([len(of_both)])
             - _pairs(Counter(group[mention] for mention in of_both).values())
-            - _pairs(Counter(self._response_of[mention] for mention in of_both).values())
-            + _pairs(Counter((group[mention], self._response_of[mention]) for mention in of_both).values())
+            - _pairs(Counter(self.response_of[mention] for mention in of_both).values())
+            + _pairs(Counter((group[mention], self.response_of[mention]) for mention in of_both).values())
         )
         return {
             "coreference_links": (common_links, links, common_links, _pairs(found)),
@@ -181,7 +200,7 @@ class _Document:
         in_response = [
             times - 1
             for (one, other), times in links.items()
-            if one in self._response_of and self._response_of[one] == self._response_of.get(other)
+            if one in self.response_of and self.response_of[one] == self.response_of.get(other)
         ]
         return links.total() - len(links), sum(in_response)
 

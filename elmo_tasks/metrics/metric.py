@@ -1,18 +1,34 @@
-"""The base of all metrics: predictions go in batch by batch, percentages come out."""
+"""The base of all metrics: predictions go in batch by batch, percentages come out.
+
+# K sums of a metric
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 
 class Metric(ABC):
     """A scorer that adds up counts over batches and keeps no predictions.
 
     `predictions` are the results of a model's `decode`, `examples` the gold rows of the data set in the same order.
+
+    The sums of parts of the data add up to those of the whole, so `scores` also gives the scores of any sample of the
+    parts. Tests of significance use that.
+
+    Attributes:
+        main: the name of the score by which systems are compared.
+        field: the key of a prediction that the metric reads.
     """
+
+    main: ClassVar[str]
+    field: str
 
     def __init__(self) -> None:
         self.reset()
@@ -29,6 +45,24 @@ class Metric(ABC):
     @abstractmethod
     def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:
         """Adds one prediction and its gold example."""
+
+    @abstractmethod
+    def sums(self) -> Sequence[float]:
+        """The K counts, of everything added since the last `reset`, that the overall scores are computed from."""
+
+    @classmethod
+    @abstractmethod
+    def scores(cls, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        """The overall scores by name, each of shape (...), from `sums` of shape (..., K)."""
+
+    def overall(self) -> dict[str, float]:
+        """The overall scores of everything added since the last `reset`."""
+        scores = self.scores(np.array(self.sums(), dtype=np.float64))
+        return {name: float(value) for name, value in scores.items()}
+
+    def right(self, example: Mapping[str, Any]) -> dict[str, Any]:
+        """A prediction that is right."""
+        return {self.field: example[self.field]}
 
     @abstractmethod
     def compute(self) -> dict[str, float]:
@@ -54,10 +88,10 @@ class LabelCounts:
         for counts, items in ((self._found, found), (self._gold, gold), (self._correct, found & gold)):
             counts.update(label for label, *_ in items)
 
-    def overall(self, without: str | None = None) -> dict[str, float]:
-        """`f1`, `precision` and `recall` over all labels, or over all but one."""
+    def sums(self, without: str | None = None) -> tuple[int, ...]:
+        """How many items are correct, found and gold, of all labels or of all but one."""
         counts = (self._correct, self._found, self._gold)
-        return self._scores("", *(each.total() - (each[without] if without else 0) for each in counts))
+        return tuple(each.total() - (each[without] if without else 0) for each in counts)
 
     def by_label(self) -> dict[str, float]:
         """`f1/LABEL`, `precision/LABEL`, `recall/LABEL` and `support/LABEL`, the number of gold items, for each label,
@@ -65,22 +99,31 @@ class LabelCounts:
         """
         scores: dict[str, float] = {}
         for label in sorted(self._gold.keys() | self._found.keys()):
-            scores |= self._scores(f"/{label}", self._correct[label], self._found[label], self._gold[label])
+            values = f1_scores(self._correct[label], self._found[label], self._gold[label])
+            scores |= {f"{name}/{label}": float(value) for name, value in values.items()}
             scores[f"support/{label}"] = self._gold[label]
         return scores
 
-    @staticmethod
-    def _scores(ending: str, correct: int, found: int, gold: int) -> dict[str, float]:
-        precision, recall = percentage(correct, found), percentage(correct, gold)
-        f1 = f1_score(precision, recall)
-        return {f"f1{ending}": f1, f"precision{ending}": precision, f"recall{ending}": recall}
+
+def f1_scores(correct: ArrayLike, found: ArrayLike, gold: ArrayLike) -> dict[str, NDArray[np.float64]]:
+    """`f1`, `precision` and `recall` in percent, from numbers or arrays of items."""
+    precision, recall = percentage(correct, found), percentage(correct, gold)
+    return {"f1": f1_score(precision, recall), "precision": precision, "recall": recall}
 
 
-def percentage(part: float, whole: float) -> float:
-    """`part` of `whole` in percent; 0 if `whole` is 0, as in the scorers of the shared tasks."""
-    return 100 * part / whole if whole else 0.0
+def quotient(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
+    """`part` / `whole`, of numbers or arrays of the same shape; 0 where `whole` is 0, as in the scorers of the shared
+    tasks.
+    """
+    part, whole = np.asarray(part, np.float64), np.asarray(whole, np.float64)
+    return np.divide(part, whole, out=np.zeros(part.shape), where=whole != 0)
 
 
-def f1_score(precision: float, recall: float) -> float:
+def percentage(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
+    """`part` of `whole` in percent; see `quotient`."""
+    return quotient(100 * np.asarray(part, np.float64), whole)
+
+
+def f1_score(precision: NDArray[np.float64], recall: NDArray[np.float64]) -> NDArray[np.float64]:
     """The harmonic mean of precision and recall; 0 where both are 0."""
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return quotient(2 * precision * recall, precision + recall)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
-from elmo_tasks.metrics.metric import LabelCounts, Metric, percentage
+import numpy as np
+from numpy.typing import NDArray
+
+from elmo_tasks.metrics.metric import LabelCounts, Metric, f1_scores, percentage
 from elmo_tasks.text.tag_schemes import spans_of_tags
 
 # Token accuracy is computed on IOB2 tags, so that it does not depend on whether a model learns IOB2 or BIOUL.
@@ -25,6 +28,8 @@ class SpanF1(Metric):
     Names of the scores: `f1`, `precision`, `recall`, `accuracy`, and for each type `f1/PER` and so on.
     """
 
+    main: ClassVar[str] = "f1"
+
     def __init__(self, field: str = "tags") -> None:
         self.field = field
         super().__init__()
@@ -36,9 +41,17 @@ class SpanF1(Metric):
         self._tokens += len(gold_tags)
         self._spans.add(set(spans_of_tags(predicted_tags)), set(spans_of_tags(gold_tags)))
 
+    def sums(self) -> Sequence[float]:
+        """The spans that are correct, found and gold, the tokens whose tags are right, and all tokens."""
+        return *self._spans.sums(), self._correct_tokens, self._tokens
+
+    @classmethod
+    def scores(cls, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        correct, found, gold, correct_tokens, tokens = np.moveaxis(sums, -1, 0)
+        return {**f1_scores(correct, found, gold), "accuracy": percentage(correct_tokens, tokens)}
+
     def compute(self) -> dict[str, float]:
-        accuracy = percentage(self._correct_tokens, self._tokens)
-        return {**self._spans.overall(), "accuracy": accuracy, **self._spans.by_label()}
+        return {**self.overall(), **self._spans.by_label()}
 
     def reset(self) -> None:
         self._tokens = self._correct_tokens = 0

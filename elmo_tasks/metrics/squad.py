@@ -6,9 +6,12 @@ import re
 import string
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from elmo_tasks.metrics.metric import Metric, f1_score, percentage
+import numpy as np
+from numpy.typing import NDArray
+
+from elmo_tasks.metrics.metric import Metric, percentage
 
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -33,6 +36,9 @@ class SquadScores(Metric):
     hold all gold answers, at least one, under `answers`.
     """
 
+    main: ClassVar[str] = "f1"
+    field = "answer"
+
     def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:
         self._questions += 1
         if prediction["answer"] is None:
@@ -42,11 +48,20 @@ class SquadScores(Metric):
         self._exact_matches += predicted in gold
         self._f1 += max(_word_f1(predicted.split(), answer.split()) for answer in gold)
 
+    def right(self, example: Mapping[str, Any]) -> dict[str, Any]:
+        return {"answer": example["answers"][0]}
+
+    def sums(self) -> Sequence[float]:
+        """The answers that match exactly, the sum of all F1, from 0 to 1, and the questions."""
+        return self._exact_matches, self._f1, self._questions
+
+    @classmethod
+    def scores(cls, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        exact_matches, f1, questions = np.moveaxis(sums, -1, 0)
+        return {"exact_match": percentage(exact_matches, questions), "f1": percentage(f1, questions)}
+
     def compute(self) -> dict[str, float]:
-        return {
-            "exact_match": percentage(self._exact_matches, self._questions),
-            "f1": percentage(self._f1, self._questions),
-        }
+        return self.overall()
 
     def reset(self) -> None:
         self._questions = self._exact_matches = 0
@@ -55,5 +70,7 @@ class SquadScores(Metric):
 
 def _word_f1(predicted: Sequence[str], gold: Sequence[str]) -> float:
     """The F1, from 0 to 1, of the words as bags."""
-    common = (Counter(predicted) & Counter(gold)).total()
-    return f1_score(common / len(predicted), common / len(gold)) if common else 0.0
+    if not (common := (Counter(predicted) & Counter(gold)).total()):
+        return 0.0
+    precision, recall = common / len(predicted), common / len(gold)
+    return 2 * precision * recall / (precision + recall)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.metrics.metric import LabelCounts, Metric, percentage
+from elmo_tasks.metrics.metric import LabelCounts, Metric, f1_scores, percentage
 from elmo_tasks.text.tag_schemes import is_tag, spans_of_tags
 
 VERB = "V"  # the label of the predicate's own span, which is given; so the overall score leaves it out
@@ -59,6 +62,9 @@ class SrlF1(Metric):
     Names of the scores: `f1`, `precision`, `recall`, `perfect`, and for each role `f1/ARG0` and so on.
     """
 
+    main: ClassVar[str] = "f1"
+    field = "tags"
+
     def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:
         if len(prediction["tags"]) != len(example["tags"]):
             raise ValueError(f"{len(prediction['tags'])} predicted tags for {len(example['tags'])} tokens")
@@ -67,9 +73,17 @@ class SrlF1(Metric):
         self._perfect += all(argument.role == VERB for argument in found ^ gold)
         self._propositions += 1
 
+    def sums(self) -> Sequence[float]:
+        """The arguments that are correct, found and gold, without V; the perfect propositions, and all propositions."""
+        return *self._arguments.sums(without=VERB), self._perfect, self._propositions
+
+    @classmethod
+    def scores(cls, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        correct, found, gold, perfect, propositions = np.moveaxis(sums, -1, 0)
+        return {**f1_scores(correct, found, gold), "perfect": percentage(perfect, propositions)}
+
     def compute(self) -> dict[str, float]:
-        perfect = percentage(self._perfect, self._propositions)
-        return {**self._arguments.overall(without=VERB), "perfect": perfect, **self._arguments.by_label()}
+        return {**self.overall(), **self._arguments.by_label()}
 
     def reset(self) -> None:
         self._propositions = self._perfect = 0

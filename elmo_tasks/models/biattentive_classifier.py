@@ -109,6 +109,8 @@ class BiattentiveClassifier(TaskModel[ClassificationBatch, BiattentiveClassifier
         predictions = label_predictions(output.logits, self.labels, probabilities)
         if probabilities:
             lengths = output.mask.sum(1).tolist()
-            for prediction, weights, length in zip(predictions, output.attention.tolist(), lengths, strict=True):
+            for prediction, weights, length in zip(
+                predictions, output.attention.clamp(max=1).tolist(), lengths, strict=True
+            ):
                 prediction["attention"] = weights[:length]
         return predictions

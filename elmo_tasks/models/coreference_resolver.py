@@ -201,7 +201,8 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         `antecedents`, each a number in that list or None, and the `probabilities` of these choices.
         """
         columns = output.antecedent_scores.shape[1] - 1  # K
-        chances, choices = (values.tolist() for values in output.antecedent_scores.softmax(dim=1).max(dim=1))
+        scores = output.antecedent_scores.softmax(dim=1).clamp(max=1)
+        chances, choices = (values.tolist() for values in scores.max(dim=1))
         antecedents = [span - columns + choice if choice < columns else None for span, choice in enumerate(choices)]
         first_places = list(itertools.accumulate(map(sum, batch.sentence_lengths()), initial=0))
         documents = output.documents.tolist()

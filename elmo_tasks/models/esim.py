@@ -123,7 +123,7 @@ class Esim(TaskModel[TextPairsBatch, EsimOutput]):
         if probabilities:
             sizes = zip(output.premise_mask.sum(1).tolist(), output.hypothesis_mask.sum(1).tolist(), strict=True)
             for row, (premise_length, hypothesis_length) in enumerate(sizes):
-                premise = output.premise_attention[row, :premise_length, :hypothesis_length]
-                hypothesis = output.hypothesis_attention[row, :hypothesis_length, :premise_length]
+                premise = output.premise_attention[row, :premise_length, :hypothesis_length].clamp(max=1)
+                hypothesis = output.hypothesis_attention[row, :hypothesis_length, :premise_length].clamp(max=1)
                 predictions[row] |= {"premise_attention": premise.tolist(), "hypothesis_attention": hypothesis.tolist()}
         return predictions

@@ -29,10 +29,13 @@ def label_loss(logits: Tensor, labels: Tensor | None) -> Tensor:
 
 
 def label_predictions(logits: Tensor, labels: tuple[str, ...], probabilities: bool) -> list[dict[str, Any]]:
-    """The most probable label of each example from logits (B, K), on request with the probability of every label."""
+    """The most probable label of each example from logits (B, K), on request with the probability of every label.
+
+    Rounding errors of exponentials, whose size depends on the processor, could make a probability exceed 1.
+    """
     predictions: list[dict[str, Any]] = [{"label": labels[best]} for best in logits.argmax(1).tolist()]
     if probabilities:
-        for prediction, row in zip(predictions, logits.float().softmax(1).tolist(), strict=True):
+        for prediction, row in zip(predictions, logits.float().softmax(1).clamp(max=1).tolist(), strict=True):
             prediction["probabilities"] = dict(zip(labels, row, strict=True))
     return predictions
 
@@ -54,7 +57,7 @@ def tag_predictions(
         {"tags": [labels[tag] for tag in row[:length]]} for row, length in zip(tags.tolist(), lengths, strict=True)
     ]
     if probabilities is not None:
-        for prediction, row, length in zip(predictions, probabilities.tolist(), lengths, strict=True):
+        for prediction, row, length in zip(predictions, probabilities.clamp(max=1).tolist(), lengths, strict=True):
             prediction["probabilities"] = row[:length]
     return predictions
 

@@ -38,11 +38,11 @@ class EmbedderConfig(Config):
         return self
 
     def build(self, vocabulary: Vocabulary, pretrained: bool = True) -> Embedder:
-        """Makes the embedder; for `pretrained` see `WordEmbeddingConfig.build`."""
+        """Makes the embedder; for `pretrained` see `WordEmbeddingConfig.build` and `ElmoConfig.build`."""
         return Embedder(
             words=self.words.build(vocabulary, pretrained) if self.words else None,
             characters=self.characters.build(len(vocabulary.characters)) if self.characters else None,
-            elmo=self.elmo.build() if self.elmo else None,
+            elmo=self.elmo.build(pretrained) if self.elmo else None,
         )
 
     def pretrained_words(self) -> Iterable[str]:

@@ -69,7 +69,7 @@ def best_spans(
     return BestSpans(
         starts=starts.masked_fill(~is_span, -1),
         ends=(starts + places % longest).masked_fill(~is_span, -1),
-        probabilities=(best - log_partition).exp(),
+        probabilities=(best - log_partition).exp().clamp(max=1),
     )
 
 

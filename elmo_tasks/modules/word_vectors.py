@@ -18,9 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from elmo_tasks.cache import used_cache
 from elmo_tasks.data_folder import MissingDataError
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files import atomic_write, cache_folder, content_hash, file_state, read_lines
+from elmo_tasks.files import atomic_write, content_hash, file_state, read_lines
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +70,7 @@ class WordVectorFile:
         self.path = Path(path)
         if not self.path.is_file():
             raise MissingDataError(self.path)
-        cached = cache_folder() / "word_vectors" / f"{content_hash(self.path)}.v{_VERSION}.arrow"
+        cached = used_cache("word_vectors") / f"{content_hash(self.path)}.v{_VERSION}.arrow"
         table = _open(cached)
         if table is None:
             _parse_into(self.path, cached)

@@ -29,7 +29,7 @@ class InferencePredictor(Predictor):
 
     read_keys = frozenset({"premise_tokens", "hypothesis_tokens"})  # raw texts are carried over
     most_tokens = 10_000
-    line_of_fields = '{"premise": "A man sleeps.", "hypothesis": "Nobody is awake."}'
+    sample = {"premise": "A man sleeps.", "hypothesis": "Nobody is awake."}  # noqa: RUF012
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         premise = _tokens(fields, self.tokenizer, "premise", "sentence1", "premise_tokens")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import json
 import select
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+from elmo_tasks.console import STANDARD_INPUT, standard_input
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import decode_lines, parse_json, read_lines
 
@@ -25,9 +25,7 @@ class LiveLines:
         prompt: called before each wait for a line.
     """
 
-    def __init__(
-        self, descriptor: int, name: str = "standard input", prompt: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, descriptor: int, name: str = STANDARD_INPUT, prompt: Callable[[], None] = lambda: None) -> None:
         self.name = name
         self._raw = _CountingFile(descriptor, closefd=False)
         self._buffer = io.BufferedReader(self._raw)
@@ -37,9 +35,7 @@ class LiveLines:
     @classmethod
     def of_standard_input(cls, prompt: Callable[[], None] = lambda: None) -> LiveLines:
         """Those of standard input; raises `DataError` if it is closed."""
-        if sys.stdin is None:
-            raise DataError("standard input", "it is closed; wanted one input on each line")
-        return cls(sys.stdin.fileno(), prompt=prompt)
+        return cls(standard_input().fileno(), prompt=prompt)
 
     def readline(self, size: int = -1) -> bytes:
         """The next line with its line end, at most `size` bytes of it; empty at the end."""

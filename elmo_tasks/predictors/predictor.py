@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -53,12 +55,12 @@ class Predictor(ABC):
 
     Class attributes:
         read_keys: the keys of an input that are read, and so not carried over.
-        line_of_fields: an input that works, shown to those who give plain text; empty if text will do.
+        sample: an input that works. An object is shown to those who give plain text.
         most_tokens: bound of an example's length, times `limits`' factor, where the time is quadratic.
     """
 
     read_keys: frozenset[str]
-    line_of_fields = ""
+    sample: Input = "Orla sold the mill. Nobody had asked her to."
     most_tokens: int | None = None
 
     def __init__(
@@ -92,6 +94,11 @@ class Predictor(ABC):
     def __call__(self, inputs: Input | Iterable[Input]) -> list[dict[str, Any]]:
         """The results for a text, a dict, or several of them, all in one list; see `predict`."""
         return list(self.predict([inputs] if isinstance(inputs, (str, Mapping)) else inputs))
+
+    def warm_up(self) -> None:
+        """Predicts the sample, so that all that is loaded at the first use is there before the first input comes."""
+        with contextlib.suppress(DataError):  # a predictor of users may want other inputs, and then is slow once
+            self(self.sample)
 
     def predict(
         self,
@@ -152,12 +159,10 @@ class Predictor(ABC):
                     examples = [] if fields is None else list(self.examples(fields))
                 except ElmoTasksError as error:
                     text_only = fields is not None and set(fields) == {"text"}
-                    hint = (
-                        f"; wanted JSON objects, such as {self.line_of_fields}"
-                        if text_only and self.line_of_fields
-                        else ""
-                    )
-                    raise DataError(source, f"{error}{hint}", number) from None
+                    wants_fields = text_only and not isinstance(self.sample, str)
+                    hint = f"; wanted JSON objects, such as {json.dumps(self.sample)}" if wants_fields else ""
+                    problem = "plain text" if hint and "text" not in self.read_keys else str(error)
+                    raise DataError(source, f"{problem}{hint}", number) from None
                 for example in examples:
                     length = self.task.length(example)
                     if self.most_tokens and length > (most := limit(self.most_tokens)):

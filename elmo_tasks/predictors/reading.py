@@ -42,7 +42,7 @@ class ReadingPredictor(Predictor):
     model: ReadingModel
     task: Reading
     read_keys = frozenset({"passage", "context", "question"})
-    line_of_fields = '{"passage": "The mill opened in 1912.", "question": "When did the mill open?"}'
+    sample = {"passage": "The mill opened in 1912.", "question": "When did the mill open?"}  # noqa: RUF012
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         passage = text_field(fields, one_of(fields, "passage", "context"))

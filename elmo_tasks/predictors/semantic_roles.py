@@ -50,6 +50,7 @@ class SemanticRolesPredictor(Predictor):
     most_tags = (
         200_000  # ten seconds with a small model; 250 tokens and 40 predicates, a very long sentence, are 10,000
     )
+    sample = {"tokens": ["Orla", "sold", "the", "mill", "."], "predicates": [1]}  # noqa: RUF012
     predicates: Predictor | None = None
 
     def with_predicates(self, tagger: Predictor) -> SemanticRolesPredictor:
@@ -70,6 +71,11 @@ class SemanticRolesPredictor(Predictor):
         self.predicates = tagger
         return self
 
+    def warm_up(self) -> None:
+        super().warm_up()
+        if self.predicates is not None:
+            self(Predictor.sample)
+
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         kind = one_of(fields, "text", "tokens")
         if "predicates" in fields:
@@ -80,8 +86,8 @@ class SemanticRolesPredictor(Predictor):
             return
         if self.predicates is None:
             raise ElmoTasksError(
-                "no 'predicates', and no tagger that finds them; give 'tokens' with 'predicates', the places of the "
-                "predicates among the tokens from 0, or name a run of the reader 'predicates' (--predicates RUN)"
+                "no 'predicates', and no tagger that finds them; name the run of one (--predicates RUN), or give "
+                "'tokens' with 'predicates', the places of the predicates among the tokens from 0"
             )
         yield from sentence_examples(fields, self.tokenizer)
 

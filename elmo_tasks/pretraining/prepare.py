@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from elmo_tasks.cache import used_cache
 from elmo_tasks.config import Part
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files import atomic_folder, cache_folder, content_hash
+from elmo_tasks.files import atomic_folder, content_hash
 from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, CorpusWriter, write_errors
 from elmo_tasks.pretraining.text_files import find_files, read_chunks
 from elmo_tasks.pretraining.tokenize_files import number_tokens, split_chunk, tokenize_files
@@ -189,7 +190,7 @@ def _prepare(
 ) -> Corpus:
     """The corpus for a key. If it is missing, `write` adds its sentences and returns which documents are held out."""
     name = hashlib.sha256(json.dumps([_VERSION, key]).encode()).hexdigest()
-    folder = cache_folder() / "corpora" / name
+    folder = used_cache("corpora") / name
     begin = time.monotonic()
     with contextlib.ExitStack() as stack:
         with write_errors(folder.parent):

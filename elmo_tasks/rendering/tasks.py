@@ -30,7 +30,7 @@ def register_description(task: type[Task], description: Description) -> None:
 
 
 def _tagging(result: Result) -> Drawing:
-    text, places = _located(result)
+    text, places = located(result)
     if "spans" in result:
         spans = [(span["label"], span["start"], span["end"], span["probability"]) for span in result["spans"]]
     else:
@@ -40,7 +40,7 @@ def _tagging(result: Result) -> Drawing:
 
 
 def _semantic_roles(result: Result) -> Drawing:
-    text, places = _located(result)
+    text, places = located(result)
     frames: Drawing = []
     for frame in result["frames"]:
         sure = {role["start"]: role["probability"] for role in frame["roles"]}
@@ -50,7 +50,7 @@ def _semantic_roles(result: Result) -> Drawing:
 
 
 def _coreference(result: Result) -> Drawing:
-    text, places = _located(result)
+    text, places = located(result)
     mentions = result["mentions"]
     spans = [(str(each["cluster"]), each["start"], each["end"], each["probability"]) for each in mentions]
     drawing: Drawing = [MarkedText(text, _marks(places, spans))]
@@ -70,7 +70,7 @@ def _reading(result: Result) -> Drawing:
 
 
 def _classification(result: Result) -> Drawing:
-    return [ShadedText(*_located(result), result["attention"], title="attention"), _probabilities(result)]
+    return [ShadedText(*located(result), result["attention"], title="attention"), _probabilities(result)]
 
 
 def _text_pairs(result: Result) -> Drawing:
@@ -103,7 +103,7 @@ def _marks(places: Sequence[tuple[int, int]], spans: Sequence[tuple[str, int, in
     return [Mark(places[start][0], places[end][1], label, share) for label, start, end, share in spans]
 
 
-def _located(result: Result) -> tuple[str, list[tuple[int, int]]]:
+def located(result: Result) -> tuple[str, list[tuple[int, int]]]:
     """The text of a result and the places of its tokens in it, in characters, ends exclusive.
 
     Tokens without a text are joined by spaces, and sentences by line ends.

@@ -90,6 +90,11 @@ class Coreference(Task):
             mentions=self._mentions(examples),
         )
 
+    def nothing_to_learn(self, examples: Iterable[Example]) -> str | None:
+        if any(example["clusters"] for example in examples):
+            return None
+        return "no document has a chain of coreference; wanted mentions that refer to the same thing in at least one"
+
     def build_metric(self) -> Metric:
         return CoreferenceScores("clusters")
 

@@ -70,6 +70,10 @@ class Reading(Task):
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         return {}
 
+    def document(self, example: Example) -> str:
+        """The passage, which several questions can share."""
+        return example["passage"]
+
     def length(self, example: Example) -> int:
         """The length of the passage or of the question, whichever is longer."""
         return max(len(example["token_starts"]), len(example["question_tokens"]))

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import datasets
@@ -61,6 +61,10 @@ class SemanticRoles(Task):
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         return {TAGS: known_tags(example[TAGS], SCHEME)}
+
+    def unit(self, row: int, example: Example) -> Hashable:
+        """The sentence, with all its predicates; one without a number is known by its tokens."""
+        return example.get("document"), example.get("sentence"), *example["tokens"]
 
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> SemanticRolesBatch:
         """As every task; raises an ElmoTasksError also if a predicate is not a place of its sentence."""

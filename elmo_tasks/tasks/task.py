@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import datasets
@@ -59,6 +59,14 @@ class Task(ABC):
         """The length of an example for batches of a bounded size, by default the number of all its tokens."""
         return sum(map(len, self.texts(example)))
 
+    def unit(self, row: int, example: Example) -> Hashable:
+        """Tests of significance draw and swap examples with the same value together; by default, each by itself."""
+        return row
+
+    def document(self, example: Example) -> str | int | None:
+        """The document of its file that an example is from; None if it is not known."""
+        return example.get("document")
+
     @abstractmethod
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> Batch:
         """A batch of examples as tensors. Labels are None unless every example has them.
@@ -70,6 +78,10 @@ class Task(ABC):
     @abstractmethod
     def build_metric(self) -> Metric:
         """A new metric for predictions of this task."""
+
+    def nothing_to_learn(self, examples: Iterable[Example]) -> str | None:
+        """Why nothing can be learned from a whole data set or scored on it; None if something can."""
+        return None
 
     def compared_labels(self, record: Mapping[str, Any]) -> Sequence[str]:
         """The labels that a confusion table compares, of an example or of its prediction, in the same order.

@@ -89,6 +89,7 @@ class ProgressBar(Callback):
 class Trackers(Callback):
     """Sends the losses and the records to the accelerator's trackers, under the name of the run's folder.
 
+    Whole numbers, such as the step and the number of gold labels, are no curves: they hardly ever change.
     When a training resumes, TensorBoard forgets what came after the saved step. The other trackers begin a new curve.
     """
 
@@ -111,7 +112,11 @@ class Trackers(Callback):
             self._log({"step/loss": loss, "step/steps_per_second": rate}, progress.step)
 
     def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
-        self._log(flatten(record), progress.step)
+        values = {name: value for name, value in flatten(record).items() if isinstance(value, float)}
+        rates = [name for name in values if name.startswith("learning_rate/")]
+        if len({values[name] for name in rates}) == 1:  # of groups of parameters with the same rate, one curve
+            values = {name: value for name, value in values.items() if name not in rates[1:]}
+        self._log(values, progress.step)
 
     def on_end(self) -> None:
         trackers = list(self._accelerator.trackers)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
 import torch
+import torch.distributed
 from accelerate import Accelerator
 from accelerate.tracking import get_available_trackers
-from accelerate.utils import ProjectConfiguration
+from accelerate.utils import DistributedDataParallelKwargs, ProjectConfiguration
 from pydantic import Field, field_validator
 
 from elmo_tasks.config import Config
@@ -35,6 +37,16 @@ class Regularizer(Config):
     l2: Annotated[float, Field(ge=0)] = Field(0.0, description="times the sum of squares")
 
 
+class Unfreezing(Config):
+    """Keeps the parameters whose names match a regular expression as they are until an epoch begins.
+
+    The first entry that matches a name wins. Source: gradual unfreezing, Howard and Ruder 2018, section 3.3.
+    """
+
+    parameters: str = Field(description="regular expression, searched in the parameters' names")
+    epoch: Annotated[int, Field(ge=1)] = Field(description="the first epoch, counted from 1, in which they are trained")
+
+
 class LoopConfig(Config):
     """How a head or a language model is trained. The names are AllenNLP's."""
 
@@ -49,6 +61,7 @@ class LoopConfig(Config):
     )
     moving_average: MovingAverageConfig | None = Field(None, description="evaluates and saves averaged parameters")
     regularizers: tuple[Regularizer, ...] = ()
+    unfreeze: tuple[Unfreezing, ...] = Field((), description="from which epoch on some of the parameters are trained")
     checkpoint_every_steps: Annotated[int, Field(ge=1)] | None = Field(
         None, description="saves the state from which to resume this often, in addition to each epoch's end"
     )
@@ -80,7 +93,7 @@ class LoopConfig(Config):
         Raises:
             ConfigError: a tracker is not installed, or there is no GPU for the device 'cuda'.
         """
-        self.torch_device()
+        device = self.torch_device()
         trackers = list(self.trackers) if folder else []
         installed = sorted(str(name) for name in get_available_trackers())
         if missing := [name for name in trackers if name not in installed]:
@@ -88,12 +101,17 @@ class LoopConfig(Config):
                 f"trainer.trackers: {', '.join(missing)} cannot be imported; install it with pip, or choose among "
                 f"those that are installed: {', '.join(installed)}"
             )
+        unused = DistributedDataParallelKwargs(find_unused_parameters=bool(self.unfreeze))
         accelerator = Accelerator(
-            cpu=self.device == "cpu",
+            cpu=device.type == "cpu",
+            kwargs_handlers=[unused],
             mixed_precision=self.mixed_precision,
             log_with=trackers or None,
             project_config=ProjectConfiguration(logging_dir=str(folder) if folder else None),
         )
+        if accelerator.num_processes > 1:
+            # A thread of the process group that lets a tensor go after the interpreter has ended aborts the process.
+            atexit.register(_destroy_process_group)
         if not accelerator.is_main_process:  # only the first of several processes logs more than warnings
             package = logging.getLogger("elmo_tasks")
             package.setLevel(max(package.getEffectiveLevel(), logging.WARNING))
@@ -155,3 +173,8 @@ class TrainerConfig(LoopConfig):
     @property
     def mixed_precision(self) -> Literal["no", "bf16"]:
         return "bf16" if self.precision == "bfloat16" else "no"
+
+
+def _destroy_process_group() -> None:
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()

@@ -5,6 +5,7 @@ A run that is killed and resumed ends with the same weights and metrics, bit for
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import logging
@@ -19,7 +20,7 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 from torch import Tensor, nn
 
-from elmo_tasks.errors import ElmoTasksError, RunError, one_line
+from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, one_line
 from elmo_tasks.json_files import checked
 from elmo_tasks.runs import BEGIN_AGAIN, DAMAGED_STATE, Folder, append_line, keep_lines, read_state, write_state
 from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
@@ -78,7 +79,7 @@ class Loop:
         callbacks: called in addition to the progress bar and the trackers.
 
     Raises:
-        ConfigError: a regular expression matches no parameter.
+        ConfigError: a regular expression matches no parameter, or no parameter is trained in the first epoch.
     """
 
     def __init__(
@@ -102,6 +103,14 @@ class Loop:
             (each, find_parameters(self.parameters, each.parameters, "trainer.regularizers"))
             for each in config.regularizers
         ]
+        self._first_epochs: dict[str, int] = {}  # of the parameters that are frozen at first
+        for entry in config.unfreeze:
+            found = find_parameters(self.parameters, entry.parameters, "trainer.unfreeze")
+            self._first_epochs = dict.fromkeys(found, entry.epoch) | self._first_epochs
+        for epoch, number in sorted(collections.Counter(self._first_epochs.values()).items()):
+            logger.info("%d parameter tensors are trained from epoch %d on", number, epoch)
+        if self._first_epochs and all(self._first_epochs.get(name, 1) > 1 for name in self.parameters):
+            raise ConfigError("trainer.unfreeze: no parameter is trained in epoch 1; wanted some that are")
         self.optimizer = config.optimizer.build(list(self.parameters.items()))
         self.schedule = config.learning_rate_scheduler.build(self.optimizer, num_steps, config.higher_is_better)
         average = config.moving_average
@@ -133,6 +142,8 @@ class Loop:
             ElmoTasksError: the loss is not finite.
         """
         self.optimizer.zero_grad(set_to_none=True)
+        for name, epoch in self._first_epochs.items():  # the optimizer skips what has no gradient
+            self.parameters[name].requires_grad_(self.progress.epoch + 1 >= epoch)
         total = torch.zeros((), device=self.accelerator.device)
         for index, (batch, weight) in enumerate(parts):
             last = index == len(parts) - 1

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pty
 import select
+import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,6 +43,7 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert train.call_args.kwargs == {
         "overrides": [],
         "variables": {},
+        "from_run": None,
         "resume": False,
         "force": False,
         "self_contained": False,
@@ -60,11 +63,12 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
     train_seeds = Mock(return_value=summary)
     monkeypatch.setattr(elmo_tasks.experiment, "train_seeds", train_seeds)
     arguments = "train c.jsonnet -s out --set a.b=1 --set c=d --ext-var N=V=W --seeds 1,2 --resume --self-contained"
-    assert cli.main(arguments.split()) == 0
+    assert cli.main([*arguments.split(), "--from", "old"]) == 0
     assert train_seeds.call_args.args == ("c.jsonnet", "out", (1, 2))
     assert train_seeds.call_args.kwargs == {
         "overrides": ["a.b=1", "c=d"],
         "variables": {"N": "V=W"},
+        "from_run": "old",
         "resume": True,
         "force": False,
         "self_contained": True,
@@ -72,6 +76,24 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
     output = capsys.readouterr().out
     assert all(word in output for word in ("validation, 2 seeds", "91.00", "0.25", "test, 2 seeds", "90.00", "0.75"))
     assert "89.00" not in output
+
+
+def test_train_prints_the_pooled_score_of_folds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summary = {"folds": 5, "pooled": {"f1": 87.654}, "mean": {"test/f1": 87.0}, "std": {"test/f1": 1.5}}
+    train_folds = Mock(return_value=summary)
+    monkeypatch.setattr(elmo_tasks.experiment, "train_folds", train_folds)
+    said = Mock()
+    monkeypatch.setattr(experiments, "_say_what_is_next", said)
+    assert cli.main(["train", "c.jsonnet", "-s", "out", "--folds", "5"]) == 0
+    assert train_folds.call_args.args == ("c.jsonnet", "out", 5)
+    assert said.call_args.args[0] == Path("out/fold_1")
+    output = capsys.readouterr().out
+    assert all(text in output for text in ("all 5 folds together", "87.65", "test, 5 folds", "87.00", "1.50"))
+    for wrong in (["--folds", "1"], ["--folds", "5", "--seeds", "1"]):
+        with pytest.raises(SystemExit):
+            cli.main(["train", "c.jsonnet", *wrong])
 
 
 def test_train_says_what_to_type_next(
@@ -162,6 +184,9 @@ def test_evaluate_prints_every_measure_of_coreference(
 
 class EchoPredictor:
     task = SimpleNamespace()  # has no description of its own
+
+    def warm_up(self) -> None:
+        pass
 
     def predict(self, inputs: Iterable[Mapping[str, Any]], *, source: str, **_: Any) -> Iterator[dict[str, Any]]:
         for fields in inputs:
@@ -285,6 +310,25 @@ def test_predict_answers_while_the_pipe_is_open(load: Mock, monkeypatch: pytest.
             command.join()
 
 
+@pytest.mark.slow
+def test_all_is_loaded_before_the_first_line_comes(config_file: Path, tmp_path: Path) -> None:
+    elmo_tasks.experiment.train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
+    # Python names each module on standard error as soon as it is imported.
+    command = [sys.executable, "-X", "importtime", "-m", "elmo_tasks", "predict", str(tmp_path / "run"), "-"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        before = list(itertools.takewhile(lambda line: "ready; waiting for lines" not in line, process.stderr))
+        assert any("nltk.tokenize.punkt" in line for line in before)
+        process.stdin.write("Tavo Melin left Brusk.\n")
+        assert json.loads(process.stdout.readline())["tokens"] == ["Tavo", "Melin", "left", "Brusk", "."]
+        os.write(process.stdin.fileno(), b"\xff\n")  # ends the command
+        late = itertools.takewhile(lambda line: not line.startswith("error: "), process.stderr)
+        assert [line.split()[-1] for line in late] == ["encodings.utf_8_sig"]
+
+
 @pytest.mark.usefixtures("load")
 def test_a_failed_prediction_leaves_no_output_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "in.txt"
@@ -353,6 +397,7 @@ def test_predict_does_not_start_in_several_processes(
         ("train", "bilm/tiny", "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`"),
         ("pretrain", "ner_conll03", "describes a task, not the pretraining of a biLM; use `elmo-tasks train`"),
         ("train", "{folder}", "a folder; wanted a Jsonnet or JSON file"),
+        ("train", "{folder}/run", "the folder of a run; its config is {folder}/run/config.json"),
     ],
 )
 def test_a_config_of_another_kind_says_what_it_is(
@@ -364,8 +409,10 @@ def test_a_config_of_another_kind_says_what_it_is(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("ELMO_TASKS_TEXT", "text.txt")
-    assert cli.main([command, config.format(folder=tmp_path), "-s", str(tmp_path / "run")]) == 2
-    assert message in capsys.readouterr().err
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").touch()
+    assert cli.main([command, config.format(folder=tmp_path), "-s", str(tmp_path / "new")]) == 2
+    assert message.format(folder=tmp_path) in capsys.readouterr().err
 
 
 def test_archive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

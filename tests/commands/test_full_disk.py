@@ -48,6 +48,7 @@ def names(folder: Path) -> list[str]:
         ("predict {run} {text} --output {out}/predictions.jsonl", "predictions.jsonl"),
         ("evaluate {run} {data} --predictions {out}/predictions.jsonl", "predictions.jsonl"),
         ("archive {run} {out}/run.tar.gz", "run.tar.gz"),
+        ("plot {run} --output {out}/run.svg", "run.svg"),
     ],
 )
 def test_a_command_names_what_it_cannot_write(

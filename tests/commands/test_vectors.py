@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import io
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import Mock
@@ -10,9 +13,16 @@ import pytest
 import torch
 
 import elmo_tasks.elmo.embed
+import elmo_tasks.experiment
 from elmo_tasks import cli
+from elmo_tasks.cache import clear, usage
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, LayerOutput, random_bilm
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
+from elmo_tasks.errors import CacheError
+from elmo_tasks.modules.word_vectors import WordVectorFile
+from elmo_tasks.sample_data import VECTORS
+
+FILES_OF_KINDS = {"datasets": ".arrow", "word_vectors": ".v1.arrow", "corpora": "", "archives": ""}
 
 
 def test_a_random_bilm_can_embed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,6 +51,31 @@ def test_embed_reads_raw_text_unless_it_is_tokenized(tmp_path: Path) -> None:
         vectors = np.load(target)
         lengths[option] = [vectors[name].shape[1] for name in sorted(vectors.files) if name.isdecimal()]
     assert lengths == {"--quiet": [2, 3, 1], "--tokenized": [3, 1], "--tokenizer=unicode": [2, 3, 2]}
+
+
+def test_embed_reads_standard_input_as_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    random_bilm(TINY_OPTIONS, seed=2).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
+    text = "Karvel. Bo stayed.\n\nOrla left.\n".encode("utf-8-sig")
+    (tmp_path / "in.txt").write_bytes(text)
+    found = []
+    for number, source in enumerate((tmp_path / "in.txt", "-")):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        target = tmp_path / f"{number}.npz"
+        assert cli.main(["embed", str(source), "--bilm", str(tmp_path), "--output", str(target)]) == 0
+        found.append(np.load(target))
+    assert found[0].files == found[1].files == ["0", "1", "2", "sentence_to_index"]
+    assert all(np.array_equal(found[0][name], found[1][name]) for name in found[0].files)
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"fine\n\xff\n")))
+    capsys.readouterr()
+    arguments = ["embed", "-", "--bilm", str(tmp_path), "--output", str(tmp_path / "bad.npz")]
+    assert cli.main(arguments) == 2
+    assert capsys.readouterr().err.startswith("error: standard input:2: byte 0xff")
+    monkeypatch.setattr(sys, "stdin", None)
+    assert cli.main(arguments) == 2
+    assert capsys.readouterr().err.startswith("error: standard input: it is closed")
 
 
 def test_embed_passes_on_its_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,8 +127,71 @@ def test_cache_lists_and_clears(
     assert "ffffffff" in listed
     assert cli.main(["cache", "clear", "no-such-name"]) == 2
     assert cli.main(["cache", "clear", store.key.name[:8]]) == 0
-    assert "freed" in capsys.readouterr().out
+    assert capsys.readouterr().out.startswith(f"{store.key.name[:8]}: 1 removed, ")
     assert not store.folder.exists()
+    assert cli.main(["cache", "clear"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "error: cache clear: wanted what to clear: all, layers, datasets, word_vectors, corpora, archives"
+    )
+
+
+def test_cache_clears_one_kind_or_all_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path))
+    entries = {kind: tmp_path / kind / ("0" * 64 + end) for kind, end in FILES_OF_KINDS.items()}
+    for path in entries.values():
+        path.parent.mkdir()
+        path.write_bytes(b"x" * 1500) if path.suffix else path.mkdir()
+    mine = tmp_path / "datasets" / "mine.arrow"
+    mine.touch()
+    assert cli.main(["cache", "info"]) == 0
+    rows = [line.split("│")[1:4] for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
+    sizes = {"layers": "0 bytes", "datasets": "1.5 kB", "word_vectors": "1.5 kB", "corpora": "0 bytes"}
+    assert {kind.strip(): size.strip() for kind, _, size in rows} == {**sizes, "archives": "0 bytes"}
+    assert [number.strip() for _, number, _ in rows] == ["0", "1", "1", "1", "1"]
+    assert cli.main(["cache", "clear", "datasets"]) == 0
+    assert capsys.readouterr().out == "datasets: 1 removed, 1.5 kB freed\n"
+    assert [kind for kind, path in entries.items() if path.exists()] == ["word_vectors", "corpora", "archives"]
+    assert cli.main(["cache", "clear", "all"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 5
+    assert not any(path.exists() for path in entries.values())
+    assert mine.exists()
+
+
+def test_cache_leaves_what_a_running_process_uses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path))
+    entries = {kind: tmp_path / kind / ("0" * 64 + end) for kind, end in FILES_OF_KINDS.items()}
+    for path in entries.values():
+        path.mkdir(parents=True)
+    program = "import elmo_tasks.cache\nelmo_tasks.cache.used_cache('archives')\nprint(flush=True)\ninput()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", program], text=True, **pipes) as process:
+        assert process.stdout
+        process.stdout.readline()
+        assert cli.main(["cache", "clear", "all"]) == 2
+        problem = f"error: {tmp_path / 'archives'}: a running process uses it; try again when it has ended"
+        assert problem in capsys.readouterr().err
+        assert [kind for kind, path in entries.items() if path.exists()] == ["archives"]
+        process.communicate("\n")
+    assert cli.main(["cache", "clear", "archives"]) == 0
+    assert not entries["archives"].exists()
+
+
+def test_what_a_run_reads_is_in_use(
+    config_file: Path, sample_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+    elmo_tasks.experiment.train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
+    elmo_tasks.experiment.archive(tmp_path / "run", tmp_path / "run.tar.gz")
+    elmo_tasks.experiment.load_run(tmp_path / "run.tar.gz")
+    WordVectorFile(sample_folder / VECTORS)
+    for kind in ("datasets", "word_vectors", "archives"):
+        assert usage(kind)[0] > 0
+        with pytest.raises(CacheError, match="a running process uses it"):
+            clear(kind)
 
 
 class ConstantLayers:

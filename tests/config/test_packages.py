@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-from elmo_tasks.config import include_packages, load_config
+from elmo_tasks.config import Config, include_packages, load_config, own_packages
 from elmo_tasks.config.packages import import_installed_parts
 from elmo_tasks.errors import ConfigError
 
@@ -43,6 +45,25 @@ def test_registers_the_parts_of_all_modules(folder: Path) -> None:
     kind = sys.modules["mine_a.inner.parts"].MineKind
     (folder / "mine.jsonnet").write_text("{ type: 'mine' }")
     assert type(load_config("mine.jsonnet", kind)).__name__ == "MinePart"
+
+
+def test_a_config_s_own_packages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elmo_tasks.config.packages._included", set())
+    for name in ("mine_one", "mine_two"):
+        (folder / name).mkdir()
+        (folder / name / "parts.py").write_text(PARTS)
+    include_packages(["mine_one.parts"])
+    sys.path.insert(0, str(folder))
+    one, two = (importlib.import_module(f"{name}.parts").MinePart() for name in ("mine_one", "mine_two"))
+
+    class Holder(Config):
+        parts: tuple[Any, ...]
+        named: dict[str, Any]
+
+    monkeypatch.setattr(Holder, "__module__", "elmo_tasks.holder")
+    assert own_packages(Holder(parts=(one, 1), named={})) == {"mine_one.parts"}
+    assert own_packages(Holder(parts=(), named={"two": [two, one]})) == {"mine_one.parts", "mine_two"}
+    assert own_packages(Holder(parts=(), named={})) == set()
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,11 @@ def test_cached_vocabulary(bilm_files: Files) -> None:
     assert torch.equal(output["mask"].view(2, 3), plain(ids)["mask"])
     vectors = output["elmo_representations"][0]
     torch.testing.assert_close(vectors.view(2, 3, 12), plain(ids)["elmo_representations"][0], **CLOSE)
+    beyond = words.masked_fill(words == 2, 4)  # AllenNLP reads such a batch from its characters, too
+    for unknown in (beyond, words.masked_fill(words == 2, -1)):
+        assert torch.equal(cached(ids, unknown)["elmo_representations"][0], plain(ids)["elmo_representations"][0])
+    with pytest.raises(ValueError, match=r"^word_inputs\[0, 0, 1\] is 4, but the .* has the words 0 to 3"):
+        cached(None, beyond)
     with pytest.raises(ValueError, match="vocab_to_cache"):
         plain(ids, words)
     with pytest.raises(ValueError, match="wanted one of them"):

@@ -75,6 +75,39 @@ def test_int8_is_refused_on_a_gpu(bilm_files: Files) -> None:
         embedder.prepare([["one"]])
 
 
+def test_a_bilm_is_trained_only_where_it_is_asked_for(bilm_files: Files, sentences: list[list[str]]) -> None:
+    frozen, trained = (_config(bilm_files, requires_grad=each, dropout=0.0).build() for each in (False, True))
+    assert all(name.startswith("mixes.") for name, _ in frozen.named_parameters())
+    trained.prepare(sentences)  # there is nothing to keep
+    trained.train()(sentences)["input"].square().sum().backward()
+    assert {name.split(".")[0] for name, _ in trained.named_parameters()} == {"mixes", "bilm"}
+    for name, parameter in trained.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.any(), name
+    assert trained.bilm is not None
+    assert not trained.bilm.token_encoder.embedding.weight.grad[0].any()  # no character, only padding
+    torch.testing.assert_close(trained.eval()(sentences), frozen.eval()(sentences), rtol=1e-3, atol=1e-3)
+    alone = trained(sentences[:1])["input"]
+    torch.testing.assert_close(trained(sentences)["input"][:1, : alone.shape[1]], alone, rtol=0, atol=1e-5)
+
+
+def test_a_trained_bilm_that_is_loaded_takes_the_fast_path_in_the_precision_of_the_config(
+    bilm_files: Files, sentences: list[list[str]]
+) -> None:
+    trained = _config(bilm_files, requires_grad=True).build().eval()
+    with torch.no_grad():
+        for parameter in trained.bilm.parameters():
+            parameter.mul_(0.9)
+    expected = trained(sentences)["input"]
+    for precision, close in (("float32", 1e-5), ("bfloat16", 0.05)):
+        bilm_files[1].with_name("gone.hdf5").unlink(missing_ok=True)
+        files = (bilm_files[0], bilm_files[1].with_name("gone.hdf5"))
+        loaded = _config(files, requires_grad=True, precision=precision).build(pretrained=False).eval()
+        loaded.load_state_dict(trained.state_dict())
+        torch.testing.assert_close(loaded(sentences)["input"], expected, rtol=0, atol=close)
+        assert not loaded.bilm.directions[0].layers[0].bias.requires_grad
+
+
 def test_stateful(bilm_files: Files) -> None:
     embedder = _config(bilm_files, stateful=True, dropout=0.0).build()
     embedder.prepare([["one"]])  # the same sentence has other vectors each time
@@ -84,6 +117,9 @@ def test_stateful(bilm_files: Files) -> None:
 def test_reads_json(bilm_files: Files) -> None:
     config = _config(bilm_files, mixes=("input", "output"), layers=(1,), layer_normalization="token")
     assert ElmoConfig.model_validate_json(config.model_dump_json()) == config
+    trained = _config(bilm_files, requires_grad=True)
+    assert trained.layer_cache is None
+    assert ElmoConfig.model_validate_json(trained.model_dump_json()) == trained
 
 
 @pytest.mark.parametrize(
@@ -94,6 +130,8 @@ def test_reads_json(bilm_files: Files) -> None:
         ({"layers": (0, 1), "layer_weights": (1.0,)}, "one for each of the layers"),
         ({"layer_weights": (0.0, 1.0, 1.0)}, "greater than 0"),
         ({"dropout": 1.0}, "less than 1"),
+        ({"requires_grad": True, "layer_cache": {}}, r"layer_cache: .* trained change \(requires_grad\); wanted null"),
+        ({"requires_grad": True, "stateful": True}, "stateful: no state can be carried while .*; wanted false"),
     ],
 )
 def test_impossible_settings(bilm_files: Files, settings: dict[str, Any], message: str) -> None:

@@ -32,9 +32,10 @@ from typing import NamedTuple
 import pytest
 import torch
 
+from elmo_tasks.cache import human_size
 from elmo_tasks.elmo import cached_layers, layer_store
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
-from elmo_tasks.elmo.layer_store import LayerKey, LayerStore, Storage, clear, human_size, info, sentence_key
+from elmo_tasks.elmo.layer_store import LayerKey, LayerStore, Storage, clear, info, sentence_key, usage
 from elmo_tasks.elmo.layers import LayerOutput, LayerSource
 from elmo_tasks.elmo.options import BiLMOptions, CharacterCnnOptions, CharacterEmbeddingOptions, LstmOptions
 from elmo_tasks.elmo.random_weights import random_bilm
@@ -612,7 +613,7 @@ class TestRoom:
 class TestInfoAndClear:
     def test_nothing_is_there_at_first(self) -> None:
         assert info() == []
-        assert clear() == 0
+        assert clear() == (0, 0)
 
     def test_info_tells_of_each_cache(self, full_store: LayerStore) -> None:
         fill(LayerStore(HALF_PRECISION_KEY), SENTENCES[:2], FakeSource())
@@ -631,15 +632,16 @@ class TestInfoAndClear:
         (full_store.folder / "about.json").write_text("{}")
         with pytest.raises(CacheError, match=f"elmo-tasks cache clear {KEY.name}"):
             info()
-        assert clear(KEY.name) > 0
+        assert clear(KEY.name)[0] == 1
         assert info() == []
 
     def test_clear_removes_one_or_all(self, full_store: LayerStore) -> None:
         fill(LayerStore(HALF_PRECISION_KEY), SENTENCES, FakeSource())
         size = next(entry.bytes for entry in info() if entry.key == KEY)
-        assert clear(KEY.name[:6]) == size
+        assert clear(KEY.name[:6]) == (1, size)
         assert [entry.key for entry in info()] == [HALF_PRECISION_KEY]
-        assert clear() > 0
+        rest = usage()
+        assert clear() == rest == (1, rest[1])
         assert info() == []
 
     def test_clear_leaves_readers_undisturbed(self, full_store: LayerStore) -> None:
@@ -672,7 +674,7 @@ class TestInfoAndClear:
         (old / "fill.lock").touch()
         (old / "00ff.segment").write_bytes(b"0" * 1000)
         entry = info()[0]
-        assert (entry.name, entry.key, entry.sentences, entry.bytes) == ("0a1b", KEY, 0, clear("0a"))
+        assert (entry.name, entry.key, entry.sentences, (1, entry.bytes)) == ("0a1b", KEY, 0, clear("0a"))
         assert entry.bytes > 1000
         assert not old.exists()
 

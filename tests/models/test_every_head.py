@@ -16,11 +16,14 @@ from torch import nn
 
 from elmo_tasks.config import to_json
 from elmo_tasks.elmo.dropout import Dropout
+from elmo_tasks.errors import DataError
 from elmo_tasks.models import ModelConfig, TaskModel
 from elmo_tasks.predictors import build_predictor
+from elmo_tasks.runs import RunFolder, write_tensors
 from elmo_tasks.tasks import Batch
 from elmo_tasks.tasks.reading import unanswered
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.warm_start import warm_start
 
 
 @dataclasses.dataclass(frozen=True)
@@ -363,6 +366,36 @@ def test_saved_and_loaded_predicts_the_same(built: Built, tmp_path: Path) -> Non
     assert restored.predict() == built.predict()
 
 
+def test_starts_from_a_run_whose_vocabulary_has_another_order(built: Built, tmp_path: Path) -> None:
+    """Every row that belongs to a word, a character or a label finds its place."""
+    learn(built, 5)
+    run = RunFolder(tmp_path)
+    built.vocabulary.save(run.vocabulary)
+    write_tensors(run.frozen, {})
+    write_tensors(run.model, built.model.state_dict())
+    run.config.write_text("{}")
+    known = built.vocabulary
+    vocabulary = dataclasses.replace(
+        known,
+        words=(*known.words[:2], *known.words[:1:-1]),
+        characters=(*known.characters[:2], *known.characters[:1:-1]),
+        labels={kind: labels[::-1] for kind, labels in known.labels.items()},
+    )
+
+    def build(vocabulary: Vocabulary) -> TaskModel[Any, Any]:
+        return built.config.build(vocabulary, built.config.embedder.build(vocabulary, pretrained=False))
+
+    def shapes(vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
+        return {name: tuple(tensor.shape) for name, tensor in build(vocabulary).state_dict().items()}
+
+    model = build(vocabulary)
+    origin = warm_start(model, vocabulary, shapes, None, tmp_path)
+    assert not origin["not_taken"]
+    assert not origin["new"]
+    restored = dataclasses.replace(built, vocabulary=vocabulary, model=model)
+    assert unlike(restored.predict(), built.predict()) == []
+
+
 def test_predicts_for_examples_without_gold_labels(built: Built) -> None:
     unlabelled = [
         {key: value for key, value in example.items() if key not in (*built.head.gold, *built.head.labels)}
@@ -384,6 +417,25 @@ def test_predictions_are_the_same_without_probabilities(built: Built) -> None:
     for prediction, full in zip(plain, built.predict(), strict=True):
         assert prediction.items() <= full.items()
         assert set(built.head.gold) <= prediction.keys()
+
+
+def numbers(value: Any) -> list[float]:
+    """All floating-point numbers in a value of JSON."""
+    if isinstance(value, (list, dict)):
+        return [number for each in (value.values() if isinstance(value, dict) else value) for number in numbers(each)]
+    return [value] if isinstance(value, float) else []
+
+
+def test_rounding_errors_make_no_probability_exceed_1(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exponentials with fewer exact digits, as some processors have them, stand for such errors."""
+    learn(built, 30)
+    sure = max(numbers(built.predict()))
+    for holder, name in ((torch.Tensor, "softmax"), (torch.Tensor, "exp"), (torch, "softmax"), (torch, "exp")):
+        exact = getattr(holder, name)
+        inexact = functools.partial(lambda exact, *args, **kwargs: exact(*args, **kwargs) * 1.2, exact)
+        monkeypatch.setattr(holder, name, lambda *args, inexact=inexact, **kwargs: inexact(*args, **kwargs))
+    assert 0.9 < sure <= 1
+    assert max(numbers(built.predict())) <= 1
 
 
 def test_words_and_characters_never_seen_are_no_problem(built: Built) -> None:
@@ -413,6 +465,16 @@ def test_every_head_is_in_the_table() -> None:
 def test_the_model_has_the_task_of_its_config(built: Built) -> None:
     assert built.model.task == built.config.task
     assert build_predictor(built.model, built.vocabulary).task is built.model.task
+
+
+def test_the_predictor_s_sample_is_an_input_that_works(built: Built) -> None:
+    predictor = build_predictor(built.model, built.vocabulary)
+    assert predictor(predictor.sample)
+    if not isinstance(predictor.sample, str):
+        with pytest.raises(DataError) as error:
+            predictor("Orla sold the mill.")
+        shown = str(error.value).partition("such as ")[2]
+        assert predictor(json.loads(shown)) == predictor(predictor.sample)
 
 
 def drops(settings: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

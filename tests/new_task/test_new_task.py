@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,37 @@ def test_from_the_command_line(
     texts.write_text("There was soup and more bread.\n", encoding="utf-8")
     assert cli.main(["predict", run, str(texts), *include]) == 0
     assert json.loads(capsys.readouterr().out)["topic"] == "kitchen"
+
+
+def test_a_run_names_the_package_that_it_needs_and_does_not_import_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_data(tmp_path / "train.tsv", 4)
+    write_data(tmp_path / "dev.tsv", 2)
+    monkeypatch.chdir(HERE)
+    monkeypatch.syspath_prepend(str(HERE))
+    monkeypatch.setenv("TOPICS", str(tmp_path))
+    run = str(tmp_path / "run")
+    changes = ["--set", "trainer.num_epochs=1", "--set", "model.embedder.elmo=null"]
+    assert cli.main(["train", "topics.jsonnet", "-s", run, "--include-package", "topics", *changes]) == 0
+    assert json.loads((tmp_path / "run" / "versions.json").read_text())["include-package"] == ["topics"]
+    assert cli.main(["archive", run, f"{run}.tar.gz"]) == 0
+
+    def loading(program: str, folder: str) -> str:
+        process = subprocess.run([sys.executable, "-c", program, folder], capture_output=True, text=True, timeout=120)
+        return process.stderr.splitlines()[-1] if process.stderr else ""
+
+    wanted = (
+        "has parts of other packages; add --include-package topics (in Python, elmo_tasks.include_packages(['topics']))"
+    )
+    load = "import sys, elmo_tasks\nelmo_tasks.load(sys.argv[1])"
+    including = load.replace("\n", "\nelmo_tasks.include_packages(['topics'])\n")
+    for folder in (run, f"{run}.tar.gz"):
+        assert loading(load, folder) == f"elmo_tasks.errors.RunError: {folder}: {wanted}"
+    assert loading(including, run) == ""
+    # A stranger's file could name any module, or something else.
+    (tmp_path / "run" / "versions.json").write_text('{"include-package": ["--set", 1, "this"]}')
+    assert "add --include-package this (" in loading(load, run)
 
 
 def test_a_line_without_a_topic_is_named(

@@ -72,7 +72,7 @@ def test_results_come_in_the_order_of_the_inputs(predictor: InferencePredictor) 
     ("fields", "problem"),
     [
         ({"premise": "a"}, r"the keys are \['premise'\]; wanted either 'hypothesis' or 'sentence2' or 'hypothesis_t"),
-        ({"text": "a"}, r"wanted JSON objects, such as \{.premise.: "),
+        ({"text": "a"}, r"plain text; wanted JSON objects, such as \{.premise.: "),
         ({"hypothesis": "a"}, "wanted either 'premise' or 'sentence1' or 'premise_tokens'"),
         ({"premise": "a", "sentence1": "a", "hypothesis": "b"}, "wanted either 'premise'"),
         ({"premise": "a", "hypothesis": " "}, "'hypothesis' is ' '; wanted a string that is not blank"),

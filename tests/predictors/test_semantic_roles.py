@@ -170,6 +170,13 @@ def test_given_and_found_predicates_mixed(predictor: SemanticRolesPredictor) -> 
     assert places == [[1], [0], []]
 
 
+def test_warming_up_uses_both_models(predictor: SemanticRolesPredictor) -> None:
+    assert predictor.predicates is not None
+    predictor.warm_up()
+    assert predictor.model.shapes
+    assert predictor.predicates.model.shapes
+
+
 def test_no_text_has_no_results(predictor: SemanticRolesPredictor) -> None:
     assert list(predictor.predict([{"text": " \n"}, {"text": ""}])) == []
 

@@ -200,6 +200,17 @@ def test_fine_tuning_begins_where_the_biLM_stands(config_file: Path, tmp_path: P
     assert vocabularies[0] == vocabularies[1]
 
 
+def test_a_part_of_the_biLM_can_stay_frozen(config_file: Path, tmp_path: Path) -> None:
+    pretrain(config_file, tmp_path / "first", overrides=["trainer.num_epochs=0.1"])
+    frozen = json.dumps([{"parameters": "token_encoder", "epoch": 2}])
+    overrides = ["trainer.num_epochs=0.2", f"trainer.unfreeze={frozen}"]
+    pretrain(config_file, tmp_path / "next", start_from=tmp_path / "first", overrides=overrides)
+    first, last = (weights(tmp_path / name) for name in ("first", "next"))
+    assert {name for name in first if np.array_equal(first[name], last[name])} == {
+        name for name in first if not name.startswith("RNN")
+    }
+
+
 def test_half_precision_output_and_its_perplexity(config_file: Path, text_file: Path, tmp_path: Path) -> None:
     overrides = ["trainer.num_epochs=1", "half_precision=true"]
     pretrain(config_file, tmp_path / "run", overrides=overrides)

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from elmo_tasks.errors import ElmoTasksError
+import elmo_tasks
+from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.tasks import Coreference
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
@@ -35,6 +37,18 @@ def task() -> Coreference:
 @pytest.fixture
 def vocabulary() -> Vocabulary:
     return VocabularyConfig().build(Coreference(), EXAMPLES, [])
+
+
+def test_without_any_chain_there_is_nothing_to_learn(task: Coreference, tmp_path: Path) -> None:
+    assert task.nothing_to_learn(EXAMPLES) is None
+    assert task.nothing_to_learn(EXAMPLES[1:]) is not None
+    changes = ["model.embedder.words=null", "model.embedder.elmo=null"]
+    for train, validation, place in ((EXAMPLES[1:], EXAMPLES, "train"), (EXAMPLES, EXAMPLES[1:], "validation")):
+        with pytest.raises(DataError, match=r"^memory:\S+: no document has a chain of coreference; wanted mentions"):
+            elmo_tasks.train(
+                "cpu/coref_ontogum", tmp_path / place, train=train, validation=validation, overrides=changes
+            )
+        assert not (tmp_path / place).exists()
 
 
 def test_the_vocabulary_has_words_and_genres(task: Coreference, vocabulary: Vocabulary) -> None:

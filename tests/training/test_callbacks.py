@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -87,6 +88,19 @@ def test_resuming_repeats_no_point_of_a_curve(
     (folder,) = (tmp_path / "run" / "tensorboard").iterdir()
     assert curve(folder, "step/loss") == list(range(1, 15))
     assert curve(folder, "validation/f1") == [7, 14]
+
+
+def test_what_never_changes_is_no_curve() -> None:
+    logged: list[Mapping[str, float]] = []
+    accelerator = SimpleNamespace(logging_dir=None, log=lambda values, step: logged.append(values))
+    trackers = Trackers(cast(Accelerator, accelerator), Path("run"))
+    record: dict[str, Any] = {"epoch": 1, "step": 7, "validation": {"f1": 0.0, "support/PER": 3}}
+    record |= {"learning_rate": [0.1, 0.1], "elmo": {"input": {"layers": [0, 1], "weights": [0.4, 0.6]}}}
+    trackers.on_epoch(Progress(), record)
+    curves = {"validation/f1", "elmo/input/weights/0", "elmo/input/weights/1", "learning_rate/0"}
+    assert set(logged[0]) == curves
+    trackers.on_epoch(Progress(), {**record, "learning_rate": [0.1, 0.2]})
+    assert set(logged[1]) == {*curves, "learning_rate/1"}
 
 
 def test_without_trackers_nothing_is_tracked(config_file: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -204,7 +205,8 @@ def test_unknown_metric_names_the_known(config_file: Path, tmp_path: Path) -> No
         train(config_file, tmp_path / "run", overrides=overrides)
 
 
-def test_bfloat16_trains(config_file: Path, tmp_path: Path, loops: list[Loop]) -> None:
+@pytest.mark.parametrize("more", [(), ("model.embedder.elmo.requires_grad=true",)], ids=["frozen", "trained biLM"])
+def test_bfloat16_trains(config_file: Path, tmp_path: Path, loops: list[Loop], more: tuple[str, ...]) -> None:
     seen: list[torch.dtype] = []
 
     class Looking(Callback):
@@ -212,7 +214,7 @@ def test_bfloat16_trains(config_file: Path, tmp_path: Path, loops: list[Loop]) -
             encoder = loops[0].objective.model.encoder
             encoder.register_forward_hook(lambda module, inputs, output: seen.append(output.dtype))
 
-    overrides = ("trainer.precision=bfloat16", "trainer.num_epochs=2")
+    overrides = ("trainer.precision=bfloat16", "trainer.num_epochs=2", *more)
     train(config_file, tmp_path / "run", overrides=overrides, callbacks=[Looking()])
     records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert records[1]["training"]["loss"] < records[0]["training"]["loss"]
@@ -231,7 +233,7 @@ def test_random_state_goes_round() -> None:
 def without_seconds(path: Path) -> list[dict[str, Any]]:
     records = [json.loads(line) for line in path.read_text().splitlines()]
     for record in records:
-        del record["training"]["seconds"]
+        del record["seconds"], record["training"]["seconds"]
     return records
 
 
@@ -258,6 +260,90 @@ def test_stopped_between_steps_and_resumed_is_the_same_run(
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     parts, whole = (without_seconds(tmp_path / name / "metrics.jsonl") for name in ("parts", "whole"))
     assert parts == whole
+
+
+LEARNS = "model.embedder.elmo.requires_grad=true"
+BY_LAYER = [
+    {"parameters": r"bilm.*layers\.1", "epoch": 2},
+    {"parameters": r"bilm.*layers\.0", "epoch": 3},
+    {"parameters": "bilm|characters", "epoch": 4},
+]
+GRADUALLY = (LEARNS, f"trainer.unfreeze={json.dumps(BY_LAYER)}")
+
+
+def test_what_is_frozen_at_first_is_trained_from_its_epoch_on(
+    config_file: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "elmo_tasks.training.loop"):
+        loop, training = make_loop(config_file, tmp_path / "run", *GRADUALLY, "trainer.learning_rate_scheduler={}")
+    number = len([name for name in loop.parameters if ".layers.1." in name and "bilm" in name])
+    assert caplog.messages[0] == f"{number} parameter tensors are trained from epoch 2 on"
+    first = dict.fromkeys(loop.parameters, 1)
+    for name in first:
+        if "bilm" in name:
+            first[name] = 2 if ".layers.1." in name else 3 if ".layers.0." in name else 4
+        elif "characters" in name:
+            first[name] = 4
+    assert set(first.values()) == {1, 2, 3, 4}
+    for epoch in (1, 2, 3, 4):
+        before = {name: parameter.detach().clone() for name, parameter in loop.parameters.items()}
+        loop.progress.epoch = epoch - 1
+        for batches in training.steps(epoch - 1):
+            loop.step(batches)
+        for name, parameter in loop.parameters.items():
+            assert parameter.equal(before[name]) == (first[name] > epoch), (name, epoch)
+    assert not loop.objective.model.embedder.elmo.bilm.token_encoder.embedding.weight[0].any()
+
+
+@pytest.mark.parametrize(
+    ("unfreeze", "message"),
+    [
+        ('[{"parameters": "bilm", "epoch": 2}]', "trainer.unfreeze: 'bilm' matches no parameter; the model's are "),
+        ('[{"parameters": ".", "epoch": 2}]', "trainer.unfreeze: no parameter is trained in epoch 1"),
+        ('[{"parameters": "words", "epoch": 0}]', "trainer.unfreeze.0.epoch"),
+    ],
+)
+def test_impossible_unfreezing(config_file: Path, tmp_path: Path, unfreeze: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_loop(config_file, tmp_path / "run", f"trainer.unfreeze={unfreeze}")
+
+
+def test_the_bilm_has_a_learning_rate_of_its_own(config_file: Path, tmp_path: Path) -> None:
+    groups = json.dumps([{"parameters": "bilm", "lr": 0.0001}])
+    settings = (LEARNS, "trainer.optimizer.type=sgd", "trainer.optimizer.lr=0.5", "trainer.learning_rate_scheduler={}")
+    loop, training = make_loop(config_file, tmp_path / "run", *settings, f"trainer.optimizer.parameter_groups={groups}")
+    before = {name: parameter.detach().clone() for name, parameter in loop.parameters.items()}
+    loop.step(next(training.steps(0)))
+    for name, parameter in loop.parameters.items():
+        rate = 0.0001 if "bilm" in name else 0.5
+        torch.testing.assert_close(parameter.detach(), before[name] - rate * parameter.grad)
+    assert [group["lr"] for group in loop.optimizer.param_groups] == [0.0001, 0.5]  # as in the records
+
+
+def test_unfrozen_layer_by_layer_stopped_and_resumed_is_the_same_run(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overrides = (*GRADUALLY, "trainer.num_epochs=4", "trainer.checkpoint_every_steps=4")
+    train(config_file, tmp_path / "whole", overrides=overrides)
+    step = Loop.step
+    for stop in (6, 13, 20):  # in epochs 1, 2 and 3, of 7 steps
+
+        def failing(self: Loop, parts: Any, stop: int = stop) -> float:
+            if self.progress.step == stop:
+                raise KeyboardInterrupt
+            return step(self, parts)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Loop, "step", failing)
+            with pytest.raises(KeyboardInterrupt):
+                train(config_file, tmp_path / "parts", overrides=overrides, resume=True)
+    train(config_file, tmp_path / "parts", overrides=overrides, resume=True)
+    for name in ("model.safetensors", "frozen.safetensors", "bilm_options.json"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    parts, whole = (without_seconds(tmp_path / name / "metrics.jsonl") for name in ("parts", "whole"))
+    assert parts == whole
+    tests = [json.loads((tmp_path / name / "metrics.json").read_text())["test"] for name in ("parts", "whole")]
+    assert tests[0] == tests[1]
 
 
 def test_records_that_came_after_the_saved_state_are_made_again(config_file: Path, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def torchrun() -> list[str]:
 def records(folder: Path) -> list[dict[str, Any]]:
     found = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     for record in found:
-        del record["training"]["seconds"]
+        del record["seconds"], record["training"]["seconds"]
     return found
 
 
@@ -80,9 +80,16 @@ def test_killed_and_resumed_is_the_same_run_bit_for_bit(config_file: Path, tmp_p
         assert one.equal(other)
 
 
+UNFREEZE = [{"parameters": "bilm.*layers.1", "epoch": 2}, {"parameters": "bilm|characters", "epoch": 3}]
+GRADUALLY = ("--set=model.embedder.elmo.requires_grad=true", f"--set=trainer.unfreeze={json.dumps(UNFREEZE)}")
+
+
 @pytest.mark.slow
-def test_two_processes_train_as_one_with_the_same_batches(config_file: Path, tmp_path: Path) -> None:
-    arguments = (*NO_DROPOUT, "--set=trainer.optimizer.type=sgd", "--set=data_loader.batch_size=7")
+@pytest.mark.parametrize("more", [(), GRADUALLY], ids=["frozen", "unfrozen gradually"])
+def test_two_processes_train_as_one_with_the_same_batches(
+    config_file: Path, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    arguments = (*NO_DROPOUT, *more, "--set=trainer.optimizer.type=sgd", "--set=data_loader.batch_size=7")
     run(command(config_file, tmp_path / "one", *arguments))
     run([*torchrun(), *command(config_file, tmp_path / "two", *arguments)[1:]])
 
@@ -111,3 +118,15 @@ def test_two_processes_evaluate_as_one(config_file: Path, settings: dict[str, An
         for name in ("one", "two")
     ]
     assert examples[0] == examples[1]
+
+
+@pytest.mark.slow
+def test_processes_leave_their_group_before_they_end(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import atexit, os, torch.distributed\n"
+        "from elmo_tasks.training.config import LoopConfig\n"
+        "atexit.register(lambda: torch.distributed.is_initialized() and os._exit(3))  # the first one runs last\n"
+        "assert LoopConfig(num_epochs=1).accelerator().num_processes == 2 and torch.distributed.is_initialized()\n"
+    )
+    run([*torchrun(), str(script)])

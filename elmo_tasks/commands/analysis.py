@@ -1,0 +1,221 @@
+"""The commands that look at what systems get right and wrong."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from elmo_tasks.commands.arguments import add_flag, add_include_package, device_overrides, positive, refuse_torchrun
+from elmo_tasks.commands.command import Command
+from elmo_tasks.console import print_metrics, print_table
+
+if TYPE_CHECKING:
+    from elmo_tasks.analysis.comparison import Comparison, Difference
+    from elmo_tasks.analysis.error_report import ErrorReport
+    from elmo_tasks.analysis.significance import Interval
+    from elmo_tasks.metrics.confusion import ConfusionTable
+
+_CONFUSED_LABELS = 12  # the most labels of a printed table
+_SHOWN_SCORES = 6  # in a breakdown; of more, only the F1 of those that have one
+
+
+def _add_compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        metavar="SYSTEM",
+        nargs="+",
+        help="runs, as folders or archives; folders that `train --seeds` made; or files that `evaluate --predictions` "
+        "wrote. The others are compared with the first. The last one can be the data to evaluate runs on (default: the "
+        "test data of each run's config)",
+    )
+    parser.add_argument("--metric", metavar="NAME", help="the score to compare (default: the main one of the task)")
+    parser.add_argument(
+        "--resamples", type=positive, default=10_000, metavar="N", help="of the tests and intervals (default: 10000)"
+    )
+    parser.add_argument("--seed", type=positive, default=13370, metavar="N", help="of the resamples (default: 13370)")
+    parser.add_argument(
+        "--examples", type=positive, default=0, metavar="N", help="also show the N examples that changed most"
+    )
+    _add_common(parser)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", choices=("auto", "cpu"), help="for runs (default: the setting of the run)")
+    add_flag(parser, "--json", "print JSON instead of tables")
+    add_include_package(parser)
+
+
+def _compare(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.analysis.comparison import compare, split_paths
+    from elmo_tasks.config import include_packages
+
+    refuse_torchrun("compare")
+    include_packages(arguments.include_package)
+    systems, data = split_paths(arguments.paths)
+    comparison = compare(
+        systems,
+        data,
+        metric=arguments.metric,
+        resamples=arguments.resamples,
+        seed=arguments.seed,
+        num_examples=arguments.examples,
+        overrides=device_overrides(arguments),
+    )
+    if arguments.json:
+        print(json.dumps(comparison.to_json(), indent=2, ensure_ascii=False))
+    else:
+        _print_comparison(comparison)
+
+
+def _print_comparison(comparison: Comparison) -> None:
+    size = f"{comparison.num_examples} examples"
+    if comparison.num_units != comparison.num_examples:
+        size += f", drawn as {comparison.num_units} units"
+    rows = [
+        [
+            system.name,
+            f"{system.score:.2f}",
+            _interval(system.interval),
+            " ".join(f"{each:.2f}" for each in system.scores),
+        ]
+        for system in comparison.systems
+    ]
+    several = any(system.seeds for system in comparison.systems)
+    columns = ("system", comparison.metric, "95 % interval", "of each seed")
+    print_table(f"{comparison.metric}, {size}", columns[: 3 + several], [row[: 3 + several] for row in rows])
+    if not (differences := comparison.differences):
+        return
+    corrected = ", corrected by Holm" if differences[0].corrected else ""
+    tests = list(dict.fromkeys(test for each in differences for test in each.p_values))
+    titles = {"randomization": "p (randomization)", "bootstrap": "p (bootstrap)", "seeds": "p (seeds)"}
+    print_table(
+        f"difference to {comparison.systems[0].name}; two-sided p-values{corrected}, {comparison.resamples} resamples",
+        ("system", "difference", "95 % interval", *(titles[test] for test in tests), "better", "worse", "equal"),
+        [_difference_row(each, tests) for each in differences],
+    )
+    if seeded := [each for each in differences if each.seeds]:
+        print_table(
+            f"difference to {comparison.systems[0].name}, mean over seeds",
+            ("system", "difference", "95 % interval", "seeds"),
+            [
+                [each.name, f"{each.seeds.mean:+.2f}", _interval(each.seeds.interval), _pairing(each.seeds.paired)]
+                for each in seeded
+                if each.seeds
+            ],
+        )
+    _print_changed(comparison)
+
+
+def _difference_row(difference: Difference, tests: Sequence[str]) -> list[str]:
+    p_values = difference.corrected or difference.p_values
+    counts = (difference.better, difference.worse, difference.equal)
+    return [
+        difference.name,
+        f"{difference.difference:+.2f}",
+        _interval(difference.interval),
+        *(f"{p_values[test]:.4f}" if test in p_values else "" for test in tests),
+        *map(str, counts),
+    ]
+
+
+def _interval(interval: Interval) -> str:
+    return f"{interval.low:.2f} to {interval.high:.2f}"
+
+
+def _pairing(paired: bool) -> str:
+    return "the same, paired" if paired else "not the same"
+
+
+def _print_changed(comparison: Comparison) -> None:
+    from elmo_tasks.rendering import describe_versions
+    from elmo_tasks.rendering.terminal import Terminal
+
+    terminal = Terminal()
+    for difference in comparison.differences:
+        for unit in difference.changed:
+            print(f"{difference.name}: {unit.gain:+.4f} {comparison.metric}")
+            for row, example in enumerate(unit.examples):
+                predictions = {name: each[row] for name, each in unit.predictions.items()}
+                terminal.show(describe_versions(comparison.task, example, predictions))
+
+
+def _add_errors(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "path", metavar="SYSTEM", help="a run, as a folder or an archive, or a file that `evaluate --predictions` wrote"
+    )
+    parser.add_argument(
+        "data", metavar="DATA", nargs="?", help="the data to evaluate a run on (default: the test data of its config)"
+    )
+    parser.add_argument(
+        "--examples", type=positive, default=20, metavar="N", help="show the N worst examples (default: 20)"
+    )
+    _add_common(parser)
+
+
+def _errors(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.analysis.error_report import errors
+    from elmo_tasks.config import include_packages
+
+    refuse_torchrun("errors")
+    include_packages(arguments.include_package)
+    report = errors(
+        arguments.path, arguments.data, num_examples=arguments.examples, overrides=device_overrides(arguments)
+    )
+    if arguments.json:
+        print(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
+    else:
+        _print_errors(report)
+
+
+def _print_errors(report: ErrorReport) -> None:
+    from elmo_tasks.rendering import describe_versions
+    from elmo_tasks.rendering.terminal import Terminal
+
+    print_metrics(report.scores, title=f"{report.num_examples} examples")
+    if report.kinds:
+        print_table(report.counted, ("", "number"), [[name, str(count)] for name, count in report.kinds.items()])
+    for breakdown in report.breakdowns:
+        scores = list(breakdown.buckets[0].scores)
+        if len(scores) > _SHOWN_SCORES:
+            scores = [name for name in scores if not name.startswith(("precision/", "recall/"))]
+        rows = [
+            [bucket.name, str(bucket.size), *(f"{bucket.scores[name]:.2f}" for name in scores)]
+            for bucket in breakdown.buckets
+        ]
+        print_table(f"{breakdown.items} by {breakdown.by}", ("", breakdown.items, *scores), rows)
+    if report.confusion:
+        print_confusion(report.confusion, title="labels")
+    terminal = Terminal()
+    for worst in report.worst:
+        print(f"-{worst.loss:.4f} {report.metric}")
+        terminal.show(describe_versions(report.task, worst.example, {"predicted": worst.prediction}))
+
+
+def print_confusion(table: ConfusionTable, title: str) -> None:
+    """Prints which label is taken for which, of the most frequent labels."""
+    from elmo_tasks.metrics.confusion import largest
+
+    table = largest(table, _CONFUSED_LABELS)
+    rows = [
+        [label, *(str(count) if count else "·" for count in counts)]
+        for label, counts in zip(table["labels"], table["counts"], strict=True)
+    ]
+    print_table(f"{title}, gold (rows) and predicted (columns)", ("", *table["labels"]), rows)
+
+
+COMMANDS = {
+    "compare": Command(
+        "compare systems on the same data, with intervals and tests of significance",
+        "elmo-tasks compare runs/baseline runs/ner eng.testb",
+        _add_compare,
+        _compare,
+    ),
+    "errors": Command(
+        "show what a system gets wrong: kinds of errors, scores of parts of the data, the worst examples",
+        "elmo-tasks errors runs/ner eng.testb",
+        _add_errors,
+        _errors,
+    ),
+}

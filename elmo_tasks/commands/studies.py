@@ -1,0 +1,116 @@
+"""The commands that run studies and write their reports."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from elmo_tasks.commands.arguments import add_config_arguments, add_flag, positive
+from elmo_tasks.commands.command import Command
+from elmo_tasks.console import print_table
+from elmo_tasks.errors import ElmoTasksError
+
+if TYPE_CHECKING:
+    from elmo_tasks.analysis.study_runs import StudyFolder
+
+logger = logging.getLogger(__name__)
+
+
+def _add_study(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "study", metavar="FILE", nargs="?", help="the Jsonnet or JSON file, or the name of a study in the package"
+    )
+    parser.add_argument(
+        "-s", "--study-folder", metavar="DIR", help="the folder of its runs (default: runs/studies/<name of the study>)"
+    )
+    parser.add_argument(
+        "--jobs", type=positive, default=1, metavar="N", help="how many runs train at a time (default: 1)"
+    )
+    add_config_arguments(parser)
+    add_flag(parser, "--dry-run", "check everything, and list the runs with their state and estimated time")
+    add_flag(parser, "--list", "list the studies in the package")
+
+
+def _study(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.packaged import packaged_studies, summary
+
+    if arguments.list:
+        width = max(map(len, packaged_studies()))
+        for name, path in packaged_studies().items():
+            print(f"{name:<{width}}  {summary(path)}")
+        return
+    if arguments.study is None:
+        raise ElmoTasksError("no study given; give a file or a name of --list")
+    from elmo_tasks.analysis.studies import Study
+    from elmo_tasks.analysis.study_runs import StudyFolder, run_study
+    from elmo_tasks.config import include_packages
+
+    include_packages(arguments.include_package)
+    study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var))
+    path = Path(arguments.study_folder or Path("runs", "studies", Path(arguments.study).stem))
+    folder = StudyFolder(path, study)
+    if arguments.dry_run:
+        _print_plan(folder, arguments.jobs)
+        return
+    words = ["elmo-tasks", "study", arguments.study, "-s", str(path)]
+    words += [word for each in arguments.set for word in ("--set", each)]
+    words += [word for name, value in arguments.ext_var for word in ("--ext-var", f"{name}={value}")]
+    packages = arguments.include_package
+    words += [word for name in packages for word in ("--include-package", name)]
+    failures = run_study(folder, command=shlex.join(words), num_jobs=arguments.jobs, packages=packages)
+    if failures:
+        lines = "".join(f"\n  {failure}" for failure in failures)
+        raise ElmoTasksError(f"{len(failures)} of {len(study.runs)} runs failed; call again to try them again:{lines}")
+    logger.info("all runs have finished; for tables and plots:")
+    logger.info("  %s", shlex.join(["elmo-tasks", "report", str(path)]))
+
+
+def _print_plan(folder: StudyFolder, num_jobs: int) -> None:
+    rows, seconds, unknown, seen = [], 0.0, 0, set()
+    for run, place, estimate in zip(folder.study.runs, folder.places, folder.estimates(), strict=True):
+        state = folder.state(place)
+        if state != "finished" and place.path not in seen:
+            seconds, unknown = seconds + (estimate or 0.0), unknown + (estimate is None)
+        seen.add(place.path)
+        time = "unknown" if estimate is None else _duration(estimate)
+        rows.append([run.arm.name, f"{100 * run.share:g} %", str(run.seed), run.arm.config, state, time])
+    print_table(folder.study.config.title, ("arm", "share", "seed", "config", "state", "time"), rows)
+    rest = f", and {unknown} run(s) of unknown time" if unknown else ""
+    print(f"{len(seen)} runs in {folder.path}; to go: {_duration(seconds / num_jobs)} with {num_jobs} job(s){rest}")
+    for other in folder.others:
+        print(f"{other}: a run that no longer belongs to the study; ignored")
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{seconds:.0f} s" if seconds < 100 else f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", help="the folder of a study")
+
+
+def _report(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.analysis.reports import write_report
+
+    for path in write_report(arguments.folder):
+        print(path)
+
+
+COMMANDS = {
+    "study": Command(
+        "train every run of a table or figure: configs, changes, seeds and shares of the training data",
+        "elmo-tasks study benchmarks --jobs 2",
+        _add_study,
+        _study,
+    ),
+    "report": Command(
+        "write the tables and plots of a study, as Markdown and as a page for a browser",
+        "elmo-tasks report runs/studies/benchmarks",
+        _add_report,
+        _report,
+    ),
+}

@@ -1,0 +1,95 @@
+"""What is drawn for an example with several versions of its labels, such as gold and predicted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from elmo_tasks.rendering.drawing import Drawing, Mark, MarkedText, Rows
+from elmo_tasks.rendering.tasks import located
+from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
+from elmo_tasks.tasks.reading import character_span
+from elmo_tasks.text.tag_schemes import spans_of_tags
+
+Example = Mapping[str, Any]
+Versions = Mapping[str, Any]  # by their names, what the task's metric compares: tags, a label, an answer, clusters
+
+
+def describe_versions(task: Task, example: Example, predictions: Mapping[str, Mapping[str, Any]]) -> Drawing:
+    """What to draw for an example with its gold labels and the predictions of systems, by their names.
+
+    A task without a description, its own or that of a base class, gets its texts and its labels.
+    """
+    metric = task.build_metric()
+    named = {"gold": metric.right(example), **predictions}
+    versions = {name: each[metric.field] for name, each in named.items()}
+    kind = next((kind for kind in type(task).__mro__ if kind in _DESCRIPTIONS), None)
+    if kind is None:
+        texts = [("", " ".join(tokens)) for tokens in task.texts(example)]
+        return [Rows([*texts, *((name, json.dumps(each, ensure_ascii=False)) for name, each in versions.items())])]
+    if isinstance(task, Tagging) and not task.tag_scheme:
+        return _tags(example, versions)
+    return _DESCRIPTIONS[kind](example, versions)
+
+
+def _tags(example: Example, versions: Versions) -> Drawing:
+    """Only the tags that differ are marked."""
+    text, places = located(example)
+    differing = [place for place, tags in enumerate(zip(*versions.values(), strict=True)) if len(set(tags)) > 1]
+    return [
+        MarkedText(text, [Mark(*places[place], tags[place]) for place in differing], title=name)
+        for name, tags in versions.items()
+    ]
+
+
+def _spans(example: Example, versions: Versions) -> Drawing:
+    text, places = located(example)
+    return [
+        MarkedText(
+            text, [Mark(places[start][0], places[end][1], label) for label, start, end in spans_of_tags(tags)], name
+        )
+        for name, tags in versions.items()
+    ]
+
+
+def _classification(example: Example, versions: Versions) -> Drawing:
+    return [MarkedText(located(example)[0], title="text"), Rows(list(versions.items()))]
+
+
+def _text_pairs(example: Example, versions: Versions) -> Drawing:
+    texts = [MarkedText(" ".join(example[name]), title=name) for name in ("premise", "hypothesis")]
+    return [*texts, Rows(list(versions.items()))]
+
+
+def _reading(example: Example, versions: Versions) -> Drawing:
+    spans = sorted({character_span(example, first, last) for first, last in example["answer_spans"][:1]})
+    answers = [("gold", " | ".join(dict.fromkeys(example["answers"]))), *list(versions.items())[1:]]
+    return [
+        MarkedText(example["question"], title="question"),
+        MarkedText(example["passage"], [Mark(*span, "gold") for span in spans], title="passage"),
+        Rows([(name, "(no answer)" if answer is None else answer) for name, answer in answers]),
+    ]
+
+
+def _coreference(example: Example, versions: Versions) -> Drawing:
+    """Only the clusters that not all versions have, as chains of mentions with the numbers of their first tokens."""
+    tokens = [token for sentence in example["sentences"] for token in sentence]
+    clusters = {name: {frozenset(map(tuple, each)) for each in found} for name, found in versions.items()}
+    shared = frozenset.intersection(*map(frozenset, clusters.values()))
+    rows = []
+    for name, found in clusters.items():
+        for cluster in sorted(map(sorted, found - shared)):
+            chain = " → ".join(f"{' '.join(tokens[start : end + 1])} [{start}]" for start, end in cluster)
+            rows.append((name, chain))
+    return [Rows(rows)]
+
+
+_DESCRIPTIONS: dict[type[Task], Callable[[Example, Versions], Drawing]] = {
+    Classification: _classification,
+    Coreference: _coreference,
+    Reading: _reading,
+    SemanticRoles: _spans,
+    Tagging: _spans,
+    TextPairs: _text_pairs,
+}

@@ -1,0 +1,91 @@
+"""Parts of the training data: a random share of it, or all but one fold of a cross-validation."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Hashable, Sequence
+from typing import Annotated, Any
+
+import datasets
+from pydantic import Field, ValidationInfo, field_validator
+
+from elmo_tasks.config import Config
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.tasks import Task
+
+logger = logging.getLogger(__name__)
+
+
+class TrainShare(Config):
+    """A random share of the training data. Of one seed, a smaller share lies within a larger one.
+
+    Examples that begin in the same line of a file, such as the phrases of a tree or the predicates of a sentence, are
+    taken together. They stay in the order of the file.
+    """
+
+    share: Annotated[float, Field(gt=0, le=1)] = Field(description="of the training data; at least one example")
+    seed: Annotated[int, Field(ge=0)] = Field(1, description="of the sample")
+
+    def take(self, data: datasets.Dataset) -> datasets.Dataset:
+        """The share of a data set."""
+        keys = _places(data)
+        units = _shuffled(keys, self.seed)
+        kept = set(units[: max(1, round(self.share * len(units)))])
+        return data.select([row for row, key in enumerate(keys) if key in kept])
+
+
+class Fold(Config):
+    """A fold of a cross-validation: it is held out from the training data and takes the place of the test data.
+
+    Documents stay whole. Where there are fewer documents than folds, examples are split, as `TrainShare` takes them.
+    """
+
+    number: Annotated[int, Field(ge=1)] = Field(description="the fold that is held out, from 1")
+    of: Annotated[int, Field(ge=2)] = Field(description="the number of folds")
+    seed: Annotated[int, Field(ge=0)] = Field(1, description="of the split; the same for all folds")
+
+    @field_validator("of")
+    @classmethod
+    def _has_this_number(cls, of: int, info: ValidationInfo) -> int:
+        if (number := info.data.get("number", 1)) > of:
+            raise ValueError(f"there is no fold {number} of {of}; wanted a number from 1 to {of}")
+        return of
+
+    def split(
+        self, training: datasets.Dataset, held_out: datasets.Dataset, task: Task
+    ) -> tuple[datasets.Dataset, datasets.Dataset]:
+        """What to train on, and what is held out.
+
+        Arguments:
+            training: the training data as the reader for training reads it.
+            held_out: the same source as the reader for evaluation reads it, which may make other examples of it.
+
+        Raises:
+            ElmoTasksError: there are fewer examples than folds.
+        """
+        keys, other_keys = ([(each["file"], task.document(each)) for each in data] for data in (training, held_out))
+        if len(set(keys)) < self.of or any(document is None for _, document in keys):
+            logger.info("%d documents for %d folds: examples are split", len(set(keys)), self.of)
+            keys, other_keys = _places(training), _places(held_out)
+        units = _shuffled(keys, self.seed)
+        if len(units) < self.of:
+            raise ElmoTasksError(f"{len(units)} examples for {self.of} folds; wanted at least one for each")
+        out = set(units[self.number - 1 :: self.of])
+        return (
+            training.select([row for row, key in enumerate(keys) if key not in out]),
+            held_out.select([row for row, key in enumerate(other_keys) if key in out]),
+        )
+
+
+def _places(data: datasets.Dataset) -> list[Any]:
+    """Where each example begins: its file and line or, if the reader does not say it, its row."""
+    places = data.select_columns(["file", "line"])
+    return [(each["file"], row if each["line"] is None else each["line"]) for row, each in enumerate(places)]
+
+
+def _shuffled(keys: Sequence[Hashable], seed: int) -> list[Hashable]:
+    """The distinct keys in an order that depends only on them and the seed."""
+    distinct = list(dict.fromkeys(keys))
+    random.Random(f"sample {seed}").shuffle(distinct)  # a string seeds it the same way in every process and version
+    return distinct

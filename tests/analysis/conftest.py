@@ -1,0 +1,79 @@
+"""Files of predictions for every task."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SENTENCE = ["Mira", "left", "Oslo", "."]
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {  # example, right and wrong prediction
+    "Tagging": (
+        {"tokens": SENTENCE, "tags": ["B-PER", "O", "B-LOC", "O"]},
+        {"tags": ["B-PER", "O", "B-LOC", "O"]},
+        {"tags": ["B-LOC", "O", "B-LOC", "O"]},
+    ),
+    "parts of speech": (
+        {"tokens": SENTENCE, "tags": ["NNP", "VBD", "NNP", "-LRB-"]},
+        {"tags": ["NNP", "VBD", "NNP", "-LRB-"]},
+        {"tags": ["NNP", "NNP", "NNP", "-LRB-"]},
+    ),
+    "Classification": ({"tokens": SENTENCE, "label": "good"}, {"label": "good"}, {"label": "bad"}),
+    "TextPairs": (
+        {"premise": SENTENCE, "hypothesis": SENTENCE[:2], "label": "entailment"},
+        {"label": "entailment"},
+        {"label": "neutral"},
+    ),
+    "Reading": (
+        {
+            "id": "1", "question": "Who left?", "question_tokens": ["Who", "left", "?"], "passage": "Mira left Oslo.",
+            "token_starts": [0, 5, 10, 14], "token_ends": [4, 9, 14, 15], "answers": ["Mira"], "answer_spans": [[0, 0]],
+        },
+        {"answer": "Mira", "best": []},
+        {"answer": "Oslo", "best": []},
+    ),
+    "SemanticRoles": (
+        {"tokens": SENTENCE, "predicate": 1, "tags": ["B-ARG0", "B-V", "B-ARG1", "O"], "sentence": 0},
+        {"tags": ["B-ARG0", "B-V", "B-ARG1", "O"]},
+        {"tags": ["B-ARG1", "B-V", "B-ARG1", "O"]},
+    ),
+    "Coreference": (
+        {"sentences": [SENTENCE, ["She", "left", "it", "."]], "clusters": [[[0, 0], [4, 4]], [[2, 2], [6, 6]]]},
+        {"clusters": [[[0, 0], [4, 4]], [[2, 2], [6, 6]]]},
+        {"clusters": [[[0, 0], [4, 4], [2, 2]]]},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def cases() -> dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+    """By the name of a task, an example, a prediction that is right, and one that is wrong."""
+    return CASES
+
+
+@pytest.fixture
+def write() -> Callable[..., Path]:
+    """A function that writes pairs of examples and predictions to a file."""
+
+    def write(path: Path, pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Path:
+        lines = (json.dumps({"example": example, "prediction": prediction}) for example, prediction in pairs)
+        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def write_case(write: Callable[..., Path], tmp_path: Path) -> Callable[[str, Sequence[bool]], Path]:
+    """A function that writes a file of predictions for a task, of which some are right: `0.jsonl`, `1.jsonl` ..."""
+
+    def write_case(name: str, right: Sequence[bool]) -> Path:
+        example, good, bad = CASES[name]
+        numbered = [{**example, "sentence": row} if name == "SemanticRoles" else example for row in range(len(right))]
+        pairs = [(each, good if is_right else bad) for each, is_right in zip(numbered, right, strict=True)]
+        return write(tmp_path / f"{len(list(tmp_path.iterdir()))}.jsonl", pairs)
+
+    return write_case

@@ -1,0 +1,262 @@
+"""Reports of errors: the parts add up to what the scorers count, on random cases and on the official scorers'."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from elmo_tasks import cli, experiment
+from elmo_tasks.analysis.breakdowns import Breakdown, Place, quarters, ranged, words_of_item
+from elmo_tasks.analysis.error_report import ErrorReport, errors
+from elmo_tasks.analysis.mention_errors import mention_type
+from elmo_tasks.analysis.reading_errors import answer_kind, question_places
+from elmo_tasks.analysis.span_errors import LabelledSpan, align
+from elmo_tasks.analysis.systems import read_predictions
+from elmo_tasks.errors import DataError
+from elmo_tasks.text.vocabulary import Vocabulary
+
+Write = Callable[..., Path]
+NAMES = ("Tagging", "parts of speech", "Classification", "TextPairs", "Reading", "SemanticRoles", "Coreference")
+TAGS = {"Tagging": ("A", "B"), "SemanticRoles": ("A0", "C-A0", "R-A0", "V", "C-V")}
+
+
+def sums_of(path: Path) -> list[float]:
+    found = read_predictions(path)
+    metric = found.task.build_metric()
+    metric.update(found.predictions, found.examples)
+    return list(metric.sums())
+
+
+def totals(breakdown: Breakdown) -> list[float]:
+    return np.sum([bucket.counts for bucket in breakdown.buckets], axis=0).tolist()
+
+
+def check_sums(report: ErrorReport, path: Path) -> None:
+    """Every breakdown, and the kinds of errors, add up to what the metric counts."""
+    sums = sums_of(path)
+    assert report.breakdowns
+    for breakdown in report.breakdowns:
+        wanted = {"examples": sums, "spans": sums[:3], "mentions": sums[:4] + sums[8:12], "links": sums[4:8]}
+        assert totals(breakdown) == pytest.approx(wanted[breakdown.items]), breakdown.by
+    kinds = report.kinds
+    if report.counted == "spans":
+        correct, found, gold = sums[:3]
+        assert kinds["right"] == correct
+        assert sum(kinds.values()) - kinds["missed"] == found
+        assert sum(kinds.values()) - kinds["spurious"] == gold
+    elif report.counted == "mentions":
+        right, gold, _, found = sums[:4]
+        assert (kinds["right"], kinds["right"] + kinds["missed"]) == (right, gold)
+        assert kinds["right"] + kinds["spurious"] == found
+    else:
+        assert kinds["right"] == sums[0]
+        assert sum(kinds.values()) == sums[-1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_report_of_every_task(
+    name: str, write_case: Callable[[str, Sequence[bool]], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_case(name, [True, False, True, False, True])
+    report = errors(path, num_examples=1)
+    check_sums(report, path)
+    assert report.num_examples == 5
+    (worst,) = report.worst
+    assert worst.loss > 0
+    assert cli.main(["errors", str(path), "--examples", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert {"gold:", "predicted:", "right"} <= {*shown.split()}
+    assert "examples by length" in shown
+    assert cli.main(["errors", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kinds"] == report.kinds
+
+
+@pytest.mark.parametrize("name", TAGS)
+@pytest.mark.parametrize("seed", range(5))
+def test_random_spans_add_up(name: str, seed: int, write: Write, tmp_path: Path) -> None:
+    generator = random.Random(seed)
+    tags = ["O", *(f"{letter}-{label}" for letter in "BI" for label in TAGS[name])]
+    pairs = []
+    for row in range(20):
+        gold, predicted = ([*generator.choices(tags, k=8), "O"] for _ in range(2))
+        example = {"tokens": [f"w{place}" for place in range(9)], "tags": gold}
+        if name == "SemanticRoles":
+            example |= {"predicate": 0, "sentence": row}
+        pairs.append((example, {"tags": predicted}))
+    check_sums(errors(path := write(tmp_path / "a.jsonl", pairs)), path)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_clusters_add_up(seed: int, write: Write, tmp_path: Path) -> None:
+    """Among them mentions in two gold clusters, and mentions that the response repeats."""
+    generator = random.Random(seed)
+
+    def clusters() -> list[list[list[int]]]:
+        return [
+            [[start, start + generator.randint(0, 1)] for start in sorted(generator.sample(range(14), k=size))]
+            for size in generator.choices(range(5), k=5)
+        ]
+
+    document = {"sentences": [["He", "saw", "Ann"]] * 5}
+    pairs = [({**document, "clusters": clusters()}, {"clusters": clusters()}) for _ in range(4)]
+    check_sums(errors(path := write(tmp_path / "a.jsonl", pairs)), path)
+
+
+def test_the_official_scorers_cases_add_up(data_folder: Path, write: Write, tmp_path: Path) -> None:
+    folder = data_folder / "scorer_cases"
+    sentences = []
+    for block in (folder / "ner_conll2003_testb_output.txt").read_text().split("\n\n"):
+        if columns := [line.split() for line in block.splitlines() if line]:
+            tokens, gold, predicted = (list(each) for each in zip(*columns, strict=True))
+            sentences.append(({"tokens": tokens, "tags": gold}, {"tags": predicted}))
+    path = write(tmp_path / "ner.jsonl", sentences)
+    report = errors(path)
+    check_sums(report, path)
+    expected = json.loads((folder / "ner_expected.json").read_text())
+    kinds = report.kinds
+    assert kinds["right"] == expected["correct_phrases"]
+    assert sum(kinds.values()) - kinds["missed"] == expected["found_phrases"]
+    assert sum(kinds.values()) - kinds["spurious"] == expected["gold_phrases"]
+
+    roles = []
+    for case in map(json.loads, (folder / "srl_cases.jsonl").read_text().splitlines()):
+        example = {"tokens": case["words"], "predicate": case["predicate_index"], "tags": case["gold"]}
+        roles.append((example, {"tags": case["predicted"]}))
+    path = write(tmp_path / "srl.jsonl", roles)
+    report = errors(path)
+    check_sums(report, path)
+    overall = json.loads((folder / "srl_expected.json").read_text())["Overall"]
+    kinds = report.kinds
+    assert kinds["right"] == overall["correct"]
+    assert sum(kinds.values()) - kinds["right"] - kinds["missed"] == overall["excess"]
+    assert sum(kinds.values()) - kinds["right"] - kinds["spurious"] == overall["missed"]
+
+    documents = []
+    for case in map(json.loads, (folder / "coref_cases.jsonl").read_text().splitlines()):
+        example = {"sentences": [["it"] * case["num_tokens"]], "clusters": case["gold"]}
+        documents.append((example, {"clusters": case["predicted"]}))
+    path = write(tmp_path / "coref.jsonl", documents)
+    check_sums(errors(path), path)
+
+
+def spans(text: str) -> set[LabelledSpan]:
+    """`A0-1` is a span A of the tokens 0 and 1."""
+    return {LabelledSpan(each[0], ((int(each[1]), int(each[3])),)) for each in text.split()}
+
+
+@pytest.mark.parametrize(
+    ("found", "gold", "kinds"),
+    [
+        ("A0-1 B3-3", "A0-1 B3-3", ["right", "right"]),
+        ("A0-1", "B0-1", ["type"]),
+        ("A0-2", "A0-1", ["boundary"]),
+        ("A0-2", "B0-1", ["both"]),
+        ("A0-1", "A3-4", ["missed", "spurious"]),
+        ("A0-4", "A0-0 A2-4", ["boundary", "missed"]),  # to the one with more common tokens
+        ("A0-1 A2-4", "B0-1 A0-4", ["type", "boundary"]),  # the same place comes first
+        ("A0-1", "A0-1 B1-2", ["right", "missed"]),
+        ("", "", []),
+    ],
+)
+def test_kinds_of_spans(found: str, gold: str, kinds: list[str]) -> None:
+    assert [kind for kind, _, _ in align(spans(found), spans(gold))] == kinds
+
+
+def test_pieces_decide_whether_a_place_is_the_same() -> None:
+    one, other = LabelledSpan("A", ((0, 2),)), LabelledSpan("A", ((0, 0), (1, 2)))
+    assert [kind for kind, _, _ in align({one}, {other})] == ["boundary"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ("The red mill.", "right"),
+        ("a red mill there", "too long"),
+        ("mill", "too short"),
+        ("mill wheel", "overlapping"),
+        ("blue", "elsewhere"),
+        ("the", "elsewhere"),
+        (None, "no answer"),
+    ],
+)
+def test_kinds_of_answers(answer: str | None, kind: str) -> None:
+    assert answer_kind(answer, ["red mill", "big red mill"]) == kind
+
+
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ("Who left ?", "who"),
+        ("In which year ?", "which"),
+        ("How many left ?", "how many"),
+        ("How ?", "how"),
+        ("Name it .", "other"),
+    ],
+)
+def test_question_words(question: str, word: str) -> None:
+    places = question_places({"question_tokens": question.split(), "answer_spans": [[3, 9], [4, 6]]})
+    assert places["question word"].name == word
+    assert places["length of the answer"].name == "3 to 4"
+
+
+@pytest.mark.parametrize(
+    ("mention", "kind"),
+    [
+        ("She", "pronoun"),
+        ("the United States", "name"),
+        ("Ann", "name"),
+        ("The dog", "noun phrase"),
+        ("an", "noun phrase"),
+    ],
+)
+def test_types_of_mentions(mention: str, kind: str) -> None:
+    assert mention_type(mention.split()).name == kind
+
+
+def test_ranges() -> None:
+    assert [ranged(value, (1, 2, 3, 5)).name for value in (1, 2, 3, 4, 5, 90)] == [
+        "1", "2", "3 to 4", "3 to 4", "5 or more", "5 or more",
+    ]  # fmt: skip
+    assert [ranged(value, (0, 5, 10), " %").name for value in (0, 4.9, 5, 10)] == [
+        "0 to 5 %", "0 to 5 %", "5 to 10 %", "10 % or more",
+    ]  # fmt: skip
+    places = quarters([1, 1, 1, 1, 2, 3, 4, 50])
+    assert Counter(place.name for place in places) == {"1": 4, "2 to 3": 2, "4 to 50": 2}
+    assert sorted(places) == places
+    assert quarters([7]) == [Place(0, "7")]
+
+
+def test_words_that_training_has_not_seen() -> None:
+    vocabulary = Vocabulary(("<padding>", "<unknown>", "the", "dog", "cat"), 4, ("<padding>", "<unknown>"), {}, True)
+    assert [vocabulary.frequency_rank(word) for word in ("the", "Dog", "cat", "cow")] == [1, 2, None, None]
+    places = words_of_item(["the", "cat"], vocabulary)
+    assert [place.name for place in places.values()] == ["some", "unseen"]
+    assert [place.name for place in words_of_item(["dog"], vocabulary).values()] == ["none", "1 to 100"]
+
+
+def test_a_run_knows_its_words(settings: dict[str, Any], tmp_path: Path) -> None:
+    experiment.train(settings, tmp_path / "run", overrides=["trainer.num_epochs=1"])
+    data = settings["test_data_path"]
+    report = errors(tmp_path / "run")
+    metrics = experiment.evaluate(tmp_path / "run", data, predictions=(path := tmp_path / "a.jsonl"))
+    metrics.pop("loss")
+    assert report.scores == metrics
+    check_sums(report, path)
+    assert {(each.items, each.by) for each in report.breakdowns} == {
+        ("spans", "length"), ("spans", "unseen words"), ("spans", "frequency rank of the rarest word"),
+        ("examples", "length"), ("examples", "unseen words"), ("examples", "mean frequency rank"),
+    }  # fmt: skip
+
+
+def test_a_mention_outside_of_its_document_is_refused(write: Write, tmp_path: Path) -> None:
+    example = {"sentences": [["He", "left"]], "clusters": [[[0, 0], [1, 1]]]}
+    path = write(tmp_path / "a.jsonl", [(example, {"clusters": [[[0, 0], [1, 2]]]})])
+    with pytest.raises(DataError, match=r"a.jsonl: example 0: a mention \[1, 2\] in a document of 2 tokens"):
+        errors(path)

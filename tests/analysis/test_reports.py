@@ -1,0 +1,158 @@
+"""The report of a study: its numbers, its plots and its page."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from elmo_tasks import cli
+from elmo_tasks.analysis.reports import write_report
+from elmo_tasks.analysis.study_plots import common_start, families
+from elmo_tasks.analysis.study_runs import read_study
+from elmo_tasks.analysis.study_summaries import summarize
+
+ARMS = [
+    {"name": "NER, baseline", "config": "b.json", "paper": 90.0, "group": "table"},
+    {"name": "NER, <ELMo>", "config": "e.json", "baseline": "NER, baseline", "paper": 92.0, "group": "table"},
+    {"name": "loss", "config": "l.json", "shares": [1], "group": "other", "seeds": [1]},
+]
+SCORES = {
+    ("NER, baseline", 1.0): [80.0, 81.0, 79.0],
+    ("NER, <ELMo>", 1.0): [90.0, 91.0],
+    ("NER, baseline", 0.1): [50.0, 52.0, 51.0],
+    ("NER, <ELMo>", 0.1): [60.0, 66.0, 63.0],
+    ("loss", 1.0): [0.5],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A study of which all but one run has finished."""
+    config = {"title": "A <study>", "text": "What it shows.", "seeds": [1, 2, 3], "shares": [0.1, 1.0], "arms": ARMS}
+    (tmp_path / "study.json").write_text(json.dumps({"command": "elmo-tasks study s.jsonnet", "config": config}))
+    results = []
+    for (arm, share), scores in SCORES.items():
+        for seed, score in enumerate(scores, start=1):
+            run = tmp_path / f"{len(results)}"
+            run.mkdir()
+            (run / "config.json").write_text(json.dumps({"trainer": {"validation_metric": "+f1"}}))
+            mix = {"layers": [0, 1], "weights": [0.25 * seed, 1 - 0.25 * seed], "gamma": 0.5}
+            record: dict[str, Any] = {"training": {"loss": 1.0}, "elmo": {"input": mix} if "ELMo" in arm else {}}
+            records = [
+                {**record, "epoch": epoch, "validation": {"f1": score + epoch, "loss": 1.0}, "best": epoch == 2}
+                for epoch in (1, 2)
+            ]
+            (run / "metrics.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in records))
+            higher, metric = arm != "loss", "f1" if arm != "loss" else "loss"
+            common = {"config": "x.json", "changes": ["a.b=1"], "metrics": {"test": {metric: score}}, "seconds": 90.0}
+            place = {"arm": arm, "seed": seed, "share": share, "folder": run.name}
+            results.append(
+                {**common, **place, "score": score, "metric": metric, "split": "test", "higher_is_better": higher}
+            )
+    (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in results))
+    return tmp_path
+
+
+def test_means_are_compared_with_the_baseline_of_the_same_share(folder: Path) -> None:
+    summaries = {(each.arm.name, each.share): each for each in summarize(*read_study(folder))}
+    elmo, baseline = (summaries[name, 1.0] for name in ("NER, <ELMo>", "NER, baseline"))
+    assert (baseline.mean, baseline.std, baseline.minutes) == (80.0, 1.0, 1.5)
+    assert elmo.error_reduction() == pytest.approx(10.5 / 20)
+    assert elmo.paper_error_reduction() == pytest.approx(2 / 10)
+    expected = stats.ttest_ind([90.0, 91.0], [80.0, 81.0, 79.0], equal_var=False).pvalue
+    assert elmo.p_values() == {"p (seeds)": pytest.approx(expected)}
+    assert baseline.error_reduction() is None
+    assert baseline.p_values() == {"p (seeds)": None}
+    assert summaries["NER, <ELMo>", 0.1].error_reduction() == pytest.approx(12 / 49)
+    assert summaries["loss", 1.0].std is None
+
+
+def test_arms_are_drawn_next_to_their_baseline(folder: Path) -> None:
+    first, second = families(summarize(*read_study(folder)))
+    assert (first.title, list(first.arms), second.title) == ("NER", ["baseline", "<ELMo>"], "other")
+    assert [part.share for part in first.arms["baseline"]] == [0.1, 1.0]
+    assert first.colors() == {"baseline": "0.6", "<ELMo>": "C0"}
+
+
+@pytest.mark.parametrize(
+    ("names", "start"),
+    [(["a: b, c", "a: b, d"], "a: b, "), (["ab", "ac"], ""), (["a, b"], ""), (["a, b", "a, b"], "a, ")],
+)
+def test_names_have_a_common_start(names: list[str], start: str) -> None:
+    assert common_start(names) == start
+
+
+class Outline(HTMLParser):
+    """The texts of cells, and all addresses that a page refers to; checks that its tags are closed."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.cells: list[str] = []
+        self.addresses: list[str] = []
+        self.open: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.addresses += [value or "" for name, value in attributes if name in ("href", "xlink:href", "src")]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attributes)
+        if tag != "meta":
+            self.open.pop()
+
+    def handle_data(self, text: str) -> None:
+        if self.open and self.open[-1] == "td":
+            self.cells.append(text)
+
+
+def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["report", str(folder)]) == 0
+    assert capsys.readouterr().out == f"{folder / 'report.md'}\n{folder / 'report.html'}\n"
+    text = (folder / "report.md").read_text(encoding="utf-8")
+    lines = text.splitlines()
+    assert lines[0] == "# A <study>"
+    p = next(iter(summarize(*read_study(folder))[3].p_values().values()))
+    assert f"| <ELMo> | 100 % | test f1 | 90.50 ± 0.71 | 2 of 3 | 52 % | {p:.3f} | 1.5 | 92 | 20 % |" in lines
+    assert "| loss | test loss | 0.50 | 1 | 1.5 |" in lines  # without the columns that nothing fills
+    pictures = re.findall(r"!\[.*\]\((.*)\)", text)
+    assert pictures == ["plots/scores.svg", "plots/shares.svg", "plots/curves.svg", "plots/weights.svg"]
+    assert all((folder / name).is_file() for name in pictures)
+    assert "elmo-tasks study s.jsonnet" in lines
+    assert lines.count("elmo-tasks train x.json --set a.b=1") == 5
+
+    page = Outline(html := (folder / "report.html").read_text(encoding="utf-8"))
+    assert page.open == []
+    assert page.cells.count("<ELMo>") == 2
+    assert "90.50 ± 0.71" in page.cells
+    assert html.count("<svg ") == 4
+    assert "A &lt;study&gt;" in html
+    assert {address[:1] for address in page.addresses} == {"#"}  # nothing is loaded, and no image is needed
+    assert write_report(folder) == [folder / "report.md", folder / "report.html"]
+    assert (folder / "report.html").read_text(encoding="utf-8") == html
+
+
+@pytest.mark.parametrize(
+    ("left", "message"),
+    [
+        ([], "study.json: no such file; wanted the folder of a study"),
+        (["study.json"], "no run of the study has finished"),
+    ],
+)
+def test_what_is_no_finished_study_says_so(
+    left: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in {"study.json", "results.jsonl"} - {*left}:
+        (folder / name).unlink()
+    assert cli.main(["report", str(folder)]) == 2
+    assert message in capsys.readouterr().err

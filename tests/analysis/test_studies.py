@@ -1,0 +1,223 @@
+"""A study's file: what it plans, and every way in which it can be wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_tasks import cli
+from elmo_tasks.analysis.studies import Study, as_overrides
+from elmo_tasks.analysis.study_runs import StudyFolder, train_arguments
+from elmo_tasks.config import load_config, to_json
+from elmo_tasks.errors import ConfigError
+from elmo_tasks.experiment import ExperimentConfig
+from elmo_tasks.packaged import packaged_studies
+from elmo_tasks.runs import RunFolder
+from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
+
+REPOSITORY = Path(__file__).parents[2]
+StudyFile = Callable[..., str]
+
+
+@pytest.fixture
+def study_file(config_file: Path) -> StudyFile:
+    """Writes a study, next to the experiment's config, and returns its path."""
+
+    def write(*arms: dict[str, Any], **settings: Any) -> str:
+        path = config_file.parent / "study.json"
+        given = [{"config": config_file.name, **arm} for arm in arms]
+        path.write_text(json.dumps({"title": "A study", "arms": given, **settings}))
+        return str(path)
+
+    return write
+
+
+def test_changes_are_set_one_by_one_and_parts_as_a_whole() -> None:
+    changes = {"model": {"dropout": 0.5, "encoder": {"type": "x", "sizes": [1]}, "elmo": None}, "a": {}, "b.c": "é"}
+    assert list(as_overrides(changes)) == [
+        "model.dropout=0.5",
+        'model.encoder={"type": "x", "sizes": [1]}',
+        "model.elmo=null",
+        "a={}",
+        'b.c="é"',
+    ]
+
+
+def test_runs_are_arms_times_shares_times_seeds(study_file: StudyFile) -> None:
+    optimizer = {"type": "sgd", "lr": 0.1}
+    source = study_file(
+        {"name": "One", "changes": {"model": {"dropout": 0.1}}},
+        {"name": "Two", "seeds": [7], "shares": [0.5], "changes": {"trainer": {"optimizer": optimizer}}},
+        seeds=[1, 2],
+        shares=[1, {"share": 0.1, "changes": {"trainer": {"num_epochs": 9}}}],
+        changes={"model": {"dropout": 0.4, "encoder": {"dropout": 0.0}}},
+    )
+    study = Study.load(source)
+    assert [run.title for run in study.runs] == [
+        "One, seed 1",
+        "One, seed 2",
+        "One, 10 %, seed 1",
+        "One, 10 %, seed 2",
+        "Two, 50 %, seed 7",
+    ]
+    assert [str(run.folder) for run in study.runs][-2:] == ["one/share_0.1/seed_2", "two/share_0.5/seed_7"]
+    first, *_, small, other = (to_json(run.config) for run in study.runs)
+    assert (first["model"]["dropout"], first["model"]["encoder"]["dropout"]) == (0.1, 0.0)  # an arm's change wins
+    assert (first["train_share"], first["random_seed"], first["trainer"]["num_epochs"]) == (None, 1, 3)
+    assert (small["train_share"], small["random_seed"]) == ({"share": 0.1, "seed": 2}, 2)
+    assert small["trainer"]["num_epochs"] == 9
+    assert other["trainer"]["optimizer"]["lr"] == 0.1
+    for run in study.runs:  # what `train` makes of the arguments is the config that was checked
+        parsed = cli._parser().parse_args(train_arguments(study, run, Path("x")))
+        assert to_json(load_config(parsed.config, ExperimentConfig, parsed.set)) == to_json(run.config)
+
+
+def test_all_problems_are_reported_at_once(study_file: StudyFile) -> None:
+    source = study_file(
+        {"name": "one", "changes": {"model": {"dropuot": 0.1}}},
+        {"name": "two", "changes": {"trainer": {"num_epochs": 0}, "random_sead": 1}},
+        {"name": "three", "config": "sst6"},
+        {"name": "four", "changes": {"train_data_path": "nowhere.txt", "test_data_path": "gone.txt"}},
+        {"name": "five", "changes": {"model": {"embedder": {"words": {"vectors": "no.txt"}}}}},
+        {"name": "six", "changes": {"test_data_path": None}, "split": "test"},
+    )
+    with pytest.raises(ConfigError) as raised:
+        Study.load(source)
+    problems = str(raised.value).splitlines()
+    for expected in (
+        "arm 'one': --set model.dropuot: unknown key. Did you mean 'dropout'?",
+        "arm 'two': --set trainer.num_epochs: wanted a whole number of at least 1, got 0",
+        "arm 'two': --set random_sead: unknown key.",
+        "arm 'three': sst6: no such file, and no config of this name in the package. Did you mean 'sst5'?",
+        "nowhere.txt: no such file.",
+        "gone.txt: no such file.",
+        "no.txt: no such file.",
+        "arm 'six': split: got 'test', but experiment.json has no test data",
+    ):
+        assert sum(problem.startswith(expected) for problem in problems) == 1, expected
+    assert len(problems) == 8
+
+
+def test_arms_must_fit_together(study_file: StudyFile) -> None:
+    source = study_file(
+        {"name": "a b"},
+        {"name": "a b"},
+        {"name": "A-B", "baseline": "a c"},
+        {"name": "d", "baseline": "d"},
+        seeds=[],
+    )
+    with pytest.raises(ConfigError) as raised:
+        Study.load(source)
+    text = str(raised.value)
+    for expected in (
+        "two arms are named 'a b'",
+        "the arms 'a b', 'A-B' would share the folder 'a_b'",
+        "arm 'A-B': no arm 'a c'. Did you mean 'a b'?",
+        "arm 'd': is its own baseline",
+        "seeds: wanted a list of at least 1 entry",
+    ):
+        assert expected in text
+
+
+@pytest.mark.parametrize(
+    ("command", "file", "message"),
+    [
+        (["study", "benchmark"], None, "no study of this name in the package. Did you mean 'benchmarks'?"),
+        (["study", "x.json"], '{"model": {}}', "describes a task, not a study; use `elmo-tasks train`"),
+        (["train", "x.json"], '{"arms": []}', "describes a study, not a task; use `elmo-tasks study`"),
+        (["study"], None, "no study given"),
+    ],
+)
+def test_what_is_not_a_study_says_so(
+    command: list[str],
+    file: str | None,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if file:
+        Path("x.json").write_text(file)
+    assert cli.main(command) == 2
+    assert message in capsys.readouterr().err
+
+
+def place_run(folder: Path, config: ExperimentConfig) -> RunFolder:
+    """A run that has begun with a config."""
+    folder.mkdir(parents=True)
+    run = RunFolder(folder)
+    run.config.write_text(json.dumps(to_json(config)))
+    return run
+
+
+def test_runs_that_match_are_kept_whatever_their_folder_and_others_are_named(
+    study_file: StudyFile, tmp_path: Path
+) -> None:
+    folder = tmp_path / "runs"
+    study = Study.load(
+        study_file({"name": "one"}, {"name": "two", "changes": {"model": {"dropout": 0.1}}}, seeds=[1, 2])
+    )
+    first, second, third, _ = study.runs
+    place_run(folder / "renamed" / "seed_1", first.config)
+    earlier = place_run(folder / "one" / "seed_2", second.config.model_copy(update={"evaluate_on_test": False}))
+    old = json.loads(place_run(folder / "two" / "seed_1", third.config).config.read_text())
+    del old["train_share"]  # a key that runs of an earlier version do not have
+    (folder / "two" / "seed_1" / "config.json").write_text(json.dumps(old))
+    (folder / "two" / "seed_1" / "metrics.json").write_text("{}")
+    (folder / "broken").mkdir()
+    (folder / "broken" / "config.json").write_text("{")
+
+    found = StudyFolder(folder, study)
+    places = [place.path.relative_to(folder).as_posix() for place in found.places]
+    assert places == ["renamed/seed_1", "one/seed_2_2", "two/seed_1", "two/seed_2"]
+    assert [found.state(place) for place in found.places] == ["interrupted", "missing", "finished", "missing"]
+    assert found.others == [folder / "broken", earlier.path]
+
+
+def test_arms_with_the_same_config_share_their_runs(study_file: StudyFile, tmp_path: Path) -> None:
+    study = Study.load(study_file({"name": "one"}, {"name": "two", "changes": {"model": {"dropout": 0.3}}}))
+    one, two = StudyFolder(tmp_path / "runs", study).places
+    assert one.path == two.path == tmp_path / "runs" / "one" / "seed_1"
+
+
+def test_studies_are_in_sight_at_the_root() -> None:
+    assert (REPOSITORY / "studies").readlink() == Path("elmo_tasks/studies")
+    names = {"benchmarks", "layers", "placement", "sample_efficiency", "mix_weights", "precision", "quick"}
+    assert set(packaged_studies()) == names
+
+
+@pytest.fixture(scope="module")
+def all_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("all") / "runs" / "quick-data"
+    write_sample_data(folder, ALL_TASKS, sentences=(6, 2, 2))
+    return folder
+
+
+@pytest.mark.parametrize("name", packaged_studies())
+def test_every_study_of_the_package_is_valid_anywhere(
+    name: str, all_data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(all_data.parents[1])
+    monkeypatch.setenv("ELMO_TASKS_DATA", str(all_data))
+    study = Study.load(name)
+    assert len({run.arm.name for run in study.runs}) == len(study.config.arms)
+    assert cli.main(["study", "--list"]) == 0
+    assert f"{name} " in capsys.readouterr().out
+
+
+def test_the_study_of_the_documentation_is_valid(
+    all_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELMO_TASKS_DATA", str(all_data))
+    text = (REPOSITORY / "docs" / "studies.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```jsonnet\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (tmp_path / "study.jsonnet").write_text(block)
+    assert len(Study.load(str(tmp_path / "study.jsonnet")).runs) == 6
+    listed = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+    assert sorted(listed) == sorted(packaged_studies())

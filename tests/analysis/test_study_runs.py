@@ -1,0 +1,161 @@
+"""Studies that train: what fails, what is killed and what is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_tasks import cli
+from elmo_tasks.analysis.studies import Study
+from elmo_tasks.analysis.study_runs import StudyFolder, read_study, train_arguments
+from elmo_tasks.sample_data import write_sample_data
+
+# The study of the package in its smallest form: two tasks, one of them with shares of the data.
+SMALLEST = """
+local quick = import 'elmo_tasks/studies/quick.jsonnet';
+quick {
+  arms: [
+    arm { [if std.objectHas(arm, 'shares') then 'shares']: [0.5, 1] }
+    for arm in quick.arms
+    if std.member(%s, arm.name)
+  ],
+  seeds: [1],
+  changes+: { trainer+: { num_epochs: 1 } },
+}
+"""
+NAMES = ["benchmarks: NER, baseline", "benchmarks: NER, ELMo", "shares: SNLI, baseline", "shares: SNLI, ELMo"]
+
+
+@pytest.fixture
+def study_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The smallest study, with its data, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    for task in ("ner", "snli"):
+        write_sample_data("runs/quick-data", task, sentences=(40, 8, 8))
+    Path("study.jsonnet").write_text(SMALLEST % json.dumps(NAMES))
+    return Path("study.jsonnet")
+
+
+def changed_times(folder: Path) -> dict[str, int]:
+    return {str(path.parent): path.stat().st_mtime_ns for path in sorted(folder.rglob("metrics.json"))}
+
+
+def start(*arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", "elmo_tasks", "study", "study.jsonnet", *arguments])
+
+
+def trainings(folder: Path) -> list[int]:
+    """The processes that train in a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:  # it has ended
+            continue
+        if b"train" in words and any(word.startswith(os.fsencode(folder)) for word in words):
+            found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only on Linux do trainings end with the study")
+def test_a_killed_study_goes_on_without_repeating_a_finished_run(
+    study_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "study"
+    process = start("-s", str(folder), "--jobs", "2")
+    deadline = time.monotonic() + 300
+    while not (len(changed_times(folder)) >= 1 and trainings(folder)) and time.monotonic() < deadline:
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    while trainings(folder) and time.monotonic() < deadline:  # they end with the study
+        time.sleep(0.05)
+    assert trainings(folder) == []
+    before = changed_times(folder)
+    assert 1 <= len(before) < 6
+
+    assert start("-s", str(folder), "--jobs", "2").wait() == 0
+    after = changed_times(folder)
+    assert len(after) == 6
+    assert before.items() <= after.items()
+    _, results = read_study(folder)
+    assert [(each.arm, each.share) for each in results] == [
+        (NAMES[0], 1.0), (NAMES[1], 1.0), (NAMES[2], 0.5), (NAMES[2], 1.0), (NAMES[3], 0.5), (NAMES[3], 1.0)
+    ]  # fmt: skip
+    for each in results:
+        metrics = json.loads((folder / each.folder / "metrics.json").read_text())
+        measured = metrics["test"] if each.split == "test" else metrics["best"]["validation"]
+        assert each.score == measured[each.metric]
+        assert each.seconds > 0
+
+    capsys.readouterr()
+    assert cli.main(["study", str(study_file), "-s", str(folder), "--dry-run"]) == 0
+    plan = capsys.readouterr().out
+    assert plan.count("finished") == 6
+    assert "to go: 0 s" in plan
+    assert cli.main(["report", str(folder)]) == 0
+    assert len(list((folder / "plots").iterdir())) == 4
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_does_not_stop_the_others(
+    config_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = tmp_path / "study.json"
+    diverging = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e30}, "grad_norm": None}}
+    arms: list[dict[str, Any]] = [{"name": "bad", "changes": diverging}, {"name": "good"}]
+    arms = [{"config": str(config_file), **arm} for arm in arms]
+    study.write_text(json.dumps({"title": "t", "arms": arms, "changes": {"trainer": {"num_epochs": 1}}}))
+    folder = tmp_path / "runs"
+    assert cli.main(["study", str(study), "-s", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert "1 of 2 runs failed" in said
+    (line,) = (line for line in said.splitlines() if line.startswith("  bad, seed 1: "))
+    assert "the loss is " in line
+    assert line.endswith(f"(see {folder / 'bad' / 'seed_1' / 'log.txt'})")
+    assert [each.arm for each in read_study(folder)[1]] == ["good"]
+
+    # A changed study: what matches is kept, what no longer belongs is named, and what is new has a folder of its own.
+    arms[0] = {**arms[1], "name": "other", "seeds": [5]}
+    study.write_text(json.dumps({"title": "t", "arms": arms, "changes": {"trainer": {"num_epochs": 1}}}))
+    before = changed_times(folder)
+    assert cli.main(["study", str(study), "-s", str(folder), "--dry-run"]) == 0
+    plan = capsys.readouterr().out
+    assert f"{folder / 'bad' / 'seed_1'}: a run that no longer belongs to the study; ignored" in plan
+    assert "unknown" not in plan  # the finished run has the same config
+    assert cli.main(["study", str(study), "-s", str(folder)]) == 0
+    assert before.items() <= changed_times(folder).items()
+    assert [each.arm for each in read_study(folder)[1]] == ["other", "good"]
+
+
+def test_estimates_come_from_finished_runs(config_file: Path, tmp_path: Path) -> None:
+    study = tmp_path / "study.json"
+    arm = {"name": "a", "config": str(config_file), "shares": [0.5, 1], "seeds": [1, 2]}
+    study.write_text(json.dumps({"title": "t", "arms": [arm]}))
+    planned = StudyFolder(tmp_path / "runs", Study.load(str(study)))
+    assert planned.estimates() == [None] * 4
+    run, place = planned.study.runs[0], planned.places[0]
+    place.path.mkdir(parents=True)
+    place.config.write_text(run.config.model_dump_json(serialize_as_any=True))
+    place.metrics.write_text('{"best": {"epoch": 1, "validation": {"f1": 50.0}}, "test": {"f1": 40.0}}')
+    place.records.write_text('{"seconds": 6.0}\n{"seconds": 4.0}\n')
+    assert StudyFolder(tmp_path / "runs", planned.study).estimates() == [10.0, 10.0, 20.0, 20.0]
+
+
+def test_a_study_passes_on_its_packages_and_variables(config_file: Path, tmp_path: Path) -> None:
+    study = tmp_path / "study.json"
+    arm = {"name": "a", "config": str(config_file)}
+    study.write_text(json.dumps({"title": "t", "arms": [arm], "variables": {"ONE": "1", "TWO": "2"}}))
+    loaded = Study.load(str(study), variables={"TWO": "3"})
+    words = train_arguments(loaded, loaded.runs[0], Path("x"), ["json"])
+    assert words[-6:] == ["--ext-var", "ONE=1", "--ext-var", "TWO=3", "--include-package", "json"]
