@@ -402,6 +402,13 @@ def test_seeds_give_mean_and_deviation(config_file: Path, tmp_path: Path) -> Non
     assert json.loads((tmp_path / "runs" / "seeds.json").read_text())["seeds"] == [1, 2]
 
 
+def test_training_stops_after_so_many_epochs_without_a_better_one(config_file: Path, tmp_path: Path) -> None:
+    overrides = ("trainer.num_epochs=5", "trainer.patience=2", "trainer.optimizer.lr=1e-30", "trainer.trackers=[]")
+    experiment.train(config_file, tmp_path / "run", overrides=overrides)
+    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert [record["best"] for record in records] == [True, False, False]
+
+
 def test_mean_and_deviation_of_what_all_runs_have() -> None:
     summary = mean_and_deviation([{"test": {"f1": 90.0, "f1/LOC": 80.0}}, {"test": {"f1": 92.0}}])
     assert summary == {"mean": {"test/f1": 91.0}, "std": {"test/f1": pytest.approx(2**0.5)}}
