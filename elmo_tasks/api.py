@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from elmo_tasks import experiment
+from elmo_tasks import experiment, trained_runs
 from elmo_tasks.config import include_packages
 from elmo_tasks.console import set_up_logging
 from elmo_tasks.data_readers.memory import Source
@@ -18,10 +18,10 @@ from elmo_tasks.elmo import BiLM, FastBiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.embed import embed_sentences
 from elmo_tasks.elmo.fast import Precision
-from elmo_tasks.experiment import evaluate
 from elmo_tasks.files import file_state
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
 from elmo_tasks.text.tokenizer_config import parse_tokenizer
+from elmo_tasks.trained_runs import evaluate
 
 __all__ = ["embed", "evaluate", "include_packages", "load", "tokenize", "train"]
 
@@ -93,7 +93,7 @@ def load(
     placed = [] if device is None else [f"trainer.device={device}"]
     if isinstance(predicates, (str, Path)):
         predicates = load(predicates, device=device, batch_tokens=batch_tokens)
-    return experiment.load_predictor(
+    return trained_runs.load_predictor(
         run, overrides=[*placed, *overrides], batch_tokens=batch_tokens, predicates=predicates
     )
 

@@ -1,4 +1,4 @@
-"""Builds the parts of a run, in order; trains, evaluates and loads runs."""
+"""Builds the parts of a run, in order, and trains it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import contextlib
 import dataclasses
 import logging
 import math
-import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,27 +20,23 @@ import elmo_tasks.data_readers
 import elmo_tasks.models
 import elmo_tasks.modules  # noqa: F401
 from elmo_tasks.config import Config, load_config, own_packages, to_json
-from elmo_tasks.console import is_main_process
 from elmo_tasks.data_readers.memory import Source, source_name
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.elmo import BiLM, ElmoConfig
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.errors import DataError, ElmoTasksError, RunError, UnknownLabelError, UnknownTypeError, one_line
-from elmo_tasks.files import read_lines, write_json
-from elmo_tasks.json_files import from_json, read_json
+from elmo_tasks.errors import DataError, ElmoTasksError, RunError, one_line
+from elmo_tasks.files import write_json
+from elmo_tasks.json_files import read_json
 from elmo_tasks.locks import locked
-from elmo_tasks.metrics.confusion import Confusion
 from elmo_tasks.models.model import ModelConfig, TaskModel
-from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
-from elmo_tasks.runs import RunFolder, include_bilm, open_run, read_record, read_tensors, write_archive, write_tensors
-from elmo_tasks.text.tokenizer_config import build_tokenizer
+from elmo_tasks.runs import RunFolder, include_bilm, read_record, read_tensors, write_tensors
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
-from elmo_tasks.training.callbacks import Callback, flatten
+from elmo_tasks.training.callbacks import Callback
 from elmo_tasks.training.config import TrainerConfig
-from elmo_tasks.training.evaluation import Sink, ordered_lines
 from elmo_tasks.training.evaluation import evaluate as evaluate_model
+from elmo_tasks.training.evaluation import ordered_lines, pairs_to
 from elmo_tasks.training.loop import Loop, Objective
 from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.training.samples import Fold, TrainShare
@@ -132,10 +127,10 @@ class Data:
         source, *others = ((given or {}).get(key, getattr(config, key)) for key in keys)
         if config.fold:
             others = others[:1]
-        held_out = [_read(evaluation_reader, other) for other in others if other is not None]
-        training = _read(reader, source)
+        held_out = [read_examples(evaluation_reader, other) for other in others if other is not None]
+        training = read_examples(reader, source)
         if config.fold:
-            training, test = config.fold.split(training, _read(evaluation_reader, source), reader.task)
+            training, test = config.fold.split(training, read_examples(evaluation_reader, source), reader.task)
             held_out.append(test)
         if config.train_share:
             training = config.train_share.take(training)
@@ -151,22 +146,12 @@ class Data:
         return list(dict.fromkeys(tuple(tokens) for example in examples for tokens in self.reader.task.texts(example)))
 
 
-def _read(reader: DatasetReader, source: Source) -> datasets.Dataset:
+def read_examples(reader: DatasetReader, source: Source) -> datasets.Dataset:
     """A data set to learn from or to score; raises `DataError` if it has no gold labels that could be found."""
     examples = reader.read(source)
     if problem := reader.task.nothing_to_learn(examples):
         raise DataError(source_name(source), problem)
     return examples
-
-
-@dataclasses.dataclass(frozen=True)
-class Run:
-    """The parts of a trained run, ready for evaluation and prediction."""
-
-    config: ExperimentConfig
-    reader: DatasetReader  # of the data to evaluate
-    vocabulary: Vocabulary
-    model: TaskModel
 
 
 def train(
@@ -228,7 +213,9 @@ def train(
             _take_up(config, run, vocabulary, model)
         origin = None
         if begins and from_run:
-            origin = warm_start(model, vocabulary, lambda other: _shapes(config, other, run), config.elmo(), from_run)
+            origin = warm_start(
+                model, vocabulary, lambda other: tensor_shapes(config, other, run), config.elmo(), from_run
+            )
 
         share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
         seed, trainer, accumulated = config.random_seed, config.trainer, config.trainer.num_gradient_accumulation_steps
@@ -277,89 +264,13 @@ def train(
         results: dict[str, Any] = {"best": read_record(run.records, progress.best_epoch, dict[str, Any])}
         if config.fold:
             with ordered_lines(run.predictions if accelerator.is_main_process else None) as write:
-                results["test"] = evaluate_model(model, test[0], accelerator, _pairs_to(write))
+                results["test"] = evaluate_model(model, test[0], accelerator, pairs_to(write))
         elif test and config.evaluate_on_test:
             results["test"] = evaluate_model(model, test[0], accelerator)
         if accelerator.is_main_process:
             write_json(run.metrics, results)
         accelerator.wait_for_everyone()
         return results
-
-
-def train_seeds(
-    described: str | Path | Mapping[str, Any],
-    folder: str | Path,
-    seeds: Sequence[int],
-    *,
-    overrides: Sequence[str] = (),
-    **settings: Any,
-) -> dict[str, Any]:
-    """Trains once for each seed, each run in the folder `seed_N`; arguments and errors are those of `train`.
-
-    Returns:
-        the means and standard deviations of `seeds.json`.
-    """
-    results: list[dict[str, Any]] = []
-    for seed in seeds:
-        logger.info("seed %d (%d of %d)", seed, len(results) + 1, len(seeds))
-        seeded = (*overrides, f"random_seed={seed}")
-        results.append(train(described, Path(folder) / f"seed_{seed}", overrides=seeded, **settings))
-    summary = {"seeds": list(seeds), **mean_and_deviation(results)}
-    if is_main_process():
-        write_json(Path(folder) / "seeds.json", summary)
-    return summary
-
-
-def train_folds(
-    described: str | Path | Mapping[str, Any],
-    folder: str | Path,
-    num_folds: int,
-    *,
-    overrides: Sequence[str] = (),
-    **settings: Any,
-) -> dict[str, Any]:
-    """Cross-validation: trains once for each fold of the training data, each run in the folder `fold_N`.
-
-    The validation data still chooses the best epoch of each run. Arguments and errors are those of `train`.
-
-    Returns:
-        the contents of `folds.json`: the metrics over the predictions of all folds together (`pooled`), and the means
-        and standard deviations of the runs.
-    """
-    results: list[dict[str, Any]] = []
-    runs = [RunFolder(Path(folder) / f"fold_{number}") for number in range(1, num_folds + 1)]
-    for number, run in enumerate(runs, start=1):
-        logger.info("fold %d of %d", number, num_folds)
-        held_out = (*overrides, f"fold.number={number}", f"fold.of={num_folds}", "test_data_path=null")
-        results.append(train(described, run.path, overrides=held_out, **settings))
-    summary = {"folds": num_folds, **mean_and_deviation(results)}
-    if is_main_process():
-        metric = load_config(runs[0].config, ExperimentConfig).model.task.build_metric()
-        for run in runs:
-            for number, line in read_lines(run.predictions):
-                pair = from_json(
-                    line.encode(), dict[str, dict[str, Any]], f"{run.predictions}:{number}", "a prediction"
-                )
-                metric.update([pair["prediction"]], [pair["example"]])
-        summary["pooled"] = metric.compute()
-        write_json(Path(folder) / "folds.json", summary)
-    return summary
-
-
-def _pairs_to(write: Callable[[int, Any], None]) -> Callable[[int, dict[str, Any], dict[str, Any]], None]:
-    """Writes examples with their predictions, as `evaluate_model` gives them."""
-    return lambda row, example, prediction: write(row, {"example": example, "prediction": prediction})
-
-
-def mean_and_deviation(results: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """The mean and the sample standard deviation (n - 1) of each metric that all runs have."""
-    flat = [flatten(result) for result in results]
-    names = [name for name in flat[0] if all(name in other for other in flat)]
-    values = {name: [result[name] for result in flat] for name in names}
-    return {
-        "mean": {name: statistics.fmean(each) for name, each in values.items()},
-        "std": {name: statistics.stdev(each) if len(each) > 1 else 0.0 for name, each in values.items()},
-    }
 
 
 def _epoch_record(
@@ -433,37 +344,7 @@ def build_model(config: ExperimentConfig, vocabulary: Vocabulary, *, pretrained:
     return config.model.build(vocabulary, embedder)
 
 
-def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
-    """A trained run, with the best epoch's parameters, from its folder or archive.
-
-    Arguments:
-        overrides: `key.path=value`, in place of the config's values; for example where the biLM's files now lie.
-
-    Raises:
-        RunError: there is no run or no finished epoch, or its biLM has moved or changed; or it has parts of a package
-            that is not included.
-    """
-    folder = open_run(path)
-    try:
-        config = load_config(folder.config, ExperimentConfig, overrides, replaced=folder.bilm_place(overrides))
-    except UnknownTypeError:
-        if not (packages := folder.included_packages()):
-            raise
-        options = " ".join(f"--include-package {name}" for name in packages)
-        raise RunError(
-            f"{path}: has parts of other packages; add {options} (in Python, elmo_tasks.include_packages({packages}))"
-        ) from None
-    reader = config.evaluation_reader().build()
-    vocabulary = Vocabulary.load(folder.vocabulary)
-    if elmo := config.elmo():
-        folder.check_bilm(elmo.files())  # before any of it is read
-    folder.check_tensors(_shapes(config, vocabulary, folder))
-    model = build_model(config, vocabulary, pretrained=False)
-    folder.load_tensors(model)
-    return Run(config, reader, vocabulary, model.eval())
-
-
-def _shapes(config: ExperimentConfig, vocabulary: Vocabulary, folder: RunFolder) -> dict[str, tuple[int, ...]]:
+def tensor_shapes(config: ExperimentConfig, vocabulary: Vocabulary, folder: RunFolder) -> dict[str, tuple[int, ...]]:
     """The shapes of the model's tensors. No memory is taken for them, since the config may be a stranger's."""
     try:
         with torch.device("meta"):
@@ -471,89 +352,6 @@ def _shapes(config: ExperimentConfig, vocabulary: Vocabulary, folder: RunFolder)
     except (RuntimeError, OverflowError, TypeError) as error:  # torch's, of sizes beyond what it can count
         raise RunError(f"{folder.config}: its sizes are too large for a model ({one_line(error)})") from None
     return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-
-
-def load_predictor(
-    path: str | Path,
-    *,
-    overrides: Sequence[str] = (),
-    batch_tokens: int = DEFAULT_BATCH_TOKENS,
-    predicates: Predictor | None = None,
-) -> Predictor:
-    """The predictor of a run, on its config's device; arguments and errors: see `load_run` and `build_predictor`."""
-    run = load_run(path, overrides=overrides)
-    model = run.model.to(run.config.trainer.torch_device())
-    tokenizer = build_tokenizer(run.config.dataset_reader.tokenizer)
-    return build_predictor(model, run.vocabulary, batch_tokens=batch_tokens, tokenizer=tokenizer, predicates=predicates)
-
-
-def evaluate(
-    path: str | Path,
-    data: Source,
-    *,
-    predictions: str | Path | None = None,
-    confusion: bool = False,
-    batch_tokens: int | None = None,
-    overrides: Sequence[str] = (),
-) -> dict[str, Any]:
-    """A run's metrics on a data set.
-
-    Arguments:
-        data: file or hub data set that the run's reader can read, or examples with the columns of the task.
-        predictions: where to write each example with its prediction, one JSON object per line, in the data's order.
-        confusion: also returns a `ConfusionTable` under `confusion`, in the main process.
-        batch_tokens: most tokens in a batch, see `DataLoaderConfig`; by default the run's limits.
-
-    Raises:
-        ElmoTasksError: the run does not know an example's label; the place is named. Or `confusion` is asked for,
-            and the run does not predict labels.
-    """
-    run = load_run(path, overrides=overrides)
-    task, confusions = run.reader.task, Confusion()
-    is_main = run.config.trainer.accelerator().is_main_process
-    with ordered_lines(predictions if is_main else None) as write:
-        keep_pair = _pairs_to(write)
-
-        def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
-            keep_pair(row, example, prediction)
-            if confusion:
-                confusions.add(task.compared_labels(prediction), task.compared_labels(example))
-
-        sink = keep if predictions or confusion else None
-        metrics = evaluate_run(run, data, sink=sink, batch_tokens=batch_tokens)
-        return {**metrics, "confusion": confusions.table()} if confusion else metrics
-
-
-def evaluate_run(
-    run: Run, data: Source, *, sink: Sink | None = None, batch_tokens: int | None = None
-) -> dict[str, float]:
-    """The metrics of a loaded run on a data set; see `evaluate`.
-
-    Arguments:
-        sink: called in the main process with the row, the example and the prediction, in the order of the batches.
-    """
-    accelerator = run.config.trainer.accelerator()
-    given = DataLoaderConfig(batch_tokens=batch_tokens, shuffle=False) if batch_tokens else None
-    run.model.to(accelerator.device)
-    with accelerator.main_process_first():
-        examples = _read(run.reader, data)
-    share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
-    loader = BatchLoader(given or run.config.evaluation_loader(), examples, run.reader.task, run.vocabulary, **share)
-    try:
-        return evaluate_model(run.model, loader, accelerator, sink)
-    except UnknownLabelError as error:
-        raise run.reader.unknown_label(data, examples, error) from None
-
-
-def archive(path: str | Path, target: str | Path, *, self_contained: bool = True) -> None:
-    """Packs a run into one `.tar.gz`, by default with the biLM's files.
-
-    Raises:
-        RunError: there is no trained run, or it is being trained.
-    """
-    run = open_run(path)
-    with locked(run.path, writes=False):
-        write_archive(run, target, with_bilm=self_contained)
 
 
 def _log_sizes(config: ExperimentConfig, model: TaskModel, data: Data) -> None:

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import elmo_tasks
-from elmo_tasks import experiment
+from elmo_tasks import trained_runs
 from elmo_tasks.data_readers import Conll2003Config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, FastBiLM, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
@@ -77,7 +77,7 @@ def test_a_finished_run_is_resumed_only_with_the_same_examples(short: dict[str, 
 
 def test_an_override_comes_after_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     load_predictor = Mock()
-    monkeypatch.setattr(experiment, "load_predictor", load_predictor)
+    monkeypatch.setattr(trained_runs, "load_predictor", load_predictor)
     elmo_tasks.load("run", device="cpu", overrides=["trainer.device=auto"])
     assert load_predictor.call_args.kwargs["overrides"] == ["trainer.device=cpu", "trainer.device=auto"]
 

@@ -16,7 +16,17 @@ ROOT = Path(elmo_tasks.__file__).parent
 LAYERS = (
     {"", "__main__", "cli"},  # the first is the package, whose functions are those of the api
     {"api", "commands"},
-    {"experiment", "warm_start", "pretraining", "analysis", "server", "migration", "sample_data"},
+    {
+        "experiment",
+        "trained_runs",
+        "repeated_runs",
+        "warm_start",
+        "pretraining",
+        "analysis",
+        "server",
+        "migration",
+        "sample_data",
+    },
     {"training", "predictors"},
     {"models", "data_readers", "rendering", "runs"},
     {"tasks"},

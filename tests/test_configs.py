@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks import experiment
+from elmo_tasks import experiment, trained_runs
 from elmo_tasks.config import load_config, to_json
-from elmo_tasks.experiment import ExperimentConfig, load_run
+from elmo_tasks.experiment import ExperimentConfig
 from elmo_tasks.packaged import CPU_RULE
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
+from elmo_tasks.trained_runs import load_run
 from elmo_tasks.training.loop import Loop
 
 CONFIGS = Path(__file__).parent.parent / "configs"
@@ -62,7 +63,7 @@ def test_trains_evaluates_and_predicts(name: str, variables: dict[str, str], tmp
     held_out, expected = config.validation_data_path, metrics["best"]["validation"]
     if config.test_data_path:
         held_out, expected = config.test_data_path, metrics["test"]
-    assert experiment.evaluate(tmp_path / "run", held_out) == pytest.approx(expected, abs=1e-3)
+    assert trained_runs.evaluate(tmp_path / "run", held_out) == pytest.approx(expected, abs=1e-3)
     run = load_run(tmp_path / "run")
     predictor = build_predictor(run.model, run.vocabulary)
     results = list(predictor.predict([INPUTS[to_json(config)["model"]["type"]]]))

@@ -12,15 +12,17 @@ from typing import Any
 import pytest
 from accelerate import PartialState
 
-from elmo_tasks import experiment
+from elmo_tasks import experiment, repeated_runs, trained_runs
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError, RunError, WeightsError
-from elmo_tasks.experiment import ExperimentConfig, load_run, mean_and_deviation
+from elmo_tasks.experiment import ExperimentConfig
 from elmo_tasks.files import read_lines
 from elmo_tasks.metrics.span_f1 import SpanF1
 from elmo_tasks.predictors import build_predictor
+from elmo_tasks.repeated_runs import mean_and_deviation
 from elmo_tasks.text.tokenizers import TREEBANK
+from elmo_tasks.trained_runs import load_run
 from elmo_tasks.training.loop import Loop
 
 QUICK = ("trainer.num_epochs=2",)
@@ -57,8 +59,8 @@ def test_folder_is_the_runs_archive(trained: Path) -> None:
 
 
 def test_the_tokenizer_of_the_config_splits_what_is_predicted(trained: Path) -> None:
-    assert experiment.load_predictor(trained).tokenizer.version == TREEBANK.version
-    predictor = experiment.load_predictor(trained, overrides=["dataset_reader.tokenizer=unicode"])
+    assert trained_runs.load_predictor(trained).tokenizer.version == TREEBANK.version
+    predictor = trained_runs.load_predictor(trained, overrides=["dataset_reader.tokenizer=unicode"])
     (result,) = predictor.predict([{"text": "\u6211\u6765"}])
     assert result["tokens"] == ["\u6211", "\u6765"]
 
@@ -73,7 +75,7 @@ def test_evaluate_gives_the_metrics_of_training(trained: Path, sample_folder: Pa
     expected = json.loads((trained / "metrics.json").read_text())["test"]
     predictions = tmp_path / "predictions.jsonl"
     for limit in (None, 30):  # other batches change nothing
-        found = experiment.evaluate(
+        found = trained_runs.evaluate(
             trained, str(sample_folder / "ner_conll2003" / "eng.testb"), predictions=predictions, batch_tokens=limit
         )
         assert found == pytest.approx(expected, abs=1e-4)
@@ -86,7 +88,7 @@ def test_evaluate_gives_the_metrics_of_training(trained: Path, sample_folder: Pa
 
 def test_evaluate_counts_confusions(trained: Path, sample_folder: Path) -> None:
     data = str(sample_folder / "ner_conll2003" / "eng.testb")
-    table = experiment.evaluate(trained, data, confusion=True)["confusion"]
+    table = trained_runs.evaluate(trained, data, confusion=True)["confusion"]
     lines = (line.split() for line in Path(data).read_text().splitlines())
     tags = [words[-1] for words in lines if words and words[0] != "-DOCSTART-"]
     gold = Counter(tag if tag == "O" else tag[2:] for tag in tags)
@@ -112,7 +114,7 @@ def test_archive_predicts_the_same_where_nothing_else_is_left(
         return list(build_predictor(run.model, run.vocabulary).predict(inputs))
 
     expected = predictions(tmp_path / "run")
-    experiment.archive(tmp_path / "run", tmp_path / "run.tar.gz")
+    trained_runs.archive(tmp_path / "run", tmp_path / "run.tar.gz")
     shutil.rmtree(bilm)
     shutil.rmtree(tmp_path / "run")
     assert predictions(tmp_path / "run.tar.gz") == expected
@@ -129,16 +131,16 @@ def test_a_bilm_that_was_trained_is_part_of_the_run(
     metrics = experiment.train(settings, run, overrides=QUICK, self_contained=True)
     assert not (run / "bilm").exists()
     inputs = [{"text": "Mira went to Karvel. She met Dolvane Group."}, {"tokens": ["Mira", "slept"]}]
-    expected = experiment.load_predictor(run)(inputs)
+    expected = trained_runs.load_predictor(run)(inputs)
     learned = load_run(run).model.state_dict()["embedder.elmo.bilm.token_encoder.projection.weight"]
     assert not learned.equal(BiLM.load(bilm).state_dict()["token_encoder.projection.weight"])
     for name, self_contained in (("with", True), ("without", False)):
-        experiment.archive(run, tmp_path / f"{name}.tar.gz", self_contained=self_contained)
+        trained_runs.archive(run, tmp_path / f"{name}.tar.gz", self_contained=self_contained)
     shutil.rmtree(bilm)
     archives = [tmp_path / "with.tar.gz", tmp_path / "without.tar.gz"]
     for path in (run, *archives):
-        assert experiment.load_predictor(path)(inputs) == expected
-        found = experiment.evaluate(path, settings["test_data_path"])
+        assert trained_runs.load_predictor(path)(inputs) == expected
+        found = trained_runs.evaluate(path, settings["test_data_path"])
         assert found == pytest.approx(metrics["test"], abs=1e-4)
     private = tmp_path / "private.json"
     private.write_text('{"lstm": "the-secret"}')
@@ -387,12 +389,12 @@ def test_weights_that_do_not_fit_the_config_are_named_with_their_shapes(trained:
 
 
 def test_a_predictor_leaves_the_device_of_others_open(trained: Path) -> None:
-    experiment.load_predictor(trained, overrides=["trainer.device=cpu"])
+    trained_runs.load_predictor(trained, overrides=["trainer.device=cpu"])
     assert not PartialState._shared_state
 
 
 def test_seeds_give_mean_and_deviation(config_file: Path, tmp_path: Path) -> None:
-    summary = experiment.train_seeds(config_file, tmp_path / "runs", (1, 2), overrides=("trainer.num_epochs=1",))
+    summary = repeated_runs.train_seeds(config_file, tmp_path / "runs", (1, 2), overrides=("trainer.num_epochs=1",))
     losses = [
         json.loads((tmp_path / "runs" / f"seed_{seed}" / "metrics.json").read_text())["test"]["loss"] for seed in (1, 2)
     ]
@@ -450,9 +452,9 @@ def test_a_reader_that_does_not_fit_the_model_is_refused_with_the_config(
 @pytest.mark.parametrize(("reader", "problem"), MISFITS)
 def test_a_reader_that_does_not_fit_a_run_is_refused(reader: str, problem: str, trained: Path) -> None:
     with pytest.raises(ConfigError, match=problem):
-        experiment.evaluate(trained, "no-such-file", overrides=[f"dataset_reader={reader}"])
+        trained_runs.evaluate(trained, "no-such-file", overrides=[f"dataset_reader={reader}"])
     with pytest.raises(ConfigError, match=problem):
-        experiment.load_predictor(trained, overrides=[f"validation_dataset_reader={reader}"])
+        trained_runs.load_predictor(trained, overrides=[f"validation_dataset_reader={reader}"])
 
 
 def test_what_is_evaluated_has_a_reader_of_its_own_where_the_config_says_so(
@@ -465,9 +467,9 @@ def test_what_is_evaluated_has_a_reader_of_its_own_where_the_config_says_so(
     same = other.replace("IOB2", "IOB1")
     trained = experiment.train(config_file, tmp_path / "run", overrides=[*overrides, same])
     test_file = str(sample_folder / "ner_conll2003" / "eng.testb")
-    assert experiment.evaluate(tmp_path / "run", test_file) == pytest.approx(trained["test"])
+    assert trained_runs.evaluate(tmp_path / "run", test_file) == pytest.approx(trained["test"])
     with pytest.raises(DataError, match=r"eng\.testb"):
-        experiment.evaluate(tmp_path / "run", test_file, overrides=[other])
+        trained_runs.evaluate(tmp_path / "run", test_file, overrides=[other])
 
 
 def test_a_label_that_the_run_does_not_know_is_located(trained: Path, tmp_path: Path) -> None:
@@ -476,7 +478,7 @@ def test_a_label_that_the_run_does_not_know_is_located(trained: Path, tmp_path: 
     with pytest.raises(
         DataError, match=r"other\.txt:3: in the example that begins here: the label '.-ROCK' is not among"
     ):
-        experiment.evaluate(trained, str(path))
+        trained_runs.evaluate(trained, str(path))
 
 
 def test_folds_hold_out_every_training_example_once(config_file: Path, sample_folder: Path, tmp_path: Path) -> None:
@@ -485,7 +487,7 @@ def test_folds_hold_out_every_training_example_once(config_file: Path, sample_fo
         "test_data_path=gone.txt",
         "fold.seed=4",
     )  # the fold takes the place of test data
-    summary = experiment.train_folds(config_file, tmp_path / "runs", 2, overrides=overrides)
+    summary = repeated_runs.train_folds(config_file, tmp_path / "runs", 2, overrides=overrides)
     pairs = [
         [json.loads(line) for _, line in read_lines(tmp_path / "runs" / f"fold_{number}" / "predictions.jsonl")]
         for number in (1, 2)
@@ -504,7 +506,7 @@ def test_folds_hold_out_every_training_example_once(config_file: Path, sample_fo
     assert summary == json.loads((tmp_path / "runs" / "folds.json").read_text())
     single = [json.loads((tmp_path / "runs" / f"fold_{number}" / "metrics.json").read_text()) for number in (1, 2)]
     assert summary["mean"]["test/f1"] == pytest.approx(statistics.fmean(each["test"]["f1"] for each in single))
-    again = experiment.train_folds(config_file, tmp_path / "runs", 2, overrides=overrides, resume=True)
+    again = repeated_runs.train_folds(config_file, tmp_path / "runs", 2, overrides=overrides, resume=True)
     assert again == summary
     with pytest.raises(
         RunError, match=r"a folder of runs, one for each fold \(fold_1, fold_2\); name one of them, such as .*fold_1"

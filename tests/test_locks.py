@@ -16,7 +16,7 @@ from pathlib import Path
 import filelock
 import pytest
 
-from elmo_tasks import experiment
+from elmo_tasks import experiment, trained_runs
 from elmo_tasks.errors import RunError
 from elmo_tasks.locks import locked
 
@@ -62,7 +62,7 @@ def test_training_and_archiving_are_refused(held: subprocess.Popen[str], config_
             experiment.train(config_file, tmp_path / "run", **settings)
     (tmp_path / "run" / "config.json").write_text("{}")
     with pytest.raises(RunError, match="in use by process"):
-        experiment.archive(tmp_path / "run", tmp_path / "run.tar.gz")
+        trained_runs.archive(tmp_path / "run", tmp_path / "run.tar.gz")
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [".lock", ".lock.json", "config.json"]
 
 

@@ -15,10 +15,10 @@ from elmo_tasks.pretraining.runs import PretrainingFolder
 from elmo_tasks.runs import Folder, RunFolder
 
 COMMANDS = {
-    "evaluate run data --output FILE": "experiment.evaluate",
-    "evaluate run data --predictions FILE": "experiment.evaluate",
-    "predict run input --output FILE": "experiment.load_predictor",
-    "archive run FILE": "experiment.archive",
+    "evaluate run data --output FILE": "trained_runs.evaluate",
+    "evaluate run data --predictions FILE": "trained_runs.evaluate",
+    "predict run input --output FILE": "trained_runs.load_predictor",
+    "archive run FILE": "trained_runs.archive",
     "embed text --output FILE": "elmo.embed.embed_file",
     "config sst5 --copy FILE": "packaged.summary",  # computes nothing
     "random-bilm FOLDER": "elmo.random_bilm",

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 import elmo_tasks
-from elmo_tasks import cli, experiment
+from elmo_tasks import cli, experiment, trained_runs
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import RunError
@@ -202,7 +202,7 @@ def test_a_run_records_its_origin_and_learns_on(
 ) -> None:
     """Also from an archive; with a learning rate of almost nothing, the new run ends where the earlier one did."""
     archive = tmp_path / "earlier.tar.gz"
-    experiment.archive(earlier, archive)
+    trained_runs.archive(earlier, archive)
     sets = {"train": examples(BEFORE), "validation": examples(BEFORE)}
     still = (*SHORT, "trainer.optimizer.lr=1e-12", "trainer.regularizers=[]")
     elmo_tasks.train(plain, tmp_path / "run", from_run=archive, overrides=still, **sets)
@@ -211,7 +211,7 @@ def test_a_run_records_its_origin_and_learns_on(
     source = tensors_of(earlier)
     for name, tensor in tensors_of(tmp_path / "run").items():
         torch.testing.assert_close(tensor, source[name], atol=1e-8, rtol=0)
-    experiment.archive(tmp_path / "run", tmp_path / "run.tar.gz")
+    trained_runs.archive(tmp_path / "run", tmp_path / "run.tar.gz")
     assert elmo_tasks.evaluate(tmp_path / "run.tar.gz", sets["train"])  # the origin may be in an archive
 
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.memory import Source, checked_examples
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError, one_line
-from elmo_tasks.experiment import evaluate_run, load_run
 from elmo_tasks.files import parse_json, read_lines
 from elmo_tasks.tasks import Reading, Tagging, Task
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag, spans_of_tags
 from elmo_tasks.text.vocabulary import Vocabulary
+from elmo_tasks.trained_runs import evaluate_run, load_run
 
 _ARCHIVES = (".tar.gz", ".tgz")
 _WANTED = "a JSON object with 'example' and 'prediction' on each line, as `evaluate --predictions` writes them"

@@ -72,7 +72,8 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 def _train(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
-    from elmo_tasks.experiment import ExperimentConfig, train, train_folds, train_seeds
+    from elmo_tasks.experiment import ExperimentConfig, train
+    from elmo_tasks.repeated_runs import train_folds, train_seeds
 
     include_packages(arguments.include_package)
     if arguments.dry_run:
@@ -127,8 +128,8 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
 
 def _evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
-    from elmo_tasks.experiment import evaluate
     from elmo_tasks.files import write_json
+    from elmo_tasks.trained_runs import evaluate
 
     for path in (arguments.predictions, arguments.output):
         check_output(path, force=arguments.force, stream=True)
@@ -181,8 +182,8 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 def _predict(arguments: argparse.Namespace) -> None:
     from elmo_tasks.commands.prediction import predict_stream
     from elmo_tasks.config import include_packages
-    from elmo_tasks.experiment import load_predictor
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
+    from elmo_tasks.trained_runs import load_predictor
 
     for output in (arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)
@@ -272,7 +273,7 @@ def _add_archive(parser: argparse.ArgumentParser) -> None:
 
 
 def _archive(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.experiment import archive
+    from elmo_tasks.trained_runs import archive
 
     check_output(arguments.file, force=arguments.force)
     if not arguments.file.endswith((".tar.gz", ".tgz")):

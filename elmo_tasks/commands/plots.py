@@ -31,7 +31,7 @@ def _plot(arguments: argparse.Namespace) -> None:
     if arguments.confusion:
         if len(arguments.run_paths) > 1:
             raise ElmoTasksError(f"--confusion with {len(arguments.run_paths)} runs; wanted a single one")
-        from elmo_tasks.experiment import evaluate
+        from elmo_tasks.trained_runs import evaluate
 
         overrides = device_overrides(arguments)
         metrics = evaluate(arguments.run_paths[0], arguments.confusion, confusion=True, overrides=overrides)

@@ -89,3 +89,8 @@ def ordered_lines(path: str | Path | None) -> Iterator[Callable[[int, Any], None
             for _, (start, length) in sorted(places.items()):
                 lines.seek(start)
                 target.write(lines.read(length))
+
+
+def pairs_to(write: Callable[[int, Any], None]) -> Sink:
+    """Writes examples with their predictions, as `evaluate_model` gives them."""
+    return lambda row, example, prediction: write(row, {"example": example, "prediction": prediction})

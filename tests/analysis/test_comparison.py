@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks import cli, experiment
+from elmo_tasks import cli, repeated_runs, trained_runs
 from elmo_tasks.analysis.comparison import compare
 from elmo_tasks.analysis.systems import find_systems, is_system, read_predictions
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError
@@ -180,7 +180,7 @@ def test_a_metric_that_the_task_does_not_have_is_refused(write_case: WriteCase, 
 def seeds(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of two runs."""
     folder = tmp_path_factory.mktemp("compare") / "tagger"
-    experiment.train_seeds(settings, folder, [1, 2], overrides=["trainer.num_epochs=1"])
+    repeated_runs.train_seeds(settings, folder, [1, 2], overrides=["trainer.num_epochs=1"])
     return folder
 
 
@@ -189,7 +189,7 @@ def test_runs_of_several_seeds(
 ) -> None:
     metrics = [json.loads((seeds / f"seed_{seed}" / "metrics.json").read_text())["test"]["f1"] for seed in (1, 2)]
     data = str(sample_folder / "ner_conll2003" / "eng.testb")
-    experiment.evaluate(seeds / "seed_1", data, predictions=(file := tmp_path / "one.jsonl"))
+    trained_runs.evaluate(seeds / "seed_1", data, predictions=(file := tmp_path / "one.jsonl"))
     comparison = compare([seeds, seeds, file], resamples=100)  # on the test data of the config
     assert [each.name for each in comparison.systems] == [str(seeds), str(seeds), str(file)]
     assert [each.scores for each in comparison.systems] == [

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from elmo_tasks import cli, experiment
+from elmo_tasks import cli, experiment, trained_runs
 from elmo_tasks.analysis.breakdowns import Breakdown, Place, quarters, ranged, words_of_item
 from elmo_tasks.analysis.error_report import ErrorReport, errors
 from elmo_tasks.analysis.mention_errors import mention_type
@@ -245,7 +245,7 @@ def test_a_run_knows_its_words(settings: dict[str, Any], tmp_path: Path) -> None
     experiment.train(settings, tmp_path / "run", overrides=["trainer.num_epochs=1"])
     data = settings["test_data_path"]
     report = errors(tmp_path / "run")
-    metrics = experiment.evaluate(tmp_path / "run", data, predictions=(path := tmp_path / "a.jsonl"))
+    metrics = trained_runs.evaluate(tmp_path / "run", data, predictions=(path := tmp_path / "a.jsonl"))
     metrics.pop("loss")
     assert report.scores == metrics
     check_sums(report, path)

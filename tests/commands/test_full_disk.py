@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks import cli, experiment
+from elmo_tasks import cli, experiment, trained_runs
 from elmo_tasks.runs import read_state, read_tensors
 from elmo_tasks.training.loop import Loop
 
@@ -67,7 +67,7 @@ def test_a_command_names_what_it_cannot_write(
     data = sample_folder / "ner_conll2003" / "eng.testb"
     places = {"text": text, "out": out, "run": trained / "run", "bilm": sample_folder / "bilm", "data": data}
     before = names(trained)
-    experiment.evaluate(trained / "run", str(data))  # the data set is in the cache
+    trained_runs.evaluate(trained / "run", str(data))  # the data set is in the cache
     with room(2000):
         assert cli.main([part.format(**places) for part in arguments.split()]) == 2
     *_, message = capsys.readouterr().err.splitlines()

@@ -14,6 +14,7 @@ import torch
 
 import elmo_tasks.elmo.embed
 import elmo_tasks.experiment
+import elmo_tasks.trained_runs
 from elmo_tasks import cli
 from elmo_tasks.cache import clear, usage
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, LayerOutput, random_bilm
@@ -185,8 +186,8 @@ def test_what_a_run_reads_is_in_use(
 ) -> None:
     monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
     elmo_tasks.experiment.train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
-    elmo_tasks.experiment.archive(tmp_path / "run", tmp_path / "run.tar.gz")
-    elmo_tasks.experiment.load_run(tmp_path / "run.tar.gz")
+    elmo_tasks.trained_runs.archive(tmp_path / "run", tmp_path / "run.tar.gz")
+    elmo_tasks.trained_runs.load_run(tmp_path / "run.tar.gz")
     WordVectorFile(sample_folder / VECTORS)
     for kind in ("datasets", "word_vectors", "archives"):
         assert usage(kind)[0] > 0

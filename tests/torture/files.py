@@ -124,7 +124,7 @@ def _change_run(source: Path, path: Path, target: Target, draw: random.Random) -
 
 
 def _predict(path: Path) -> None:
-    from elmo_tasks.experiment import load_predictor
+    from elmo_tasks.trained_runs import load_predictor
 
     run = path if path.name.endswith(".tar.gz") else path.parent
     list(load_predictor(run, overrides=["trainer.device=cpu"]).predict([{"tokens": SENTENCES[0]}]))

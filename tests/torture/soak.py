@@ -24,10 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.experiment import load_predictor, train
+from elmo_tasks.experiment import train
 from elmo_tasks.predictors import Predictor
 from elmo_tasks.predictors.memory import release_memory
 from elmo_tasks.sample_data import write_sample_data
+from elmo_tasks.trained_runs import load_predictor
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 MOST_GROWTH = 0.02

@@ -15,9 +15,10 @@ import pytest
 
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.errors import DataError, ElmoTasksError, WeightsError
-from elmo_tasks.experiment import load_run, train
+from elmo_tasks.experiment import train
 from elmo_tasks.files import read_lines
 from elmo_tasks.pretraining.prepare import TextCorpus
+from elmo_tasks.trained_runs import load_run
 from tests.torture.files import pack
 from tests.torture.workshop import make_workshop
 

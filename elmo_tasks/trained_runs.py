@@ -1,0 +1,147 @@
+"""Trained runs: loads them, evaluates them, packs them into archives."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from elmo_tasks.config import load_config
+from elmo_tasks.data_readers.memory import Source
+from elmo_tasks.data_readers.reader import DatasetReader
+from elmo_tasks.errors import RunError, UnknownLabelError, UnknownTypeError
+from elmo_tasks.experiment import ExperimentConfig, build_model, read_examples, tensor_shapes
+from elmo_tasks.locks import locked
+from elmo_tasks.metrics.confusion import Confusion
+from elmo_tasks.models.model import TaskModel
+from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
+from elmo_tasks.runs import open_run, write_archive
+from elmo_tasks.text.tokenizer_config import build_tokenizer
+from elmo_tasks.text.vocabulary import Vocabulary
+from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
+from elmo_tasks.training.evaluation import Sink, ordered_lines, pairs_to
+from elmo_tasks.training.evaluation import evaluate as evaluate_model
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """The parts of a trained run, ready for evaluation and prediction."""
+
+    config: ExperimentConfig
+    reader: DatasetReader  # of the data to evaluate
+    vocabulary: Vocabulary
+    model: TaskModel
+
+
+def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
+    """A trained run, with the best epoch's parameters, from its folder or archive.
+
+    Arguments:
+        overrides: `key.path=value`, in place of the config's values; for example where the biLM's files now lie.
+
+    Raises:
+        RunError: there is no run or no finished epoch, or its biLM has moved or changed; or it has parts of a package
+            that is not included.
+    """
+    folder = open_run(path)
+    try:
+        config = load_config(folder.config, ExperimentConfig, overrides, replaced=folder.bilm_place(overrides))
+    except UnknownTypeError:
+        if not (packages := folder.included_packages()):
+            raise
+        options = " ".join(f"--include-package {name}" for name in packages)
+        raise RunError(
+            f"{path}: has parts of other packages; add {options} (in Python, elmo_tasks.include_packages({packages}))"
+        ) from None
+    reader = config.evaluation_reader().build()
+    vocabulary = Vocabulary.load(folder.vocabulary)
+    if elmo := config.elmo():
+        folder.check_bilm(elmo.files())  # before any of it is read
+    folder.check_tensors(tensor_shapes(config, vocabulary, folder))
+    model = build_model(config, vocabulary, pretrained=False)
+    folder.load_tensors(model)
+    return Run(config, reader, vocabulary, model.eval())
+
+
+def load_predictor(
+    path: str | Path,
+    *,
+    overrides: Sequence[str] = (),
+    batch_tokens: int = DEFAULT_BATCH_TOKENS,
+    predicates: Predictor | None = None,
+) -> Predictor:
+    """The predictor of a run, on its config's device; arguments and errors: see `load_run` and `build_predictor`."""
+    run = load_run(path, overrides=overrides)
+    model = run.model.to(run.config.trainer.torch_device())
+    tokenizer = build_tokenizer(run.config.dataset_reader.tokenizer)
+    return build_predictor(model, run.vocabulary, batch_tokens=batch_tokens, tokenizer=tokenizer, predicates=predicates)
+
+
+def evaluate(
+    path: str | Path,
+    data: Source,
+    *,
+    predictions: str | Path | None = None,
+    confusion: bool = False,
+    batch_tokens: int | None = None,
+    overrides: Sequence[str] = (),
+) -> dict[str, Any]:
+    """A run's metrics on a data set.
+
+    Arguments:
+        data: file or hub data set that the run's reader can read, or examples with the columns of the task.
+        predictions: where to write each example with its prediction, one JSON object per line, in the data's order.
+        confusion: also returns a `ConfusionTable` under `confusion`, in the main process.
+        batch_tokens: most tokens in a batch, see `DataLoaderConfig`; by default the run's limits.
+
+    Raises:
+        ElmoTasksError: the run does not know an example's label; the place is named. Or `confusion` is asked for,
+            and the run does not predict labels.
+    """
+    run = load_run(path, overrides=overrides)
+    task, confusions = run.reader.task, Confusion()
+    is_main = run.config.trainer.accelerator().is_main_process
+    with ordered_lines(predictions if is_main else None) as write:
+        keep_pair = pairs_to(write)
+
+        def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
+            keep_pair(row, example, prediction)
+            if confusion:
+                confusions.add(task.compared_labels(prediction), task.compared_labels(example))
+
+        sink = keep if predictions or confusion else None
+        metrics = evaluate_run(run, data, sink=sink, batch_tokens=batch_tokens)
+        return {**metrics, "confusion": confusions.table()} if confusion else metrics
+
+
+def evaluate_run(
+    run: Run, data: Source, *, sink: Sink | None = None, batch_tokens: int | None = None
+) -> dict[str, float]:
+    """The metrics of a loaded run on a data set; see `evaluate`.
+
+    Arguments:
+        sink: called in the main process with the row, the example and the prediction, in the order of the batches.
+    """
+    accelerator = run.config.trainer.accelerator()
+    given = DataLoaderConfig(batch_tokens=batch_tokens, shuffle=False) if batch_tokens else None
+    run.model.to(accelerator.device)
+    with accelerator.main_process_first():
+        examples = read_examples(run.reader, data)
+    share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
+    loader = BatchLoader(given or run.config.evaluation_loader(), examples, run.reader.task, run.vocabulary, **share)
+    try:
+        return evaluate_model(run.model, loader, accelerator, sink)
+    except UnknownLabelError as error:
+        raise run.reader.unknown_label(data, examples, error) from None
+
+
+def archive(path: str | Path, target: str | Path, *, self_contained: bool = True) -> None:
+    """Packs a run into one `.tar.gz`, by default with the biLM's files.
+
+    Raises:
+        RunError: there is no trained run, or it is being trained.
+    """
+    run = open_run(path)
+    with locked(run.path, writes=False):
+        write_archive(run, target, with_bilm=self_contained)
