@@ -44,7 +44,7 @@ def clear(kind: str) -> tuple[int, int]:
     """Removes all of a kind. Returns what `usage` did.
 
     Raises:
-        CacheError: a running process uses the kind, or something cannot be removed.
+        CacheError: a running process uses the kind, or locks cannot tell, or something cannot be removed.
     """
     freed = usage(kind)
     if not (entries := _entries(kind)):
@@ -52,8 +52,7 @@ def clear(kind: str) -> tuple[int, int]:
     folder = cache_folder() / kind
     handle = os.open(folder, os.O_RDONLY)
     try:
-        with contextlib.suppress(NotImplementedError):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for path in entries:
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     except BlockingIOError:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +20,13 @@ from elmo_tasks.sample_data import write_sample_data
 
 REPOSITORY = Path(__file__).parent.parent
 FILES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
-OWN_CONFIGS = {"topics.jsonnet", "reviews.jsonnet"}  # of CONTRIBUTING.md
+TOUR = REPOSITORY / "docs" / "tour.md"
+OWN_CONFIGS = {
+    "topics.jsonnet",
+    "reviews.jsonnet",
+    "recipes.jsonnet",
+    "without.jsonnet",
+}  # shown in full
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -49,6 +59,35 @@ def test_python_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     names: dict[str, object] = {}
     for block in blocks(path, "python"):
         exec(compile(block, str(path), "exec"), names)
+
+
+@pytest.mark.slow
+def test_the_tour(tmp_path: Path) -> None:
+    """Its files and commands, in an empty folder."""
+    parts = re.split(r"^```(\w*)\n(.*?)^```$", TOUR.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for before, language, content in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
+        if language in ("csv", "jsonnet"):  # the text before it names the file
+            (tmp_path / re.findall(r"`(\w+\.\w+)`", before)[-1]).write_text(content, encoding="utf-8")
+    assert {"train.csv", "dev.csv", "recipes.jsonnet", "without.jsonnet"} == set(os.listdir(tmp_path))
+    settings = {**os.environ, "ELMO_TASKS_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(REPOSITORY)}
+    script = 'set -e\nelmo-tasks() { "$PYTHON" -m elmo_tasks "$@"; }\npython() { "$PYTHON" "$@"; }\n'
+    script += "".join(blocks(TOUR, ""))
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        env={**settings, "PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    best = {
+        name: json.loads((tmp_path / "runs" / name / "metrics.json").read_text())["best"]["validation"]["f1"]
+        for name in ("recipes", "without")
+    }
+    assert best["recipes"] > 80 > 40 > best["without"]
+    assert (tmp_path / "recipes.svg").is_file()
+    assert "apples" in done.stdout
 
 
 def test_the_readme_shows_python() -> None:

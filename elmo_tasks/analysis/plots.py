@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,17 +88,18 @@ def plot_runs(path: str | Path, runs: Sequence[RunCurves], confusion: ConfusionT
     if suffix not in FORMATS:
         raise ElmoTasksError(f"{path}: the ending is {suffix!r}; wanted {', '.join(FORMATS)}")
     mixes = [(run, name, mix) for run in runs for name, mix in run.best()["elmo"].items()]
-    num_plots = 2 + bool(mixes) + bool(confusion)
-    figure = Figure(figsize=(10, 4.2 * math.ceil(num_plots / 2)), layout="constrained")
-    axes = iter(figure.subplots(math.ceil(num_plots / 2), 2).flat)
-    _draw_losses(next(axes), runs)
-    _draw_metric(next(axes), runs)
+    second = ["mixes"] * bool(mixes) + ["confusion"] * bool(confusion)
+    # The table of mixes alone is low. A single plot takes the whole width.
+    heights = [4.2, 4.2 if confusion else 0.8 + 0.5 * len(mixes)][: 1 + bool(second)]
+    figure = Figure(figsize=(10, sum(heights)), layout="constrained")
+    rows: list[Any] = [["losses", "metric"], *([(second * 2)[:2]] if second else [])]
+    axes = figure.subplot_mosaic(rows, height_ratios=heights)
+    _draw_losses(axes["losses"], runs)
+    _draw_metric(axes["metric"], runs)
     if mixes:
-        draw_mixes(next(axes), [(_mix_label(run, name, runs), mix) for run, name, mix in mixes])
+        draw_mixes(axes["mixes"], [(_mix_label(run, name, runs), mix) for run, name, mix in mixes])
     if confusion:
-        _draw_confusion(next(axes), largest(confusion, _CONFUSED_LABELS))
-    for unused in axes:
-        unused.set_axis_off()
+        _draw_confusion(axes["confusion"], largest(confusion, _CONFUSED_LABELS))
     save_figure(figure, path)
 
 
@@ -160,7 +160,7 @@ def draw_mixes(axes: Axes, mixes: Sequence[tuple[str, dict[str, Any]]]) -> None:
     edges = [[place - 0.5 for place in range(count + 1)] for count in (len(columns), len(mixes))]
     axes.pcolormesh(*edges, shares, cmap="Blues", vmin=0, vmax=1)
     axes.invert_yaxis()
-    axes.set_aspect("auto" if len(mixes) > 3 else 0.4)
+    axes.set_aspect("auto")
     texts = [[f"{each[layer]:.2f}" if layer in each else "" for layer in columns] for each in weights]
     _write_cells(axes, shares, texts)
     axes.set_xticks(range(len(columns)), [f"layer {layer}" if layer else "tokens" for layer in columns])

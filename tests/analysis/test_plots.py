@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-import elmo_tasks.experiment
+import elmo_tasks.trained_runs
 from elmo_tasks import cli
 from elmo_tasks.analysis.plots import RunCurves, plot_runs
 from elmo_tasks.errors import ElmoTasksError, RunError
@@ -90,7 +90,7 @@ def test_the_command_evaluates_for_confusions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     evaluate = Mock(return_value={"f1": 1.0, "confusion": CONFUSION})
-    monkeypatch.setattr(elmo_tasks.experiment, "evaluate", evaluate)
+    monkeypatch.setattr(elmo_tasks.trained_runs, "evaluate", evaluate)
     folder, target = str(run(tmp_path / "ner")), str(tmp_path / "a.svg")
     assert cli.main(["plot", folder, "--output", target, "--confusion", "dev", "--device", "cpu"]) == 0
     assert capsys.readouterr().out == f"{target}\n"

@@ -19,6 +19,8 @@ import pytest
 from accelerate import PartialState
 
 import elmo_tasks.experiment
+import elmo_tasks.repeated_runs
+import elmo_tasks.trained_runs
 from elmo_tasks import cli
 from elmo_tasks.commands import experiments
 from elmo_tasks.errors import DataError
@@ -61,7 +63,7 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
         "std": {"best/epoch": 0.5, "best/validation/f1": 0.25, "test/f1": 0.75, "test/f1/PER": 0.0},
     }
     train_seeds = Mock(return_value=summary)
-    monkeypatch.setattr(elmo_tasks.experiment, "train_seeds", train_seeds)
+    monkeypatch.setattr(elmo_tasks.repeated_runs, "train_seeds", train_seeds)
     arguments = "train c.jsonnet -s out --set a.b=1 --set c=d --ext-var N=V=W --seeds 1,2 --resume --self-contained"
     assert cli.main([*arguments.split(), "--from", "old"]) == 0
     assert train_seeds.call_args.args == ("c.jsonnet", "out", (1, 2))
@@ -83,7 +85,7 @@ def test_train_prints_the_pooled_score_of_folds(
 ) -> None:
     summary = {"folds": 5, "pooled": {"f1": 87.654}, "mean": {"test/f1": 87.0}, "std": {"test/f1": 1.5}}
     train_folds = Mock(return_value=summary)
-    monkeypatch.setattr(elmo_tasks.experiment, "train_folds", train_folds)
+    monkeypatch.setattr(elmo_tasks.repeated_runs, "train_folds", train_folds)
     said = Mock()
     monkeypatch.setattr(experiments, "_say_what_is_next", said)
     assert cli.main(["train", "c.jsonnet", "-s", "out", "--folds", "5"]) == 0
@@ -111,7 +113,9 @@ def test_train_says_what_to_type_next(
     Path("a run/config.json").write_text('{"test_data_path": "t.txt", "validation_data_path": "dev.txt"}')
     assert cli.main(["train", "c.json", "-s", "a run"]) == 0
     assert "elmo-tasks evaluate 'a run' t.txt\n" in capsys.readouterr().err
-    monkeypatch.setattr(elmo_tasks.experiment, "train_seeds", Mock(return_value={"seeds": [2], "mean": {}, "std": {}}))
+    monkeypatch.setattr(
+        elmo_tasks.repeated_runs, "train_seeds", Mock(return_value={"seeds": [2], "mean": {}, "std": {}})
+    )
     assert cli.main(["train", "c.json", "-s", "a run", "--seeds", "2,3"]) == 0
     assert "the run is in a run/seed_2" in capsys.readouterr().err
     assert cli.main(["train", "c.json", "-s", "a run", "--quiet"]) == 0
@@ -132,7 +136,7 @@ def test_of_several_processes_only_the_main_one_prints(
 def test_evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     metrics = {"f1": 92.22, "f1/LOC": 93.41, "loss": 0.5}
     evaluate = Mock(return_value=metrics)
-    monkeypatch.setattr(elmo_tasks.experiment, "evaluate", evaluate)
+    monkeypatch.setattr(elmo_tasks.trained_runs, "evaluate", evaluate)
     target = tmp_path / "metrics.json"
     arguments = ["--json", "--output", str(target), "--device", "cpu", "--set", "a=b", "--batch-tokens", "99"]
     assert cli.main(["evaluate", "run", "data", "--predictions", "p.jsonl", *arguments]) == 0
@@ -160,7 +164,7 @@ def test_evaluate_prints_support_and_confusions(
 ) -> None:
     confusion = {"labels": ["O", "LOC"], "counts": [[7, 0], [1, 12]]}
     metrics = {"f1": 92.22, "f1/LOC": 93.41, "support/LOC": 13, "confusion": confusion}
-    monkeypatch.setattr(elmo_tasks.experiment, "evaluate", Mock(side_effect=lambda *_, **__: dict(metrics)))
+    monkeypatch.setattr(elmo_tasks.trained_runs, "evaluate", Mock(side_effect=lambda *_, **__: dict(metrics)))
     assert cli.main(["evaluate", "run", "data", "--confusion"]) == 0
     output = capsys.readouterr().out
     assert lines_of_tables(output) == ["f1 92.22", "LOC 93.41 13", "O 7 ·", "LOC 1 12"]
@@ -174,7 +178,7 @@ def test_evaluate_prints_every_measure_of_coreference(
 ) -> None:
     scores = CoreferenceScores()
     scores.update([{"clusters": [[[0, 0], [1, 1]]]}], [{"clusters": [[[0, 0], [1, 1]]]}])
-    monkeypatch.setattr(elmo_tasks.experiment, "evaluate", Mock(return_value=scores.compute()))
+    monkeypatch.setattr(elmo_tasks.trained_runs, "evaluate", Mock(return_value=scores.compute()))
     assert cli.main(["evaluate", "run", "data"]) == 0
     overall, *measures = lines_of_tables(capsys.readouterr().out)
     assert overall == "conll_f1 100.00"
@@ -198,7 +202,7 @@ class EchoPredictor:
 @pytest.fixture
 def load(monkeypatch: pytest.MonkeyPatch) -> Mock:
     load = Mock(return_value=EchoPredictor())
-    monkeypatch.setattr(elmo_tasks.experiment, "load_predictor", load)
+    monkeypatch.setattr(elmo_tasks.trained_runs, "load_predictor", load)
     return load
 
 
@@ -238,7 +242,7 @@ def test_the_device_also_applies_to_the_tagger_of_predicates(tmp_path: Path, mon
         loaded.append((path, overrides))
         return EchoPredictor()
 
-    monkeypatch.setattr(elmo_tasks.experiment, "load_predictor", load)
+    monkeypatch.setattr(elmo_tasks.trained_runs, "load_predictor", load)
     source = tmp_path / "in.txt"
     source.write_text("one\n")
     arguments = ["--predicates", "tagger", "--device", "cpu", "--set", "a=b"]
@@ -417,7 +421,7 @@ def test_a_config_of_another_kind_says_what_it_is(
 
 def test_archive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     archive = Mock()
-    monkeypatch.setattr(elmo_tasks.experiment, "archive", archive)
+    monkeypatch.setattr(elmo_tasks.trained_runs, "archive", archive)
     assert cli.main(["archive", "run", "run.tar.gz"]) == 0
     assert (archive.call_args.args, archive.call_args.kwargs) == (("run", "run.tar.gz"), {"self_contained": True})
     assert capsys.readouterr().out == "run.tar.gz\n"
