@@ -8,12 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import datasets
 import pytest
 import torch
 
 import elmo_tasks
+from elmo_tasks import experiment
 from elmo_tasks.data_readers import Conll2003Config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, FastBiLM, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
@@ -71,6 +73,13 @@ def test_a_finished_run_is_resumed_only_with_the_same_examples(short: dict[str, 
     assert "best" in elmo_tasks.train(short, run, train=training, validation=validation, resume=True)
     with pytest.raises(ElmoTasksError, match=r"these keys differ: test_data_path, train_data_path"):
         elmo_tasks.train(short, run, train=training[1:], validation=validation, test=validation, resume=True)
+
+
+def test_an_override_comes_after_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    load_predictor = Mock()
+    monkeypatch.setattr(experiment, "load_predictor", load_predictor)
+    elmo_tasks.load("run", device="cpu", overrides=["trainer.device=auto"])
+    assert load_predictor.call_args.kwargs["overrides"] == ["trainer.device=cpu", "trainer.device=auto"]
 
 
 def test_evaluation_of_a_file_and_of_memory(short: dict[str, Any], run: Path) -> None:

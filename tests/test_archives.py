@@ -128,6 +128,14 @@ def test_a_whole_archive_is_unpacked(whole: bytes, tmp_path: Path) -> None:
         assert (tmp_path / "unpacked" / name).read_bytes() == (tmp_path / "run" / name).read_bytes()
 
 
+def test_damage_after_the_last_file_is_refused(whole: bytes, tmp_path: Path) -> None:
+    damaged = bytearray(gzip.compress(gzip.decompress(whole) + bytes(4_000_000)))
+    damaged[-5] ^= 0xFF  # of the checksum
+    (tmp_path / "run.tar.gz").write_bytes(damaged)
+    with pytest.raises(RunError, match=r"run\.tar\.gz: damaged"):
+        open_run(tmp_path / "run.tar.gz")
+
+
 @pytest.mark.parametrize("place", [1, 100, 1000, -9, -5, -1])
 def test_damaged_archives_are_refused(place: int, whole: bytes, tmp_path: Path) -> None:
     damaged = bytearray(whole)

@@ -402,6 +402,13 @@ def test_seeds_give_mean_and_deviation(config_file: Path, tmp_path: Path) -> Non
     assert json.loads((tmp_path / "runs" / "seeds.json").read_text())["seeds"] == [1, 2]
 
 
+def test_training_stops_after_so_many_epochs_without_a_better_one(config_file: Path, tmp_path: Path) -> None:
+    overrides = ("trainer.num_epochs=5", "trainer.patience=2", "trainer.optimizer.lr=1e-30", "trainer.trackers=[]")
+    experiment.train(config_file, tmp_path / "run", overrides=overrides)
+    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert [record["best"] for record in records] == [True, False, False]
+
+
 def test_mean_and_deviation_of_what_all_runs_have() -> None:
     summary = mean_and_deviation([{"test": {"f1": 90.0, "f1/LOC": 80.0}}, {"test": {"f1": 92.0}}])
     assert summary == {"mean": {"test/f1": 91.0}, "std": {"test/f1": pytest.approx(2**0.5)}}
@@ -499,7 +506,9 @@ def test_folds_hold_out_every_training_example_once(config_file: Path, sample_fo
     assert summary["mean"]["test/f1"] == pytest.approx(statistics.fmean(each["test"]["f1"] for each in single))
     again = experiment.train_folds(config_file, tmp_path / "runs", 2, overrides=overrides, resume=True)
     assert again == summary
-    with pytest.raises(RunError, match=r"a folder of 2 runs, one for each fold; name one of them, such as .*fold_1"):
+    with pytest.raises(
+        RunError, match=r"a folder of runs, one for each fold \(fold_1, fold_2\); name one of them, such as .*fold_1"
+    ):
         load_run(tmp_path / "runs")
 
 

@@ -102,9 +102,10 @@ def test_bounds_of_lines_and_of_what_is_unpacked(suffix: str, tmp_path: Path, mo
     problem = "the line has more than 1,000 bytes" if not suffix else r"unpacks to more than \d,?\d\d\d bytes"
     with pytest.raises(DataError, match=rf"text{suffix}(:2)?: {problem}; .* ELMO_TASKS_LIMITS=10"):
         list(lines)
-    monkeypatch.setenv(limits.VARIABLE, "ten")
-    with pytest.raises(ElmoTasksError, match="ELMO_TASKS_LIMITS: got 'ten'; wanted a positive number"):
-        list(read_lines(path))
+    for wrong in ("ten", "0", "-1", "inf"):
+        monkeypatch.setenv(limits.VARIABLE, wrong)
+        with pytest.raises(ElmoTasksError, match=f"ELMO_TASKS_LIMITS: got '{wrong}'; wanted a positive number"):
+            list(read_lines(path))
 
 
 @pytest.mark.parametrize("place", [0, 15, 40, 60, -30, -10])

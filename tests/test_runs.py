@@ -88,6 +88,10 @@ def test_a_folder_says_what_can_be_done_with_the_run_it_holds(tmp_path: Path) ->
     config = {"model": {"dropout": 0.5}}
     other = {"model": {"dropout": 0.1}}
     assert folder.claim(config, resume=True, force=False)  # there is nothing to go on with
+    folder.versions.write_text("{}")  # of a run that was stopped while it began
+    assert folder.claim(config, resume=True, force=False)
+    with pytest.raises(RunError, match=r"holds versions\.json, which the run would overwrite"):
+        folder.claim(config, resume=False, force=False)
     folder.begin(config)
     assert not folder.claim(config, resume=True, force=False)
     with pytest.raises(RunError, match="holds a run; --resume goes on with it, --force removes it first"):

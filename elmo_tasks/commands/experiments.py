@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,7 +31,6 @@ from elmo_tasks.commands.arguments import (
     tokenizer_overrides,
 )
 from elmo_tasks.commands.command import Command
-from elmo_tasks.commands.prediction import predict_stream
 from elmo_tasks.console import is_main_process, print_metrics, print_training_metrics
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.outputs import check_output
@@ -97,6 +95,8 @@ def _train(arguments: argparse.Namespace) -> None:
 
 def _say_what_is_next(folder: Path, packages: Sequence[str]) -> None:
     """Says on standard error where a run lies, and which commands use it."""
+    import shlex
+
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     data = config["test_data_path"] or config["validation_data_path"]
     include = [word for name in packages for word in ("--include-package", name)]
@@ -179,6 +179,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 
 
 def _predict(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.commands.prediction import predict_stream
     from elmo_tasks.config import include_packages
     from elmo_tasks.experiment import load_predictor
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS

@@ -46,6 +46,8 @@ def words(path: Path) -> list[str]:
 def test_a_run_and_its_confusions(tmp_path: Path) -> None:
     curves = RunCurves.read(run(tmp_path / "ner"))
     assert (curves.name, curves.metric, curves.best()["epoch"]) == ("ner", "f1", 2)
+    records = [record(epoch, best=epoch < 3) for epoch in (1, 2, 3)]
+    assert RunCurves("ner", "f1", records).best()["epoch"] == 2  # the first was the best until then
     plot_runs(tmp_path / "a.svg", [curves], CONFUSION)
     found = words(tmp_path / "a.svg")
     assert {"training", "validation", "validation f1", "ner, best: 70.00", "tokens", "layer 2", "0.12", "0.88"} <= {

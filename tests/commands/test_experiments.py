@@ -108,6 +108,9 @@ def test_train_says_what_to_type_next(
     said = capsys.readouterr().err
     assert "elmo-tasks evaluate 'a run' 'the dev.txt' --include-package json\n" in said
     assert "elmo-tasks predict 'a run' - --include-package json\n" in said
+    Path("a run/config.json").write_text('{"test_data_path": "t.txt", "validation_data_path": "dev.txt"}')
+    assert cli.main(["train", "c.json", "-s", "a run"]) == 0
+    assert "elmo-tasks evaluate 'a run' t.txt\n" in capsys.readouterr().err
     monkeypatch.setattr(elmo_tasks.experiment, "train_seeds", Mock(return_value={"seeds": [2], "mean": {}, "std": {}}))
     assert cli.main(["train", "c.json", "-s", "a run", "--seeds", "2,3"]) == 0
     assert "the run is in a run/seed_2" in capsys.readouterr().err

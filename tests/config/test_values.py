@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 from elmo_tasks.config import load_config
+from elmo_tasks.config.values import evaluate
 from elmo_tasks.errors import ConfigError
 
 
@@ -37,6 +38,16 @@ from elmo_tasks.errors import ConfigError
 def test_errors_of_jsonnet_are_one_line(problems: Callable[..., list[str]], text: str, expected: str) -> None:
     (line,) = problems(text)
     assert line.startswith(expected)
+
+
+def test_a_variable_that_is_given_comes_before_the_environment(
+    example: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("x.jsonnet").write_text("{ a: std.extVar('ELMO_TASKS_DATA'), b: std.extVar('B') }")
+    monkeypatch.setenv("ELMO_TASKS_DATA", "from the environment")
+    monkeypatch.setenv("B", "b")
+    assert evaluate("x.jsonnet") == {"a": "from the environment", "b": "b"}
+    assert evaluate("x.jsonnet", {"ELMO_TASKS_DATA": "given"}) == {"a": "given", "b": "b"}
 
 
 def test_an_error_in_an_import_names_that_file(problems: Callable[..., list[str]]) -> None:

@@ -70,6 +70,11 @@ def test_golden_file(tmp_path: Path, reader: CoreferenceConll2012Reader, caplog:
     assert "1 document(s) without any token are left out" in caplog.text
 
 
+def test_a_name_without_a_genre_before_its_slash(tmp_path: Path, reader: CoreferenceConll2012Reader) -> None:
+    dataset = reader.read(write(tmp_path / "data.conll", GOLDEN.replace("(talk/", "(/")))
+    assert dataset["genre"][:] == [None, None]
+
+
 def test_a_folder_is_one_data_set(tmp_path: Path, reader: CoreferenceConll2012Reader) -> None:
     write(tmp_path / "b" / "2.v4_gold_conll", GOLDEN.replace("fen_0001", "fen_0002"))
     write(tmp_path / "a" / "1.v4_gold_conll")

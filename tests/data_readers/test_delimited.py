@@ -71,6 +71,8 @@ def test_quotes_can_be_text(tmp_path: Path) -> None:
         read(tmp_path, text, task="classification")
     (example,) = read(tmp_path, text, task="classification", quotes=False)
     assert example["tokens"] == ['"', "Mira", '"', "sleeps"]
+    first, second = read(tmp_path, '" PUNCT\nMira PROPN\n\n" PUNCT\n', **TAGS, delimiter=" ")
+    assert (first["tokens"], second["tokens"]) == (['"', "Mira"], ['"'])
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,18 @@ def test_an_error_leaves_nothing_behind(cache: Path, path: Path) -> None:
     assert list((cache / "datasets").iterdir()) == []
 
 
+def test_what_was_skipped_in_a_source_that_was_given_up_does_not_count(
+    cache: Path, path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    reader = Conll2003Config(on_error="skip").build()
+    broken = tmp_path / "broken.txt"
+    broken.write_bytes(TEXT.replace("runs O", "runs").encode() + b"\n\xff\n")
+    with pytest.raises(DataError, match="not UTF-8"):
+        reader.read(broken)
+    assert reader.read(path)["tokens"][:] == TOKENS
+    assert "skipped" not in caplog.text
+
+
 def test_reading_is_logged_once(cache: Path, path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="elmo_tasks"):
         Conll2003Config().build().read(path)

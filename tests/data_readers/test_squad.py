@@ -189,8 +189,8 @@ FIRST = f"{PARAGRAPH}.qas[0] (question 'q1')"
             f"{FIRST}, answers[1]: the answer '90 km' is not at 84, where the passage of 84 characters has nothing",
         ),
         (
-            lambda each: answer_of(each).update(answer_start=-73),
-            f"{FIRST}, answers[1]: the answer '90 km' is not at -73, where",
+            lambda each: answer_of(each).update(answer_start=-72),  # where the answer is, from the end
+            f"{FIRST}, answers[1]: the answer '90 km' is not at -72, where",
         ),
         (
             lambda each: answer_of(each).update(text="engineer. Then", answer_start=75),

@@ -230,6 +230,9 @@ def test_a_folder_that_is_not_as_distributed(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         reader.read(tmp_path)
     assert str(caught.value).startswith(f"{tmp_path}: {alone} has no counterpart; wanted b.words in words, b.props")
+    alone.rename(tmp_path / "props" / "b.props")
+    with pytest.raises(DataError, match=r"props/b\.props has no counterpart"):
+        reader.read(tmp_path)
     with pytest.raises(DataError, match="absent: no such file"):
         reader.read(tmp_path / "absent")
 

@@ -37,6 +37,12 @@ def _load(tmp_path: Path, content: dict[str, Any]) -> BiLMOptions:
     return BiLMOptions.load(path)
 
 
+def test_only_fewer_features_than_cells_are_a_projection(tmp_path: Path, published_json: dict[str, Any]) -> None:
+    assert _load(tmp_path, published_json).lstm.has_projection
+    published_json["lstm"]["projection_dim"] = 8
+    assert not _load(tmp_path, published_json).lstm.has_projection
+
+
 def test_training_keys_are_kept(tmp_path: Path, published_json: dict[str, Any]) -> None:
     options = _load(tmp_path, published_json)
     assert (options.output_size, options.num_layers, options.char_cnn.num_filters) == (8, 3, 8)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from elmo_tasks.modules import forward_backward
 from elmo_tasks.modules.crf import ConditionalRandomField, TransitionConstraints
-from elmo_tasks.modules.forward_backward import log_partition
+from elmo_tasks.modules.forward_backward import ChainScores, log_partition
 
 NUM_TAGS = 4
 LENGTHS = (5, 1, 3, 4)
@@ -191,6 +191,15 @@ def test_extreme_scores_stay_exact(scale: float, constrained: bool) -> None:
     for parameter in crf.parameters():
         assert parameter.grad is not None
         assert parameter.grad.isfinite().all()
+
+
+def test_what_underflows_is_not_taken_for_forbidden() -> None:
+    emissions = torch.zeros(8, 1, 2, dtype=torch.float64)
+    emissions[[0, 7], :, 1] = -800.0  # the second tag costs more than a number can express, but only twice
+    transitions = torch.tensor([[-250.0, -3000.0], [-3000.0, 0.0]], dtype=torch.float64)
+    border = torch.zeros(2, dtype=torch.float64)
+    scores = ChainScores(emissions, border, transitions, border, torch.tensor([8]))
+    assert log_partition(scores).item() == pytest.approx(-1600.0)
 
 
 def test_a_light_prefix_that_wins_at_the_end_is_not_lost() -> None:

@@ -77,6 +77,7 @@ def test_the_label_of_a_text_comes_first() -> None:
     drawing = describe(Classification(), {**result, "probabilities": {"bad": 0.4, "fair": 0.2, "good": 0.4}})
     text, bars = drawing
     assert isinstance(text, ShadedText)
+    assert ShadedText("a b", [(0, 1), (2, 3)], [0.0, 0.0]).shares() == [0, 0]
     assert (text.text, text.places, text.shares()) == ("not bad", [(0, 3), (4, 7)], [1, pytest.approx(1 / 3)])
     assert bars == Bars([("good", 0.4), ("bad", 0.4), ("fair", 0.2)])
 

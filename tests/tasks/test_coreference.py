@@ -67,6 +67,12 @@ def test_collate(task: Coreference, vocabulary: Vocabulary) -> None:
     assert batch.mentions.tolist() == [[1, 1, 1], [3, 3, 1], [3, 4, 2], [7, 7, 2], [5, 5, 3], [8, 8, 3]]
 
 
+def test_each_document_begins_where_the_one_before_it_ends(task: Coreference, vocabulary: Vocabulary) -> None:
+    mentions = task.collate([*EXAMPLES, EXAMPLES[0]], vocabulary).mentions
+    assert mentions is not None
+    assert mentions[-6:].tolist() == [[9, 9, 4], [11, 11, 4], [11, 12, 5], [15, 15, 5], [13, 13, 6], [16, 16, 6]]
+
+
 def test_collate_without_any_cluster(task: Coreference, vocabulary: Vocabulary) -> None:
     batch = task.collate(EXAMPLES[1:], vocabulary)
     assert batch.mentions is not None
