@@ -18,8 +18,8 @@ from elmo_tasks.files import atomic_write
 from elmo_tasks.rendering.html import END, page_start
 
 _NOTES = (
-    "± is the standard deviation over the seeds. The error reduction is relative to the arm's baseline, grey in the "
-    "plots. p (seeds) is the two-sided p-value of Welch's t-test over the seeds, which knows nothing of the "
+    "± is the standard deviation over the seeds. The error reduction is relative to the arm's baseline, which is grey "
+    "in the plots. p (seeds) is the two-sided p-value of Welch's t-test over the seeds, which knows nothing of the "
     "predictions: with few seeds it is rough. Minutes are those of training and evaluation, the mean of a run."
 )
 _STYLE = """

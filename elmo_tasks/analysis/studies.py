@@ -121,8 +121,12 @@ class StudyRun:
 
     @property
     def split(self) -> str:
-        has_test = self.config.fold is not None or (self.config.test_data_path and self.config.evaluate_on_test)
-        return self.arm.split or ("test" if has_test else "validation")
+        return self.arm.split or ("test" if self.has_test else "validation")
+
+    @property
+    def has_test(self) -> bool:
+        config = self.config
+        return config.fold is not None or (config.test_data_path is not None and config.evaluate_on_test)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,8 +174,10 @@ class Study:
                 problems += _missing_files(experiment)
                 seeds = arm.seeds or config.seeds
                 runs += [_run(arm, point.share, seed, config_file, changes, experiment) for seed in seeds]
-                if runs[-1].split == "test" and not (experiment.test_data_path or experiment.fold):
-                    problems.append(f"arm {arm.name!r}: split: got 'test', but {arm.config} has no test data")
+                if arm.split == "test" and not runs[-1].has_test:
+                    problems.append(
+                        f"arm {arm.name!r}: split: got 'test', but {arm.config} is not evaluated on test data"
+                    )
         if problems:
             raise ConfigError("\n".join(dict.fromkeys(problems)))
         return cls(source, config, known, tuple(runs))

@@ -64,6 +64,12 @@ class Result(pydantic.BaseModel):
     folder: str
 
 
+class _Epoch(pydantic.BaseModel):
+    """The part of a line of `metrics.jsonl` that is used here."""
+
+    seconds: float
+
+
 class StudyRecord(pydantic.BaseModel):
     """The contents of `study.json`."""
 
@@ -125,7 +131,10 @@ class StudyFolder:
     def _result(self, run: StudyRun, place: RunFolder) -> Result:
         found = read_json(place.metrics, Results, "the metrics of a run")
         metrics = {"validation": found.best.validation} | ({"test": found.test} if found.test else {})
-        records = [json.loads(line) for _, line in read_lines(place.records)]
+        records = [
+            from_json(line.encode(), _Epoch, f"{place.records}:{number}", "the record of an epoch")
+            for number, line in read_lines(place.records)
+        ]
         trainer = run.config.trainer
         return Result(
             arm=run.arm.name,
@@ -138,7 +147,7 @@ class StudyFolder:
             split=run.split,
             score=trainer.value_of(metrics[run.split]),
             metrics=metrics,
-            seconds=round(sum(record["seconds"] for record in records), 2),
+            seconds=round(sum(record.seconds for record in records), 2),
             folder=place.path.relative_to(self.path).as_posix(),
         )
 
@@ -238,6 +247,7 @@ async def _train(study: Study, run: StudyRun, place: RunFolder, num_jobs: int, p
     place.path.mkdir(parents=True, exist_ok=True)
     threads = {"OMP_NUM_THREADS": str(max(1, _num_cores() // num_jobs))}
     with (place.path / _LOG).open("ab") as log:
+        begin = log.tell()
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.DEVNULL,
@@ -254,7 +264,9 @@ async def _train(study: Study, run: StudyRun, place: RunFolder, num_jobs: int, p
                 await process.wait()
     if code == 0:
         return None
-    return _last_error(place.path / _LOG) or f"ended with code {code}"
+    if code < 0:  # nothing in the log says so
+        return f"killed by {signal.Signals(-code).name}"
+    return _last_error(place.path / _LOG, begin) or f"ended with code {code}"
 
 
 def train_arguments(study: Study, run: StudyRun, folder: Path, packages: Sequence[str] = ()) -> list[str]:
@@ -275,9 +287,10 @@ def _num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _last_error(log: Path) -> str:
-    """The last line of a log that tells an error, or else the last line."""
-    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+def _last_error(log: Path, begin: int) -> str:
+    """The last line that tells an error, or else the last line, of what a log has from byte `begin` on."""
+    text = log.read_bytes()[begin:].decode(errors="replace")
+    lines = [line for line in text.splitlines() if line.strip()]
     errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
     return (errors or lines or [""])[-1]
 

@@ -97,7 +97,7 @@ def test_all_problems_are_reported_at_once(study_file: StudyFile) -> None:
         "nowhere.txt: no such file.",
         "gone.txt: no such file.",
         "no.txt: no such file.",
-        "arm 'six': split: got 'test', but experiment.json has no test data",
+        "arm 'six': split: got 'test', but experiment.json is not evaluated on test data",
     ):
         assert sum(problem.startswith(expected) for problem in problems) == 1, expected
     assert len(problems) == 8

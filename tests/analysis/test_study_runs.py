@@ -138,6 +138,24 @@ def test_a_run_that_fails_does_not_stop_the_others(
     assert [each.arm for each in read_study(folder)[1]] == ["other", "good"]
 
 
+@pytest.mark.slow
+def test_a_run_that_is_killed_says_so_and_not_what_an_earlier_attempt_said(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, folder = tmp_path / "study.json", tmp_path / "runs"
+    study.write_text(json.dumps({"title": "t", "arms": [{"name": "a", "config": str(config_file)}]}))
+    log = folder / "a" / "seed_1" / "log.txt"
+    log.parent.mkdir(parents=True)
+    log.write_text("error: an earlier one\n")
+    killed = tmp_path / "python"
+    for script, error in (("kill -9 $$", "killed by SIGKILL"), ("echo last words; exit 3", "last words")):
+        killed.write_text(f"#!/bin/sh\n{script}\n")
+        killed.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(killed))
+        assert cli.main(["study", str(study), "-s", str(folder)]) == 2
+        assert f"  a, seed 1: {error} (see {log})" in capsys.readouterr().err
+
+
 def test_estimates_come_from_finished_runs(config_file: Path, tmp_path: Path) -> None:
     study = tmp_path / "study.json"
     arm = {"name": "a", "config": str(config_file), "shares": [0.5, 1], "seeds": [1, 2]}
