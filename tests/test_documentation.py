@@ -21,12 +21,7 @@ from elmo_tasks.sample_data import write_sample_data
 REPOSITORY = Path(__file__).parent.parent
 FILES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 TOUR = REPOSITORY / "docs" / "tour.md"
-OWN_CONFIGS = {
-    "topics.jsonnet",
-    "reviews.jsonnet",
-    "recipes.jsonnet",
-    "without.jsonnet",
-}  # shown in full
+OWN_CONFIGS = {f"{name}.jsonnet" for name in ("topics", "reviews", "recipes", "small", "without")}  # shown in full
 
 
 def blocks(path: Path, language: str) -> list[str]:
