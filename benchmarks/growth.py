@@ -174,15 +174,11 @@ def time_predictor(name: str, lengths: Sequence[int], sentences: Sentences) -> l
     return [_seconds(functools.partial(predictor, each)) for each in inputs]
 
 
-def time_reader(name: str, sizes: Sequence[int]) -> list[float]:
+def time_reader(name: str, sizes: Sequence[int], folder: Path) -> list[float]:
     """The processor seconds that the reader of a config takes for files of these numbers of sentences."""
-    seconds = []
-    for size in sizes:
-        with tempfile.TemporaryDirectory() as folder:
-            write_sample_data(folder, ALL_TASKS, sentences=(size, 10, 10))
-            config = load_config(name, ExperimentConfig, variables={DATA_VARIABLE: folder})
-            seconds.append(_seconds(functools.partial(_read, config)))
-    return seconds
+    data = [{DATA_VARIABLE: str(folder / str(size))} for size in sizes]
+    configs = [load_config(name, ExperimentConfig, variables=variables) for variables in data]
+    return [_seconds(functools.partial(_read, config)) for config in configs]
 
 
 def _read(config: ExperimentConfig) -> None:
@@ -251,7 +247,11 @@ def main() -> None:
     found |= {"results": [dataclasses.asdict(result) for result in results]}
     time_of_words = functools.partial(time_predictor, sentences=sentences)
     found["predictors"] = _show_growth("predictors", "words", PREDICTORS, time_of_words, arguments.predictors)
-    found["readers"] = _show_growth("readers", "sentences", READERS, time_reader, arguments.readers)
+    with tempfile.TemporaryDirectory() as folder:
+        for size in arguments.readers:
+            write_sample_data(Path(folder, str(size)), ALL_TASKS, sentences=(size, 10, 10))
+        time_of_files = functools.partial(time_reader, folder=Path(folder))
+        found["readers"] = _show_growth("readers", "sentences", READERS, time_of_files, arguments.readers)
     common.write_json(arguments.json, found)
 
 
@@ -271,7 +271,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--batches", type=numbers, default=[1, 4, 16, 64, 256, 1024])
     parser.add_argument("--corpora", type=numbers, default=[1000, 4000], help="sentences that are read as a stream")
     parser.add_argument("--predictors", type=numbers, default=[250, 500, 1000, 2000], help="words of one input")
-    parser.add_argument("--readers", type=numbers, default=[500, 1000, 2000, 4000], help="sentences of a file")
+    parser.add_argument("--readers", type=numbers, default=[1000, 2000, 4000, 8000], help="sentences of a file")
     parser.add_argument("--number", type=int, default=2000, help="the number of sentences to take words from")
     common.add_common_arguments(parser)
     return parser.parse_args()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +43,8 @@ def _study(arguments: argparse.Namespace) -> None:
         return
     if arguments.study is None:
         raise ElmoTasksError("no study given; give a file or a name of --list")
+    import shlex
+
     from elmo_tasks.analysis.studies import Study
     from elmo_tasks.analysis.study_runs import StudyFolder, run_study
     from elmo_tasks.config import include_packages

@@ -8,7 +8,6 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elmo_tasks.cache import KINDS, clear, folder_size, human_size, usage
 from elmo_tasks.commands.arguments import (
     BILM_TOKENIZER,
     add_flag,
@@ -21,7 +20,6 @@ from elmo_tasks.commands.arguments import (
 from elmo_tasks.commands.command import Command
 from elmo_tasks.console import print_table, standard_input
 from elmo_tasks.errors import CacheError, ElmoTasksError
-from elmo_tasks.files import cache_folder
 from elmo_tasks.outputs import check_output
 
 if TYPE_CHECKING:
@@ -162,7 +160,7 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
         "what",
         metavar="WHAT",
         nargs="?",
-        help=f"what to clear: all, layers, {', '.join(KINDS)}, or how the name of one cache of layers begins",
+        help="what to clear: all, a kind that info shows, or how the name of one cache of layers begins",
     )
 
 
@@ -172,13 +170,17 @@ def _cache(arguments: argparse.Namespace) -> None:
     elif arguments.what:
         _clear_cache(arguments.what)
     else:
+        from elmo_tasks.cache import KINDS
+
         raise ElmoTasksError(f"cache clear: wanted what to clear: all, layers, {', '.join(KINDS)}")
 
 
 def _show_cache() -> None:
     import datasets
 
+    from elmo_tasks.cache import KINDS, folder_size, human_size, usage
     from elmo_tasks.elmo import layer_store
+    from elmo_tasks.files import cache_folder
 
     found = {"layers": layer_store.usage(), **{kind: usage(kind) for kind in KINDS}}
     rows = [[kind, str(count), human_size(size)] for kind, (count, size) in found.items()]
@@ -192,6 +194,7 @@ def _show_cache() -> None:
 
 
 def _clear_cache(what: str) -> None:
+    from elmo_tasks.cache import KINDS, clear, human_size
     from elmo_tasks.elmo import layer_store
 
     kinds = ["layers", *KINDS] if what == "all" else [what]
