@@ -16,11 +16,18 @@ from collections.abc import Iterator, Sequence
 from typing import IO
 
 from elmo_tasks import __version__
-from elmo_tasks.commands import data, experiments, plots, pretraining, vectors
+from elmo_tasks.commands import data, experiments, plots, pretraining, probes, vectors
 from elmo_tasks.console import set_up_logging
 from elmo_tasks.errors import NO_ROOM, ElmoTasksError, did_you_mean
 
-_COMMANDS = {**experiments.COMMANDS, **plots.COMMANDS, **pretraining.COMMANDS, **vectors.COMMANDS, **data.COMMANDS}
+_COMMANDS = {
+    **experiments.COMMANDS,
+    **plots.COMMANDS,
+    **pretraining.COMMANDS,
+    **vectors.COMMANDS,
+    **probes.COMMANDS,
+    **data.COMMANDS,
+}
 USER_ERROR = 2  # exit codes; of signals, 128 + the number
 BROKEN_PIPE, INTERRUPTED = 128 + signal.SIGPIPE, 128 + signal.SIGINT
 

@@ -2,8 +2,8 @@
 
 from elmo_tasks.config.load import load_config
 from elmo_tasks.config.packages import include_packages
-from elmo_tasks.config.parts import Config, Part, to_json
+from elmo_tasks.config.parts import Config, Part, parse_part, to_json
 from elmo_tasks.config.schema import config_schema
 from elmo_tasks.config.writing import describe
 
-__all__ = ["Config", "Part", "config_schema", "describe", "include_packages", "load_config", "to_json"]
+__all__ = ["Config", "Part", "config_schema", "describe", "include_packages", "load_config", "parse_part", "to_json"]
