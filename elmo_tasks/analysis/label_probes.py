@@ -19,16 +19,17 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import datasets
 import numpy as np
 from numpy.typing import NDArray
 
 from elmo_tasks.analysis.span_vectors import Pooling, TokenSpan, row_names, sources, span_vectors
+from elmo_tasks.data_readers import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.memory import Source
 from elmo_tasks.elmo.layers import LayerSource
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files import OutputFile
 from elmo_tasks.modules.word_vectors import WordVectorFile
-from elmo_tasks.tasks import SemanticRoles, Tagging, Task
+from elmo_tasks.tasks import SemanticRoles, Tagging
 from elmo_tasks.tasks.task import Example
 from elmo_tasks.text.tag_schemes import spans_of_tags
 
@@ -82,18 +83,28 @@ class LabelProbe:
     rows: Sequence[ProbeRow]
 
 
-def labelled_sentences(examples: datasets.Dataset, task: Task) -> list[LabelledSentence]:
-    """The items of a reader's examples: tokens with tags, spans, or pairs of a predicate and a span with its role.
+def labelled_sentences(reader: DatasetReader, source: Source) -> list[LabelledSentence]:
+    """The items of a data set: tokens with tags, spans, or pairs of a predicate and a span with its role.
 
     Items of the same sentence are put together, so that its vectors are computed once.
 
+    Arguments:
+        reader: a reader of tagging or semantic roles. If its tags are of spans, the items are the spans.
+        source: see `DatasetReader.read`.
+
     Raises:
-        ElmoTasksError: the task is neither tagging nor semantic roles, or a tag is not valid.
+        ElmoTasksError: the reader is for another task, or as `DatasetReader.read`.
     """
+    task = reader.task
     if not isinstance(task, (Tagging, SemanticRoles)):
-        raise ElmoTasksError(f"the reader makes {task.summary}; wanted tags of tokens, spans or semantic roles")
+        kinds = (Tagging(), SemanticRoles())
+        known = DatasetReaderConfig.choices().items()
+        fitting = [name for name, each in known if any(map(each.can_read, kinds))]  # type: ignore[attr-defined]
+        raise ElmoTasksError(
+            f"the reader makes {task.summary}; wanted labels of tokens, spans or roles: {', '.join(fitting)}"
+        )
     sentences: dict[tuple[str, ...], LabelledSentence] = {}
-    for example in examples:
+    for example in reader.read(source):
         tokens = tuple(example["tokens"])
         sentence = sentences.setdefault(tokens, LabelledSentence(tokens))
         for spans, label in _items(example, task):
@@ -255,6 +266,8 @@ def _accuracy(
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
+    if len(set(labels)) == 1:  # of a control task with few words; scikit-learn wants two
+        return 100.0 * float(np.mean(np.array(test_labels) == labels[0]))
     classifier = LogisticRegression(max_iter=_MAX_ITERATIONS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -119,9 +119,9 @@ def _probe_labels(arguments: argparse.Namespace, bilm: BiLM, vectors: WordVector
         if arguments.test:
             raise ElmoTasksError(f"--test: not for {_PARTS_OF_SPEECH}, which has a test file; wanted a FILE instead")
     reader = parse_part(DatasetReaderConfig, arguments.reader or reader_name, "reader", _POS_READER).build()
-    training = labelled_sentences(reader.read(train), reader.task)
+    training = labelled_sentences(reader, train)
     if test:
-        tested = labelled_sentences(reader.read(test), reader.task)
+        tested = labelled_sentences(reader, test)
     else:
         training, tested = split_sentences(training, arguments.seed)
     pooling: Pooling = arguments.pooling or "mean"
