@@ -35,7 +35,7 @@ from elmo_tasks.text.tag_schemes import spans_of_tags
 
 logger = logging.getLogger(__name__)
 
-_MAX_ITERATIONS = 200
+_MAX_ITERATIONS = 100
 _PREDICATE = "V"
 
 
