@@ -28,6 +28,7 @@ ALL_SETS = "ALL"
 # Table 5 of the paper leaves out the development set of Raganato et al. 2017 (EMNLP).
 _DEVELOPMENT_SET = "semeval2007"
 PAPER_SETS = f"ALL but {_DEVELOPMENT_SET}"
+FIRST_RIGHT, FIRST_WRONG = "first sense right", "first sense wrong"
 # Senses whose words have the same forms in training differ on the token layer only by rounding.
 _TOLERANCE = 1e-6
 
@@ -36,15 +37,17 @@ _TOLERANCE = 1e-6
 class SenseProbe:
     """What `probe_senses` measured.
 
+    Groups of instances are the data sets; `ALL but semeval2007`, the four sets whose F1 is in table 5 of the paper;
+    `ALL`; parts of speech; and the instances whose first sense is right, or wrong.
+
     Attributes:
-        instances: how many instances each data set has, and `ALL` of them together; `ALL but semeval2007` are the four
-            sets whose F1 is in table 5 of the paper.
-        known_words: the percentage of each set's instances whose word is annotated in the training data. The others
+        instances: how many instances each group has.
+        known_words: the percentage of each group's instances whose word is annotated in the training data. The others
             get the first sense.
         known_senses: the percentage of instances with a right sense that is annotated in the training data, or with a
             right first sense if the word is not: the best F1 that any vectors can have.
-        f1: by row and set, in percent. The rows are `first sense` (of WordNet), `most frequent sense` (in the training
-            data), each layer, the mean of the layers, and the word vectors.
+        f1: by row and group, in percent. The rows are `first sense` (of WordNet), `most frequent sense` (in the
+            training data), each layer, the mean of the layers, and the word vectors.
     """
 
     instances: Mapping[str, int]
@@ -192,12 +195,7 @@ def _scored(
     first: Mapping[Word, str],
     rows: Mapping[str, Mapping[str, str]],
 ) -> SenseProbe:
-    sets: dict[str, list[Instance]] = collections.defaultdict(list)
-    for instance in instances:
-        sets[instance.id.partition(".")[0]].append(instance)
-    if _DEVELOPMENT_SET in sets:
-        sets[PAPER_SETS] = [each for name, members in sets.items() if name != _DEVELOPMENT_SET for each in members]
-    sets[ALL_SETS] = list(instances)
+    sets = _groups(instances, first)
 
     def percent(members: Sequence[Instance], right: set[str]) -> float:
         return 100.0 * sum(each.id in right for each in members) / len(members)
@@ -212,3 +210,16 @@ def _scored(
         known_senses={name: percent(members, reachable) for name, members in sets.items()},
         f1={row: {name: score_senses(gold[name], answers)["f1"] for name in sets} for row, answers in rows.items()},
     )
+
+
+def _groups(instances: Sequence[Instance], first: Mapping[Word, str]) -> dict[str, list[Instance]]:
+    """The instances of each group that has a score; see `SenseProbe`."""
+    sets: dict[str, list[Instance]] = collections.defaultdict(list)
+    parts: dict[str, list[Instance]] = collections.defaultdict(list)
+    for instance in instances:
+        sets[instance.id.partition(".")[0]].append(instance)
+        parts[instance.word.part_of_speech].append(instance)
+        parts[FIRST_RIGHT if first.get(instance.word) in instance.senses else FIRST_WRONG].append(instance)
+    if _DEVELOPMENT_SET in sets:
+        sets[PAPER_SETS] = [each for name, members in sets.items() if name != _DEVELOPMENT_SET for each in members]
+    return {**sets, ALL_SETS: list(instances), **dict(sorted(parts.items()))}

@@ -130,6 +130,7 @@ def _probe_labels(arguments: argparse.Namespace, bilm: BiLM, vectors: WordVector
 
 def _print(probe: SenseProbe | LabelProbe) -> None:
     from elmo_tasks.analysis.label_probes import LabelProbe
+    from elmo_tasks.analysis.senses import ALL_SETS
 
     if isinstance(probe, LabelProbe):
         print_table(
@@ -145,15 +146,13 @@ def _print(probe: SenseProbe | LabelProbe) -> None:
             ],
         )
         return
-    details = {"% with a word of the training data": probe.known_words, "best possible": probe.known_senses}
-    print_table(
-        "F1 of word senses",
-        ("vectors", *probe.instances),
-        [
-            ["instances", *(f"{count:,}" for count in probe.instances.values())],
-            *([name, *(f"{value:.1f}" for value in row.values())] for name, row in {**details, **probe.f1}.items()),
-        ],
-    )
+    rows = {"word in training, %": probe.known_words, "best possible F1": probe.known_senses, **probe.f1}
+    groups = list(probe.instances)
+    cut = groups.index(ALL_SETS) + 1
+    for title, columns in (("F1 of word senses", groups[:cut]), ("F1 of word senses, in detail", groups[cut:])):
+        counts = ["instances", *(f"{probe.instances[name]:,}" for name in columns)]
+        values = [[row, *(f"{found[name]:.1f}" for name in columns)] for row, found in rows.items()]
+        print_table(title, ("vectors", *columns), [counts, *values])
 
 
 COMMANDS = {

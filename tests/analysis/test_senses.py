@@ -217,11 +217,15 @@ def test_baselines_sets_and_word_vectors(bilm: BiLM, folder: Path) -> None:
     (folder / "vectors.txt").write_text("bank 1 0\nbanks 1 1\nriver 0 1\n")
     vectors = WordVectorFile(folder / "vectors.txt")
     probe = probe_senses(bilm, read_sense_data(folder / "wsd"), vectors=vectors, visible=False)
-    assert probe.instances == {"one": 2, "semeval2007": 2, "ALL but semeval2007": 2, "ALL": 4}
+    sets = {"one": 2, "semeval2007": 2, "ALL but semeval2007": 2, "ALL": 4}
+    parts = {"ADJ": 1, "NOUN": 3, "first sense right": 3, "first sense wrong": 1}
+    assert probe.instances == {**sets, **parts}
     assert list(probe.f1) == [
         *("first sense", "most frequent sense", "layer 0", "layer 1", "layer 2", "mean of layers", "vectors.txt")
     ]
-    assert probe.f1["first sense"] == {"one": 50.0, "semeval2007": 100.0, "ALL but semeval2007": 50.0, "ALL": 75.0}
+    first = {name: probe.f1["first sense"][name] for name in sets}
+    assert first == {"one": 50.0, "semeval2007": 100.0, "ALL but semeval2007": 50.0, "ALL": 75.0}
+    assert [probe.f1["first sense"][f"first sense {each}"] for each in ("right", "wrong")] == [100.0, 0.0]
     # Two senses of "bank" are equally frequent: the first counts. The only sense of "flat" in training is wrong here.
     assert probe.f1["most frequent sense"]["semeval2007"] == 50.0
     assert probe.known_words["semeval2007"] == 50.0
