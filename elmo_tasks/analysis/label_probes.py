@@ -35,6 +35,8 @@ from elmo_tasks.text.tag_schemes import spans_of_tags
 
 logger = logging.getLogger(__name__)
 
+# On the development set of UD-EWT, layer 1 has 92.1 % after 50 and 92.3 % after 100, in 27 seconds. Stochastic gradient
+# descent (SGDClassifier, 5 epochs) has 87.9 % after 37 seconds.
 _MAX_ITERATIONS = 100
 _PREDICATE = "V"
 

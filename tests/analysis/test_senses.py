@@ -116,6 +116,14 @@ def test_files_that_do_not_follow_the_format(folder: Path, file: str, old: str, 
         read_sense_data(folder / "wsd")
 
 
+def test_entities_that_grow_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text("a x%1\n")
+    entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+    (tmp_path / "data").write_text(f'<!DOCTYPE c [<!ENTITY e0 "words ">{entities}]><c>&e11;</c>')
+    with pytest.raises(DataError, match=r"data:1: not well-formed XML \(limit on input amplification"):
+        read_sense_sentences(tmp_path / "data", tmp_path / "gold")
+
+
 @pytest.mark.parametrize("line", ["bank%1:14:00:: 08420278 1", "bank 08420278 1 20", "bank%9:14:00:: 08420278 1 20"])
 def test_an_index_of_senses_that_does_not_follow_the_format(tmp_path: Path, line: str) -> None:
     (tmp_path / "index.sense").write_text(f"{INVENTORY}{line}\n")
