@@ -6,7 +6,6 @@ import argparse
 import dataclasses
 import json
 import logging
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elmo_tasks.commands.arguments import add_flag, add_force, add_include_package
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from elmo_tasks.analysis.label_probes import LabelProbe
     from elmo_tasks.analysis.senses import SenseProbe
     from elmo_tasks.analysis.span_vectors import Pooling
-    from elmo_tasks.elmo import BiLM
     from elmo_tasks.modules.word_vectors import WordVectorFile
 
 logger = logging.getLogger(__name__)
@@ -69,15 +67,11 @@ def _add_probe(parser: argparse.ArgumentParser) -> None:
 
 def _probe(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
-    from elmo_tasks.elmo import BiLM
-    from elmo_tasks.elmo.bilm_files import BiLMFiles
     from elmo_tasks.files import write_json
 
     check_output(arguments.output, force=arguments.force)
     include_packages(arguments.include_package)
-    files = BiLMFiles.in_folder(arguments.bilm)
-    bilm, vectors = BiLM.load(files.options, files.weights), _word_vectors(arguments.vectors)
-    probe = (_probe_senses if arguments.what == _SENSES else _probe_labels)(arguments, bilm, vectors)
+    probe = (_probe_senses if arguments.what == _SENSES else _probe_labels)(arguments)
     result = {"probe": arguments.what, "bilm": arguments.bilm, **dataclasses.asdict(probe)}
     if arguments.output:
         write_json(arguments.output, result)
@@ -98,33 +92,38 @@ def _word_vectors(path: str | None) -> WordVectorFile | None:
     return WordVectorFile(path or default)
 
 
-def _probe_senses(arguments: argparse.Namespace, bilm: BiLM, vectors: WordVectorFile | None) -> SenseProbe:
+def _probe_senses(arguments: argparse.Namespace) -> SenseProbe:
     from elmo_tasks.analysis.sense_data import read_sense_data
     from elmo_tasks.analysis.senses import probe_senses
+    from elmo_tasks.elmo import BiLM
 
     if given := [f"--{name}" for name in ("reader", "test", "pooling") if getattr(arguments, name)]:
         raise ElmoTasksError(f"{', '.join(given)}: not for {_SENSES}")
-    return probe_senses(bilm, read_sense_data(data_folder() / "wsd"), vectors=vectors)
+    bilm, data = BiLM.load(arguments.bilm), read_sense_data(data_folder() / "wsd")
+    return probe_senses(bilm, data, vectors=_word_vectors(arguments.vectors))
 
 
-def _probe_labels(arguments: argparse.Namespace, bilm: BiLM, vectors: WordVectorFile | None) -> LabelProbe:
+def _probe_labels(arguments: argparse.Namespace) -> LabelProbe:
     from elmo_tasks.analysis.label_probes import labelled_sentences, probe_labels, split_sentences
     from elmo_tasks.config import parse_part
     from elmo_tasks.data_readers import DatasetReaderConfig
+    from elmo_tasks.elmo import BiLM
 
-    train, test, reader_name = Path(arguments.what), arguments.test, "conllu"
+    train, test, reader_name = arguments.what, arguments.test, "conllu"
     if arguments.what == _PARTS_OF_SPEECH:
         train, test = (data_folder() / file for file in _POS_FILES)
         reader_name = _POS_READER
         if arguments.test:
             raise ElmoTasksError(f"--test: not for {_PARTS_OF_SPEECH}, which has a test file; wanted a FILE instead")
     reader = parse_part(DatasetReaderConfig, arguments.reader or reader_name, "reader", _POS_READER).build()
+    bilm = BiLM.load(arguments.bilm)
     training = labelled_sentences(reader, train)
     if test:
         tested = labelled_sentences(reader, test)
     else:
         training, tested = split_sentences(training, arguments.seed)
     pooling: Pooling = arguments.pooling or "mean"
+    vectors = _word_vectors(arguments.vectors)
     return probe_labels(bilm, training, tested, vectors=vectors, pooling=pooling, seed=arguments.seed)
 
 
@@ -158,7 +157,7 @@ def _print(probe: SenseProbe | LabelProbe) -> None:
 COMMANDS = {
     "probe": Command(
         "measure what each layer of a biLM knows: word senses, parts of speech, or labels of your own",
-        "elmo-tasks probe pos --bilm default",
+        "elmo-tasks probe train.conllu --test test.conllu",
         _add_probe,
         _probe,
     ),
