@@ -2,7 +2,7 @@
 
 from elmo_tasks.config.load import load_config
 from elmo_tasks.config.packages import include_packages, own_packages
-from elmo_tasks.config.parts import Config, Part, to_json
+from elmo_tasks.config.parts import Config, Part, parse_part, to_json
 from elmo_tasks.config.schema import config_schema
 from elmo_tasks.config.writing import describe
 
@@ -14,5 +14,6 @@ __all__ = [
     "include_packages",
     "load_config",
     "own_packages",
+    "parse_part",
     "to_json",
 ]

@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, get_args, get_origin
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
 import pydantic
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from elmo_tasks.errors import ElmoTasksError
 
 KIND_KEY = "elmo_tasks_kind"
 """The key of the metadata under which pydantic's schema of a kind of part names the kind."""
@@ -93,3 +95,29 @@ class Part(Config):
         if info.mode == "json":
             return choices[name].model_validate_json(json.dumps(value))
         return choices[name].model_validate(value)
+
+
+_PartT = TypeVar("_PartT", bound=Part)
+
+
+def parse_part(kind: type[_PartT], text: str, what: str, example: str) -> _PartT:
+    """The part that a command's argument chooses: the name of an alternative, or a JSON object with a `type`.
+
+    Arguments:
+        what, example: errors say what the part is, and show this JSON object.
+
+    Raises:
+        ElmoTasksError: there is no such alternative, or its settings are wrong.
+    """
+    try:
+        value = json.loads(text) if text.lstrip().startswith("{") else {"type": text}
+        return kind.model_validate_json(json.dumps(value))
+    except ValueError as error:
+        problem = str(error)
+        if isinstance(error, pydantic.ValidationError):
+            first = error.errors()[0]
+            problem = ": ".join([*map(str, first["loc"]), first["msg"]])
+        raise ElmoTasksError(
+            f"the {what} {text!r}: {problem}; wanted one of {', '.join(kind.choices())}, or a JSON object such as "
+            f"{example}"
+        ) from None

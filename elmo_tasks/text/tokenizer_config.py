@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import pydantic
 from pydantic import Field
 
-from elmo_tasks.config import Part
+from elmo_tasks.config import Part, parse_part
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.json_files import read_json
 from elmo_tasks.text.tokenizers import (
@@ -95,16 +95,7 @@ def parse_tokenizer(text: str) -> Tokenizer:
     Raises:
         ElmoTasksError: there is no such tokenizer, or its settings are wrong.
     """
-    try:
-        value = json.loads(text) if text.lstrip().startswith("{") else {"type": text}
-        return TokenizerConfig.model_validate(value).build()
-    except ValueError as error:
-        problem = error.errors()[0]["msg"] if isinstance(error, pydantic.ValidationError) else str(error)
-        known = ", ".join(TokenizerConfig.choices())
-        raise ElmoTasksError(
-            f"the tokenizer {text!r}: {problem}; wanted one of {known}, or a JSON object such as "
-            '{"type": "regex", "pattern": "..."}'
-        ) from None
+    return parse_part(TokenizerConfig, text, "tokenizer", '{"type": "regex", "pattern": "..."}').build()
 
 
 def tokenizer_of_bilm(folder: str | Path) -> Tokenizer:
