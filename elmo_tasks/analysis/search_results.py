@@ -126,7 +126,7 @@ class SearchResults:
         return best_trials(self.trials, self.record.higher_is_better)[0]
 
     def trial_table(self) -> Table:
-        columns = ("trial", *self.record.config.space, "state", "epochs", self.record.metric)
+        columns = ("trial", *short_names(list(self.record.config.space)), "state", "epochs", self.record.metric)
         ranked = best_trials(self.trials, self.record.higher_is_better)[:_MOST_SHOWN]
         rows = [
             [
@@ -178,6 +178,25 @@ def best_trials(trials: Sequence[TrialResult], higher_is_better: bool) -> list[T
         (sign * each.score, each.state != "finished", each.number, each) for each in trials if each.score is not None
     ]
     return [each for *_, each in sorted(scored, key=lambda entry: entry[:3])]
+
+
+def short_names(keys: Sequence[str]) -> list[str]:
+    """Key paths without the beginnings that are not needed to tell them apart, for the heads of columns."""
+
+    def short(key: str) -> str:
+        parts = key.split(".")
+        ends = (".".join(parts[-count:]) for count in range(1, len(parts) + 1))
+        return next(end for end in ends if end == key or _is_name(end) and not _shared(end, key, keys))
+
+    return [short(key) for key in keys]
+
+
+def _is_name(end: str) -> bool:
+    return not end.split(".")[0].isdigit()
+
+
+def _shared(end: str, key: str, keys: Sequence[str]) -> bool:
+    return any(other != key and f".{other}".endswith(f".{end}") for other in keys)
 
 
 def write_search_report(folder: str | Path) -> list[Path]:
