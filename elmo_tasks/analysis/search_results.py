@@ -186,7 +186,7 @@ def short_names(keys: Sequence[str]) -> list[str]:
     def short(key: str) -> str:
         parts = key.split(".")
         ends = (".".join(parts[-count:]) for count in range(1, len(parts) + 1))
-        return next(end for end in ends if end == key or _is_name(end) and not _shared(end, key, keys))
+        return next(end for end in ends if end == key or (_is_name(end) and not _shared(end, key, keys)))
 
     return [short(key) for key in keys]
 

@@ -105,7 +105,7 @@ def _claim(path: Path, record: SearchRecord) -> None:
     old, new = (to_json(each.config) | {"config": each.experiment} for each in (earlier, record))
     if changed := [key for key in new if key not in harmless and old.get(key) != new[key]]:
         raise RunError(
-            f"{path}: has the trials of another search; these keys differ: {', '.join(changed)}; -s names another folder"
+            f"{path}: has the trials of another search, which differs in {', '.join(changed)}; -s names another folder"
         )
 
 

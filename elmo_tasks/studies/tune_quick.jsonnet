@@ -1,5 +1,5 @@
 // A small search on data that `elmo-tasks sample-data runs/quick-data --sentences 300,60,60` makes.
-// It takes about two minutes on one core. Its scores say nothing about ELMo: the sentences are made up.
+// It takes about a minute on one core. Its scores say nothing about ELMo: the sentences are made up.
 {
   title: 'A quick search, on sample data',
   text: 'The sentences are made up, so the scores only show that everything works.',
@@ -12,6 +12,6 @@
     'model.embedder.elmo.mixes': { choices: [['input'], ['output'], ['input', 'output']] },
     'model.encoder.hidden_sizes.0': { low: 50, high: 150, step: 50 },
   },
-  trials: 8,
+  trials: 15,
   pruning: { startup_trials: 3, warmup_epochs: 1 },
 }

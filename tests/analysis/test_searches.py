@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import statistics
 from collections.abc import Callable
 from pathlib import Path
@@ -164,3 +165,12 @@ def test_every_search_of_the_package_is_valid_anywhere(
     assert f"{name} " in capsys.readouterr().out
     with pytest.raises(ConfigError, match=f"Did you mean '{name}'"):
         find_search(f"{name}s")
+
+
+def test_the_search_of_the_documentation_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_sample_data(tmp_path / "data", "ner", sentences=(6, 2, 2))
+    monkeypatch.setenv("ELMO_TASKS_DATA", str(tmp_path / "data"))
+    text = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```json\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (tmp_path / "search.json").write_text(block)
+    assert len(Search.load(str(tmp_path / "search.json")).parameters) == 3
