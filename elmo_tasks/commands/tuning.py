@@ -8,7 +8,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elmo_tasks.commands.arguments import add_config_arguments, add_flag
+from elmo_tasks.commands.arguments import add_config_arguments, add_flag, refuse_torchrun
 from elmo_tasks.commands.command import Command
 from elmo_tasks.commands.studies import command_line, print_summaries
 from elmo_tasks.console import print_table
@@ -43,6 +43,7 @@ def _tune(arguments: argparse.Namespace) -> None:
         return
     if arguments.search is None:
         raise ElmoTasksError("no search given; give a file or a name of --list")
+    refuse_torchrun("tune")
     from elmo_tasks.analysis.searches import Search
     from elmo_tasks.config import include_packages
 

@@ -174,3 +174,13 @@ def test_the_search_of_the_documentation_is_valid(tmp_path: Path, monkeypatch: p
     (block,) = re.findall(r"^```json\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     (tmp_path / "search.json").write_text(block)
     assert len(Search.load(str(tmp_path / "search.json")).parameters) == 3
+
+
+def test_without_optuna_the_extra_is_named(
+    search_file: SearchFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = search_file({"model.dropout": {"low": 0, "high": 0.5}})
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert cli.main(["tune", source, "-s", str(tmp_path / "runs")]) == 2
+    assert "which is not installed: pip install 'elmo-tasks[tune]'" in capsys.readouterr().err
+    assert cli.main(["tune", source, "--dry-run"]) == 0
