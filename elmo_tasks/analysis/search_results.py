@@ -16,7 +16,7 @@ import pydantic
 from elmo_tasks.analysis.plots import save_figure
 from elmo_tasks.analysis.reports import Picture, Table, write_pages
 from elmo_tasks.analysis.searches import Search, SearchConfig, as_text, expected_best
-from elmo_tasks.config import to_json
+from elmo_tasks.config import own_packages, to_json
 from elmo_tasks.errors import RunError
 from elmo_tasks.files import read_lines
 from elmo_tasks.json_files import from_json, read_json
@@ -41,12 +41,14 @@ class SearchRecord(pydantic.BaseModel):
     Arguments:
         experiment: the config that is searched, with its changes.
         changes: as `--set` takes them.
+        packages: the users' own packages that the config's parts come from.
     """
 
     command: str
     config: SearchConfig
     config_file: str
     changes: list[str]
+    packages: list[str]
     variables: dict[str, str]
     experiment: dict[str, Any]
     metric: str
@@ -60,6 +62,7 @@ class SearchRecord(pydantic.BaseModel):
             config=search.config,
             config_file=search.config_file,
             changes=list(search.changes),
+            packages=sorted(own_packages(search.experiment)),
             variables=dict(search.variables),
             experiment=to_json(search.experiment),
             metric=trainer.metric_name,
@@ -71,6 +74,7 @@ class SearchRecord(pydantic.BaseModel):
         words = ["elmo-tasks", "train", self.config_file]
         words += [word for each in (*self.changes, *trial.overrides) for word in ("--set", each)]
         words += [word for name, value in self.variables.items() for word in ("--ext-var", f"{name}={value}")]
+        words += [word for name in self.packages for word in ("--include-package", name)]
         return shlex.join(words)
 
 
@@ -126,12 +130,13 @@ class SearchResults:
         return best_trials(self.trials, self.record.higher_is_better)[0]
 
     def trial_table(self) -> Table:
-        columns = ("trial", *short_names(list(self.record.config.space)), "state", "epochs", self.record.metric)
+        keys = list(self.record.config.space)
+        columns = ("trial", *short_names(keys), "state", "epochs", self.record.metric)
         ranked = best_trials(self.trials, self.record.higher_is_better)[:_MOST_SHOWN]
         rows = [
             [
                 str(each.number),
-                *(f"{value:.4g}" if isinstance(value, float) else as_text(value) for value in each.values.values()),
+                *(_cell(each.values[key]) for key in keys),
                 each.state,
                 str(each.epochs),
                 f"{each.score:.2f}",
@@ -178,6 +183,10 @@ def best_trials(trials: Sequence[TrialResult], higher_is_better: bool) -> list[T
         (sign * each.score, each.state != "finished", each.number, each) for each in trials if each.score is not None
     ]
     return [each for *_, each in sorted(scored, key=lambda entry: entry[:3])]
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else as_text(value)
 
 
 def short_names(keys: Sequence[str]) -> list[str]:

@@ -122,11 +122,13 @@ def _study(path: Path, search: Search) -> Iterator[optuna.Study]:
     try:
         storage = optuna.storages.RDBStorage(url)
         try:
-            direction = (
-                StudyDirection.MAXIMIZE if search.experiment.trainer.higher_is_better else StudyDirection.MINIMIZE
-            )
+            higher = search.experiment.trainer.higher_is_better
             yield optuna.create_study(
-                storage=storage, pruner=pruner, study_name="search", direction=direction, load_if_exists=True
+                storage=storage,
+                pruner=pruner,
+                study_name="search",
+                direction=StudyDirection.MAXIMIZE if higher else StudyDirection.MINIMIZE,
+                load_if_exists=True,
             )
         finally:
             storage.remove_session()
@@ -147,12 +149,13 @@ def _run_trial(path: Path, search: Search, study: optuna.Study, number: int) -> 
     """Trains one trial and tells Optuna how it ended."""
     study.sampler = _sampler(search, number)
     interrupted = number < len(study.trials)
+    # Only with its constructor can a trial go on that another process has begun.
     trial = Trial(study, study.trials[number]._trial_id) if interrupted else study.ask()
     values = {parameter.key: parameter.suggest(trial) for parameter in search.parameters}
     overrides = [f"{key}={text}" for key, text in values.items()]
     how = "resumed" if interrupted else "begins"
     logger.info("trial %d of %d %s: %s", number + 1, search.config.trials, how, " ".join(overrides))
-    run, trainer = RunFolder(path / folder_name(number)), search.experiment.trainer
+    run, trainer = RunFolder(path / _folder_name(number)), search.experiment.trainer
     try:
         config = search.resolve(overrides)
         results = train(
@@ -178,7 +181,7 @@ def _run_trial(path: Path, search: Search, study: optuna.Study, number: int) -> 
         logger.info("trial %d: %s %.2f", number + 1, trainer.metric_name, score)
 
 
-def folder_name(number: int) -> str:
+def _folder_name(number: int) -> str:
     return f"trial_{number + 1}"
 
 
@@ -192,7 +195,7 @@ def _results(study: optuna.Study) -> list[TrialResult]:
 
     def result(trial: FrozenTrial) -> TrialResult:
         known = [value for value in trial.intermediate_values.values() if value == value]  # without NaN
-        score = trial.value if trial.value is not None and trial.state is TrialState.COMPLETE else None
+        score = trial.value if trial.state is TrialState.COMPLETE else None
         if trial.state is TrialState.PRUNED and known:
             score = best(known)
         values = {key: json.loads(value) if isinstance(value, str) else value for key, value in trial.params.items()}
@@ -203,7 +206,7 @@ def _results(study: optuna.Study) -> list[TrialResult]:
             score=score,
             epochs=len(trial.intermediate_values),
             error=trial.user_attrs.get(_ERROR),
-            folder=folder_name(trial.number),
+            folder=_folder_name(trial.number),
         )
 
     return [result(trial) for trial in study.trials if trial.state in _STATES]
