@@ -51,6 +51,7 @@ class ExperimentConfig(Config):
     foreign_keys = {  # noqa: RUF012
         "corpus": "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`",
         "arms": "describes a study, not a task; use `elmo-tasks study`",
+        "space": "describes a search, not a task; use `elmo-tasks tune`",
     }
 
     dataset_reader: DatasetReaderConfig
