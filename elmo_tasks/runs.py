@@ -66,7 +66,6 @@ _PACKAGES = ("torch", "pytorch-crf", "datasets", "accelerate", "seqeval", "numpy
 _INCLUDED = "include-package"  # a key of versions.json
 _MODULE_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 BEGIN_AGAIN = "--force begins the run again"
-_REFERENCE = "the reference to the transformer of a run"
 _ELMO, _TRANSFORMER = "model.embedder.elmo", "model.embedder.transformer"  # keys of a config
 
 
@@ -287,6 +286,10 @@ class RunFolder(Folder):
                 )
         return {f"{elmo}.bilm": None, f"{elmo}.options": str(files.options), f"{elmo}.weights": str(files.weights)}
 
+    def read_transformer_reference(self) -> TransformerReference:
+        """The contents of `transformer.json`; raises `RunError` if it is missing or damaged."""
+        return read_json(self.transformer_reference, TransformerReference, "the reference to the transformer of a run")
+
     def transformer_files(self) -> TransformerFiles:
         """The files of the run's transformer: copies in the run, or those that it refers to.
 
@@ -296,7 +299,7 @@ class RunFolder(Folder):
         """
         if self.transformer.is_dir():
             return TransformerFiles(self.transformer)
-        reference, key = read_json(self.transformer_reference, TransformerReference, _REFERENCE), _TRANSFORMER
+        reference, key = self.read_transformer_reference(), _TRANSFORMER
         if self.archive:
             raise RunError(
                 f"{self.archive}: does not contain its transformer, and an archive cannot name files outside of it; "
@@ -315,7 +318,7 @@ class RunFolder(Folder):
         Arguments:
             find: gives the files. It is not called without a reference: what only the config names is not looked for.
         """
-        wanted = read_json(self.transformer_reference, TransformerReference, _REFERENCE).fingerprint
+        wanted = self.read_transformer_reference().fingerprint
         files = find()
         found = files.fingerprint()
         if found != wanted:

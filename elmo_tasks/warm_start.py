@@ -84,11 +84,12 @@ def warm_start(
         logger.info("%s: not taken over: %s", path, _reasons(not_taken))
     if elmo and run.bilm_reference.is_file():
         _compare_bilms(elmo, run, path)
-    if transformer and run.transformer_reference.is_file():
-        try:
-            run.check_transformer(transformer.files)
-        except RunError as error:
-            logger.warning("%s: was trained with another transformer, whose vectors differ: %s", path, error)
+    if (
+        transformer
+        and run.transformer_reference.is_file()
+        and run.read_transformer_reference().fingerprint != transformer.files().fingerprint()
+    ):
+        logger.warning("%s: was trained with another transformer, whose vectors differ", path)
     return {"run": str(path), "model": content_hash(run.model), "taken": taken, "not_taken": not_taken, "new": new}
 
 

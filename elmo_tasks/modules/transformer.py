@@ -26,7 +26,7 @@ from elmo_tasks.text.batches import batches_of_like_lengths
 
 Pooling = Literal["first", "mean"]
 
-_BATCH_PIECES = 1 << 12  # of a batch of windows, padding included
+_BATCH_PIECES = 1 << 10  # of a batch of windows, padding included; larger ones are slower on a CPU
 
 
 class TransformerConfig(Config):

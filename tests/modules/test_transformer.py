@@ -377,6 +377,15 @@ def test_a_strangers_run_looks_for_no_other_file(
         trained_runs.load_run(run)
 
 
+def test_a_start_from_a_run_with_another_transformer_is_warned_of(
+    trained: Path, settings: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    warning = f"{trained / 'run'}: was trained with another transformer, whose vectors differ"
+    for model, is_warned in ((trained / "bert", False), (save_bert(tmp_path / "other", seed=7), True)):
+        experiment.train(config_of(settings, model), tmp_path / "run", from_run=trained / "run", force=True)
+        assert (warning in caplog.messages) == is_warned
+
+
 def test_a_run_resumes_only_with_its_transformer(run: Path, trained: Path, settings: dict[str, Any]) -> None:
     config = config_of(settings, trained / "bert")
     (run / "metrics.json").unlink()  # as if it had been stopped
