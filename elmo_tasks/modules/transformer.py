@@ -184,7 +184,8 @@ class FrozenTransformer:
         """The windows of a sentence whose first word has this row in the output."""
         if not tokens:
             return
-        encoded = self._tokenizer.encode(list(tokens), is_pretokenized=True, add_special_tokens=False)
+        valid = [token.encode("utf-8", "replace").decode() for token in tokens]  # halves of surrogate pairs are "?"
+        encoded = self._tokenizer.encode(valid, is_pretokenized=True, add_special_tokens=False)
         ids, words = encoded.ids, encoded.word_ids
         if not ids:
             return

@@ -94,6 +94,7 @@ def test_a_word_without_pieces_is_zero_and_moves_no_other(bert: Path) -> None:
     assert (odd[:, 1] == 0).all()
     torch.testing.assert_close(odd[:, [0, 2]], plain)
     assert (source.layers([["\u200d"]]).layers == 0).all()
+    torch.testing.assert_close(source.layers([["\ud800"]]).layers, source.layers([["?"]]).layers)
 
 
 def test_windows_of_long_texts(bert: Path) -> None:
