@@ -228,8 +228,9 @@ def missing_files(config: ExperimentConfig) -> Iterator[str]:
     words, elmo = config.model.embedder.words, config.elmo()
     if words and words.vectors and not Path(words.vectors).is_file():
         yield str(MissingDataError(words.vectors))
-    if elmo:
+    for frozen in (elmo, config.transformer()):
         try:
-            elmo.files().fingerprint()
+            if frozen:
+                frozen.files().fingerprint()
         except WeightsError as error:
             yield str(error)
