@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,7 +42,7 @@ def _study(arguments: argparse.Namespace) -> None:
         return
     if arguments.study is None:
         raise ElmoTasksError("no study given; give a file or a name of --list")
-    import shlex
+    import shlex  # here, because it makes every command start later
 
     from elmo_tasks.analysis.studies import Study
     from elmo_tasks.analysis.study_runs import StudyFolder, run_study
@@ -76,6 +75,8 @@ def print_summaries(files: Mapping[str, Path]) -> None:
 
 def command_line(name: str, source: str, folder: Path, arguments: argparse.Namespace) -> str:
     """A command with `add_config_arguments`, as a shell takes it, to be repeated."""
+    import shlex
+
     words = ["elmo-tasks", name, source, "-s", str(folder)]
     words += [word for each in arguments.set for word in ("--set", each)]
     words += [word for name, value in arguments.ext_var for word in ("--ext-var", f"{name}={value}")]
