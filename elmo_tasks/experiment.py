@@ -30,7 +30,16 @@ from elmo_tasks.files import write_json
 from elmo_tasks.json_files import read_json
 from elmo_tasks.locks import locked
 from elmo_tasks.models.model import ModelConfig, TaskModel
-from elmo_tasks.runs import RunFolder, include_bilm, read_record, read_tensors, write_tensors
+from elmo_tasks.modules.transformer import TransformerConfig
+from elmo_tasks.modules.transformer_files import HUB
+from elmo_tasks.runs import (
+    RunFolder,
+    include_bilm,
+    include_transformer,
+    read_record,
+    read_tensors,
+    write_tensors,
+)
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.callbacks import Callback
@@ -51,6 +60,7 @@ class ExperimentConfig(Config):
     foreign_keys = {  # noqa: RUF012
         "corpus": "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`",
         "arms": "describes a study, not a task; use `elmo-tasks study`",
+        "space": "describes a search, not a task; use `elmo-tasks tune`",
     }
 
     dataset_reader: DatasetReaderConfig
@@ -93,6 +103,9 @@ class ExperimentConfig(Config):
 
     def elmo(self) -> ElmoConfig | None:
         return self.model.embedder.elmo
+
+    def transformer(self) -> TransformerConfig | None:
+        return self.model.embedder.transformer
 
 
 class BestEpoch(Config):
@@ -178,7 +191,7 @@ def train(
         from_run: the folder or archive of a run, of which the model takes over what fits; see `warm_start`.
         resume: continues the run in the folder, with its own state; a finished run is left as it is.
         force: removes the folder's earlier run.
-        self_contained: copies the biLM's files into the run.
+        self_contained: copies the files of the biLM and of the transformer into the run.
         callbacks: called after every step and epoch, in addition to the progress bar and the trackers.
 
     Returns:
@@ -214,7 +227,12 @@ def train(
         origin = None
         if begins and from_run:
             origin = warm_start(
-                model, vocabulary, lambda other: tensor_shapes(config, other, run), config.elmo(), from_run
+                model,
+                vocabulary,
+                lambda other: tensor_shapes(config, other, run),
+                config.elmo(),
+                from_run,
+                transformer=config.transformer(),
             )
 
         share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
@@ -230,7 +248,7 @@ def train(
         _log_sizes(config, model, data)
         model.embedder.prepare(data.texts())
         if begins and accelerator.is_main_process:
-            _begin(config, run, vocabulary, model, origin, force=force, copy_bilm=self_contained)
+            _begin(config, run, vocabulary, model, origin, force=force, copy_frozen=self_contained)
         if not begins and run.training_state.is_file():
             loop.resume()
         else:
@@ -281,6 +299,7 @@ def _epoch_record(
     epoch, loss, seconds = progress.epoch + 1, progress.mean_loss(), progress.recent_seconds
     metric = f"{config.metric_name} {config.value_of(metrics):.2f}{' (best)' if better else ''}"
     logger.info("epoch %d: training loss %.4f, validation %s, %.0f s", epoch, loss, metric, seconds)
+    transformer = model.embedder.transformer_weights()
     return {
         "epoch": epoch,
         "step": progress.step,
@@ -289,6 +308,7 @@ def _epoch_record(
         "validation": metrics,
         "learning_rate": [group["lr"] for group in loop.optimizer.param_groups],
         "elmo": model.embedder.mix_weights(),
+        **({"transformer": transformer} if transformer else {}),
         "best": better,
     }
 
@@ -301,7 +321,7 @@ def _begin(
     origin: Mapping[str, Any] | None,
     *,
     force: bool,
-    copy_bilm: bool,
+    copy_frozen: bool,
 ) -> None:
     """Writes what a run's folder holds before the first step; `force` removes an earlier run first."""
     if force:
@@ -314,19 +334,29 @@ def _begin(
         write_json(folder.bilm_reference, {**reference, "fingerprint": files.fingerprint()})
         if elmo.requires_grad:
             BiLMOptions.load(files.options).save(folder.bilm_options)
-        elif copy_bilm:
+        elif copy_frozen:
             include_bilm(folder)
+    if transformer := config.transformer():
+        place = transformer.model if transformer.model.startswith(HUB) else str(Path(transformer.model).resolve())
+        reference = {"model": place, "fingerprint": transformer.files().fingerprint()}
+        write_json(folder.transformer_reference, reference)
+        if copy_frozen:
+            include_transformer(folder)
     if origin:
         write_json(folder.origin, origin)
     vocabulary.save(folder.vocabulary)
     trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
-    # A frozen biLM's tensors are not in the model's state: they lie in the biLM's files.
+    # The tensors of a frozen biLM or transformer are not in the model's state: they lie in its own files.
     write_tensors(folder.frozen, {name: each for name, each in model.state_dict().items() if name not in trained})
     folder.begin(to_json(config), own_packages(config))
 
 
 def _take_up(config: ExperimentConfig, folder: RunFolder, vocabulary: Vocabulary, model: TaskModel) -> None:
-    """Loads a resumed run's frozen tensors; raises `RunError` if it began with another vocabulary or biLM."""
+    """Loads a resumed run's frozen tensors.
+
+    Raises:
+        RunError: the run began with another vocabulary, biLM or transformer.
+    """
     saved = Vocabulary.load(folder.vocabulary).to_json()
     if changed := [name for name, value in vocabulary.to_json().items() if value != saved[name]]:
         raise RunError(
@@ -335,6 +365,8 @@ def _take_up(config: ExperimentConfig, folder: RunFolder, vocabulary: Vocabulary
         )
     if elmo := config.elmo():
         folder.check_bilm(elmo.files())
+    if transformer := config.transformer():
+        folder.check_transformer(transformer.files)
     model.load_state_dict(read_tensors(folder.frozen), strict=False)
 
 

@@ -10,6 +10,7 @@ from elmo_tasks.errors import ConfigError, did_you_mean
 
 _FOLDER = Path(__file__).resolve().parent / "configs"
 _STUDIES = _FOLDER.parent / "studies"
+_SEARCH = "tune_"  # what the names of searches begin with
 IMPORT_FOLDER = _FOLDER.parent.parent
 """Imports that are not found next to a config are looked up here: `import 'elmo_tasks/configs/ner_conll03.jsonnet'`."""
 
@@ -29,7 +30,12 @@ def packaged_configs() -> dict[str, Path]:
 
 def packaged_studies() -> dict[str, Path]:
     """The files of the studies by their names, such as `benchmarks`."""
-    return _by_name(_STUDIES)
+    return {name: path for name, path in _by_name(_STUDIES).items() if not name.startswith(_SEARCH)}
+
+
+def packaged_searches() -> dict[str, Path]:
+    """The files of the searches by their names, such as `tune_quick`."""
+    return {name: path for name, path in _by_name(_STUDIES).items() if name.startswith(_SEARCH)}
 
 
 def _by_name(folder: Path) -> dict[str, Path]:
@@ -52,6 +58,11 @@ def find_config(name: str | Path) -> Path:
 def find_study(name: str | Path) -> Path:
     """The file of a study; as `find_config`."""
     return _find(name, packaged_studies(), "study", "elmo-tasks study --list")
+
+
+def find_search(name: str | Path) -> Path:
+    """The file of a search of hyperparameters; as `find_config`."""
+    return _find(name, packaged_searches(), "search", "elmo-tasks tune --list")
 
 
 def _find(name: str | Path, known: Mapping[str, Path], kind: str, lister: str) -> Path:

@@ -3,10 +3,12 @@
 config.json           the resolved config, with all defaults
 versions.json         the versions of Python and of the packages that made the run, and the users' own packages
 vocabulary.json       words, characters and labels
-frozen.safetensors    tensors that training does not change, except the biLM's
+frozen.safetensors    tensors that training does not change, except the biLM's and the transformer's
 model.safetensors     the best epoch's trained parameters
 bilm.json             the biLM's files and their hash, as the run began with them
 bilm/                 the biLM's files themselves, where the run is self-contained
+transformer.json      the place of the transformer and the hash of its files, as the run began with them
+transformer/          the transformer's files themselves, where the run is self-contained
 bilm_options.json     the options of a biLM that is trained with the task; its weights are in model.safetensors
 origin.json           the run that it began from (--from), and what it took over
 metrics.jsonl         a line for each epoch
@@ -27,7 +29,7 @@ import platform
 import re
 import shutil
 import struct
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -42,7 +44,7 @@ from elmo_tasks.cache import used_cache
 from elmo_tasks.config import Config, to_json
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
-from elmo_tasks.errors import ElmoTasksError, RunError, WriteError, one_line
+from elmo_tasks.errors import ElmoTasksError, RunError, WeightsError, WriteError, one_line
 from elmo_tasks.files import (
     atomic_folder,
     atomic_output,
@@ -53,6 +55,7 @@ from elmo_tasks.files import (
     write_json,
 )
 from elmo_tasks.json_files import from_json, read_json
+from elmo_tasks.modules.transformer_files import CONFIG, HUB, TOKENIZER, WEIGHTS, TransformerFiles
 from elmo_tasks.outputs import check_folder
 
 logger = logging.getLogger(__name__)
@@ -63,7 +66,7 @@ _PACKAGES = ("torch", "pytorch-crf", "datasets", "accelerate", "seqeval", "numpy
 _INCLUDED = "include-package"  # a key of versions.json
 _MODULE_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 BEGIN_AGAIN = "--force begins the run again"
-_ELMO = "model.embedder.elmo"  # the key of a config
+_ELMO, _TRANSFORMER = "model.embedder.elmo", "model.embedder.transformer"  # keys of a config
 
 
 class Folder:
@@ -176,6 +179,13 @@ class BiLMReference(Config):
         return self
 
 
+class TransformerReference(Config):
+    """The contents of `transformer.json`: the transformer's folder, or `hub:NAME`, and the fingerprint of its files."""
+
+    model: str
+    fingerprint: str
+
+
 class RunFolder(Folder):
     """The files of a task model's run.
 
@@ -192,19 +202,25 @@ class RunFolder(Folder):
         self.bilm_reference = self.path / "bilm.json"
         self.bilm = self.path / "bilm"
         self.bilm_options = self.path / "bilm_options.json"
+        self.transformer_reference = self.path / "transformer.json"
+        self.transformer = self.path / "transformer"
         self.origin = self.path / "origin.json"
         self.records = self.path / "metrics.jsonl"
         self.metrics = self.path / "metrics.json"
         self.predictions = self.path / "predictions.jsonl"
         self.files += (self.vocabulary, self.frozen, self.model, self.bilm_reference, self.bilm, self.bilm_options)
         self.files += (self.origin, self.records, self.metrics, self.predictions)
+        self.files += (self.transformer_reference, self.transformer)
         self.begun += (self.vocabulary, self.frozen, self.bilm_reference, self.bilm, self.bilm_options, self.origin)
+        self.begun += (self.transformer_reference, self.transformer)
 
     def packed(self) -> dict[str, Path]:
         """The files of the folder that an archive can have, by their names in it."""
         names = (self.config, self.versions, self.vocabulary, self.frozen, self.model, self.records, self.metrics)
-        own = {path.name: path for path in (*names, self.bilm_reference, self.bilm_options, self.origin)}
-        return own | {f"bilm/{name}": self.bilm / name for name in ("options.json", "weights.hdf5")}
+        references = (self.bilm_reference, self.bilm_options, self.transformer_reference)
+        own = {path.name: path for path in (*names, *references, self.origin)}
+        own |= {f"bilm/{name}": self.bilm / name for name in ("options.json", "weights.hdf5")}
+        return own | {f"transformer/{name}": self.transformer / name for name in (CONFIG, WEIGHTS, TOKENIZER)}
 
     def read_bilm_reference(self) -> BiLMReference:
         """The contents of `bilm.json`; raises `RunError` if it is missing or damaged."""
@@ -269,6 +285,55 @@ class RunFolder(Folder):
                     f"{self.path}: the run's biLM is no longer at {path}; say where with --set {elmo}.bilm=DIR"
                 )
         return {f"{elmo}.bilm": None, f"{elmo}.options": str(files.options), f"{elmo}.weights": str(files.weights)}
+
+    def read_transformer_reference(self) -> TransformerReference:
+        """The contents of `transformer.json`; raises `RunError` if it is missing or damaged."""
+        return read_json(self.transformer_reference, TransformerReference, "the reference to the transformer of a run")
+
+    def transformer_files(self) -> TransformerFiles:
+        """The files of the run's transformer: copies in the run, or those that it refers to.
+
+        Raises:
+            RunError: the reference is damaged; the transformer has moved, or is not on this machine; or the run was in
+                an archive, and names files outside of it.
+        """
+        if self.transformer.is_dir():
+            return TransformerFiles(self.transformer)
+        reference, key = self.read_transformer_reference(), _TRANSFORMER
+        if self.archive:
+            raise RunError(
+                f"{self.archive}: does not contain its transformer, and an archive cannot name files outside of it; "
+                f"say where the transformer is with --set {key}.model=DIR"
+            )
+        logger.info("%s: the transformer is at %s", self.path, reference.model)
+        try:
+            return TransformerFiles.of(reference.model, local_only=True)  # a stranger's run downloads nothing
+        except WeightsError as error:
+            place = reference.model if reference.model.startswith(HUB) else "DIR"
+            raise RunError(f"{self.path}: its transformer: {error}; say where with --set {key}.model={place}") from None
+
+    def check_transformer(self, find: Callable[[], TransformerFiles]) -> None:
+        """Raises `RunError` if these are not the files of the transformer that the run began with.
+
+        Arguments:
+            find: gives the files. It is not called without a reference: what only the config names is not looked for.
+        """
+        wanted = self.read_transformer_reference().fingerprint
+        files = find()
+        found = files.fingerprint()
+        if found != wanted:
+            raise RunError(
+                f"{files.folder}: not the transformer that the run was trained with (fingerprint {found[:12]}, wanted "
+                f"{wanted[:12]})"
+            )
+
+    def transformer_place(self, given: Sequence[str]) -> dict[str, str | None]:
+        """Where the run's transformer is, as `bilm_place`."""
+        keys = {override.partition("=")[0] for override in given}
+        own = {"model", "model.embedder", _TRANSFORMER, f"{_TRANSFORMER}.model"}
+        if not self.transformer_reference.is_file() or keys & own:
+            return {}
+        return {f"{_TRANSFORMER}.model": str(self.transformer_files().folder)}
 
     def check_tensors(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Compares the shapes of the run's tensors with those of a model, without reading the tensors.
@@ -403,27 +468,37 @@ def keep_lines(path: Path, count: int) -> None:
 
 def include_bilm(folder: RunFolder) -> None:
     """Copies the files of the run's biLM, if it has one, into its folder; raises `RunError` if they have moved."""
-    if not folder.bilm_reference.is_file() or folder.bilm.is_dir():
-        return
-    files = folder.bilm_files()
-    with atomic_folder(folder.bilm) as copies:
-        for source, name in ((files.options, "options.json"), (files.weights, "weights.hdf5")):
+    if folder.bilm_reference.is_file() and not folder.bilm.is_dir():
+        files = folder.bilm_files()
+        _include(folder, "biLM", {"options.json": files.options, "weights.hdf5": files.weights}, folder.bilm)
+
+
+def include_transformer(folder: RunFolder) -> None:
+    """Like `include_bilm`, for the files of the run's transformer."""
+    if folder.transformer_reference.is_file() and not folder.transformer.is_dir():
+        _include(folder, "transformer", folder.transformer_files().paths, folder.transformer)
+
+
+def _include(folder: RunFolder, kind: str, files: Mapping[str, Path], target: Path) -> None:
+    with atomic_folder(target) as copies:
+        for name, source in files.items():
             try:
                 with open(source, "rb") as content, atomic_write(copies / name) as copy:
                     shutil.copyfileobj(content, copy, 1 << 20)
             except FileNotFoundError:
-                raise RunError(f"{folder.path}: the run's biLM is no longer at {source}") from None
+                raise RunError(f"{folder.path}: the run's {kind} is no longer at {source}") from None
 
 
 def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) -> None:
     """Packs a run into one `.tar.gz`, without the files that only training needs, atomically.
 
     Arguments:
-        with_bilm: also packs the biLM's files, if the run has a biLM.
+        with_bilm: also packs the files of the biLM and of the transformer, if the run has them.
 
     Raises:
-        RunError: the folder holds no trained model, a file is a link to elsewhere, or the biLM has moved or changed.
-        WeightsError: the files that the run names are not a biLM.
+        RunError: the folder holds no trained model, a file is a link to elsewhere, or the biLM or the transformer has
+            moved or changed.
+        WeightsError: the files that the run names are not a biLM or a transformer.
     """
     if not folder.model.is_file():
         raise RunError(f"{folder.path}: no {folder.model.name}; wanted the folder of a run that has finished an epoch")
@@ -439,6 +514,11 @@ def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) ->
         folder.check_bilm(files)
         BiLM.load(files.options, files.weights)
         packed |= {"bilm/options.json": files.options, "bilm/weights.hdf5": files.weights}
+    if with_bilm and folder.transformer_reference.is_file():
+        transformer = folder.transformer_files()
+        folder.check_transformer(lambda: transformer)
+        transformer.load()
+        packed |= {f"transformer/{name}": path for name, path in transformer.paths.items()}
     archives.pack(packed, archive)
 
 

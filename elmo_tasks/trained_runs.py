@@ -41,12 +41,13 @@ def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
         overrides: `key.path=value`, in place of the config's values; for example where the biLM's files now lie.
 
     Raises:
-        RunError: there is no run or no finished epoch, or its biLM has moved or changed; or it has parts of a package
-            that is not included.
+        RunError: there is no run or no finished epoch, or its biLM or transformer has moved or changed; or it has parts
+            of a package that is not included.
     """
     folder = open_run(path)
+    places = folder.bilm_place(overrides) | folder.transformer_place(overrides)
     try:
-        config = load_config(folder.config, ExperimentConfig, overrides, replaced=folder.bilm_place(overrides))
+        config = load_config(folder.config, ExperimentConfig, overrides, replaced=places)
     except UnknownTypeError:
         if not (packages := folder.included_packages()):
             raise
@@ -58,6 +59,8 @@ def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
     vocabulary = Vocabulary.load(folder.vocabulary)
     if elmo := config.elmo():
         folder.check_bilm(elmo.files())  # before any of it is read
+    if transformer := config.transformer():
+        folder.check_transformer(transformer.files)
     folder.check_tensors(tensor_shapes(config, vocabulary, folder))
     model = build_model(config, vocabulary, pretrained=False)
     folder.load_tensors(model)
@@ -137,7 +140,7 @@ def evaluate_run(
 
 
 def archive(path: str | Path, target: str | Path, *, self_contained: bool = True) -> None:
-    """Packs a run into one `.tar.gz`, by default with the biLM's files.
+    """Packs a run into one `.tar.gz`, by default with the files of the biLM and of the transformer.
 
     Raises:
         RunError: there is no trained run, or it is being trained.

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.errors import RunError
 from elmo_tasks.files import content_hash
+from elmo_tasks.modules.transformer import TransformerConfig
 from elmo_tasks.runs import RunFolder, open_run, read_tensors
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
@@ -34,6 +35,7 @@ def warm_start(
     shapes_of: Callable[[Vocabulary], Shapes],
     elmo: ElmoConfig | None,
     path: str | Path,
+    transformer: TransformerConfig | None = None,
 ) -> dict[str, Any]:
     """Gives a new model the tensors of a trained run that fit. Logs what is new here, and what was not taken over.
 
@@ -46,6 +48,7 @@ def warm_start(
         shapes_of: the shapes of the new model's tensors if it had another vocabulary.
         elmo: the new model's, to warn if the run was trained with another biLM.
         path: the folder or archive of the run, which may be of any head or task.
+        transformer: the new model's, as `elmo`.
 
     Returns:
         the contents of `origin.json`.
@@ -81,6 +84,12 @@ def warm_start(
         logger.info("%s: not taken over: %s", path, _reasons(not_taken))
     if elmo and run.bilm_reference.is_file():
         _compare_bilms(elmo, run, path)
+    if (
+        transformer
+        and run.transformer_reference.is_file()
+        and run.read_transformer_reference().fingerprint != transformer.files().fingerprint()
+    ):
+        logger.warning("%s: was trained with another transformer, whose vectors differ", path)
     return {"run": str(path), "model": content_hash(run.model), "taken": taken, "not_taken": not_taken, "new": new}
 
 

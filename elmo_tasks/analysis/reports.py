@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from typing import Protocol
 
 from elmo_tasks import __version__
 from elmo_tasks.analysis.plots import save_figure
@@ -73,6 +74,16 @@ class Picture:
     path: Path
 
 
+class Described(Protocol):
+    """What a report is about: a study, or a search."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def text(self) -> str: ...
+
+
 def write_report(folder: str | Path) -> list[Path]:
     """Writes the report of a study into its folder: `report.md`, `report.html` and the folder `plots`.
 
@@ -87,10 +98,17 @@ def write_report(folder: str | Path) -> list[Path]:
     folder = Path(folder)
     record, results = read_study(folder)
     summaries = summarize(record, results)
-    tables, pictures, commands = _tables(summaries), _pictures(summaries, folder), _commands(record, folder, results)
+    pictures, commands = _pictures(summaries, folder), _commands(record, folder, results)
+    return write_pages(folder, record.config, _tables(summaries), _NOTES, pictures, commands)
+
+
+def write_pages(
+    folder: Path, config: Described, tables: Sequence[Table], notes: str, pictures: Sequence[Picture], commands: str
+) -> list[Path]:
+    """Writes `report.md` and `report.html`; `notes` explain the tables. Returns the two files."""
     files = {
-        "report.md": _markdown(record, tables, pictures, commands, folder),
-        "report.html": _html(record, tables, pictures, commands),
+        "report.md": _markdown(config, tables, notes, pictures, commands, folder),
+        "report.html": _html(config, tables, notes, pictures, commands),
     }
     for name, text in files.items():
         with atomic_write(folder / name) as stream:
@@ -175,11 +193,11 @@ def _commands(record: StudyRecord, folder: Path, results: Sequence[Result]) -> s
 
 
 def _markdown(
-    record: StudyRecord, tables: Sequence[Table], pictures: Sequence[Picture], commands: str, folder: Path
+    config: Described, tables: Sequence[Table], notes: str, pictures: Sequence[Picture], commands: str, folder: Path
 ) -> str:
-    parts = [f"# {record.config.title}", record.config.text]
+    parts = [f"# {config.title}", config.text]
     parts += [part for table in tables for part in (f"## {table.title}" if table.title else "", table.markdown())]
-    parts.append(_NOTES)
+    parts.append(notes)
     for picture in pictures:
         parts += [f"## {picture.title}", f"![{picture.title}]({picture.path.relative_to(folder).as_posix()})"]
         parts.append(picture.text)
@@ -187,10 +205,10 @@ def _markdown(
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _html(record: StudyRecord, tables: Sequence[Table], pictures: Sequence[Picture], commands: str) -> str:
-    heading = [f"<p>{escape(record.config.text)}</p>\n"] if record.config.text else []
+def _html(config: Described, tables: Sequence[Table], notes: str, pictures: Sequence[Picture], commands: str) -> str:
+    heading = [f"<p>{escape(config.text)}</p>\n"] if config.text else []
     tables_html = [f"{f'<h2>{escape(table.title)}</h2>' if table.title else ''}\n{table.html()}\n" for table in tables]
-    sections = [f"{''.join(tables_html)}<p>{escape(_NOTES)}</p>"]
+    sections = [f"{''.join(tables_html)}<p>{escape(notes)}</p>"]
     sections += [
         f"<h2>{escape(each.title)}</h2>\n<p>{escape(each.text)}</p>\n<figure>{_inline_svg(each)}</figure>"
         for each in pictures
@@ -198,7 +216,7 @@ def _html(record: StudyRecord, tables: Sequence[Table], pictures: Sequence[Pictu
     sections.append(f"<h2>Commands</h2>\n<pre>{escape(commands)}</pre>")
     body = "".join(f"<section>\n{section}\n</section>\n" for section in sections)
     footer = f"<footer>Written by elmo-tasks {escape(__version__)}.</footer>\n"
-    return "".join([page_start(record.config.title, _STYLE), *heading, body, footer, END])
+    return "".join([page_start(config.title, _STYLE), *heading, body, footer, END])
 
 
 def _inline_svg(picture: Picture) -> str:

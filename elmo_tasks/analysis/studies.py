@@ -61,7 +61,10 @@ class Arm(Config):
 class StudyConfig(Config):
     """A whole study."""
 
-    foreign_keys = {"model": "describes a task, not a study; use `elmo-tasks train`"}  # noqa: RUF012
+    foreign_keys = {  # noqa: RUF012
+        "model": "describes a task, not a study; use `elmo-tasks train`",
+        "space": "describes a search, not a study; use `elmo-tasks tune`",
+    }
 
     title: str
     text: str = Field("", description="what the study shows, for its report")
@@ -161,8 +164,7 @@ class Study:
         runs: list[StudyRun] = []
         problems: list[str] = []
         for arm in config.arms:
-            beside = path.parent / arm.config
-            config_file = str(beside) if beside.is_file() else arm.config
+            config_file = config_beside(path, arm.config)
             for given in arm.shares or config.shares:
                 point = given if isinstance(given, SharePoint) else SharePoint(share=given)
                 changes = [each for part in (config, arm, point) for each in as_overrides(part.changes)]
@@ -171,7 +173,7 @@ class Study:
                 except ElmoTasksError as error:
                     problems += [f"arm {arm.name!r}: {line}" for line in str(error).splitlines()]
                     continue
-                problems += _missing_files(experiment)
+                problems += missing_files(experiment)
                 seeds = arm.seeds or config.seeds
                 runs += [_run(arm, point.share, seed, config_file, changes, experiment) for seed in seeds]
                 if arm.split == "test" and not runs[-1].has_test:
@@ -181,6 +183,12 @@ class Study:
         if problems:
             raise ConfigError("\n".join(dict.fromkeys(problems)))
         return cls(source, config, known, tuple(runs))
+
+
+def config_beside(study: Path, name: str) -> str:
+    """The config that a study's file names: a file next to it, or else the name as it is."""
+    beside = study.parent / name
+    return str(beside) if beside.is_file() else name
 
 
 def _run(
@@ -206,7 +214,7 @@ def as_overrides(changes: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
             yield f"{prefix}{key}={json.dumps(value, ensure_ascii=False)}"
 
 
-def _missing_files(config: ExperimentConfig) -> Iterator[str]:
+def missing_files(config: ExperimentConfig) -> Iterator[str]:
     """What is missing of the files that a config names, one message each."""
     held_out = config.evaluation_reader()
     sources = [(config.dataset_reader, config.train_data_path), (held_out, config.validation_data_path)]
@@ -220,8 +228,9 @@ def _missing_files(config: ExperimentConfig) -> Iterator[str]:
     words, elmo = config.model.embedder.words, config.elmo()
     if words and words.vectors and not Path(words.vectors).is_file():
         yield str(MissingDataError(words.vectors))
-    if elmo:
+    for frozen in (elmo, config.transformer()):
         try:
-            elmo.files().fingerprint()
+            if frozen:
+                frozen.files().fingerprint()
         except WeightsError as error:
             yield str(error)

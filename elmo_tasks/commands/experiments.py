@@ -65,7 +65,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         help="cross-validation: train K times, each time without one part of the training data, which is then "
         "predicted; print the score of all predictions together. Documents stay whole where they are known",
     )
-    add_flag(parser, "--self-contained", "copy the files of the biLM into the run's folder")
+    add_flag(parser, "--self-contained", "copy the files of the biLM and of the transformer into the run's folder")
     add_training_arguments(parser)
     add_flag(parser, "--dry-run", "check and print the config without reading any data")
 
@@ -267,8 +267,9 @@ def _add_archive(parser: argparse.ArgumentParser) -> None:
     add_flag(
         parser,
         "--without-bilm",
-        "leave the biLM out and store its hash; those who use the archive say where it is with "
-        "--set model.embedder.elmo.bilm=DIR (not needed for the default biLM)",
+        "leave the biLM and the transformer out and store their hashes; those who use the archive say where they are "
+        "with --set model.embedder.elmo.bilm=DIR (not needed for the default biLM) and "
+        "--set model.embedder.transformer.model=DIR",
     )
 
 

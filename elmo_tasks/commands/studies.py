@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import logging
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,12 +36,10 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
 
 
 def _study(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.packaged import packaged_studies, summary
+    from elmo_tasks.packaged import packaged_studies
 
     if arguments.list:
-        width = max(map(len, packaged_studies()))
-        for name, path in packaged_studies().items():
-            print(f"{name:<{width}}  {summary(path)}")
+        print_summaries(packaged_studies())
         return
     if arguments.study is None:
         raise ElmoTasksError("no study given; give a file or a name of --list")
@@ -56,17 +56,31 @@ def _study(arguments: argparse.Namespace) -> None:
     if arguments.dry_run:
         _print_plan(folder, arguments.jobs)
         return
-    words = ["elmo-tasks", "study", arguments.study, "-s", str(path)]
-    words += [word for each in arguments.set for word in ("--set", each)]
-    words += [word for name, value in arguments.ext_var for word in ("--ext-var", f"{name}={value}")]
-    packages = arguments.include_package
-    words += [word for name in packages for word in ("--include-package", name)]
-    failures = run_study(folder, command=shlex.join(words), num_jobs=arguments.jobs, packages=packages)
+    command = command_line("study", arguments.study, path, arguments)
+    failures = run_study(folder, command=command, num_jobs=arguments.jobs, packages=arguments.include_package)
     if failures:
         lines = "".join(f"\n  {failure}" for failure in failures)
         raise ElmoTasksError(f"{len(failures)} of {len(study.runs)} runs failed; call again to try them again:{lines}")
     logger.info("all runs have finished; for tables and plots:")
     logger.info("  %s", shlex.join(["elmo-tasks", "report", str(path)]))
+
+
+def print_summaries(files: Mapping[str, Path]) -> None:
+    """Prints the names of files of the package, each with its summary."""
+    from elmo_tasks.packaged import summary
+
+    width = max(map(len, files))
+    for name, path in files.items():
+        print(f"{name:<{width}}  {summary(path)}")
+
+
+def command_line(name: str, source: str, folder: Path, arguments: argparse.Namespace) -> str:
+    """A command with `add_config_arguments`, as a shell takes it, to be repeated."""
+    words = ["elmo-tasks", name, source, "-s", str(folder)]
+    words += [word for each in arguments.set for word in ("--set", each)]
+    words += [word for name, value in arguments.ext_var for word in ("--ext-var", f"{name}={value}")]
+    words += [word for name in arguments.include_package for word in ("--include-package", name)]
+    return shlex.join(words)
 
 
 def _print_plan(folder: StudyFolder, num_jobs: int) -> None:
@@ -91,13 +105,15 @@ def _duration(seconds: float) -> str:
 
 
 def _add_report(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", help="the folder of a study")
+    parser.add_argument("folder", metavar="DIR", help="the folder of a study or a search")
 
 
 def _report(arguments: argparse.Namespace) -> None:
     from elmo_tasks.analysis.reports import write_report
+    from elmo_tasks.analysis.search_results import SEARCH, write_search_report
 
-    for path in write_report(arguments.folder):
+    is_search = Path(arguments.folder, SEARCH).is_file()
+    for path in (write_search_report if is_search else write_report)(arguments.folder):
         print(path)
 
 
@@ -109,7 +125,7 @@ COMMANDS = {
         _study,
     ),
     "report": Command(
-        "write the tables and plots of a study, as Markdown and as a page for a browser",
+        "write the tables and plots of a study or a search, as Markdown and as a page for a browser",
         "elmo-tasks report runs/studies/benchmarks",
         _add_report,
         _report,

@@ -67,8 +67,13 @@ class BiLMFiles:
         for path in (self.options, self.weights):
             if not path.is_file():
                 raise WeightsError(f"{path}: no such file")
-            digest.update(_kept_hash(path, file_state(path)).encode())
+            digest.update(kept_hash(path).encode())
         return digest.hexdigest()
+
+
+def kept_hash(path: Path) -> str:
+    """The SHA-256 of a file, which a process reads once, and again only after it has changed."""
+    return _kept_hash(path, file_state(path))
 
 
 @functools.lru_cache(maxsize=8)

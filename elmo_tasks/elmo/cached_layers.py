@@ -26,7 +26,7 @@ _PART_BYTES = 1 << 26  # of the output for a part, padding included: some ten se
 
 
 class LayerCacheConfig(Config):
-    """The cache of a frozen biLM's layers."""
+    """The cache of a frozen model's layers."""
 
     storage: Storage = Field(
         "float16", description="Stored numbers; with float32 the vectors are the computed ones bit for bit."
@@ -35,9 +35,12 @@ class LayerCacheConfig(Config):
         20.0, description="Bound of all cached layers on this disk together, in 10^9 bytes."
     )
 
-    def build(self, fingerprint: str, precision: str, num_layers: int, output_size: int) -> LayerStore:
-        """Opens the store of a biLM; see `LayerKey`."""
-        return LayerStore(LayerKey(fingerprint, precision, num_layers, output_size, self.storage), self.max_gigabytes)
+    def build(
+        self, fingerprint: str, precision: str, num_layers: int, output_size: int, has_token_layer: bool = True
+    ) -> LayerStore:
+        """Opens the store of a model; see `LayerKey`."""
+        key = LayerKey(fingerprint, precision, num_layers, output_size, self.storage, has_token_layer)
+        return LayerStore(key, self.max_gigabytes)
 
 
 class CachedLayers:
@@ -113,16 +116,15 @@ def _stored_features(output: LayerOutput, lengths: list[int], key: LayerKey) -> 
         raise ValueError(f"the biLM's layers have the shape {tuple(output.layers.shape)}; wanted {wanted}")
     if output.mask.sum(dim=1).tolist() != lengths:
         raise ValueError("the mask of the biLM's layers does not have the sentences' lengths")
-    half = key.output_size // 2
-    token_layer = output.layers[:, 0][output.mask]  # (N, D)
-    if not torch.equal(token_layer[:, :half], token_layer[:, half:]):
+    spared = key.spared
+    features = output.layers.transpose(1, 2)[output.mask].flatten(1)  # (N, (L+1) D)
+    if not torch.equal(features[:, :spared], features[:, spared : 2 * spared]):
         raise ValueError("the halves of the token layer differ; wanted the same features for both directions")
-    lstm_layers = output.layers[:, 1:].transpose(1, 2)[output.mask]  # (N, L, D)
-    exact = torch.cat([token_layer[:, :half], lstm_layers.flatten(1)], dim=1)  # (N, F)
+    exact = features[:, spared:]  # (N, F)
     stored = exact.to(TORCH_TYPES[key.storage])
     if key.storage == "float16" and not stored.isfinite().all():
         raise CacheError(
-            f"the biLM's layers hold values up to {exact.abs().max().item():g}, beyond float16's 65504; store them "
+            f"the layers hold values up to {exact.abs().max().item():g}, beyond float16's 65504; store them "
             "as float32 (layer_cache.storage: 'float32') or turn the layer cache off (layer_cache: null)"
         )
     return stored.cpu()

@@ -193,7 +193,7 @@ class ElmoEmbedder(nn.Module):
         source = None if self.learns else self._source()
         if isinstance(source, CachedLayers):
             with progress_bar() as bar:
-                task = bar.add_task("layers of the biLM", total=None, note="tokens")
+                task = bar.add_task("frozen layers", total=None, note="tokens")
                 source.fill(texts, lambda done, total: bar.update(task, completed=done, total=total))
 
     def forward(self, texts: Sequence[Sequence[str]]) -> dict[str, Tensor]:

@@ -54,7 +54,7 @@ _TABLE = "sentences (key BLOB, tokens INTEGER, checksum INTEGER, layers BLOB, UN
 _SENTENCE_BYTES = 750  # of a sentence on average, in addition to its layers: keys and unused ends of pages
 _KEYS_PER_QUERY = 500  # SQLite allows at least 999
 _LOCK_SECONDS = 60.0  # how long to wait for another process that is reading or writing
-_OFF = "or turn the layer cache off (layer_cache: null): the biLM is then run in every epoch"
+_OFF = "or turn the layer cache off (layer_cache: null): the model is then run in every epoch"
 _ADVICE = f"Make room on its disk, set ELMO_TASKS_CACHE to a folder of a local disk with file locks, {_OFF}"
 
 
@@ -62,22 +62,31 @@ _ADVICE = f"Make room on its disk, set ELMO_TASKS_CACHE to a folder of a local d
 class LayerKey:
     """What layers depend on in addition to the tokens, and how they are stored."""
 
-    fingerprint: str  # a hash of the biLM's weights and options
-    precision: str  # of the computation, such as "float32" or "bfloat16"
+    fingerprint: str  # a hash of the biLM's weights and options, or of a transformer's files
+    precision: str  # of the computation, such as "float32" or "bfloat16"; of a transformer, also pooling and layers
     num_layers: int  # L + 1, including the token layer
     output_size: int  # D
     storage: Storage = "float16"  # the type of the stored numbers
+    has_token_layer: bool = True  # whether layer 0 is a biLM's, with two equal halves
 
     @property
     def name(self) -> str:
         """The name of the store."""
-        content = json.dumps([_FORMAT_VERSION, dataclasses.astuple(self)])
+        values = dataclasses.astuple(self)
+        if self.has_token_layer:
+            values = values[:-1]  # the stores of biLMs are older than this value
+        content = json.dumps([_FORMAT_VERSION, values])
         return hashlib.sha256(content.encode()).hexdigest()[:32]
 
     @property
+    def spared(self) -> int:
+        """How many of a token's numbers are not stored: the halves of a biLM's token layer are equal."""
+        return self.output_size // 2 if self.has_token_layer else 0
+
+    @property
     def features(self) -> int:
-        """The stored numbers F of a token. The halves of the token layer are equal, so only one is stored."""
-        return self.output_size // 2 + (self.num_layers - 1) * self.output_size
+        """The stored numbers F of a token."""
+        return self.num_layers * self.output_size - self.spared
 
     @property
     def token_bytes(self) -> int:
@@ -131,16 +140,16 @@ class LayerStore:
         ):
             self._discard("a checksum is wrong")
             stored = {}
-        longest, half, size = max(lengths, default=0), self.key.output_size // 2, self.key.output_size
+        longest, spared, size = max(lengths, default=0), self.key.spared, self.key.output_size
         # A token's features are stored in the order of its layers, only the token layer's first half is missing. So
         # one copy for each sentence is enough, which also converts the numbers.
-        layers = torch.zeros(len(sentences), longest, half + self.key.features)  # (B, T, P+F)
+        layers = torch.zeros(len(sentences), longest, spared + self.key.features)  # (B, T, P+F)
         if stored:
             buffer = bytearray().join(content for _, content in stored.values())
             vectors = torch.frombuffer(buffer, dtype=TORCH_TYPES[self.key.storage]).view(-1, self.key.features)
             for row, part in zip(stored, vectors.split([lengths[row] for row in stored]), strict=True):
-                layers[row, : lengths[row], half:] = part
-        layers[..., :half] = layers[..., half:size]
+                layers[row, : lengths[row], spared:] = part
+        layers[..., :spared] = layers[..., spared : 2 * spared]
         layers = layers.unflatten(-1, (self.key.num_layers, size)).transpose(1, 2)  # (B, L+1, T, D)
         mask = torch.arange(longest)[None, :] < torch.tensor(lengths, dtype=torch.int64)[:, None]  # (B, T)
         return LayerOutput(layers, mask), [row for row, tokens in enumerate(sentences) if tokens and row not in stored]

@@ -1,4 +1,4 @@
-"""The vectors that a head reads: of words, of their characters and of a biLM, concatenated.
+"""The vectors that a head reads: of words, of their characters, of a biLM and of a transformer, concatenated.
 
 # B batch, T tokens of the longest sentence
 """
@@ -18,6 +18,7 @@ from torch.nn import functional
 from elmo_tasks.config import Config
 from elmo_tasks.elmo import ElmoConfig, ElmoEmbedder, ScalarMix
 from elmo_tasks.modules.character_cnn import CharacterCnn, CharacterCnnConfig
+from elmo_tasks.modules.transformer import TransformerConfig, TransformerEmbedder
 from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig
 from elmo_tasks.modules.word_vectors import open_word_vectors
 from elmo_tasks.text.tokens import TensorRecord, Tokens
@@ -30,11 +31,14 @@ class EmbedderConfig(Config):
     words: WordEmbeddingConfig | None = Field(None, description="vectors of words from a table")
     characters: CharacterCnnConfig | None = Field(None, description="vectors of words from their characters")
     elmo: ElmoConfig | None = Field(None, description="mixes of a biLM's layers")
+    transformer: TransformerConfig | None = Field(None, description="a mix of a frozen transformer's layers")
 
     @pydantic.model_validator(mode="after")
     def _has_inputs(self) -> EmbedderConfig:
-        if not (self.words or self.characters or (self.elmo and "input" in self.elmo.mixes)):
-            raise ValueError("nothing to read; wanted at least one of words, characters and elmo with the mix 'input'")
+        if not (self.words or self.characters or self.transformer or (self.elmo and "input" in self.elmo.mixes)):
+            raise ValueError(
+                "nothing to read; wanted at least one of words, characters, transformer and elmo with the mix 'input'"
+            )
         return self
 
     def build(self, vocabulary: Vocabulary, pretrained: bool = True) -> Embedder:
@@ -43,6 +47,7 @@ class EmbedderConfig(Config):
             words=self.words.build(vocabulary, pretrained) if self.words else None,
             characters=self.characters.build(len(vocabulary.characters)) if self.characters else None,
             elmo=self.elmo.build(pretrained) if self.elmo else None,
+            transformer=self.transformer.build() if self.transformer else None,
         )
 
     def pretrained_words(self) -> Iterable[str]:
@@ -68,7 +73,7 @@ class EmbeddedTokens(TensorRecord):
 
 
 class Embedder(nn.Module):
-    """Word vectors, character vectors and ELMo's mix "input", concatenated in this order; and ELMo's mix "output".
+    """Vectors of words, of characters, ELMo's mix "input" and a transformer's, in this order; and ELMo's mix "output".
 
     Source: Peters et al. 2018, section 3.3. Vectors of characters are computed once for each distinct word of a batch.
     """
@@ -78,14 +83,16 @@ class Embedder(nn.Module):
         words: WordEmbedding | None = None,
         characters: CharacterCnn | None = None,
         elmo: ElmoEmbedder | None = None,
+        transformer: TransformerEmbedder | None = None,
     ) -> None:
         super().__init__()
         self.words = words
         self.characters = characters
         self.elmo = elmo
+        self.transformer = transformer
         self.elmo_size = elmo.output_size if elmo and "output" in elmo.mixes else 0
         self.output_size = elmo.output_size if elmo and "input" in elmo.mixes else 0
-        self.output_size += sum(part.output_size for part in (words, characters) if part)
+        self.output_size += sum(part.output_size for part in (words, characters, transformer) if part)
 
     def joined_size(self, encoded_size: int) -> int:
         """The number of features after `EmbeddedTokens.join`, for an encoder's output of `encoded_size` features."""
@@ -101,19 +108,29 @@ class Embedder(nn.Module):
         mixes: dict[str, Tensor] = self.elmo(tokens.texts) if self.elmo is not None else {}
         if "input" in mixes:
             vectors.append(mixes["input"])
+        if self.transformer is not None:
+            vectors.append(self.transformer(tokens.texts)["input"])
         return EmbeddedTokens(inputs=torch.cat(vectors, dim=2), outputs=mixes.get("output"))
 
     def prepare(self, texts: Sequence[Sequence[str]]) -> None:
         """Computes once what every epoch would compute again; see `ElmoEmbedder.prepare`."""
-        if self.elmo is not None:
-            self.elmo.prepare(texts)
+        for part in (self.elmo, self.transformer):
+            if part is not None:
+                part.prepare(texts)
 
     def mix_weights(self) -> dict[str, dict[str, Any]]:
-        """For logs: the layers of each mix, their normalized weights and gamma; empty without ELMo."""
+        """For logs: the layers of each of ELMo's mixes, their normalized weights and gamma; empty without ELMo."""
         if self.elmo is None:
             return {}
         mixes = cast("dict[str, ScalarMix]", dict(self.elmo.mixes.items()))
-        return {
-            name: {"layers": list(mix.layers), "weights": mix.normalized_weights().tolist(), "gamma": mix.gamma.item()}
-            for name, mix in mixes.items()
-        }
+        return {name: _mix_record(mix, mix.layers) for name, mix in mixes.items()}
+
+    def transformer_weights(self) -> dict[str, Any]:
+        """For logs: the same of the transformer's mix; empty without a transformer."""
+        if self.transformer is None:
+            return {}
+        return _mix_record(cast(ScalarMix, self.transformer.mixes["input"]), self.transformer.layers)
+
+
+def _mix_record(mix: ScalarMix, layers: Sequence[int]) -> dict[str, Any]:
+    return {"layers": list(layers), "weights": mix.normalized_weights().tolist(), "gamma": mix.gamma.item()}

@@ -188,7 +188,7 @@ def test_arms_with_the_same_config_share_their_runs(study_file: StudyFile, tmp_p
 
 def test_studies_are_in_sight_at_the_root() -> None:
     assert (REPOSITORY / "studies").readlink() == Path("elmo_tasks/studies")
-    names = {"benchmarks", "layers", "placement", "sample_efficiency", "mix_weights", "precision", "quick"}
+    names = {"benchmarks", "layers", "placement", "sample_efficiency", "mix_weights", "precision", "embedders", "quick"}
     assert set(packaged_studies()) == names
 
 
@@ -201,10 +201,13 @@ def all_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", packaged_studies())
 def test_every_study_of_the_package_is_valid_anywhere(
-    name: str, all_data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, all_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(all_data.parents[1])
     monkeypatch.setenv("ELMO_TASKS_DATA", str(all_data))
+    monkeypatch.setenv("ELMO_TASKS_TRANSFORMER", str(tmp_path))
+    for file in ("config.json", "model.safetensors", "tokenizer.json"):
+        (tmp_path / file).touch()
     study = Study.load(name)
     assert len({run.arm.name for run in study.runs}) == len(study.config.arms)
     assert cli.main(["study", "--list"]) == 0

@@ -89,10 +89,10 @@ def test_learned_mixes_for_logs() -> None:
 
 
 def test_config_wants_something_to_read() -> None:
-    with pytest.raises(pydantic.ValidationError, match="at least one of words, characters and elmo"):
+    with pytest.raises(pydantic.ValidationError, match="at least one of words, characters, transformer and elmo"):
         EmbedderConfig()
     elmo = {"options": "options.json", "weights": "weights.hdf5", "mixes": ("output",)}
-    with pytest.raises(pydantic.ValidationError, match="at least one of words, characters and elmo"):
+    with pytest.raises(pydantic.ValidationError, match="at least one of words, characters, transformer and elmo"):
         EmbedderConfig.model_validate({"elmo": elmo})
 
 

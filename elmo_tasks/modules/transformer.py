@@ -1,0 +1,252 @@
+"""A frozen transformer, such as BERT, as a part of a task's model: vectors of words from its layers.
+
+# B sentences, T tokens of the longest one, K layers that are mixed, D features
+# W windows of a batch, P word pieces of the longest window
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any, Literal
+
+import pydantic
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from elmo_tasks.config import Config
+from elmo_tasks.elmo import ElmoEmbedder, LayerOutput, ScalarMix
+from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
+from elmo_tasks.elmo.layers import LayerSource
+from elmo_tasks.errors import ConfigError, WeightsError
+from elmo_tasks.modules.transformer_files import CONFIG, TOKENIZER, TransformerFiles
+from elmo_tasks.text.batches import batches_of_like_lengths
+
+Pooling = Literal["first", "mean"]
+
+_BATCH_PIECES = 1 << 10  # of a batch of windows, padding included; larger ones are slower on a CPU
+
+
+class TransformerConfig(Config):
+    """The vectors of a frozen transformer."""
+
+    model: str = Field(description="Folder with config.json, model.safetensors and tokenizer.json; or hub:NAME.")
+    layers: Annotated[tuple[int, ...], Field(min_length=1)] | None = Field(
+        None, description="The layers that are mixed, 0 being the embeddings and -1 the last layer; null for all."
+    )
+    pooling: Pooling = Field(
+        "mean", description="The vector of a word: that of its first word piece, or the mean of all its pieces."
+    )
+    gamma: float = Field(1.0, description="The factor gamma of the mix, where it starts.")
+    dropout: Annotated[float, Field(ge=0, lt=1)] = Field(0.5, description="Dropout of the mix.")
+    layer_cache: LayerCacheConfig | None = Field(
+        LayerCacheConfig(), description="Keeps the mixed layers on disk, by default; null computes them each time."
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _consistent(self) -> TransformerConfig:
+        if self.layers is not None and len(set(self.layers)) < len(self.layers):
+            raise ValueError(f"layers: got {self.layers}; wanted each layer once")
+        return self
+
+    def files(self) -> TransformerFiles:
+        """The model's files; raises `WeightsError` if there is no such model."""
+        return TransformerFiles.of(self.model)
+
+    def build(self) -> TransformerEmbedder:
+        """Makes the mix. The transformer is loaded for the first sentence that the cache does not have.
+
+        Raises:
+            WeightsError: the files are missing, or not those of an encoder of text.
+            ConfigError: the transformer does not have these layers.
+            ElmoTasksError: the library is not installed.
+        """
+        files = self.files()
+        config = files.read_config()
+        layers, size = self._chosen(config.num_hidden_layers + 1), int(config.hidden_size)
+
+        def load(device: torch.device) -> FrozenTransformer:
+            return FrozenTransformer(*files.load(), layers, self.pooling, device)
+
+        def build_source(device: torch.device) -> LayerSource:
+            if self.layer_cache is None:
+                return load(device)
+            # Only what is mixed is stored: all layers of a large model would take 50 kB for each token.
+            kind = f"float32 {self.pooling} {'+'.join(map(str, layers))}"
+            store = self.layer_cache.build(files.fingerprint(), kind, len(layers), size, has_token_layer=False)
+            return CachedLayers(lambda: load(device), store)
+
+        mix = ScalarMix(len(layers), learned_weights=len(layers) > 1, gamma=self.gamma)
+        return TransformerEmbedder(build_source, size, layers, mix, self.dropout)
+
+    def _chosen(self, num_layers: int) -> tuple[int, ...]:
+        if self.layers is None:
+            return tuple(range(num_layers))
+        if wrong := [layer for layer in self.layers if not -num_layers <= layer < num_layers]:
+            raise ConfigError(f"transformer.layers: got {wrong[0]}; {self.model} has 0 to {num_layers - 1}")
+        chosen = tuple(layer % num_layers for layer in self.layers)
+        if len(set(chosen)) < len(chosen):
+            raise ConfigError(f"transformer.layers: got {self.layers}; of {num_layers}, one is named twice")
+        return chosen
+
+
+class TransformerEmbedder(ElmoEmbedder):
+    """One mix, `input`, of a frozen transformer's layers, with dropout.
+
+    Source: as `ElmoEmbedder`; Devlin et al. 2019, section 5.3, use BERT in this way.
+
+    Arguments:
+        build_source: see `ElmoEmbedder`. It computes only the layers that are mixed.
+        output_size: D.
+        layers: the numbers of these layers in the transformer, for logs.
+        mix: the mix of K layers.
+        dropout: probability of dropping a feature of the mix in training.
+    """
+
+    def __init__(
+        self,
+        build_source: Callable[[torch.device], LayerSource],
+        output_size: int,
+        layers: Sequence[int],
+        mix: ScalarMix,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__(build_source, output_size, {"input": mix}, dropout)
+        self.layers = tuple(layers)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Window:
+    """A part of a sentence that the transformer reads at once."""
+
+    ids: list[int]  # of its word pieces, with the special ones around them
+    kept: list[int]  # the places in `ids` whose vectors are used
+    words: list[int]  # for each of them, the row of its word in the output
+    shares: list[float]  # and its share in the word's vector
+
+
+class FrozenTransformer:
+    """Computes layers of words: a `LayerSource`.
+
+    A sentence's vectors depend on that sentence only. One that is longer than the transformer's positions is read in
+    windows of this length that overlap by half, and a piece's vector comes from the window in which it is farther from
+    the border. A word without any piece, such as a zero-width character, has a zero vector.
+
+    Arguments:
+        model: the transformer, in evaluation mode; see `TransformerFiles.load`.
+        tokenizer: its tokenizer, a `tokenizers.Tokenizer`.
+        layers: those that are computed, 0 being the embeddings.
+        pooling: see `TransformerConfig`.
+        device: where the transformer runs, and where its layers are.
+
+    Raises:
+        WeightsError: the model has fewer positions than the tokenizer's special pieces need.
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: Any, layers: Sequence[int], pooling: Pooling, device: torch.device | str = "cpu"
+    ) -> None:
+        self.output_size = int(model.config.hidden_size)
+        self._model = model.to(device)
+        self._device = torch.device(device)
+        self._tokenizer = tokenizer
+        self._layers = tuple(layers)
+        self._pooling = pooling
+        self._padding = model.config.pad_token_id or 0
+        self._before, self._after = _special_pieces(tokenizer)
+        self._room = _num_positions(model) - len(self._before) - len(self._after)
+        if self._room < 2:
+            raise WeightsError(f"{CONFIG}: too few positions for the special pieces of {TOKENIZER}")
+
+    @torch.no_grad()
+    def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
+        """The chosen layers of tokenized sentences of any length and in any order, empty ones included.
+
+        Arguments:
+            sentences: B lists of tokens.
+
+        Returns:
+            layers (B, K, T, D) float32 and mask (B, T).
+        """
+        lengths = torch.tensor([len(tokens) for tokens in sentences], dtype=torch.int64)
+        longest = int(lengths.max()) if len(sentences) else 0
+        vectors = torch.zeros(len(sentences) * longest, len(self._layers), self.output_size, device=self._device)
+        windows = [part for row, tokens in enumerate(sentences) for part in self._windows(tokens, row * longest)]
+        for rows in batches_of_like_lengths([len(window.ids) for window in windows], max_padded=_BATCH_PIECES):
+            self._add([windows[row] for row in rows], vectors)
+        mask = torch.arange(longest)[None, :] < lengths[:, None]  # (B, T)
+        layers = vectors.view(len(sentences), longest, *vectors.shape[1:]).transpose(1, 2)  # (B, K, T, D)
+        return LayerOutput(layers, mask.to(self._device))
+
+    def _windows(self, tokens: Sequence[str], first_row: int) -> Iterator[_Window]:
+        """The windows of a sentence whose first word has this row in the output."""
+        if not tokens:
+            return
+        valid = [token.encode("utf-8", "replace").decode() for token in tokens]  # halves of surrogate pairs are "?"
+        encoded = self._tokenizer.encode(valid, is_pretokenized=True, add_special_tokens=False)
+        ids, words = encoded.ids, encoded.word_ids
+        if not ids:
+            return
+        counts = dict.fromkeys(words, 0)
+        is_first = [False] * len(ids)
+        for place, word in enumerate(words):
+            is_first[place] = counts[word] == 0
+            counts[word] += 1
+        for begin, end, first, last in _overlapping(len(ids), self._room):
+            kept = [place for place in range(first, last) if is_first[place] or self._pooling == "mean"]
+            yield _Window(
+                ids=[*self._before, *ids[begin:end], *self._after],
+                kept=[len(self._before) + place - begin for place in kept],
+                words=[first_row + words[place] for place in kept],
+                shares=[1.0 if self._pooling == "first" else 1.0 / counts[words[place]] for place in kept],
+            )
+
+    def _add(self, windows: Sequence[_Window], vectors: Tensor) -> None:
+        """Runs the transformer over windows, and adds what it gives to the vectors of the words, (B T, K, D)."""
+        longest = max(len(window.ids) for window in windows)
+        ids = [window.ids + [self._padding] * (longest - len(window.ids)) for window in windows]
+        mask = [[1] * len(window.ids) + [0] * (longest - len(window.ids)) for window in windows]
+        states = self._model(
+            input_ids=torch.tensor(ids, device=self._device),
+            attention_mask=torch.tensor(mask, device=self._device),
+            output_hidden_states=True,
+        ).hidden_states
+        places = [row * longest + place for row, window in enumerate(windows) for place in window.kept]
+        chosen = torch.tensor(places, dtype=torch.int64, device=self._device)
+        words = torch.tensor([word for window in windows for word in window.words], device=self._device)
+        shares = torch.tensor([share for window in windows for share in window.shares], device=self._device)
+        for number, layer in enumerate(self._layers):
+            pieces = states[layer].flatten(0, 1)[chosen]  # (W P, D) -> (kept pieces, D)
+            vectors[:, number].index_add_(0, words.long(), pieces * shares[:, None])
+
+
+def _overlapping(length: int, room: int) -> Iterator[tuple[int, int, int, int]]:
+    """Windows over this many pieces: where each begins and ends, and where the part of it that is used does.
+
+    They overlap by half of the room; the last one ends with the text. Overlaps are used up to their middle from the
+    earlier window.
+    """
+    begins = [*range(0, max(length - room, 0), room - room // 2), max(length - room, 0)]
+    middles = [(later + begin + room) // 2 for begin, later in itertools.pairwise(begins)]
+    for begin, first, last in zip(begins, [0, *middles], [*middles, length], strict=True):
+        yield begin, min(begin + room, length), first, last
+
+
+def _special_pieces(tokenizer: Any) -> tuple[list[int], list[int]]:
+    """The pieces that the tokenizer puts before and after a sentence."""
+    encoded = tokenizer.encode(["a"], is_pretokenized=True)
+    own = [place for place, is_special in enumerate(encoded.special_tokens_mask) if not is_special]
+    if not own:
+        raise WeightsError(f"{TOKENIZER}: gives no piece for the word 'a'; wanted a tokenizer of text")
+    return encoded.ids[: own[0]], encoded.ids[own[-1] + 1 :]
+
+
+def _num_positions(model: Any) -> int:
+    """The most pieces that the model can read at once."""
+    taken = 0  # RoBERTa and its relatives count positions from behind the padding's
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            taken = module.padding_idx + 1
+    return int(model.config.max_position_embeddings) - taken

@@ -1,0 +1,399 @@
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import pytest
+import safetensors.torch
+import torch
+from torch import Tensor
+
+transformers = pytest.importorskip("transformers")
+
+from elmo_tasks import experiment, trained_runs  # noqa: E402
+from elmo_tasks.elmo.cached_layers import LayerCacheConfig  # noqa: E402
+from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WeightsError  # noqa: E402
+from elmo_tasks.modules import transformer_files  # noqa: E402
+from elmo_tasks.modules.embedder import EmbedderConfig  # noqa: E402
+from elmo_tasks.modules.transformer import FrozenTransformer, Pooling, TransformerConfig  # noqa: E402
+from elmo_tasks.modules.transformer_files import TransformerFiles  # noqa: E402
+from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary  # noqa: E402
+
+PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "mi", "##ra", "##n", "##e", "went", "to", "kar", "##vel", ".", "the")
+TEXTS = [["Mira", "went", "to", "Karvel", "."], ["Karvel"], [], ["the", "Mirane", "xyz", "went"]]
+POSITIONS = 12  # ten pieces between [CLS] and [SEP]
+
+
+def save_bert(folder: Path, seed: int = 0, **settings: Any) -> Path:
+    """A tiny BERT with random weights, and a tokenizer of word pieces."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    sizes = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+    torch.manual_seed(seed)
+    config = transformers.BertConfig(
+        vocab_size=len(PIECES), max_position_embeddings=POSITIONS, initializer_range=0.5, **{**sizes, **settings}
+    )
+    transformers.BertModel(config).save_pretrained(folder)
+    tokenizer = Tokenizer(models.WordPiece({piece: row for row, piece in enumerate(PIECES)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    tokenizer.enable_truncation(4)  # as many published tokenizers have it
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Not to be changed."""
+    return save_bert(tmp_path_factory.mktemp("bert"))
+
+
+def frozen(folder: Path, pooling: Pooling = "mean", layers: tuple[int, ...] = (0, 1, 2)) -> FrozenTransformer:
+    return FrozenTransformer(*TransformerFiles(folder).load(), layers, pooling)
+
+
+@torch.no_grad()
+def states(folder: Path, pieces: list[str]) -> Tensor:
+    """All layers of word pieces between [CLS] and [SEP], as the library computes them: (L+1, pieces, D)."""
+    model = transformers.BertModel.from_pretrained(folder).eval()
+    ids = [PIECES.index(piece) for piece in ["[CLS]", *pieces, "[SEP]"]]
+    return torch.cat(model(torch.tensor([ids]), output_hidden_states=True).hidden_states)[:, 1:-1]
+
+
+def test_pooling_of_pieces(bert: Path) -> None:
+    pieces = ["the", "mi", "##ra", "##n", "##e", "[UNK]", "went"]
+    wanted = states(bert, pieces)  # (L+1, pieces, D)
+    first, mean = (frozen(bert, pooling).layers(TEXTS).layers[3] for pooling in ("first", "mean"))  # (L+1, T, D)
+    torch.testing.assert_close(first[:, :4], wanted[:, [0, 1, 5, 6]])
+    torch.testing.assert_close(mean[:, [0, 2, 3]], wanted[:, [0, 5, 6]])
+    torch.testing.assert_close(mean[:, 1], wanted[:, 1:5].mean(dim=1))
+    assert not first[:, 1].allclose(mean[:, 1], atol=1e-3)
+
+
+def test_shapes_padding_and_neighbours(bert: Path) -> None:
+    source = frozen(bert)
+    output = source.layers(TEXTS)
+    assert output.layers.shape == (4, 3, 5, 8)
+    assert output.mask.sum(dim=1).tolist() == [5, 1, 0, 4]
+    assert (output.layers.transpose(1, 2)[~output.mask] == 0).all()
+    for row, tokens in enumerate(TEXTS):
+        alone = source.layers([tokens])
+        torch.testing.assert_close(output.layers[row, :, : len(tokens)], alone.layers[0], atol=1e-5, rtol=1e-5)
+    assert source.layers([]).layers.shape == (0, 3, 0, 8)
+    assert source.layers([[]]).layers.shape == (1, 3, 0, 8)
+
+
+def test_a_word_without_pieces_is_zero_and_moves_no_other(bert: Path) -> None:
+    source = frozen(bert)
+    plain, odd = source.layers([["Mira", "went"]]).layers[0], source.layers([["Mira", "\u200d", "went"]]).layers[0]
+    assert (odd[:, 1] == 0).all()
+    torch.testing.assert_close(odd[:, [0, 2]], plain)
+    assert (source.layers([["\u200d"]]).layers == 0).all()
+    torch.testing.assert_close(source.layers([["\ud800"]]).layers, source.layers([["?"]]).layers)
+
+
+def test_windows_of_long_texts(bert: Path) -> None:
+    """Each window has ten pieces and begins five after the one before."""
+    words = ["the", "went", "to", ".", "Karvel"] * 5  # 30 pieces
+    found = frozen(bert).layers([words]).layers[0]
+    pieces = ["the", "went", "to", ".", "kar", "##vel"] * 5
+    windows = {begin: states(bert, pieces[begin : begin + 10]) for begin in (0, 5, 10, 15, 20)}
+
+    def wanted(place: int) -> Tensor:
+        ends = {0: 7, 5: 12, 10: 17, 15: 22, 20: 30}  # of what is used of a window: the middle of the next overlap
+        begin = next(begin for begin, end in ends.items() if place < end)
+        return windows[begin][:, place - begin]
+
+    place = 0
+    for word, token in enumerate(words):
+        width = 2 if token == "Karvel" else 1
+        mean = torch.stack([wanted(place + each) for each in range(width)]).mean(dim=0)
+        torch.testing.assert_close(found[:, word], mean)
+        place += width
+
+
+def test_a_text_that_fits_is_read_at_once(bert: Path) -> None:
+    words = ["the", "went", "to", ".", "Mira", "to", "Karvel", "."]  # ten pieces, as many as there is room for
+    pieces = ["the", "went", "to", ".", "mi", "##ra", "to", "kar", "##vel", "."]
+    wanted = states(bert, pieces)[:, [0, 1, 2, 3, 4, 6, 7, 9]]
+    torch.testing.assert_close(frozen(bert, "first").layers([words]).layers[0], wanted)
+
+
+def test_roberta_counts_positions_from_behind_the_padding(bert: Path, tmp_path: Path) -> None:
+    config = transformers.RobertaConfig(
+        vocab_size=len(PIECES), hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
+        max_position_embeddings=POSITIONS + 1, pad_token_id=0,
+    )  # fmt: skip
+    transformers.RobertaModel(config).save_pretrained(tmp_path)
+    shutil.copy(bert / "tokenizer.json", tmp_path)
+    words = ["the", "went", "to", "."] * 9
+    assert frozen(tmp_path, layers=(1,)).layers([words, words[:5]]).layers.isfinite().all()
+
+
+def test_the_mix_learns_and_the_transformer_does_not(bert: Path) -> None:
+    embedder = TransformerConfig(model=str(bert), layer_cache=None, dropout=0.0).build()
+    assert [name for name, _ in embedder.named_parameters()] == ["mixes.input.weights", "mixes.input.gamma"]
+    layers = frozen(bert).layers(TEXTS).layers
+    torch.testing.assert_close(embedder(TEXTS)["input"], layers.mean(dim=1))
+    embedder(TEXTS)["input"].sum().backward()
+    assert all(parameter.grad is not None for parameter in embedder.parameters())
+    last = TransformerConfig(model=str(bert), layers=(-1,), layer_cache=None, dropout=0.0).build()
+    torch.testing.assert_close(last(TEXTS)["input"], layers[:, 2])
+    assert last.layers == (2,)
+
+
+def test_stored_layers_are_the_computed_ones(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(**settings: Any) -> Any:
+        return TransformerConfig(model=str(bert), layers=(0, 2), dropout=0.0, **settings).build()
+
+    half, exact = LayerCacheConfig(), LayerCacheConfig(storage="float32")
+    computed = build(layer_cache=None)(TEXTS)["input"]
+    for cache in (half, exact):
+        build(layer_cache=cache).prepare(TEXTS)
+    monkeypatch.setattr(TransformerFiles, "load", lambda self: pytest.fail("computed again"))
+    torch.testing.assert_close(build(layer_cache=half)(TEXTS)["input"], computed, atol=2e-3, rtol=2e-3)
+    torch.testing.assert_close(build(layer_cache=exact)(TEXTS)["input"], computed, atol=1e-5, rtol=1e-5)
+    with pytest.raises(pytest.fail.Exception, match="computed again"):  # another pooling, another store
+        build(layer_cache=exact, pooling="first")(TEXTS)
+
+
+def test_the_key_of_the_store_follows_every_file(tmp_path: Path) -> None:
+    folder = save_bert(tmp_path / "bert")
+    seen = {TransformerFiles(folder).fingerprint()}
+    for name in ("config.json", "tokenizer.json"):
+        (folder / name).write_text((folder / name).read_text() + "\n")
+        seen.add(TransformerFiles(folder).fingerprint())
+    seen.add(TransformerFiles(save_bert(folder, seed=1)).fingerprint())
+    assert len(seen) == 4
+
+
+def test_the_embedder_puts_it_beside_the_words(bert: Path) -> None:
+    config = EmbedderConfig(words={"size": 3}, transformer={"model": str(bert), "layer_cache": None})
+    vocabulary = Vocabulary(words=(*SPECIAL, "went"), num_trained_words=3, characters=(*SPECIAL,), labels={})
+    embedder = config.build(vocabulary).eval()
+    embedded = embedder(vocabulary.index_tokens(TEXTS))
+    assert embedder.output_size == 11
+    assert embedded.inputs.shape == (4, 5, 11)
+    assert embedder.transformer is not None
+    torch.testing.assert_close(embedded.inputs[..., 3:], embedder.transformer(TEXTS)["input"])
+    assert embedder.transformer_weights() == {"layers": [0, 1, 2], "weights": [pytest.approx(1 / 3)] * 3, "gamma": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"), "no such file; .*pickles"),
+        (lambda folder: (folder / "tokenizer.json").unlink(), r"tokenizer\.json: no such file"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 100), r"model\.safetensors: .*damaged"),
+        (lambda folder: (folder / "tokenizer.json").write_text("{}"), r"tokenizer\.json: missing, or not a tokenizer"),
+        (lambda folder: (folder / "config.json").write_text("["), r"config\.json:1: Invalid JSON"),
+        (lambda folder: _change(folder, model_type="other"), "model_type: got 'other'"),
+        (lambda folder: _change(folder, hidden_size="8"), r"config\.json: .*hidden_size"),
+        (lambda folder: _change(folder, hidden_size=1 << 20), r"[\d,]+ numbers; config\.json describes a model of"),
+        (lambda folder: _change(folder, num_hidden_layers=10**9), "num_hidden_layers: got 1000000000; at most 1000"),
+        (lambda folder: _change(folder, intermediate_size=15), r"model\.safetensors: does not fit config\.json"),
+        (lambda folder: _change(folder, vocab_size=9), r"does not fit config\.json|word pieces; the model has 9"),
+        (lambda folder: _without(folder, "encoder.layer.1.output.dense.bias"), "numbers|lacks encoder.layer.1"),
+    ],
+)
+def test_damaged_and_foreign_folders_are_one_clear_error(change: Any, message: str, bert: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(bert, tmp_path / "bert")
+    change(folder)
+    with pytest.raises(WeightsError, match=message) as caught:
+        TransformerConfig(model=str(folder)).build()(TEXTS)
+    assert "\n" not in str(caught.value)
+
+
+def _change(folder: Path, **values: Any) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def _without(folder: Path, name: str) -> None:
+    tensors = safetensors.torch.load_file(folder / "model.safetensors")
+    del tensors[name]
+    tensors["other"] = torch.zeros(100)
+    safetensors.torch.save_file(tensors, folder / "model.safetensors")
+
+
+def test_no_code_and_no_other_file_of_the_models_author_is_used(bert: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(bert, tmp_path / "bert")
+    _change(folder, auto_map={"AutoModel": "evil.Evil", "AutoConfig": "evil.Evil"}, attn_implementation="some/kernel")
+    (folder / "evil.py").write_text("raise SystemExit('run')")
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "/private"}')
+    torch.testing.assert_close(frozen(folder).layers(TEXTS).layers, frozen(bert).layers(TEXTS).layers)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"), [({"layers": (3,)}, "got 3; .* has 0 to 2"), ({"layers": (2, -1)}, "named twice")]
+)
+def test_layers_that_the_transformer_lacks(settings: dict[str, Any], message: str, bert: Path) -> None:
+    with pytest.raises(ConfigError, match=message):
+        TransformerConfig(model=str(bert), **settings).build()
+
+
+def test_impossible_settings(bert: Path) -> None:
+    with pytest.raises(pydantic.ValidationError, match="wanted each layer once"):
+        TransformerConfig(model=str(bert), layers=(1, 1))
+    with pytest.raises(WeightsError, match=r"gone: no such folder; .*hub:NAME"):
+        TransformerConfig(model="gone").build()
+
+
+def test_a_model_of_the_hub_without_a_network(bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    asked: list[tuple[str, bool]] = []
+
+    def offline(name: str, *, allow_patterns: list[str], local_files_only: bool) -> str:
+        asked.append((name, local_files_only))
+        if not local_files_only:
+            raise huggingface_hub.errors.LocalEntryNotFoundError("no connection\nat all")
+        return str(bert)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
+    transformer_files._snapshot.cache_clear()
+    with pytest.raises(WeightsError, match=r"hub:some/bert: not to be found .*; or name a folder") as caught:
+        TransformerConfig(model="hub:some/bert").build()
+    assert "\n" not in str(caught.value)
+    assert TransformerFiles.of("hub:some/bert", local_only=True).folder == bert
+    assert asked == [("some/bert", False), ("some/bert", True)]
+    transformer_files._snapshot.cache_clear()
+
+
+def test_without_the_library(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(ElmoTasksError, match=r"needs the package transformers; .*elmo-tasks\[transformers\]"):
+        TransformerConfig(model=str(bert)).build()
+
+
+# Runs
+
+
+INPUTS = [{"text": "Mira went to Karvel. She met Dolvane Group."}, {"tokens": ["Mira", "slept"]}]
+
+
+@pytest.fixture(scope="module")
+def trained(settings: dict[str, Any], bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run whose tagger reads word vectors and the transformer; not to be changed."""
+    folder = tmp_path_factory.mktemp("trained")
+    shutil.copytree(bert, folder / "bert")
+    experiment.train(config_of(settings, folder / "bert"), folder / "run")
+    return folder
+
+
+def config_of(settings: dict[str, Any], model: Path) -> dict[str, Any]:
+    changed = json.loads(json.dumps(settings))
+    embedder = {"words": changed["model"]["embedder"]["words"], "transformer": {"model": str(model), "dropout": 0.1}}
+    changed["model"]["embedder"] = embedder
+    changed["trainer"]["num_epochs"] = 2
+    return changed
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(trained / "run", tmp_path / "run")
+
+
+def test_a_run_refers_to_its_transformer(trained: Path, settings: dict[str, Any]) -> None:
+    from elmo_tasks.runs import read_tensors
+
+    run = trained / "run"
+    reference = json.loads((run / "transformer.json").read_text())
+    fingerprint = TransformerFiles(trained / "bert").fingerprint()
+    assert reference == {"model": str((trained / "bert").resolve()), "fingerprint": fingerprint}
+    names = {*read_tensors(run / "frozen.safetensors"), *read_tensors(run / "model.safetensors")}
+    assert {name for name in names if "transformer" in name} == {
+        "embedder.transformer.mixes.input.gamma",
+        "embedder.transformer.mixes.input.weights",
+    }
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert metrics["best"]["transformer"]["layers"] == [0, 1, 2]
+    assert metrics["best"]["transformer"]["gamma"] != 1.0
+    found = trained_runs.evaluate(run, settings["test_data_path"])
+    assert found == pytest.approx(metrics["test"], abs=1e-4)
+    assert trained_runs.load_predictor(run)(INPUTS)[-1]["tokens"] == ["Mira", "slept"]
+
+
+def test_an_archive_predicts_the_same_where_nothing_else_is_left(
+    settings: dict[str, Any], bert: Path, tmp_path: Path
+) -> None:
+    model = shutil.copytree(bert, tmp_path / "bert")
+    experiment.train(config_of(settings, model), tmp_path / "run", self_contained=True)
+    expected = trained_runs.load_predictor(tmp_path / "run")(INPUTS)
+    shutil.rmtree(model)
+    assert trained_runs.load_predictor(tmp_path / "run")(INPUTS) == expected
+    trained_runs.archive(tmp_path / "run", tmp_path / "run.tar.gz")
+    trained_runs.archive(tmp_path / "run", tmp_path / "without.tar.gz", self_contained=False)
+    shutil.move(tmp_path / "run" / "transformer", model)
+    shutil.rmtree(tmp_path / "run")
+    assert trained_runs.load_predictor(tmp_path / "run.tar.gz")(INPUTS) == expected
+    with pytest.raises(RunError, match=r"without\.tar\.gz: does not contain its transformer, .*transformer\.model=DIR"):
+        trained_runs.load_run(tmp_path / "without.tar.gz")
+    there = [f"model.embedder.transformer.model={model}"]
+    assert trained_runs.load_predictor(tmp_path / "without.tar.gz", overrides=there)(INPUTS) == expected
+
+
+def test_a_transformer_that_has_gone_or_changed(run: Path, trained: Path, tmp_path: Path) -> None:
+    reference = json.loads((run / "transformer.json").read_text())
+    for moved in (str(tmp_path / "gone"), "hub:nobody/nothing"):
+        (run / "transformer.json").write_text(json.dumps({**reference, "model": moved}))
+        with pytest.raises(RunError, match=r"its transformer: .*--set model\.embedder\.transformer\.model="):
+            trained_runs.load_run(run)
+    there = [f"model.embedder.transformer.model={trained / 'bert'}"]
+    assert trained_runs.load_run(run, overrides=there).config.transformer() is not None
+    other = save_bert(tmp_path / "other", seed=7)
+    with pytest.raises(RunError, match="other: not the transformer that the run was trained with"):
+        trained_runs.load_run(run, overrides=[f"model.embedder.transformer.model={other}"])
+
+
+def test_a_strangers_run_looks_for_no_other_file(
+    run: Path, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private = tmp_path / "private"
+    private.mkdir()
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        (private / name).write_text('{"model_type": "the-secret"}')
+    reference = {"model": str(private), "fingerprint": "0" * 64}
+    (run / "transformer.json").write_text(json.dumps(reference))
+    for attempt in (lambda: trained_runs.load_run(run), lambda: trained_runs.archive(run, tmp_path / "a.tar.gz")):
+        with pytest.raises(RunError, match="not the transformer that the run was trained with") as caught:
+            attempt()
+        assert "secret" not in str(caught.value)
+    reference["fingerprint"] = TransformerFiles(private).fingerprint()  # even if the hash of the files is known
+    (run / "transformer.json").write_text(json.dumps(reference))
+    with pytest.raises(WeightsError, match=r"config\.json: model_type"):
+        trained_runs.archive(run, tmp_path / "a.tar.gz")
+    assert not (tmp_path / "a.tar.gz").exists()
+    (run / "transformer.json").unlink()
+    config = json.loads((run / "config.json").read_text())
+    config["model"]["embedder"]["transformer"]["model"] = "hub:a-stranger/model"
+    (run / "config.json").write_text(json.dumps(config))
+    monkeypatch.setattr(transformer_files, "_snapshot", lambda *_: pytest.fail("asks the hub"))
+    with pytest.raises(RunError, match=r"transformer\.json: no such file; wanted the reference to the transformer"):
+        trained_runs.load_run(run)
+
+
+def test_a_start_from_a_run_with_another_transformer_is_warned_of(
+    trained: Path, settings: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    warning = f"{trained / 'run'}: was trained with another transformer, whose vectors differ"
+    for model, is_warned in ((trained / "bert", False), (save_bert(tmp_path / "other", seed=7), True)):
+        experiment.train(config_of(settings, model), tmp_path / "run", from_run=trained / "run", force=True)
+        assert (warning in caplog.messages) == is_warned
+
+
+def test_a_run_resumes_only_with_its_transformer(run: Path, trained: Path, settings: dict[str, Any]) -> None:
+    config = config_of(settings, trained / "bert")
+    (run / "metrics.json").unlink()  # as if it had been stopped
+    metrics = experiment.train(config, run, resume=True)
+    assert metrics == json.loads((trained / "run" / "metrics.json").read_text())
+    (run / "metrics.json").unlink()
+    reference = json.loads((run / "transformer.json").read_text())
+    (run / "transformer.json").write_text(json.dumps({**reference, "fingerprint": "0" * 64}))
+    with pytest.raises(RunError, match="not the transformer that the run was trained with"):
+        experiment.train(config, run, resume=True)
