@@ -202,7 +202,7 @@ def test_a_run_whose_every_tensor_has_another_shape_is_an_error(plain: dict[str,
     data = examples(BEFORE)
     elmo_tasks.train(plain, tmp_path / "run", train=data, validation=data, overrides=[*SHORT, *overrides])
     overrides += [f"model.embedder.characters.{key}=5" for key in ("embedding_size", "filters")]
-    overrides += ["model.embedder.words.size=5", "model.encoder.hidden_sizes=[7]"]
+    overrides += ["model.embedder.words.size=5", "model.encoder.hidden_sizes=[7,7]"]
     overrides += [f"{key}.tag_scheme=null" for key in ("dataset_reader", "model")]
     overrides += ["trainer.validation_metric=+accuracy"]
     with pytest.raises(RunError, match="nothing of this run fits the model"):
