@@ -144,3 +144,11 @@ def test_damaged_archives_are_refused(place: int, whole: bytes, tmp_path: Path) 
         (tmp_path / "run.tar.gz").write_bytes(content)
         with pytest.raises(RunError, match=r"run\.tar\.gz: damaged"):
             open_run(tmp_path / "run.tar.gz")
+
+
+def test_a_link_is_packed_as_the_file_that_it_names(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("content")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    pack({"config.json": tmp_path / "link"}, tmp_path / "run.tar.gz")
+    unpack(tmp_path / "run.tar.gz", ["config.json"], tmp_path / "unpacked")
+    assert (tmp_path / "unpacked" / "config.json").read_text() == "content"

@@ -197,6 +197,18 @@ def test_nothing_that_fits_is_an_error(classifier: dict[str, Any], earlier: Path
     assert not (tmp_path / "run" / "config.json").exists()
 
 
+def test_a_run_whose_every_tensor_has_another_shape_is_an_error(plain: dict[str, Any], tmp_path: Path) -> None:
+    overrides = ["model.embedder.elmo=null", "trainer.regularizers=[]"]
+    data = examples(BEFORE)
+    elmo_tasks.train(plain, tmp_path / "run", train=data, validation=data, overrides=[*SHORT, *overrides])
+    overrides += [f"model.embedder.characters.{key}=5" for key in ("embedding_size", "filters")]
+    overrides += ["model.embedder.words.size=5", "model.encoder.hidden_sizes=[7,7]"]
+    overrides += [f"{key}.tag_scheme=null" for key in ("dataset_reader", "model")]
+    overrides += ["trainer.validation_metric=+accuracy"]
+    with pytest.raises(RunError, match="nothing of this run fits the model"):
+        Start(plain, tmp_path / "run", [("Oslo sleeps", "NAME VERB")], *overrides)
+
+
 def test_a_run_records_its_origin_and_learns_on(
     plain: dict[str, Any], earlier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -239,3 +239,17 @@ def test_a_run_without_test_data_needs_data(seeds: Path, tmp_path: Path) -> None
     (tmp_path / "config.json").write_text(json.dumps({**config, "test_data_path": None}))
     with pytest.raises(RunError, match="its config has no test_data_path; name the data"):
         compare([tmp_path])
+
+
+def test_the_largest_changes_come_first_whether_better_or_worse(write: Write, tmp_path: Path) -> None:
+    golds = [{"tokens": ["a", "b", "c"], "tags": ["X", "Y", "Z"]}, {"tokens": ["d", "e", "f"], "tags": ["X", "Y", "Z"]}]
+    predicted = {"one": ["X Y Y", "X Y Z"], "other": ["X Y Z", "Y X Y"]}
+    files = [
+        write(
+            tmp_path / f"{name}.jsonl",
+            [(gold, {"tags": tags.split()}) for gold, tags in zip(golds, texts, strict=True)],
+        )
+        for name, texts in predicted.items()
+    ]
+    (difference,) = compare(files, resamples=10, num_examples=2).differences
+    assert [round(changed.gain) for changed in difference.changed] == [-50, 17]

@@ -7,10 +7,11 @@ from unittest.mock import Mock
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib.figure import Figure
 
 import elmo_tasks.trained_runs
 from elmo_tasks import cli
-from elmo_tasks.analysis.plots import RunCurves, plot_runs
+from elmo_tasks.analysis.plots import RunCurves, draw_mixes, plot_runs
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.metrics.confusion import ConfusionTable
 
@@ -99,3 +100,11 @@ def test_the_command_evaluates_for_confusions(
     assert "LOC" in words(Path(target))
     assert cli.main(["plot", folder, folder, "--output", target, "--force", "--confusion", "dev"]) == 2
     assert "wanted a single one" in capsys.readouterr().err
+
+
+def test_the_numbers_of_mixes_stand_in_their_cells() -> None:
+    axes = Figure().subplots()
+    mixes = [{"layers": [0, 1, 2], "weights": weights, "gamma": 1.0} for weights in ([0.1, 0.2, 0.7], [0.3, 0.4, 0.3])]
+    draw_mixes(axes, [("one", mixes[0]), ("other", mixes[1])])
+    texts = {text.get_position(): text.get_text() for text in axes.texts}
+    assert texts == {(0, 0): "0.10", (1, 0): "0.20", (2, 0): "0.70", (0, 1): "0.30", (1, 1): "0.40", (2, 1): "0.30"}

@@ -177,3 +177,23 @@ def test_a_study_passes_on_its_packages_and_variables(config_file: Path, tmp_pat
     loaded = Study.load(str(study), variables={"TWO": "3"})
     words = train_arguments(loaded, loaded.runs[0], Path("x"), ["json"])
     assert words[-6:] == ["--ext-var", "ONE=1", "--ext-var", "TWO=3", "--include-package", "json"]
+
+
+def test_a_run_of_two_arms_counts_once(config_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = tmp_path / "study.json"
+    arms = [{"name": name, "config": str(config_file)} for name in ("one", "other")]
+    study.write_text(json.dumps({"title": "t", "arms": arms}))
+    assert cli.main(["study", str(study), "-s", str(tmp_path / "runs"), "--dry-run"]) == 0
+    plan = capsys.readouterr().out
+    assert plan.count("missing") == 2
+    assert "1 runs in " in plan
+    assert "and 1 run(s) of unknown time" in plan
+
+
+def test_changes_of_a_share_come_after_those_of_an_arm(config_file: Path, tmp_path: Path) -> None:
+    study = tmp_path / "study.json"
+    of_arm, of_share = ({"trainer": {"num_epochs": number}} for number in (2, 3))
+    arms = [{"name": "one", "config": str(config_file), "changes": of_arm}]
+    study.write_text(json.dumps({"title": "t", "arms": arms, "shares": [{"share": 0.5, "changes": of_share}]}))
+    (run,) = Study.load(str(study)).runs
+    assert run.config.trainer.num_epochs == 3

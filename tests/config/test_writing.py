@@ -13,7 +13,7 @@ MINIMAL = "{ model: {}, trainer: { epochs: 1 } }"
 WHOLE = """{
   model: {
     encoder: { type: 'stacked', layers: [{ type: 'recurrent', hidden_size: 3 }] },
-    heads: { 'a b': { type: 'recurrent', hidden_size: 2 } },
+    heads: { 'a b': { type: 'recurrent', hidden_size: 2 }, 'local': { type: 'recurrent', hidden_size: 1 } },
   },
   trainer: { epochs: 2, decaying: { type: 'linear' }, names: ['"quoted"', 'é'] },
 }

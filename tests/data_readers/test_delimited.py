@@ -134,3 +134,10 @@ def test_wrong_configs_are_explained(tmp_path: Path, settings: dict[str, Any], p
     path.write_text(json.dumps({"dataset_reader": {"type": "delimited", **settings}}))
     with pytest.raises(ConfigError, match=problem):
         load_config(path, ExperimentConfig)
+
+
+def test_several_columns_may_have_no_name(tmp_path: Path) -> None:
+    path = tmp_path / "rows.tsv"
+    path.write_text("text\tlabel\t\t\nA day\tgood\t1\t2\n")
+    reader = DatasetReaderConfig.model_validate({"type": "delimited", "task": "classification"}).build()
+    assert [each["label"] for each in reader.examples(path)] == ["good"]

@@ -21,6 +21,7 @@ FORMS = {
     "glove": GLOVE,
     "word2vec": f"3 3\n{GLOVE}",
     "fasttext": "3 3\n" + GLOVE.replace("\n", " \n"),
+    "spaces at line ends": GLOVE.replace("\n", " \n"),
     "windows": GLOVE.replace("\n", "\r\n"),
     "no last line end": GLOVE.rstrip("\n"),
 }

@@ -51,6 +51,7 @@ def test_losses_are_those_of_the_biLMs_top_layer() -> None:
     window.targets[:, 0] = NO_TARGET  # at the border's slot, which is not one of the biLM's tokens
     loss = model(window, model.initial_states(1))
     assert loss.num_targets == len(TOKENS)
+    torch.testing.assert_close(loss.mean, (loss.forward + loss.backward) / 8)
     layers = model.bilm.layers([TOKENS]).layers[0, -1]  # (T, D)
     for direction, found in enumerate((loss.forward, loss.backward)):
         hidden = layers[:, 16 * direction : 16 * (direction + 1)]  # (T, P)

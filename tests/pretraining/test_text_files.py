@@ -146,3 +146,11 @@ def test_repeated_lines_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyP
             kept += chunk.lines
     assert kept == ["a", "b", "", "c", "", "d"]
     assert len(seen) == 4
+
+
+def test_a_file_with_two_names_has_the_first(tmp_path: Path) -> None:
+    link, file = tmp_path / "a.txt", tmp_path / "b.txt"
+    file.write_text("x")
+    link.symlink_to(file)
+    for paths in ([link, file], [file, link]):
+        assert find_files([str(path) for path in paths]) == (link,)

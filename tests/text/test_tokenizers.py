@@ -91,3 +91,9 @@ def test_long_runs_take_linear_time(piece: str) -> None:
     assert "".join(token.text for token in UnicodeTokenizer().words(piece * 50_000)) == "".join(
         (piece * 50_000).split()
     )
+
+
+@pytest.mark.parametrize("text", ["a\x0bb\nc", "a\x85b", "a\u2028b c", "a\r\nb"])
+def test_only_a_line_feed_ends_a_line_of_tokens(text: str) -> None:
+    tokenizer = WhitespaceTokenizer()
+    assert list(tokenizer.strings(text)) == [[token.text for token in each] for each in tokenizer.tokenize(text)]
