@@ -28,9 +28,9 @@ def _describe(lines: list[str], key: str, value: Any, default: bool, depth: int,
     """Appends the lines of one value; `key` is written before it, `end` behind it."""
     entries: list[tuple[str, Any, bool]] = []  # what is written before a part, the part, and whether it is a default
     if isinstance(value, Config):
-        fields = type(value).model_fields
-        entries = [
-            (f"{fields[name].alias or name}: ", part, default or name not in value.model_fields_set)
+        aliases = {name: field.alias for name, field in type(value).model_fields.items()}
+        entries = [  # also of keys that have no field, as an options.json may have them
+            (f"{_jsonnet_key(aliases.get(name) or name)}: ", part, default or name not in value.model_fields_set)
             for name, part in value
         ]
     elif isinstance(value, dict):

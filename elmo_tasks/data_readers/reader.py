@@ -294,7 +294,8 @@ def _warn_of_skipped(source: str | Path, path: Path) -> None:
 def _is_intact(path: Path) -> bool:
     """Whether the cache file is there and has the recorded checksum."""
     try:
-        if json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["sha256"] == content_hash(path):
+        record = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        if record["sha256"] == content_hash(path) and isinstance(record.get("skipped", []), list):
             return True
         logger.warning("%s: the cached data set is damaged and is made again", path)
     except FileNotFoundError:

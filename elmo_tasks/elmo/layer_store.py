@@ -49,6 +49,8 @@ TORCH_TYPES: dict[Storage, torch.dtype] = {"float16": torch.float16, "float32": 
 _FORMAT_VERSION = 3  # raise it when a change of the table makes old stores unreadable
 
 _ABOUT, _DATABASE = "about.json", "layers.sqlite"
+# The last one comes from messages that quote a damaged name.
+_DATABASE_ERRORS = (sqlite3.DatabaseError, UnicodeDecodeError)
 # `info` reads only the index of key and tokens. The checksum covers key and layers.
 _TABLE = "sentences (key BLOB, tokens INTEGER, checksum INTEGER, layers BLOB, UNIQUE (key, tokens))"
 _SENTENCE_BYTES = 750  # of a sentence on average, in addition to its layers: keys and unused ends of pages
@@ -202,7 +204,7 @@ class LayerStore:
                     key, layers = sentence_key(tokens), part.numpy().data.cast("B")
                     record = (key, len(tokens), _checksum(key, layers), layers)
                     connection.execute("INSERT OR IGNORE INTO sentences VALUES (?, ?, ?, ?)", record)
-        except (OSError, sqlite3.DatabaseError) as error:
+        except (OSError, *_DATABASE_ERRORS) as error:
             self._discard_if_damaged(error)
             need = self._need(sentences)[1]
             raise CacheError(
@@ -233,7 +235,7 @@ class LayerStore:
                     statement = f"SELECT key, {columns} FROM sentences WHERE key IN ({marks})"
                     found.update((key, record) for key, *record in connection.execute(statement, some))
                 return [found.get(key) for key in keys]
-            except sqlite3.DatabaseError as error:
+            except _DATABASE_ERRORS as error:
                 self._disconnect()
                 self._discard_if_damaged(error)
                 problem = error
@@ -257,7 +259,7 @@ class LayerStore:
 
     def _discard_if_damaged(self, error: Exception) -> None:
         # Errors that may pass, such as a locked file, are subclasses.
-        if type(error) is sqlite3.DatabaseError or "no such table" in str(error):
+        if type(error) in _DATABASE_ERRORS or "no such table" in str(error):
             self._discard(str(error))
 
     def _discard(self, problem: str) -> None:
@@ -324,7 +326,7 @@ def info() -> list[StoreInfo]:
             if (folder / _DATABASE).exists():
                 with contextlib.closing(_connect(folder / _DATABASE, "ro")) as connection:
                     sentences, tokens = connection.execute("SELECT count(*), total(tokens) FROM sentences").fetchone()
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter from messages of SQLite
+        except _DATABASE_ERRORS as error:
             raise CacheError(f"{folder}: is damaged, or of another version ({error}); {advice}") from None
         last_used = datetime.datetime.fromtimestamp(about.stat().st_mtime, tz=datetime.timezone.utc)
         found.append(StoreInfo(folder.name, key, sentences, int(tokens), folder_size(folder), last_used))

@@ -7,6 +7,8 @@ from types import ModuleType
 from typing import Any
 
 from elmo_tasks.config import describe, load_config, to_json
+from elmo_tasks.elmo import TINY_OPTIONS
+from elmo_tasks.pretraining.config import PretrainingConfig
 
 MINIMAL = "{ model: {}, trainer: { epochs: 1 } }"
 
@@ -69,3 +71,11 @@ def test_what_lies_in_a_default_is_a_default(load: Callable[..., Any]) -> None:
         "    epochs: 1,",
         "    schedule: {",
     ]
+
+
+def test_description_has_keys_that_have_no_field(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    options = {**to_json(TINY_OPTIONS), "a b": 3}
+    config.write_text(json.dumps({"bilm": options, "corpus": {"paths": ["text.txt"]}}))
+    described = describe(load_config(config, PretrainingConfig))
+    assert '    "a b": 3' in described

@@ -117,8 +117,18 @@ def test_readers_that_tokenize_read_anew_with_another_tokenizer(monkeypatch: pyt
         lambda arrow, checksum: checksum.write_text("{"),
         lambda arrow, checksum: checksum.write_text("[]"),
         lambda arrow, checksum: checksum.write_text("[" * 100_000),
+        lambda arrow, checksum: checksum.write_text(checksum.read_text().replace("[]", "3")),
     ],
-    ids=["cut short", "other bytes", "no data", "no checksum", "broken checksum", "foreign checksum", "deep checksum"],
+    ids=[
+        "cut short",
+        "other bytes",
+        "no data",
+        "no checksum",
+        "broken checksum",
+        "foreign checksum",
+        "deep checksum",
+        "what was skipped is a number",
+    ],
 )
 def test_a_damaged_cache_file_is_made_anew(
     cache: Path, path: Path, parsed: list[Path], damage: Callable[[Path, Path], object]

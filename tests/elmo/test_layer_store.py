@@ -345,6 +345,7 @@ class TestAccidents:
             (lambda content: content[: len(content) // 2], "malformed"),
             (lambda content: content[:60], "malformed|no such table|not a database"),
             (lambda content: b"", "no such table"),
+            (lambda content: content.replace(b"CREATE TABLE", b"CREATE T\xb1BLE"), "can't decode"),
             (lambda content: b"\x93NUMPY" + content[6:], "not a database"),
             (lambda content: b"[1, 2, 3, 4]".ljust(128) + content[128:], "not a database"),
             (lambda content: _with_other_bit(content, content.index(_stored_bytes())), "checksum"),
