@@ -48,7 +48,7 @@ _REPEATS = 3  # of a predictor or reader; the fastest counts
 _LARGEST_EXPONENT = 1.3  # of what is called linear
 _FEW_PREDICATES = 8
 
-# The config of each predictor, and the input that is made of so many words.
+# The config of each predictor, and the input that is made of this many words.
 PREDICTORS: dict[str, tuple[str, Callable[[list[str]], dict[str, Any]]]] = {
     "tagging": ("ner_conll03", lambda words: {"tokens": words}),
     "classification": ("cpu/sst5", lambda words: {"tokens": words}),

@@ -89,7 +89,7 @@ def plot_runs(path: str | Path, runs: Sequence[RunCurves], confusion: ConfusionT
         raise ElmoTasksError(f"{path}: the ending is {suffix!r}; wanted {', '.join(FORMATS)}")
     mixes = [(run, name, mix) for run in runs for name, mix in run.best()["elmo"].items()]
     second = ["mixes"] * bool(mixes) + ["confusion"] * bool(confusion)
-    # The table of mixes alone is low. A single plot takes the whole width.
+    # The table of mixes is low if it is the only plot of its row. A single plot takes the whole width.
     heights = [4.2, 4.2 if confusion else 0.8 + 0.5 * len(mixes)][: 1 + bool(second)]
     figure = Figure(figsize=(10, sum(heights)), layout="constrained")
     rows: list[Any] = [["losses", "metric"], *([(second * 2)[:2]] if second else [])]
