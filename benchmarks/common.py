@@ -14,10 +14,10 @@ from pathlib import Path
 
 import torch
 
+from elmo_tasks.atomic import atomic_write
 from elmo_tasks.data_folder import DATA_VARIABLE, DEFAULT_DATA_FOLDER
 from elmo_tasks.elmo.fast.products import Precision, build_product
 from elmo_tasks.elmo.fast.threads import run_together
-from elmo_tasks.files import atomic_write
 
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8")
 _MAX_OTHER_LOAD = 0.05  # as a share of one processor, averaged over a measurement

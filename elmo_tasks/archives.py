@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import IO
 
+from elmo_tasks.atomic import atomic_write, write_errors
 from elmo_tasks.errors import RunError
-from elmo_tasks.files import atomic_write, write_errors
 from elmo_tasks.limits import bounded, unpacked_numbers
 
 # What reading a damaged archive can raise, except for errors of the operating system. A chain of headers is read by

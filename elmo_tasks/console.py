@@ -53,7 +53,7 @@ def binary_output(path: str | None) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    from elmo_tasks.files import atomic_write
+    from elmo_tasks.atomic import atomic_write
 
     with atomic_write(path) as stream:
         yield stream

@@ -19,6 +19,7 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 import elmo_tasks.data_readers
 import elmo_tasks.models
 import elmo_tasks.modules  # noqa: F401
+from elmo_tasks.atomic import write_json
 from elmo_tasks.config import Config, load_config, own_packages, to_json
 from elmo_tasks.data_readers.memory import Source, source_name
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
@@ -26,20 +27,15 @@ from elmo_tasks.elmo import BiLM, ElmoConfig
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError, one_line
-from elmo_tasks.files import write_json
 from elmo_tasks.json_files import read_json
 from elmo_tasks.locks import locked
 from elmo_tasks.models.model import ModelConfig, TaskModel
 from elmo_tasks.modules.transformer import TransformerConfig
 from elmo_tasks.modules.transformer_files import HUB
-from elmo_tasks.runs import (
-    RunFolder,
-    include_bilm,
-    include_transformer,
-    read_record,
-    read_tensors,
-    write_tensors,
-)
+from elmo_tasks.records import read_record
+from elmo_tasks.run_archives import include_bilm, include_transformer
+from elmo_tasks.runs import RunFolder
+from elmo_tasks.tensor_files import read_tensors, write_tensors
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.callbacks import Callback

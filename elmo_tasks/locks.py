@@ -15,8 +15,8 @@ from pathlib import Path
 
 import filelock
 
+from elmo_tasks.atomic import write_json
 from elmo_tasks.errors import RunError, WriteError
-from elmo_tasks.files import write_json
 
 logger = logging.getLogger(__name__)
 

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from elmo_tasks.atomic import write_json
 from elmo_tasks.config import load_config
 from elmo_tasks.console import is_main_process
 from elmo_tasks.experiment import ExperimentConfig, train
-from elmo_tasks.files import read_lines, write_json
+from elmo_tasks.files import read_lines
 from elmo_tasks.json_files import from_json
 from elmo_tasks.runs import RunFolder
 from elmo_tasks.training.callbacks import flatten

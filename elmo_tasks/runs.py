@@ -24,48 +24,31 @@ import contextlib
 import importlib.metadata
 import json
 import logging
-import pickle
 import platform
 import re
 import shutil
-import struct
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import pydantic
-import safetensors.torch
-import torch
-from safetensors import SafetensorError
-from torch import Tensor, nn
+from torch import nn
 
-from elmo_tasks import __version__, archives
-from elmo_tasks.cache import used_cache
+from elmo_tasks import __version__
+from elmo_tasks.atomic import write_json
 from elmo_tasks.config import Config, to_json
-from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
-from elmo_tasks.errors import ElmoTasksError, RunError, WeightsError, WriteError, one_line
-from elmo_tasks.files import (
-    atomic_folder,
-    atomic_output,
-    atomic_path,
-    atomic_write,
-    content_hash,
-    write_errors,
-    write_json,
-)
-from elmo_tasks.json_files import from_json, read_json
+from elmo_tasks.errors import RunError, WeightsError
+from elmo_tasks.json_files import read_json
 from elmo_tasks.modules.transformer_files import CONFIG, HUB, TOKENIZER, WEIGHTS, TransformerFiles
 from elmo_tasks.outputs import check_folder
+from elmo_tasks.tensor_files import BEGIN_AGAIN, read_tensors, tensor_shapes
 
 logger = logging.getLogger(__name__)
-
-_T = TypeVar("_T")
 
 _PACKAGES = ("torch", "pytorch-crf", "datasets", "accelerate", "seqeval", "numpy")
 _INCLUDED = "include-package"  # a key of versions.json
 _MODULE_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
-BEGIN_AGAIN = "--force begins the run again"
 _ELMO, _TRANSFORMER = "model.embedder.elmo", "model.embedder.transformer"  # keys of a config
 
 
@@ -371,181 +354,3 @@ def _differences(one: Any, other: Any, key: str = "") -> Iterator[str]:
             yield from _differences(one.get(name), other.get(name), f"{key}.{name}" if key else name)
     elif one != other:
         yield key
-
-
-def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Writes tensors as safetensors, atomically; raises `WriteError` if they cannot be written."""
-    contents = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
-    with atomic_path(path) as temporary:
-        try:
-            safetensors.torch.save_file(contents, temporary)
-        except SafetensorError as error:
-            reason = str(error).replace(str(temporary), str(path))
-            raise WriteError(path, reason, sum(tensor.nbytes for tensor in contents.values())) from None
-
-
-def read_tensors(path: Path, error: type[ElmoTasksError] = RunError) -> dict[str, Tensor]:
-    """Reads a safetensors file; raises `RunError`, or `error`, if it is missing or damaged."""
-    with _reading_tensors(path, error):
-        return safetensors.torch.load_file(path)
-
-
-def tensor_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """The shapes of the tensors of a safetensors file, from its header; errors as for `read_tensors`."""
-    with _reading_tensors(path, RunError), safetensors.safe_open(path, "pt") as file:
-        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a dict
-
-
-@contextlib.contextmanager
-def _reading_tensors(path: Path, error: type[ElmoTasksError]) -> Iterator[None]:
-    if path.exists() and not path.is_file():
-        raise error(f"{path}: not a regular file; wanted tensors as safetensors")
-    try:
-        yield
-    except FileNotFoundError:
-        raise error(f"{path}: no such file; the run has not finished its first epoch") from None
-    except (SafetensorError, LookupError, ValueError) as problem:  # the last two for types that torch does not have
-        raise error(f"{path}: damaged, or not a safetensors file ({problem})") from None
-
-
-# What reading a damaged training state, or putting it to use, can raise.
-DAMAGED_STATE = (
-    ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, RuntimeError, TypeError, ValueError,
-    pickle.UnpicklingError, struct.error,
-)  # fmt: skip
-
-
-def write_state(path: Path, state: Mapping[str, Any]) -> None:
-    """Writes a training state (tensors, numbers, strings and containers of them), atomically.
-
-    Raises:
-        WriteError: it cannot be written.
-    """
-    with atomic_output(path) as stream:
-        torch.save(dict(state), stream)
-
-
-def read_state(path: Path) -> dict[str, Any]:
-    """Reads a training state; raises `RunError` if it is damaged."""
-    if path.exists() and not path.is_file():
-        raise RunError(f"{path}: not a regular file; wanted a training state; {BEGIN_AGAIN}")
-    try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-        if not isinstance(state, dict):
-            raise TypeError(f"a {type(state).__name__}")
-    except (*DAMAGED_STATE, OSError) as error:  # offsets in a damaged file can lie before its beginning
-        raise RunError(f"{path}: damaged, or not a training state ({one_line(error)}); {BEGIN_AGAIN}") from None
-    return state
-
-
-def append_line(path: Path, record: Mapping[str, Any]) -> None:
-    """Appends a record to a JSON lines file: the whole of it or, if it cannot be written (`WriteError`), nothing."""
-    line = (json.dumps(record, ensure_ascii=False) + "\n").encode()
-    with write_errors(path, len(line)), path.open("ab", buffering=0) as stream:
-        size = stream.tell()
-        try:
-            while line:
-                line = line[stream.write(line) :]
-        except OSError:
-            stream.truncate(size)
-            raise
-
-
-def read_record(path: Path, number: int, kind: type[_T]) -> _T:
-    """A record of a JSON lines file, counted from 1; raises `RunError` if it is missing, damaged or not of the type."""
-    lines = path.read_bytes().splitlines() if path.is_file() else []
-    if len(lines) < number:
-        raise RunError(f"{path}: {len(lines)} lines; wanted line {number}, the record of an evaluation")
-    return from_json(lines[number - 1], kind, f"{path}:{number}", "the record of an evaluation")
-
-
-def keep_lines(path: Path, count: int) -> None:
-    """Cuts a JSON lines file after its first `count` records; a resumed run writes the later ones again."""
-    lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
-    with atomic_write(path) as stream:
-        stream.writelines(lines[:count])
-
-
-def include_bilm(folder: RunFolder) -> None:
-    """Copies the files of the run's biLM, if it has one, into its folder; raises `RunError` if they have moved."""
-    if folder.bilm_reference.is_file() and not folder.bilm.is_dir():
-        files = folder.bilm_files()
-        _include(folder, "biLM", {"options.json": files.options, "weights.hdf5": files.weights}, folder.bilm)
-
-
-def include_transformer(folder: RunFolder) -> None:
-    """Like `include_bilm`, for the files of the run's transformer."""
-    if folder.transformer_reference.is_file() and not folder.transformer.is_dir():
-        _include(folder, "transformer", folder.transformer_files().paths, folder.transformer)
-
-
-def _include(folder: RunFolder, kind: str, files: Mapping[str, Path], target: Path) -> None:
-    with atomic_folder(target) as copies:
-        for name, source in files.items():
-            try:
-                with open(source, "rb") as content, atomic_write(copies / name) as copy:
-                    shutil.copyfileobj(content, copy, 1 << 20)
-            except FileNotFoundError:
-                raise RunError(f"{folder.path}: the run's {kind} is no longer at {source}") from None
-
-
-def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) -> None:
-    """Packs a run into one `.tar.gz`, without the files that only training needs, atomically.
-
-    Arguments:
-        with_bilm: also packs the files of the biLM and of the transformer, if the run has them.
-
-    Raises:
-        RunError: the folder holds no trained model, a file is a link to elsewhere, or the biLM or the transformer has
-            moved or changed.
-        WeightsError: the files that the run names are not a biLM or a transformer.
-    """
-    if not folder.model.is_file():
-        raise RunError(f"{folder.path}: no {folder.model.name}; wanted the folder of a run that has finished an epoch")
-    packed = {name: path for name, path in folder.packed().items() if path.is_file() and path.parent == folder.path}
-    for path in packed.values():
-        if path.resolve().parent != folder.path.resolve():  # someone else's run could name any file of this machine
-            raise RunError(f"{path}: a link to {path.resolve()}; wanted a file of the run, so put a copy in its place")
-    if with_bilm and folder.bilm_reference.is_file() and not folder.bilm_options.is_file():
-        files = folder.bilm_files()
-        for path in (files.options, files.weights):
-            if not path.is_file():
-                raise RunError(f"{folder.path}: the run's biLM is no longer at {path}")
-        folder.check_bilm(files)
-        BiLM.load(files.options, files.weights)
-        packed |= {"bilm/options.json": files.options, "bilm/weights.hdf5": files.weights}
-    if with_bilm and folder.transformer_reference.is_file():
-        transformer = folder.transformer_files()
-        folder.check_transformer(lambda: transformer)
-        transformer.load()
-        packed |= {f"transformer/{name}": path for name, path in transformer.paths.items()}
-    archives.pack(packed, archive)
-
-
-def open_run(path: str | Path) -> RunFolder:
-    """The folder of a run; an archive is unpacked once into the cache.
-
-    Raises:
-        RunError: `path` is not a run, or the archive is damaged or contains anything that is not of a run.
-    """
-    path = Path(path)
-    archive = path if path.is_file() else None
-    folder = RunFolder(_unpacked(path) if archive else path, archive)
-    for kind in ("seed", "fold"):
-        if runs := sorted(each.parent.name for each in path.glob(f"{kind}_*/config.json")):
-            raise RunError(
-                f"{path}: a folder of runs, one for each {kind} ({', '.join(runs)}); name one of them, such as "
-                f"{path / runs[0]}"
-            )
-    if not folder.is_started():
-        raise RunError(f"{path}: wanted a run's folder, with a {folder.config.name}, or its archive (.tar.gz)")
-    return folder
-
-
-def _unpacked(archive: Path) -> Path:
-    target = used_cache("archives") / content_hash(archive)
-    if target.is_dir():
-        return target
-    with atomic_folder(target) as unpacked:
-        archives.unpack(archive, RunFolder(unpacked).packed(), unpacked)
-    return target

@@ -16,7 +16,7 @@ from elmo_tasks.locks import locked
 from elmo_tasks.metrics.confusion import Confusion
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
-from elmo_tasks.runs import open_run, write_archive
+from elmo_tasks.run_archives import open_run, write_archive
 from elmo_tasks.text.tokenizer_config import build_tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig

@@ -16,7 +16,9 @@ from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.errors import RunError
 from elmo_tasks.files import content_hash
 from elmo_tasks.modules.transformer import TransformerConfig
-from elmo_tasks.runs import RunFolder, open_run, read_tensors
+from elmo_tasks.run_archives import open_run
+from elmo_tasks.runs import RunFolder
+from elmo_tasks.tensor_files import read_tensors
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 logger = logging.getLogger(__name__)

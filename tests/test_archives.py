@@ -14,7 +14,8 @@ import pytest
 from elmo_tasks.archives import pack, unpack
 from elmo_tasks.errors import RunError
 from elmo_tasks.limits import VARIABLE
-from elmo_tasks.runs import RunFolder, open_run
+from elmo_tasks.run_archives import open_run
+from elmo_tasks.runs import RunFolder
 
 NAMES = ("config.json", "bilm/weights.hdf5")
 Members = list[tuple[tarfile.TarInfo, bytes]]

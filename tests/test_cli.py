@@ -206,7 +206,7 @@ def test_closed_streams(closed: str, code: str, returned: int, message: str, tmp
 )
 def test_a_signal_ends_a_command_without_leftovers(number: signal.Signals, code: int, tmp_path: Path) -> None:
     waiting = (
-        "import os, time\nfrom elmo_tasks.files import atomic_folder, atomic_write\n"
+        "import os, time\nfrom elmo_tasks.atomic import atomic_folder, atomic_write\n"
         "with atomic_write('file') as stream, atomic_folder('made'):\n"
         "    print(len(os.listdir()), flush=True)\n    time.sleep(60)"
     )

@@ -66,7 +66,7 @@ def test_the_tokenizer_of_the_config_splits_what_is_predicted(trained: Path) -> 
 
 
 def load_names(folder: Path) -> set[str]:
-    from elmo_tasks.runs import read_tensors
+    from elmo_tasks.tensor_files import read_tensors
 
     return {*read_tensors(folder / "frozen.safetensors"), *read_tensors(folder / "model.safetensors")}
 

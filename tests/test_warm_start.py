@@ -20,7 +20,7 @@ from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import RunError
 from elmo_tasks.experiment import Data, ExperimentConfig, build_model, train
-from elmo_tasks.runs import read_tensors
+from elmo_tasks.tensor_files import read_tensors
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.warm_start import warm_start

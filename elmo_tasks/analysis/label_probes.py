@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_tasks.analysis.span_vectors import Pooling, TokenSpan, row_names, sources, span_vectors
+from elmo_tasks.atomic import OutputFile
 from elmo_tasks.data_readers import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.memory import Source
 from elmo_tasks.elmo.layers import LayerSource
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files import OutputFile
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.tasks import SemanticRoles, Tagging
 from elmo_tasks.tasks.task import Example

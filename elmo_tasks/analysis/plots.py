@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pydantic
 
+from elmo_tasks.atomic import atomic_write
 from elmo_tasks.errors import ElmoTasksError, RunError
-from elmo_tasks.files import atomic_write, read_lines
+from elmo_tasks.files import read_lines
 from elmo_tasks.json_files import from_json, read_json
 from elmo_tasks.metrics.confusion import ConfusionTable, largest
-from elmo_tasks.runs import open_run
+from elmo_tasks.run_archives import open_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,7 @@ from elmo_tasks.analysis.plots import save_figure
 from elmo_tasks.analysis.study_plots import common_start, draw_curves, draw_scores, draw_shares, draw_weights
 from elmo_tasks.analysis.study_runs import Result, StudyRecord, read_study
 from elmo_tasks.analysis.study_summaries import Summary, summarize
-from elmo_tasks.files import atomic_write
+from elmo_tasks.atomic import atomic_write
 from elmo_tasks.rendering.html import END, page_start
 
 _NOTES = (

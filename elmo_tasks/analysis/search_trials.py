@@ -24,10 +24,10 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from elmo_tasks.analysis.search_results import SEARCH, TRIALS, SearchRecord, TrialResult, best_trials
 from elmo_tasks.analysis.searches import Search, as_text
+from elmo_tasks.atomic import atomic_write, write_json
 from elmo_tasks.config import to_json
 from elmo_tasks.errors import ElmoTasksError, RunError, WriteError, one_line
 from elmo_tasks.experiment import train
-from elmo_tasks.files import atomic_write, write_json
 from elmo_tasks.json_files import read_json
 from elmo_tasks.locks import locked
 from elmo_tasks.runs import RunFolder

@@ -24,10 +24,11 @@ from typing import Any
 import pydantic
 
 from elmo_tasks.analysis.studies import Study, StudyConfig, StudyRun
+from elmo_tasks.atomic import atomic_write, write_json
 from elmo_tasks.config import to_json
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.experiment import ExperimentConfig, Results
-from elmo_tasks.files import atomic_write, read_lines, write_json
+from elmo_tasks.files import read_lines
 from elmo_tasks.json_files import from_json, read_json
 from elmo_tasks.locks import locked
 from elmo_tasks.runs import RunFolder

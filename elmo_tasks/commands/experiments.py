@@ -127,8 +127,8 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.atomic import write_json
     from elmo_tasks.config import include_packages
-    from elmo_tasks.files import write_json
     from elmo_tasks.trained_runs import evaluate
 
     for path in (arguments.predictions, arguments.output):
@@ -250,7 +250,7 @@ def _list_configs() -> None:
 
 
 def _copy_config(name: str, target: str, *, force: bool) -> None:
-    from elmo_tasks.files import atomic_write
+    from elmo_tasks.atomic import atomic_write
     from elmo_tasks.packaged import portable_text
 
     content = portable_text(name).encode()

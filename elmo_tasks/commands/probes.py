@@ -66,8 +66,8 @@ def _add_probe(parser: argparse.ArgumentParser) -> None:
 
 
 def _probe(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.atomic import write_json
     from elmo_tasks.config import include_packages
-    from elmo_tasks.files import write_json
 
     check_output(arguments.output, force=arguments.force)
     include_packages(arguments.include_package)

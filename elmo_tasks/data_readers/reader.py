@@ -16,13 +16,14 @@ import datasets
 from datasets.arrow_writer import ArrowWriter
 from pydantic import Field
 
+from elmo_tasks.atomic import atomic_write, write_json
 from elmo_tasks.cache import used_cache
 from elmo_tasks.config import Part, to_json
 from elmo_tasks.data_folder import MissingDataError
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.memory import MEMORY_PREFIX, Examples, Source, checked_examples, source_name
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
-from elmo_tasks.files import atomic_write, content_hash, write_json
+from elmo_tasks.files import content_hash
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
 

@@ -18,10 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from elmo_tasks.atomic import atomic_write
 from elmo_tasks.cache import used_cache
 from elmo_tasks.data_folder import MissingDataError
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files import atomic_write, content_hash, file_state, read_lines
+from elmo_tasks.files import content_hash, file_state, read_lines
 
 logger = logging.getLogger(__name__)
 

@@ -14,11 +14,11 @@ from typing import Any, Literal
 import pydantic
 import torch
 
+from elmo_tasks.atomic import write_json
 from elmo_tasks.config import Config, load_config, to_json
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles, bilm_folder
 from elmo_tasks.errors import RunError
-from elmo_tasks.files import write_json
 from elmo_tasks.json_files import read_json
 from elmo_tasks.locks import locked
 from elmo_tasks.pretraining.config import PretrainingConfig
@@ -30,7 +30,7 @@ from elmo_tasks.pretraining.perplexity import evaluate_perplexity, unigram_perpl
 from elmo_tasks.pretraining.prepare import read_text
 from elmo_tasks.pretraining.runs import PretrainingFolder
 from elmo_tasks.pretraining.windows import SlotReader, TokenStreams, Window
-from elmo_tasks.runs import read_record
+from elmo_tasks.records import read_record
 from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import Tokenizer
 from elmo_tasks.training.callbacks import Callback

@@ -6,9 +6,10 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from elmo_tasks.atomic import atomic_write
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import atomic_write, read_lines
+from elmo_tasks.files import read_lines
 
 UNKNOWN = "<UNK>"
 _FIRST = (BEGIN_SENTENCE, END_SENTENCE, UNKNOWN)

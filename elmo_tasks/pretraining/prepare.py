@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from elmo_tasks.atomic import atomic_folder
 from elmo_tasks.cache import used_cache
 from elmo_tasks.config import Part
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files import atomic_folder, content_hash
+from elmo_tasks.files import content_hash
 from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, CorpusWriter, write_errors
 from elmo_tasks.pretraining.text_files import find_files, read_chunks
 from elmo_tasks.pretraining.tokenize_files import number_tokens, split_chunk, tokenize_files

@@ -14,7 +14,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
 
-from elmo_tasks.files import OutputFile, atomic_write
+from elmo_tasks.atomic import OutputFile, atomic_write
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.training.batching import BatchLoader

@@ -22,7 +22,9 @@ from torch import Tensor, nn
 
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, one_line
 from elmo_tasks.json_files import checked
-from elmo_tasks.runs import BEGIN_AGAIN, DAMAGED_STATE, Folder, append_line, keep_lines, read_state, write_state
+from elmo_tasks.records import append_line, keep_lines
+from elmo_tasks.runs import Folder
+from elmo_tasks.tensor_files import BEGIN_AGAIN, DAMAGED_STATE, read_state, write_state
 from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
 from elmo_tasks.training.config import LoopConfig
 from elmo_tasks.training.optimizers import find_parameters

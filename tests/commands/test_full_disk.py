@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks import cli, experiment, trained_runs
-from elmo_tasks.runs import read_state, read_tensors
+from elmo_tasks.tensor_files import read_state, read_tensors
 from elmo_tasks.training.loop import Loop
 
 pytestmark = pytest.mark.slow

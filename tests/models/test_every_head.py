@@ -19,9 +19,10 @@ from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.errors import DataError
 from elmo_tasks.models import ModelConfig, TaskModel
 from elmo_tasks.predictors import build_predictor
-from elmo_tasks.runs import RunFolder, write_tensors
+from elmo_tasks.runs import RunFolder
 from elmo_tasks.tasks import Batch
 from elmo_tasks.tasks.reading import unanswered
+from elmo_tasks.tensor_files import write_tensors
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 from elmo_tasks.warm_start import warm_start
 

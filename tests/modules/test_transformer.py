@@ -300,7 +300,7 @@ def run(trained: Path, tmp_path: Path) -> Path:
 
 
 def test_a_run_refers_to_its_transformer(trained: Path, settings: dict[str, Any]) -> None:
-    from elmo_tasks.runs import read_tensors
+    from elmo_tasks.tensor_files import read_tensors
 
     run = trained / "run"
     reference = json.loads((run / "transformer.json").read_text())

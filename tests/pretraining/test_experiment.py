@@ -20,7 +20,7 @@ from elmo_tasks.locks import locked
 from elmo_tasks.pretraining.experiment import perplexity_of_text, pretrain
 from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.pretraining.runs import PretrainingFolder
-from elmo_tasks.runs import read_state
+from elmo_tasks.tensor_files import read_state
 from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 from elmo_tasks.training.loop import Loop
 

@@ -35,7 +35,7 @@ def _weights(shop: Path) -> Iterator[Target]:
         BiLM.load(*chosen).layers(SENTENCES[:1])
 
     def tensors(path: Path) -> None:
-        from elmo_tasks.runs import read_tensors
+        from elmo_tasks.tensor_files import read_tensors
 
         read_tensors(path)
 

@@ -15,7 +15,8 @@ from elmo_tasks import experiment
 from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError
 from elmo_tasks.experiment import ExperimentConfig, build_model, train
-from elmo_tasks.runs import RunFolder, read_state, write_state
+from elmo_tasks.runs import RunFolder
+from elmo_tasks.tensor_files import read_state, write_state
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.callbacks import Callback, Progress

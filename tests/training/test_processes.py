@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.runs import read_state
+from elmo_tasks.tensor_files import read_state
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 # What depends on each process's own random numbers is off, so that one process and two compute the same.

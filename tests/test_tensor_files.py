@@ -1,0 +1,61 @@
+"""Tensors and training states: written and read, interrupted, damaged."""
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from elmo_tasks.errors import RunError
+from elmo_tasks.tensor_files import read_state, read_tensors, write_state, write_tensors
+
+
+def test_tensors_and_states_go_round(tmp_path: Path) -> None:
+    tensors = {"a": torch.arange(6.0).view(2, 3).t(), "b": torch.tensor(1.0)}
+    write_tensors(tmp_path / "x.safetensors", tensors)
+    assert all(tensor.equal(tensors[name]) for name, tensor in read_tensors(tmp_path / "x.safetensors").items())
+    write_state(tmp_path / "x.pt", {"tensor": torch.ones(2), "numbers": [1, 2.5, None], "text": "t"})
+    assert read_state(tmp_path / "x.pt")["numbers"] == [1, 2.5, None]
+
+
+@pytest.mark.parametrize(
+    ("function", "write"), [("safetensors.torch.save_file", write_tensors), ("torch.save", write_state)]
+)
+def test_an_interrupted_write_leaves_the_old_file_whole(
+    function: str, write: Callable[[Path, dict[str, Tensor]], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    write(path, {"a": torch.ones(2)})
+    before = path.read_bytes()
+
+    def stopped_half_way(values: object, target: Any) -> None:
+        with contextlib.ExitStack() as stack:
+            stream = target if hasattr(target, "write") else stack.enter_context(open(target, "wb"))
+            stream.write(b"half of it")
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(function, stopped_half_way)
+    with pytest.raises(KeyboardInterrupt):
+        write(path, {"a": torch.zeros(3)})
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_damaged_files_are_one_clear_error(tmp_path: Path) -> None:
+    write_tensors(tmp_path / "x.safetensors", {"a": torch.ones(100)})
+    write_state(tmp_path / "x.pt", {"a": torch.ones(100)})
+    for name in ("x.safetensors", "x.pt"):
+        content = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_bytes(content[:60])
+    with pytest.raises(RunError, match=r"x\.safetensors: damaged"):
+        read_tensors(tmp_path / "x.safetensors")
+    with pytest.raises(RunError, match=r"x\.pt: damaged"):
+        read_state(tmp_path / "x.pt")
+    with pytest.raises(RunError, match="no such file"):
+        read_tensors(tmp_path / "y.safetensors")
+    (tmp_path / "x.pt").write_bytes(b"not a state at all")
+    with pytest.raises(RunError, match=r"x\.pt: damaged"):
+        read_state(tmp_path / "x.pt")
