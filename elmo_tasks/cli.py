@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import IO
 
 from elmo_tasks import __version__
@@ -76,8 +76,9 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = _parser()
-    if "_ARGCOMPLETE" in os.environ:  # the shell asks how to complete a command line
+    completing = "_ARGCOMPLETE" in os.environ  # the shell asks how to complete a command line
+    parser = _parser(_COMMANDS if completing else arguments[:1])
+    if completing:
         import argcomplete
 
         argcomplete.autocomplete(parser)
@@ -139,7 +140,8 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(complete: Collection[str]) -> argparse.ArgumentParser:
+    """The parser of the command line. Only the commands in `complete` get their arguments, because all take a while."""
     volume = argparse.ArgumentParser(add_help=False)
     loudness = volume.add_mutually_exclusive_group()
     loudness.add_argument(
@@ -168,6 +170,7 @@ def _parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             parents=[volume],
         )
-        command.add_arguments(subparser)
+        if name in complete:
+            command.add_arguments(subparser)
         subparser.set_defaults(run=command.run)
     return parser

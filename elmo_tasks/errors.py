@@ -6,7 +6,6 @@ All other exceptions are bugs in this project and keep their traceback.
 
 from __future__ import annotations
 
-import difflib
 import errno
 from collections.abc import Sequence
 from pathlib import Path
@@ -98,6 +97,8 @@ def one_line(error: Exception, limit: int = 200) -> str:
 
 def nearest(name: object, known: Sequence[str]) -> str | None:
     """The known name that is most similar to a name, None if none is similar."""
+    import difflib
+
     return next(iter(difflib.get_close_matches(name, known, n=1)), None) if isinstance(name, str) else None
 
 

@@ -93,7 +93,7 @@ def test_the_readme_shows_python() -> None:
 def test_commands_exist_and_configs_are_found(path: Path) -> None:
     for words in commands(path):
         if not any(word in words for word in ("…", "--help")):
-            parsed = cli._parser().parse_args(words)
+            parsed = cli._parser(words).parse_args(words)
             config = getattr(parsed, "config", None)
             # What lies below runs/ is made by an earlier command.
             if config not in {None, "FILE", "NAME", *OWN_CONFIGS} and not config.startswith("runs/"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import logging
 from typing import TYPE_CHECKING
@@ -66,6 +65,8 @@ def _add_probe(parser: argparse.ArgumentParser) -> None:
 
 
 def _probe(arguments: argparse.Namespace) -> None:
+    import dataclasses
+
     from elmo_tasks.atomic import write_json
     from elmo_tasks.config import include_packages
 
