@@ -18,6 +18,7 @@ from elmo_tasks.elmo import BiLM, FastBiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.embed import embed_sentences
 from elmo_tasks.elmo.fast import Precision
+from elmo_tasks.elmo.loaded import load_frozen
 from elmo_tasks.files import file_state
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
 from elmo_tasks.text.tokenizer_config import parse_tokenizer
@@ -143,4 +144,4 @@ def tokenize(text: str, tokenizer: str = "treebank") -> list[list[str]]:
 @functools.lru_cache(maxsize=1)
 def _fast_bilm(files: BiLMFiles, precision: Precision, state: object) -> FastBiLM:
     """Kept for the next call, as long as the files stay the same."""
-    return FastBiLM(BiLM.load(files.options, files.weights), precision)
+    return load_frozen(files, precision)

@@ -75,7 +75,13 @@ def load_predictor(
     predicates: Predictor | None = None,
 ) -> Predictor:
     """The predictor of a run, on its config's device; arguments and errors: see `load_run` and `build_predictor`."""
-    run = load_run(path, overrides=overrides)
+    return run_predictor(load_run(path, overrides=overrides), batch_tokens=batch_tokens, predicates=predicates)
+
+
+def run_predictor(
+    run: Run, *, batch_tokens: int = DEFAULT_BATCH_TOKENS, predicates: Predictor | None = None
+) -> Predictor:
+    """The predictor of a loaded run, as `load_predictor`."""
     model = run.model.to(run.config.trainer.torch_device())
     tokenizer = build_tokenizer(run.config.dataset_reader.tokenizer)
     return build_predictor(model, run.vocabulary, batch_tokens=batch_tokens, tokenizer=tokenizer, predicates=predicates)

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from elmo_tasks.elmo.layers import LayerSource
@@ -43,6 +44,43 @@ class Neighbor:
 
     token: TokenInContext
     similarity: float
+
+
+@dataclasses.dataclass(frozen=True)
+class EmbeddedTokens:
+    """Tokens of sentences with their vectors, to be compared with others."""
+
+    tokens: list[TokenInContext]
+    vectors: Tensor  # (T, L+1, D), each of length 1
+
+    @classmethod
+    def of(cls, bilm: LayerSource, sentences: Sequence[tuple[str, ...]], word: str | None = None) -> EmbeddedTokens:
+        """All tokens of sentences, or only the occurrences of a word, ignoring case."""
+        tokens = [
+            (row, place)
+            for row, sentence in enumerate(sentences)
+            for place, token in enumerate(sentence)
+            if word is None or token.lower() == word.lower()
+        ]
+        if not tokens:
+            return cls([], torch.zeros(0, bilm.num_layers, bilm.output_size))
+        layers = bilm.layers(sentences).layers.transpose(1, 2)  # (B, longest sentence, L+1, D)
+        rows, places = torch.tensor(tokens).unbind(1)
+        vectors = functional.normalize(layers[rows, places], dim=-1)
+        return cls([TokenInContext(sentences[row], place) for row, place in tokens], vectors)
+
+    def nearest(self, wanted: Tensor, count: int) -> list[list[Neighbor]]:
+        """For each layer the `count` tokens, or all if there are fewer, that are nearest to a vector, nearest first.
+
+        Arguments:
+            wanted: (L+1, D), a vector for each layer, of any length.
+        """
+        similarities = torch.einsum("tld,ld->lt", self.vectors, functional.normalize(wanted, dim=-1))
+        values, places = similarities.topk(min(count, len(self.tokens)), dim=1)
+        return [
+            [Neighbor(self.tokens[place], value) for value, place in zip(*layer, strict=True)]
+            for layer in zip(values.tolist(), places.tolist(), strict=True)
+        ]
 
 
 def find_token(sentence: Sequence[str], word: str) -> TokenInContext:
@@ -79,29 +117,16 @@ def nearest_tokens(
     Raises:
         ElmoTasksError: the pool does not contain a token to compare with.
     """
-    wanted = functional.normalize(bilm.layers([query.sentence]).layers[0, :, query.place], dim=-1)  # (L+1, D)
+    wanted = bilm.layers([query.sentence]).layers[0, :, query.place]  # (L+1, D)
     best: list[list[Neighbor]] = [[] for _ in wanted]
+    word = query.word if same_word else None
     others = (sentence for sentence in map(tuple, pool) if sentence and sentence != query.sentence)
     while sentences := list(itertools.islice(others, _SENTENCES_AT_ONCE)):
-        tokens = [
-            (row, place)
-            for row, sentence in enumerate(sentences)
-            for place, word in enumerate(sentence)
-            if not same_word or word.lower() == query.word.lower()
+        found = EmbeddedTokens.of(bilm, sentences, word).nearest(wanted, count)
+        best = [
+            sorted([*earlier, *new], key=lambda neighbor: -neighbor.similarity)[:count]
+            for earlier, new in zip(best, found, strict=True)
         ]
-        if not tokens:
-            continue
-        layers = bilm.layers(sentences).layers.transpose(1, 2)  # (B, longest sentence, L+1, D)
-        rows, places = torch.tensor(tokens).unbind(1)
-        vectors = functional.normalize(layers[rows, places], dim=-1)  # (T, L+1, D)
-        similarities = torch.einsum("tld,ld->lt", vectors, wanted)
-        values, nearest = similarities.topk(min(count, len(tokens)), dim=1)
-        for layer, found in enumerate(best):
-            for value, number in zip(values[layer].tolist(), nearest[layer].tolist(), strict=True):
-                row, place = tokens[number]
-                found.append(Neighbor(TokenInContext(sentences[row], place), value))
-            found.sort(key=lambda neighbor: -neighbor.similarity)
-            del found[count:]
     if not best[0]:
         what = f"no other sentence with the word {query.word!r}" if same_word else "no other sentence"
         raise ElmoTasksError(f"the pool has {what}; wanted tokens to compare with")

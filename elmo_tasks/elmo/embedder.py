@@ -21,6 +21,7 @@ from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
 from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.elmo.fast import FastBiLM, Precision
 from elmo_tasks.elmo.layers import LayerSource
+from elmo_tasks.elmo.loaded import load_frozen
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.scalar_mix import LayerNormalization, ScalarMix
 from elmo_tasks.errors import ConfigError
@@ -115,9 +116,11 @@ class ElmoConfig(Config):
             own = BiLM(options).requires_grad_(False)
 
         def load(device: torch.device) -> LayerSource:
-            bilm = own if own is not None else BiLM.load(files.options, files.weights, stateful=self.stateful)
-            bilm.to(device)
-            return bilm if self.stateful else FastBiLM(bilm, self.precision)
+            if own is not None:
+                return FastBiLM(own.to(device), self.precision)
+            if self.stateful:
+                return BiLM.load(files.options, files.weights, stateful=True).to(device)
+            return load_frozen(files, self.precision, device)
 
         def build_source(device: torch.device) -> LayerSource:
             if self.precision == "int8" and device.type != "cpu" and not self.stateful:

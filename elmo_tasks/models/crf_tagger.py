@@ -21,6 +21,8 @@ from elmo_tasks.tasks.tagging import TAGS, Tagging, TaggingBatch
 from elmo_tasks.text.tag_schemes import TagScheme
 from elmo_tasks.text.vocabulary import Vocabulary
 
+_MOST_TAGS = 5  # of a token, whose probabilities are shown
+
 
 class CrfTaggerConfig(ModelConfig):
     """A tagger: embedder, encoder and a conditional random field over the tags."""
@@ -95,3 +97,21 @@ class CrfTagger(TaskModel[TaggingBatch, TagScores]):
             marginals = self.crf.marginals(output.logits, output.mask)  # (B, T, K)
             chosen = marginals.gather(2, tags.unsqueeze(2)).squeeze(2)  # (B, T)
         return tag_predictions(tags, chosen, output.mask, self.labels)
+
+    def details(self, output: TagScores, batch: TaggingBatch) -> list[dict[str, Any]]:
+        """For each token its most probable tags, at most five, with their marginal probabilities:
+
+        `{"tag_probabilities": [{"B-LOC": 0.9, "O": 0.1, ...}, ...]}`, the most probable first.
+        """
+        marginals = self.crf.marginals(output.logits, output.mask).clamp(max=1)  # (B, T, K)
+        likely = marginals.topk(min(_MOST_TAGS, len(self.labels)), dim=2)
+        columns = zip(likely.indices.tolist(), likely.values.tolist(), output.mask.sum(1).tolist(), strict=True)
+        return [
+            {
+                "tag_probabilities": [
+                    {self.labels[tag]: value for tag, value in zip(*token, strict=True)}
+                    for token in zip(tags[:length], values[:length], strict=True)
+                ]
+            }
+            for tags, values, length in columns
+        ]

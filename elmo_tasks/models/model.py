@@ -78,3 +78,7 @@ class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
         Arguments:
             probabilities: adds probabilities and attention, which metrics do not need.
         """
+
+    def details(self, output: OutputT, batch: BatchT) -> list[dict[str, Any]]:
+        """What pictures of each prediction show in addition to `decode`'s values, under other keys; by default nothing."""
+        return [{} for _ in range(len(batch))]

@@ -138,8 +138,7 @@ class Predictor(ABC):
                 refused, window = DataError(source, str(error), window[error.row][0]), window[: error.row]
                 predictions = self.predictions([example for *_, example in window])
             for (_, fields, example), prediction in zip(window, predictions, strict=True):
-                result = self.result(example, prediction)
-                yield self._carried(fields, result) | result
+                yield self.complete_result(fields, example, prediction)
             if refused:
                 raise refused
             release_memory_after(sum(self.task.length(example) for *_, example in window))
@@ -156,22 +155,12 @@ class Predictor(ABC):
                 if fields is not None and not isinstance(fields, Mapping):
                     raise DataError(source, f"{given!r}; wanted a string or a dict", number)
                 try:
-                    examples = [] if fields is None else list(self.examples(fields))
+                    examples = [] if fields is None else self.checked_examples(fields)
                 except ElmoTasksError as error:
-                    text_only = fields is not None and set(fields) == {"text"}
-                    wants_fields = text_only and not isinstance(self.sample, str)
-                    hint = f"; wanted JSON objects, such as {json.dumps(self.sample)}" if wants_fields else ""
-                    problem = "plain text" if hint and "text" not in self.read_keys else str(error)
-                    raise DataError(source, f"{problem}{hint}", number) from None
+                    raise DataError(source, str(error), number) from None
                 for example in examples:
-                    length = self.task.length(example)
-                    if self.most_tokens and length > (most := limit(self.most_tokens)):
-                        problem = (
-                            f"{length:,} tokens, for which the time is quadratic; wanted at most {most:,}; {ADVICE}"
-                        )
-                        raise DataError(source, problem, number)
                     window.append((number, fields or {}, example))
-                    tokens += length
+                    tokens += self.task.length(example)
                     if tokens >= _BATCHES_AHEAD * self.batch_tokens:
                         yield window
                         window, tokens = [], 0
@@ -182,6 +171,30 @@ class Predictor(ABC):
             yield window
             raise
         yield window
+
+    def checked_examples(self, fields: Fields) -> list[dict[str, Any]]:
+        """The `examples` of one input, none of them too long.
+
+        Raises:
+            ElmoTasksError: the input is not usable; the message does not say which input.
+        """
+        try:
+            examples = list(self.examples(fields))
+        except ElmoTasksError as error:
+            wants_fields = set(fields) == {"text"} and not isinstance(self.sample, str)
+            hint = f"; wanted JSON objects, such as {json.dumps(self.sample)}" if wants_fields else ""
+            problem = "plain text" if hint and "text" not in self.read_keys else str(error)
+            raise ElmoTasksError(f"{problem}{hint}") from None
+        for length in map(self.task.length, examples):
+            if self.most_tokens and length > (most := limit(self.most_tokens)):
+                problem = f"{length:,} tokens, for which the time is quadratic; wanted at most {most:,}; {ADVICE}"
+                raise ElmoTasksError(problem)
+        return examples
+
+    def complete_result(self, fields: Fields, example: Fields, prediction: Fields) -> dict[str, Any]:
+        """The `result` of an example of an input, with what is carried over from the input."""
+        result = self.result(example, prediction)
+        return self._carried(fields, result) | result
 
     def _carried(self, fields: Fields, result: Fields) -> dict[str, Any]:
         """The items of an input that go with its result, under names that the result does not have."""
@@ -200,10 +213,20 @@ class Predictor(ABC):
 
         A predictor overrides this if the model reads something other than the examples, such as parts of them.
         """
+        return self._in_batches(examples, self._predict_batch)
+
+    def details(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """What pictures show of each example in addition to its result, under other keys; by default nothing."""
+        return [{} for _ in examples]
+
+    def _in_batches(
+        self, examples: Sequence[dict[str, Any]], compute: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+    ) -> list[dict[str, Any]]:
+        """What a function of a batch's examples gives for each example, in their order, with rounded numbers."""
         predictions: dict[int, dict[str, Any]] = {}
         lengths = [self.task.length(example) for example in examples]
         for rows in batches_of_like_lengths(lengths, max_padded=self._most_padded(lengths)):
-            predictions.update(zip(rows, self._predict_batch([examples[row] for row in rows]), strict=True))
+            predictions.update(zip(rows, compute([examples[row] for row in rows]), strict=True))
         return [_rounded(predictions[row]) for row in range(len(examples))]
 
     def _most_padded(self, lengths: Sequence[int]) -> int:

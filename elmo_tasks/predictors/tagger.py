@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+import torch
 
 from elmo_tasks.predictors.fields import located_span, sentence_examples
 from elmo_tasks.predictors.predictor import Fields, Predictor
@@ -32,6 +34,15 @@ class TaggerPredictor(Predictor):
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         return sentence_examples(fields, self.tokenizer)
+
+    def details(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """`tag_probabilities`: for each token its most probable tags, at most five; only of models that have them."""
+        return self._in_batches(examples, self._batch_details)
+
+    @torch.inference_mode()
+    def _batch_details(self, examples: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        batch = self._collate(examples)
+        return self.model.details(self.model(batch), batch)
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         tags, probabilities = prediction["tags"], prediction["probabilities"]

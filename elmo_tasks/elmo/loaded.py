@@ -1,0 +1,33 @@
+"""The frozen biLMs that are in use: each is in memory once, however many models use it."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+
+import torch
+
+from elmo_tasks.elmo.bilm import BiLM
+from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.elmo.fast import FastBiLM, Precision
+
+_CPU = torch.device("cpu")
+
+_loaded: weakref.WeakValueDictionary[tuple[str, Precision, str], FastBiLM] = weakref.WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def load_frozen(files: BiLMFiles, precision: Precision = "float32", device: torch.device = _CPU) -> FastBiLM:
+    """A frozen, stateless biLM on a device. As long as it is in use, the same files give the same object.
+
+    Equal files in different places are the same biLM. Several threads may use the object.
+
+    Raises:
+        WeightsError: a file is missing or damaged, or the two do not fit together.
+    """
+    key = (files.fingerprint(), precision, str(device))
+    with _lock:
+        bilm = _loaded.get(key)
+        if bilm is None:
+            _loaded[key] = bilm = FastBiLM(BiLM.load(files.options, files.weights).to(device), precision)
+        return bilm
