@@ -55,15 +55,13 @@ class EmbeddedTokens:
 
     @classmethod
     def of(cls, bilm: LayerSource, sentences: Sequence[tuple[str, ...]], word: str | None = None) -> EmbeddedTokens:
-        """All tokens of sentences, or only the occurrences of a word, ignoring case."""
+        """All tokens of sentences, or only the occurrences of a word, ignoring case; there must be at least one."""
         tokens = [
             (row, place)
             for row, sentence in enumerate(sentences)
             for place, token in enumerate(sentence)
             if word is None or token.lower() == word.lower()
         ]
-        if not tokens:
-            return cls([], torch.zeros(0, bilm.num_layers, bilm.output_size))
         layers = bilm.layers(sentences).layers.transpose(1, 2)  # (B, longest sentence, L+1, D)
         rows, places = torch.tensor(tokens).unbind(1)
         vectors = functional.normalize(layers[rows, places], dim=-1)
@@ -120,7 +118,11 @@ def nearest_tokens(
     wanted = bilm.layers([query.sentence]).layers[0, :, query.place]  # (L+1, D)
     best: list[list[Neighbor]] = [[] for _ in wanted]
     word = query.word if same_word else None
-    others = (sentence for sentence in map(tuple, pool) if sentence and sentence != query.sentence)
+    others = (
+        sentence
+        for sentence in map(tuple, pool)
+        if sentence != query.sentence and any(word is None or token.lower() == word.lower() for token in sentence)
+    )
     while sentences := list(itertools.islice(others, _SENTENCES_AT_ONCE)):
         found = EmbeddedTokens.of(bilm, sentences, word).nearest(wanted, count)
         best = [

@@ -115,11 +115,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         help="the maximum number of tokens in a batch: the number of examples times the length of the longest one; "
         "for a pair of sentences, both count (default: set by the run or the command)",
     )
-    parser.add_argument(
-        "--device",
-        choices=("auto", "cpu", "cuda"),
-        help="auto uses a GPU if there is one, cuda requires one (default: the setting in the run's config)",
-    )
+    add_device(parser)
     parser.add_argument(
         "--set",
         type=override,
@@ -129,6 +125,14 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         help="change a key of the run's config; can be repeated",
     )
     add_include_package(parser)
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device",
+        choices=("auto", "cpu", "cuda"),
+        help="auto uses a GPU if there is one, cuda requires one (default: the setting in the run's config)",
+    )
 
 
 def device_overrides(arguments: argparse.Namespace) -> list[str]:

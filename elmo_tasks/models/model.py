@@ -80,5 +80,5 @@ class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
         """
 
     def details(self, output: OutputT, batch: BatchT) -> list[dict[str, Any]]:
-        """What pictures of each prediction show in addition to `decode`'s values, under other keys; by default nothing."""
+        """What pictures of each prediction show in addition to `decode`'s values; by default nothing."""
         return [{} for _ in range(len(batch))]

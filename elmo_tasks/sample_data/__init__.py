@@ -5,6 +5,7 @@ Each task has a module. The modules share `SampleTask`, which writes their files
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
@@ -78,6 +79,12 @@ def write_sample_data(
     for path, text in changed.items():
         write_text(path, text)
     return list(texts)
+
+
+def sample_sentences(number: int, seed: int = 13) -> list[list[str]]:
+    """Tokenized sentences of all tasks in turn, without labels."""
+    in_turn = zip(*(task.corpus(seed) for task in _TASKS.values()), strict=False)
+    return list(itertools.islice(itertools.chain.from_iterable(in_turn), number))
 
 
 def _holds(path: Path, text: str) -> bool:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import gc
+import shutil
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +11,10 @@ import pytest
 import torch
 
 from elmo_tasks.elmo import BiLM, ElmoConfig
+from elmo_tasks.elmo import embedder as embedder_module
+from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.fast import products
+from elmo_tasks.elmo.loaded import load_frozen
 from elmo_tasks.errors import ConfigError
 
 Files = tuple[Path, Path]
@@ -161,10 +167,23 @@ def test_the_bilm_is_loaded_frozen_and_only_where_the_cache_lacks_a_sentence(
         raise AssertionError("the biLM was loaded")
 
     fresh = _config(bilm_files).build().eval()
-    monkeypatch.setattr(BiLM, "load", refuse)
+    monkeypatch.setattr(embedder_module, "load_frozen", refuse)
     torch.testing.assert_close(fresh(sentences)["input"], expected, rtol=1e-3, atol=1e-3)  # half precision
     with pytest.raises(AssertionError, match="was loaded"):
         fresh([["never", "seen"]])
+
+
+def test_models_share_a_frozen_bilm(bilm_files: Files, tmp_path: Path) -> None:
+    copies = BiLMFiles(*(Path(shutil.copy(path, tmp_path / f"copied_{path.name}")) for path in bilm_files))
+    embedders = [_config(files, layer_cache=None).build() for files in (bilm_files, (copies.options, copies.weights))]
+    sources = {id(embedder._source()) for embedder in embedders}
+    bilm = load_frozen(copies)
+    assert sources == {id(bilm)}
+    assert load_frozen(copies, "bfloat16") is not bilm
+    gone = weakref.ref(bilm)
+    del bilm, embedders
+    gc.collect()
+    assert gone() is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,101 @@
+"""The command that serves runs."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+from pathlib import Path
+
+from elmo_tasks.commands.arguments import add_device, add_include_package, device_overrides, positive
+from elmo_tasks.commands.command import Command
+from elmo_tasks.errors import ElmoTasksError
+
+_NEEDED = ("fastapi", "fastapi_offline", "prometheus_client", "uvicorn")
+
+
+def _add_serve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "runs",
+        metavar="RUN",
+        nargs="+",
+        help="the folder or the archive of a run, whose name it gets; NAME=RUN gives it another name",
+    )
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="the address to serve at; 0.0.0.0 is all of this machine (default: 127.0.0.1, for this machine only)",
+    )
+    parser.add_argument("--port", type=_port, default=8000, metavar="N", help="0 is any free one (default: 8000)")
+    add_device(parser)
+    parser.add_argument(
+        "--neighbors",
+        metavar="FILE",
+        help="the text among whose tokens neighbours are looked for, compressed or not (default: sample data)",
+    )
+    parser.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="a site whose pages may use the server, such as https://example.org; can be repeated (default: none)",
+    )
+    limits = parser.add_argument_group("limits")
+    for name, default, text in (
+        ("--batch-tokens", 2048, "the maximum number of tokens of requests that are computed together"),
+        ("--batch-wait", 5, "how many milliseconds the first request of a batch waits for others"),
+        ("--max-tokens", 2000, "the maximum number of tokens of a request"),
+        ("--max-bytes", 250_000, "the maximum number of bytes of a request"),
+        ("--max-requests", 256, "the maximum number of requests that are not answered yet; more get 429"),
+        ("--max-waiting-tokens", 20_000, "the maximum number of their tokens; more get 429"),
+        ("--timeout", 30, "how many seconds a request may take; then it gets 504"),
+    ):
+        limits.add_argument(name, type=positive, default=default, metavar="N", help=f"{text} (default: {default})")
+    add_include_package(parser)
+
+
+def _serve(arguments: argparse.Namespace) -> None:
+    if any(importlib.util.find_spec(name) is None for name in _NEEDED):
+        raise ElmoTasksError("serve needs packages that are not installed: pip install 'elmo-tasks[server]'")
+    from elmo_tasks.config import include_packages
+    from elmo_tasks.server.app import create_app
+    from elmo_tasks.server.limits import Limits
+    from elmo_tasks.server.runs import load_runs
+    from elmo_tasks.server.serving import bind, is_loopback, serve
+    from elmo_tasks.server.vectors import bilms_of_runs
+
+    limits = Limits(
+        batch_tokens=arguments.batch_tokens,
+        wait_seconds=arguments.batch_wait / 1000,
+        request_tokens=arguments.max_tokens,
+        body_bytes=arguments.max_bytes,
+        queue_requests=arguments.max_requests,
+        queue_tokens=arguments.max_waiting_tokens,
+        timeout_seconds=arguments.timeout,
+        connections=2 * arguments.max_requests,
+    )
+    include_packages(arguments.include_package)
+    with bind(arguments.host, arguments.port) as bound:  # before the runs are loaded, which takes a while
+        runs = load_runs(arguments.runs, batch_tokens=limits.batch_tokens, overrides=device_overrides(arguments))
+        bilms = bilms_of_runs(runs, Path(arguments.neighbors) if arguments.neighbors else None)
+        for run in runs.values():
+            run.predictor.warm_up()
+        hosts = ["localhost", "127.0.0.1", "::1", "[::1]", arguments.host] if is_loopback(arguments.host) else ["*"]
+        app = create_app(runs, bilms, limits, allowed_hosts=hosts, allowed_origins=arguments.allow_origin)
+        serve(app, bound, limits)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port, from 0 to 65535")
+    return int(text)
+
+
+COMMANDS = {
+    "serve": Command(
+        "serve runs to browsers and programs",
+        "elmo-tasks serve runs/ner runs/sst5 --port 8000",
+        _add_serve,
+        _serve,
+    ),
+}

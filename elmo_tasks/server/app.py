@@ -1,0 +1,314 @@
+"""The application: addresses, what they take and what they answer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated, Any, Literal, Protocol, TypeVar
+
+import pydantic
+from fastapi import APIRouter, Body, FastAPI, HTTPException, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from fastapi_offline import FastAPIOffline
+from pydantic import Field
+from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import JSONResponse, StreamingResponse
+from starlette.staticfiles import StaticFiles
+
+from elmo_tasks import __version__
+from elmo_tasks.config import Config
+from elmo_tasks.errors import ElmoTasksError, did_you_mean
+from elmo_tasks.files import parse_json
+from elmo_tasks.server.batching import Batcher, Process
+from elmo_tasks.server.guard import Guard, error_response
+from elmo_tasks.server.limits import Limits
+from elmo_tasks.server.metrics import CONTENT_TYPE, Metrics
+from elmo_tasks.server.runs import ServedRun, to_bytes
+from elmo_tasks.server.vectors import ServedBiLM
+
+PAGE = Path(__file__).parent / "page"
+"""The folder of the page's files. Nothing else is served."""
+
+_MOST_NEIGHBORS = 50
+_CHUNK_BYTES = 1 << 16  # of an answer: so much of it can lie in the connection's buffer, beyond the bound of tokens
+
+_T = TypeVar("_T")
+
+
+class Sentence(Config):
+    """A sentence, as raw text or as tokens."""
+
+    text: str | None = Field(None, description="raw text, read as one sentence")
+    tokens: list[str] | None = Field(None, description="instead of `text`: its tokens")
+
+    def fields(self) -> dict[str, Any]:
+        return {key: value for key, value in self.model_dump().items() if value is not None}
+
+
+class SentenceOfRun(Sentence):
+    """A sentence, and which biLM reads it."""
+
+    run: str | None = Field(None, description="the run whose biLM is used; by default the first that has one")
+
+
+class EmbedBody(SentenceOfRun):
+    layers: list[int] | None = Field(None, description="the layers to return, 0 being the token layer; null for all")
+    pooling: Literal["none", "mean", "max"] = Field("none", description="mean or max: one vector for each layer")
+
+
+class TokenInSentence(Sentence):
+    index: int = Field(description="the place of the token, from 0")
+
+
+class SimilarityBody(Config):
+    one: TokenInSentence
+    other: TokenInSentence
+    run: str | None = Field(None, description="the run whose biLM is used; by default the first that has one")
+
+
+class NeighborsBody(SentenceOfRun):
+    index: int = Field(description="the place of the token, from 0")
+    layer: int = Field(1, description="the layer whose vectors are compared, 0 being the token layer")
+    k: Annotated[int, Field(ge=1, le=_MOST_NEIGHBORS)] = Field(10, description="the number of neighbours")
+
+
+class BatchBody(Config):
+    inputs: list[dict[str, Any] | str] = Field(description="inputs, each as a line of `elmo-tasks predict`")
+
+
+class Answer(pydantic.BaseModel):
+    """The results, in the order of the inputs: the JSON lines that `elmo-tasks predict` prints."""
+
+    results: list[dict[str, Any]]
+
+
+class Problem(pydantic.BaseModel):
+    """What is wrong, as the command line says it."""
+
+    error: str
+
+
+class Prepared(Protocol):
+    """What a request needs computed."""
+
+    @property
+    def tokens(self) -> int: ...
+
+
+class _StrictJson(Request):
+    """A request whose body is read as a line of `elmo-tasks predict`, and can be written as JSON again."""
+
+    async def json(self) -> Any:
+        content = await self.body()
+        try:
+            value = parse_json(content.decode(), "the request", "a JSON object")
+            to_bytes(value)
+        except UnicodeDecodeError as error:
+            raise HTTPException(422, f"the request: byte {error.start + 1} is not UTF-8") from None
+        except ElmoTasksError as error:
+            raise HTTPException(422, str(error)) from None
+        except ValueError:
+            raise HTTPException(422, "the request: a number is not finite; wanted numbers that JSON has") from None
+        return value
+
+
+class _Route(APIRoute):
+    def get_route_handler(self) -> Callable[[Request], Any]:
+        handler = super().get_route_handler()
+        return lambda request: handler(_StrictJson(request.scope, request.receive))
+
+
+class Service:
+    """What the handlers share: the runs, the biLMs, and the way of a request through the queue.
+
+    Arguments:
+        bilms: by the names of runs; `""` is the default.
+    """
+
+    def __init__(
+        self, runs: Mapping[str, ServedRun], bilms: Mapping[str, ServedBiLM], limits: Limits, metrics: Metrics
+    ) -> None:
+        self.runs, self.limits, self.metrics = runs, limits, metrics
+        self._bilms = bilms
+        self._batcher = Batcher(limits.batch_tokens, limits.wait_seconds, metrics.computed)
+        self._preparing = ThreadPoolExecutor(1, "preparing")  # splitting text must not hold up the other requests
+        self.guard: Guard | None = None
+
+    def run(self, name: str) -> ServedRun:
+        return _named(name, self.runs, f"Runs: {', '.join(self.runs)}")
+
+    def bilm(self, name: str | None) -> ServedBiLM:
+        with_bilm = ", ".join(filter(None, self._bilms)) or "none"
+        return _named(name or "", self._bilms, f"Runs with a frozen biLM: {with_bilm}")
+
+    async def answer(self, request: Request, process: Process, prepare: Callable[[], Prepared]) -> Response:
+        """Prepares a request, has it computed together with others, and answers with the result."""
+        prepared = await asyncio.get_running_loop().run_in_executor(self._preparing, prepare)
+        if prepared.tokens > (most := self.limits.request_tokens):
+            raise ElmoTasksError(f"{prepared.tokens:,} tokens; wanted at most {most:,} in a request")
+        assert self.guard is not None
+        self.guard.admit(request.scope, prepared.tokens)
+        return _json(await asyncio.wrap_future(self._batcher.submit(process, prepared, prepared.tokens)))
+
+    def close(self) -> None:
+        """Computes what is waiting."""
+        self._preparing.shutdown()
+        self._batcher.close()
+
+
+def create_app(
+    runs: Mapping[str, ServedRun],
+    bilms: Mapping[str, ServedBiLM],
+    limits: Limits | None = None,
+    *,
+    allowed_hosts: Sequence[str] = ("*",),
+    allowed_origins: Sequence[str] = (),
+) -> FastAPI:
+    """The application of loaded runs.
+
+    Arguments:
+        runs: by name.
+        bilms: see `bilms_of_runs`.
+        allowed_hosts: the names of this machine that requests may use. A page of another site that makes its name
+            point here is refused.
+        allowed_origins: the sites whose pages may use the server, `*` for all.
+    """
+    metrics = Metrics()
+    service = Service(runs, bilms, limits or Limits(), metrics)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        await asyncio.to_thread(service.close)
+
+    app = FastAPIOffline(
+        redoc_url=None,
+        title="elmo-tasks",
+        version=__version__,
+        lifespan=lifespan,
+        description=_ABOUT,
+        static_url="/docs-files",
+    )
+    app.include_router(_routes(service))
+    app.mount("/", StaticFiles(directory=PAGE, html=True), name="page")
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(ElmoTasksError, lambda _, error: error_response(HTTPException(422, str(error))))
+    app.add_exception_handler(StarletteHTTPException, lambda _, error: error_response(error))
+    app.add_exception_handler(
+        Exception, lambda *_: error_response(HTTPException(500, "a fault of the server; its log says more"))
+    )
+    if allowed_origins:
+        app.add_middleware(
+            CORSMiddleware, allow_origins=list(allowed_origins), allow_methods=["*"], allow_headers=["*"]
+        )
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(allowed_hosts))
+
+    def guard(inner: Any) -> Guard:
+        service.guard = Guard(inner, service.limits, metrics)
+        return service.guard
+
+    app.add_middleware(guard)
+    return app
+
+
+_ABOUT = 'Trained runs behind HTTP. Errors are `{"error": "what came, and what was wanted"}`.'
+
+
+def _routes(service: Service) -> APIRouter:
+    problems: dict[int | str, dict[str, Any]] = {code: {"model": Problem} for code in (404, 408, 413, 422, 429, 504)}
+    router = APIRouter(route_class=_Route, responses=problems)
+
+    @router.get("/api/runs")
+    async def list_runs() -> JSONResponse:
+        """The runs: task, labels, scores, config, biLM and the learned weights of its layers."""
+        return JSONResponse({"runs": [run.about for run in service.runs.values()]})
+
+    @router.post("/api/runs/{name}/predict", response_model=Answer)
+    async def predict(
+        request: Request,
+        name: str,
+        body: Annotated[dict[str, Any], Body(examples=[{"text": "Orla sold the mill."}])],
+        details: Annotated[bool, Query(description="adds what only pictures need")] = False,
+    ) -> Response:
+        """The results of one input, which is what `elmo-tasks predict` reads as a JSON line."""
+        run = service.run(name)
+        return await service.answer(request, run.answer, lambda: run.prepare([body], details=details, numbered=False))
+
+    @router.post("/api/runs/{name}/predict-batch", response_model=Answer)
+    async def predict_batch(
+        request: Request,
+        name: str,
+        body: BatchBody,
+        details: Annotated[bool, Query(description="adds what only pictures need")] = False,
+    ) -> Response:
+        """The results of several inputs, in their order."""
+        run = service.run(name)
+        return await service.answer(
+            request, run.answer, lambda: run.prepare(body.inputs, details=details, numbered=True)
+        )
+
+    @router.post("/api/embed")
+    async def embed(request: Request, body: EmbedBody) -> Response:
+        """The vectors of a sentence's tokens, layer by layer."""
+        bilm = service.bilm(body.run)
+        return await service.answer(request, bilm.answer, lambda: bilm.embed(body.fields(), body.layers, body.pooling))
+
+    @router.post("/api/similarity")
+    async def similarity(request: Request, body: SimilarityBody) -> Response:
+        """How similar the vectors of two tokens are, layer by layer."""
+        bilm = service.bilm(body.run)
+        return await service.answer(request, bilm.answer, lambda: bilm.compare(body.one.fields(), body.other.fields()))
+
+    @router.post("/api/neighbors")
+    async def neighbors(request: Request, body: NeighborsBody) -> Response:
+        """The tokens with the most similar vectors, among those of the server's sentences."""
+        bilm = service.bilm(body.run)
+        return await service.answer(
+            request, bilm.answer, lambda: bilm.neighbors(body.fields(), body.index, body.layer, body.k)
+        )
+
+    @router.get("/healthz")
+    async def healthz() -> JSONResponse:
+        """Answers as long as the server works."""
+        return JSONResponse({"status": "ok"})
+
+    @router.get("/metrics", response_class=Response)
+    async def metrics() -> Response:
+        """Counters for Prometheus."""
+        return Response(service.metrics.text(), media_type=CONTENT_TYPE)
+
+    return router
+
+
+def _named(name: str, known: Mapping[str, _T], hint: str) -> _T:
+    """Looks a name up in a dictionary, and nowhere else."""
+    if name not in known:
+        raise HTTPException(404, f"there is no run {name[:80]!r}.{did_you_mean(name[:80], list(known))} {hint}")
+    return known[name]
+
+
+def _json(content: bytes) -> Response:
+    """An answer in JSON. A long one is sent in pieces, as fast as it is read."""
+    if len(content) <= _CHUNK_BYTES:
+        return Response(content, media_type="application/json")
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for start in range(0, len(content), _CHUNK_BYTES):
+            yield content[start : start + _CHUNK_BYTES]
+
+    return StreamingResponse(chunks(), media_type="application/json", headers={"Content-Length": str(len(content))})
+
+
+def _invalid(_: Request, error: Exception) -> JSONResponse:
+    """The first problem of a body or a query."""
+    assert isinstance(error, RequestValidationError)
+    problem = error.errors()[0]
+    place = ".".join(map(str, problem["loc"][1:])) or "the request"
+    came = repr(problem.get("input"))
+    return error_response(HTTPException(422, f"{place}: {problem['msg']}; got {came[:80]}"))

@@ -1,0 +1,128 @@
+"""Requests that come at about the same time are computed together, in one thread."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+Process = Callable[[list[Any]], Sequence[Any]]
+"""Computes several items. For each it gives the result, or the error that its request gets."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Waiting:
+    process: Process
+    item: Any
+    tokens: int
+    since: float
+    future: Future[Any]
+
+
+class Batcher:
+    """Gathers items and computes them in batches, the oldest first.
+
+    A batch begins with the oldest item. It takes further ones for the same `process`, in the order of their arrival, up
+    to `batch_tokens`. It starts when it is full, or when its first item has waited for `wait_seconds`. While a batch is
+    computed, the next one gathers by itself. One thread computes everything: more would only compete for the
+    processors, and the memory of one batch is a bound.
+
+    Arguments:
+        batch_tokens: the most tokens of a batch. A larger item is a separate batch.
+        wait_seconds: how long the first item of a batch waits for others.
+        observe: called after each batch with its number of items, its tokens and its seconds.
+    """
+
+    def __init__(
+        self,
+        batch_tokens: int,
+        wait_seconds: float,
+        observe: Callable[[int, int, float], object] = lambda items, tokens, seconds: None,
+    ) -> None:
+        self._batch_tokens = batch_tokens
+        self._wait_seconds = wait_seconds
+        self._observe = observe
+        self._waiting: list[_Waiting] = []
+        self._changed = threading.Condition()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="batches", daemon=True)
+        self._thread.start()
+
+    def submit(self, process: Process, item: Any, tokens: int) -> Future[Any]:
+        """Adds an item, and returns its result as a future. An item whose future is cancelled is not computed.
+
+        Raises:
+            RuntimeError: the batcher is closed.
+        """
+        future: Future[Any] = Future()
+        with self._changed:
+            if self._closing:
+                raise RuntimeError("the batcher is closed")
+            self._waiting.append(_Waiting(process, item, tokens, time.monotonic(), future))
+            self._changed.notify()
+        return future
+
+    def close(self) -> None:
+        """Computes what is waiting, and ends the thread."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while batch := self._next_batch():
+            begin = time.monotonic()
+            running = [each for each in batch if each.future.set_running_or_notify_cancel()]
+            if not running:
+                continue
+            try:
+                results = running[0].process([each.item for each in running])
+                for each, result in zip(running, results, strict=True):
+                    if isinstance(result, Exception):
+                        each.future.set_exception(result)
+                    else:
+                        each.future.set_result(result)
+            except (
+                Exception
+            ) as error:  # a bug, or no memory: those of this batch are told, and the next one is computed
+                logger.exception("a batch failed")
+                for each in running:
+                    if not each.future.done():
+                        each.future.set_exception(RuntimeError(f"the batch failed: {type(error).__name__}"))
+            self._observe(len(running), sum(each.tokens for each in running), time.monotonic() - begin)
+
+    def _next_batch(self) -> list[_Waiting]:
+        """Waits for the next batch; empty at the end."""
+        with self._changed:
+            while not self._waiting:
+                if self._closing:
+                    return []
+                self._changed.wait()
+            deadline = self._waiting[0].since + self._wait_seconds
+            while True:
+                batch, full = self._gathered()
+                left = deadline - time.monotonic()
+                if full or self._closing or left <= 0:
+                    break
+                self._changed.wait(left)
+            taken = {id(each) for each in batch}
+            self._waiting = [each for each in self._waiting if id(each) not in taken]
+            return batch
+
+    def _gathered(self) -> tuple[list[_Waiting], bool]:
+        """What would be the next batch now, and whether nothing more fits."""
+        first, *others = self._waiting
+        batch, tokens = [first], first.tokens
+        for each in others:
+            if each.process == first.process:
+                if tokens + each.tokens > self._batch_tokens:
+                    return batch, True
+                batch.append(each)
+                tokens += each.tokens
+        return batch, tokens >= self._batch_tokens

@@ -1,0 +1,109 @@
+"""Bounds requests in number, size and time, before anything else sees them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from fastapi import HTTPException
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from elmo_tasks.server.limits import Limits
+from elmo_tasks.server.metrics import Metrics
+
+_TOKENS = "elmo_tasks.tokens"  # the key of a request's scope that counts its tokens
+_OWN = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
+# Swagger's page has a script and styles within it.
+_POLICIES = {"/docs": "default-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"}
+
+
+class Overload(HTTPException):
+    """Too much is waiting."""
+
+    def __init__(self) -> None:
+        super().__init__(429, "too many requests are waiting; try again in a second", {"Retry-After": "1"})
+
+
+class Guard:
+    """Middleware that refuses what is too much (429), too large (413) or too slow (408, 504).
+
+    The tokens of a request count until its answer is sent, so that answers which nobody reads cannot fill the memory.
+    """
+
+    def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics) -> None:
+        self._app, self._limits, self._metrics = app, limits, metrics
+        self._requests = self._tokens = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begin, status, body_left, body_read = time.monotonic(), 0, self._limits.body_bytes, False
+
+        async def bounded_receive() -> Message:
+            nonlocal body_left, body_read
+            message = await receive()
+            body_left -= len(message.get("body", b""))
+            body_read = not message.get("more_body", False)
+            if body_left < 0:
+                raise HTTPException(413, f"the body has more than {self._limits.body_bytes:,} bytes")
+            return message
+
+        async def noted_send(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                policy = _POLICIES.get(scope["path"], _OWN)
+                own = {"content-security-policy": policy, "x-content-type-options": "nosniff"}
+                headers = [(name.encode(), value.encode()) for name, value in own.items()]
+                message = {**message, "headers": [*message.get("headers", ()), *headers]}
+            await send(message)
+
+        # Pages and counters are answered also while everything else waits.
+        counts = scope["method"] == "POST"
+        self._requests += counts
+        self._metrics.open_requests.set(self._requests)
+        try:
+            if self._requests > self._limits.queue_requests and counts:
+                await _refuse(Overload(), scope, receive, noted_send)
+                return
+            scope[_TOKENS] = 0
+            await asyncio.wait_for(self._app(scope, bounded_receive, noted_send), self._limits.timeout_seconds)
+        except asyncio.TimeoutError:
+            if not status:  # otherwise the connection is closed, since the answer is not complete
+                seconds = f"{self._limits.timeout_seconds:g} seconds"
+                late = HTTPException(504, f"there was no result within {seconds}")
+                slow = HTTPException(408, f"the request did not arrive within {seconds}")
+                await _refuse(late if body_read else slow, scope, receive, noted_send)
+        finally:
+            self._requests -= counts
+            self._hold(-scope.get(_TOKENS, 0))
+            self._metrics.open_requests.set(self._requests)
+            route = scope.get("route")
+            self._metrics.answered(getattr(route, "path", "") or "other", status, time.monotonic() - begin)
+
+    def admit(self, scope: Scope, tokens: int) -> None:
+        """Counts the tokens of a request until it is answered.
+
+        Raises:
+            HTTPException: too many tokens are waiting.
+        """
+        if self._tokens + tokens > self._limits.queue_tokens:
+            raise Overload
+        scope[_TOKENS] += tokens
+        self._hold(tokens)
+
+    def _hold(self, tokens: int) -> None:
+        self._tokens += tokens
+        self._metrics.open_tokens.set(self._tokens)
+
+
+async def _refuse(error: HTTPException, scope: Scope, receive: Receive, send: Send) -> None:
+    await error_response(error)(scope, receive, send)
+
+
+def error_response(error: Any) -> JSONResponse:
+    """The answer for an `HTTPException` of FastAPI or Starlette."""
+    return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)

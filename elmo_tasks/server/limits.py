@@ -1,0 +1,30 @@
+"""The bounds that keep the server's memory and answering times in hand, whatever comes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What the server accepts.
+
+    Attributes:
+        batch_tokens: the most tokens of requests that are computed together. A longer request is computed by itself.
+        wait_seconds: how long the first request of a batch waits for others.
+        request_tokens: the most tokens of one request.
+        body_bytes: the most bytes of one request.
+        queue_requests: the most requests that are being read, wait, are computed or being answered.
+        queue_tokens: the most tokens of these.
+        timeout_seconds: how long a request may take, from its first byte to the last of its answer.
+        connections: the most connections. Those that are idle, or do not read their answer, count too.
+    """
+
+    batch_tokens: int = 2048
+    wait_seconds: float = 0.005
+    request_tokens: int = 2000
+    body_bytes: int = 250_000
+    queue_requests: int = 256
+    queue_tokens: int = 20_000
+    timeout_seconds: float = 30.0
+    connections: int = 512

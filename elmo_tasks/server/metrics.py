@@ -1,0 +1,44 @@
+"""What the server counts, in the text format of Prometheus."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_TOKENS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+_REQUESTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+class Metrics:
+    """The counters of one application."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)  # memory, processor time, open files
+
+        def of(kind: type, name: str, text: str, labels: tuple[str, ...] = (), **settings: object):  # type: ignore[no-untyped-def]
+            return kind(f"elmo_tasks_{name}", text, labels, registry=self._registry, **settings)
+
+        labels = ("endpoint", "status")
+        self._requests: Counter = of(Counter, "requests_total", "Answered requests.", labels)
+        self._seconds: Histogram = of(Histogram, "request_seconds", "Seconds until the answer is sent.", ("endpoint",))
+        self.open_requests: Gauge = of(Gauge, "open_requests", "Requests that are not answered yet.")
+        self.open_tokens: Gauge = of(Gauge, "open_tokens", "Tokens of requests that are not answered yet.")
+        self._batch_requests: Histogram = of(
+            Histogram, "batch_requests", "Requests that were computed together.", buckets=_REQUESTS
+        )
+        self._batch_tokens: Histogram = of(Histogram, "batch_tokens", "Their tokens.", buckets=_TOKENS)
+        self._batch_seconds: Histogram = of(Histogram, "batch_seconds", "Seconds of their computation.")
+
+    def answered(self, endpoint: str, status: int, seconds: float) -> None:
+        self._requests.labels(endpoint, status).inc()
+        self._seconds.labels(endpoint).observe(seconds)
+
+    def computed(self, requests: int, tokens: int, seconds: float) -> None:
+        self._batch_requests.observe(requests)
+        self._batch_tokens.observe(tokens)
+        self._batch_seconds.observe(seconds)
+
+    def text(self) -> bytes:
+        return generate_latest(self._registry)
