@@ -17,8 +17,10 @@ from torch.nn import functional
 
 from elmo_tasks.elmo.layers import LayerSource
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.text.batches import batches_of_like_lengths
 
 _SENTENCES_AT_ONCE = 512
+_TOKENS_AT_ONCE = 8192
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,16 +58,22 @@ class EmbeddedTokens:
     @classmethod
     def of(cls, bilm: LayerSource, sentences: Sequence[tuple[str, ...]], word: str | None = None) -> EmbeddedTokens:
         """All tokens of sentences, or only the occurrences of a word, ignoring case; there must be at least one."""
-        tokens = [
-            (row, place)
-            for row, sentence in enumerate(sentences)
-            for place, token in enumerate(sentence)
-            if word is None or token.lower() == word.lower()
+        places = [
+            [place for place, token in enumerate(sentence) if word is None or token.lower() == word.lower()]
+            for sentence in sentences
         ]
-        layers = bilm.layers(sentences).layers.transpose(1, 2)  # (B, longest sentence, L+1, D)
-        rows, places = torch.tensor(tokens).unbind(1)
-        vectors = functional.normalize(layers[rows, places], dim=-1)
-        return cls([TokenInContext(sentences[row], place) for row, place in tokens], vectors)
+        vectors: dict[int, Tensor] = {}
+        for rows in batches_of_like_lengths(list(map(len, sentences)), max_padded=_TOKENS_AT_ONCE):
+            layers = bilm.layers([sentences[row] for row in rows]).layers.transpose(1, 2)  # (B, longest, L+1, D)
+            vectors |= {
+                row: functional.normalize(each[places[row]], dim=-1) for row, each in zip(rows, layers, strict=True)
+            }
+        tokens = [
+            TokenInContext(sentence, place)
+            for sentence, chosen in zip(sentences, places, strict=True)
+            for place in chosen
+        ]
+        return cls(tokens, torch.cat([vectors[row] for row in range(len(sentences))]))
 
     def nearest(self, wanted: Tensor, count: int) -> list[list[Neighbor]]:
         """For each layer the `count` tokens, or all if there are fewer, that are nearest to a vector, nearest first.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar
@@ -48,7 +48,7 @@ class Sentence(Config):
     tokens: list[str] | None = Field(None, description="instead of `text`: its tokens")
 
     def fields(self) -> dict[str, Any]:
-        return {key: value for key, value in self.model_dump().items() if value is not None}
+        return {key: value for key in ("text", "tokens") if (value := getattr(self, key)) is not None}
 
 
 class SentenceOfRun(Sentence):
@@ -119,9 +119,13 @@ class _StrictJson(Request):
 
 
 class _Route(APIRoute):
-    def get_route_handler(self) -> Callable[[Request], Any]:
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
-        return lambda request: handler(_StrictJson(request.scope, request.receive))
+
+        async def handle(request: Request) -> Response:
+            return await handler(_StrictJson(request.scope, request.receive))
+
+        return handle
 
 
 class Service:
@@ -263,7 +267,8 @@ def _routes(service: Service) -> APIRouter:
     async def similarity(request: Request, body: SimilarityBody) -> Response:
         """How similar the vectors of two tokens are, layer by layer."""
         bilm = service.bilm(body.run)
-        return await service.answer(request, bilm.answer, lambda: bilm.compare(body.one.fields(), body.other.fields()))
+        sides = [(side.fields(), side.index) for side in (body.one, body.other)]
+        return await service.answer(request, bilm.answer, lambda: bilm.compare(sides))
 
     @router.post("/api/neighbors")
     async def neighbors(request: Request, body: NeighborsBody) -> Response:

@@ -81,6 +81,7 @@ def serve(app: FastAPI, bound: socket.socket, limits: Limits) -> None:
         timeout_graceful_shutdown=math.ceil(limits.timeout_seconds),
         **settings,
     )
+    logging.getLogger("uvicorn").handlers = logging.getLogger("elmo_tasks").handlers
     host, port = bound.getsockname()[:2]
     server = uvicorn.Server(config)
     logger.info("serving at http://%s:%d; Ctrl-C ends", f"[{host}]" if ":" in host else host, port)

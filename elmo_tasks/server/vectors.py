@@ -53,7 +53,7 @@ class VectorRequest:
 
 
 class ServedBiLM:
-    """A biLM, which the models of the runs may use too. It is loaded for the first request.
+    """A biLM, which the models of the runs may use too. It is loaded by `warm_up`, or for the first request.
 
     Arguments:
         pool: the text among whose first 20,000 tokens neighbours are looked for; None for the sample data.
@@ -83,6 +83,10 @@ class ServedBiLM:
     def _pool(self) -> EmbeddedTokens:
         return EmbeddedTokens.of(self._bilm, self._sentences)
 
+    def warm_up(self) -> None:
+        """Loads the biLM and computes the vectors among which neighbours are looked for."""
+        _ = self._pool
+
     def tokens(self, fields: Mapping[str, Any]) -> list[str]:
         """The tokens of a sentence, given as `tokens` or as `text`; raises `ElmoTasksError` if there are none."""
         if one_of(fields, "text", "tokens") == "tokens":
@@ -108,10 +112,10 @@ class ServedBiLM:
 
         return VectorRequest([tokens], finish)
 
-    def compare(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> VectorRequest:
+    def compare(self, sides: Sequence[tuple[Mapping[str, Any], int]]) -> VectorRequest:
         """The similarity of two tokens in their sentences: `{"layers": [{"layer": 0, "cosine": 0.9}, ...]}`."""
-        sentences = [self.tokens(one), self.tokens(other)]
-        places = [_index(side["index"], tokens) for side, tokens in zip((one, other), sentences, strict=True)]
+        sentences = [self.tokens(fields) for fields, _ in sides]
+        places = [_index(index, tokens) for (_, index), tokens in zip(sides, sentences, strict=True)]
 
         def finish(vectors: list[Tensor]) -> dict[str, Any]:
             first, second = (each[:, place] for each, place in zip(vectors, places, strict=True))  # (L+1, D)
@@ -188,8 +192,8 @@ def _first_sentences(path: Path, tokenizer: Tokenizer) -> list[list[str]]:
     return sentences
 
 
-def _index(index: Any, tokens: Sequence[str]) -> int:
-    if not isinstance(index, int) or not 0 <= index < len(tokens):
+def _index(index: int, tokens: Sequence[str]) -> int:
+    if not 0 <= index < len(tokens):
         raise ElmoTasksError(f"'index' is {index!r}; wanted the place of a token, from 0 to {len(tokens) - 1}")
     return index
 
