@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import matplotlib
 import pytest
 
 from elmo_tasks import cli, tasks
@@ -22,6 +23,7 @@ REPOSITORY = Path(__file__).parent.parent
 FILES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 TOUR = REPOSITORY / "docs" / "tour.md"
 TUTORIALS = [*sorted((REPOSITORY / "docs" / "tutorials").glob("*.md")), REPOSITORY / "docs" / "special_domain.md"]
+NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 OWN_CONFIGS = {
     f"{name}.jsonnet" for name in ("topics", "reviews", "recipes", "small", "without", "domain")
 }  # shown in full
@@ -102,6 +104,25 @@ def test_the_tour(tmp_path: Path) -> None:
 def test_tutorials(path: Path, tmp_path: Path) -> None:
     """Their commands, with less data."""
     run_page(path, tmp_path, sentences="60,20,20")
+    assert list(tmp_path.glob("runs/*/metrics.json"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their code, with less data: the cell tagged as `parameters` is replaced."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ELMO_TASKS_DATA", raising=False)
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+    matplotlib.use("agg")
+    names: dict[str, object] = {}
+    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
+        if cell["cell_type"] == "code":
+            assert not cell["outputs"], "a notebook is kept without its results"
+            source = "".join(cell["source"])
+            if "parameters" in cell["metadata"].get("tags", ()):
+                source = "sentences, epochs = (40, 12, 12), 1"
+            exec(compile(source, f"{path}, cell {number}", "exec"), names)
     assert list(tmp_path.glob("runs/*/metrics.json"))
 
 

@@ -36,6 +36,7 @@ PAGES = {
 }
 FILES_PAGE = "reference/files.md"  # shows the files of these folders
 FOLDERS = {"configs": "elmo_tasks/configs", "studies": "elmo_tasks/studies"}
+NOTEBOOKS = "notebooks"  # a folder; the page of a task shows what its notebook does
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 
 
@@ -62,6 +63,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         for own, other in PAGES.items():
             if target == other:
                 return own
+        if target == NOTEBOOKS:
+            return "tutorials/named_entities.md"
         for folder, origin in FOLDERS.items():
             for prefix in (folder, origin):
                 if target == prefix:
