@@ -36,7 +36,7 @@ PAGES = {
 }
 FILES_PAGE = "reference/files.md"  # shows the files of these folders
 FOLDERS = {"configs": "elmo_tasks/configs", "studies": "elmo_tasks/studies"}
-NOTEBOOKS = "notebooks"  # a folder; the page of a task shows what its notebook does
+NOTEBOOKS = "notebooks"  # the folder, and the page that shows them
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 
 
@@ -48,6 +48,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         ("reference/commands.md", commands()),
         ("reference/configs.md", configs()),
         (FILES_PAGE, packaged_files()),
+        (f"{NOTEBOOKS}.md", notebooks()),
     ):
         files.append(File.generated(config, name, content="\n".join(lines) + "\n"))
     return files
@@ -64,7 +65,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             if target == other:
                 return own
         if target == NOTEBOOKS:
-            return "tutorials/named_entities.md"
+            return f"{NOTEBOOKS}.md"
         for folder, origin in FOLDERS.items():
             for prefix in (folder, origin):
                 if target == prefix:
@@ -86,7 +87,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         place = place or found
         return f"{match[1]}{target}{'#' + place if place else ''}{match[3]}"
 
-    if name.startswith("reference/"):
+    if name.startswith(("reference/", NOTEBOOKS)):
         return markdown
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.DOTALL | re.MULTILINE)  # code is left as it is
     return "".join(part if part.startswith("```") else LINK.sub(rewrite, part) for part in parts)
@@ -198,3 +199,13 @@ def packaged_files() -> Iterator[str]:
         for path in sorted((REPOSITORY / origin).rglob("*.*sonnet")):
             name = f"{folder}/{path.relative_to(REPOSITORY / origin)}"
             yield f"### {name} {{ #{anchor(name)} }}\n\n```jsonnet\n{path.read_text(encoding='utf-8')}```\n"
+
+
+def notebooks() -> Iterator[str]:
+    """The page that shows the notebooks, one after the other."""
+    yield "# Notebooks\n\nThese are the notebooks of the folder `notebooks`, as they are before they are run.\n"
+    for path in sorted((REPOSITORY / NOTEBOOKS).glob("*.ipynb")):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            source = "".join(cell["source"])
+            code = cell["cell_type"] == "code"
+            yield f"```python\n{source}\n```\n" if code else re.sub("^#", "##", source, flags=re.MULTILINE) + "\n"
