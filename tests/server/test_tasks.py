@@ -24,7 +24,7 @@ CONFIGS = {
     "predicates": "predicates_ewt",
     "roles": "cpu/srl_ewt",
     "ner": "ner_conll03",
-    "sentiment": "cpu/sst5",
+    "sentiment": "cpu/baselines/sst5",
     "inference": "cpu/snli",
     "reading": "cpu/squad",
     "coreference": "cpu/coref_ontogum",
@@ -80,6 +80,8 @@ def test_every_task_is_described(client: TestClient) -> None:
     assert {name for name, run in runs.items() if run["predicates"]} == {"roles"}
     assert runs["roles"]["predicates"] == "predicates"
     assert {name for name, run in runs.items() if run["labels"] is None} == {"reading", "coreference"}
+    for key in ("bilm", "mixes"):
+        assert {name for name, run in runs.items() if run[key] is None} == {"sentiment"}
 
 
 @pytest.mark.slow
