@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pydantic
 
 from elmo_tasks.analysis.plots import save_figure
-from elmo_tasks.analysis.reports import Picture, Table, write_pages
+from elmo_tasks.analysis.report_pages import Picture, Report, Table
 from elmo_tasks.analysis.searches import Search, SearchConfig, as_text, expected_best
 from elmo_tasks.config import own_packages, to_json
 from elmo_tasks.errors import RunError
@@ -224,4 +224,4 @@ def write_search_report(folder: str | Path) -> list[Path]:
     best = f"# the best trial, with its score on the test data:\n{record.train_command(results.best())}"
     commands = f"{record.command}\n{shlex.join(['elmo-tasks', 'report', str(folder)])}\n\n{best}"
     tables = [results.trial_table(), results.expected_table()]
-    return write_pages(folder, record.config, tables, _NOTES, [picture], commands)
+    return Report(record.config, tables, _NOTES, [picture], commands).write(folder)
