@@ -8,6 +8,7 @@ from pathlib import Path
 
 from elmo_tasks.analysis.plots import save_figure
 from elmo_tasks.analysis.report_pages import Picture, Report, Table
+from elmo_tasks.analysis.studies import as_options
 from elmo_tasks.analysis.study_findings import Findings, look
 from elmo_tasks.analysis.study_plots import common_start, draw_curves, draw_scores, draw_shares, draw_weights
 from elmo_tasks.analysis.study_runs import Result, StudyRecord, read_study
@@ -134,7 +135,6 @@ def _commands(record: StudyRecord, folder: Path, results: Sequence[Result]) -> s
     for result in results:
         first.setdefault((result.arm, result.share), result)
     for result in first.values():
-        words = ["elmo-tasks", "train", result.config, *(word for each in result.changes for word in ("--set", each))]
-        words += [word for name, value in record.config.variables.items() for word in ("--ext-var", f"{name}={value}")]
-        lines.append(shlex.join(words))
+        options = as_options(result.changes, record.config.variables)
+        lines.append(shlex.join(["elmo-tasks", "train", result.config, *options]))
     return "\n".join(lines)

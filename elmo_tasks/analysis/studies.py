@@ -198,6 +198,13 @@ def _run(
     return StudyRun(arm, share, seed, config_file, overrides, config.model_copy(update=settings))
 
 
+def as_options(changes: Sequence[str], variables: Mapping[str, str], packages: Sequence[str] = ()) -> list[str]:
+    """The words of a command line that set these changes and variables, and include these packages."""
+    words = [word for each in changes for word in ("--set", each)]
+    words += [word for name, value in variables.items() for word in ("--ext-var", f"{name}={value}")]
+    return words + [word for name in packages for word in ("--include-package", name)]
+
+
 def as_overrides(changes: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """Nested changes as `--set` takes them: `key.path=value`, one for each value.
 

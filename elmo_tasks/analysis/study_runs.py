@@ -23,7 +23,7 @@ from typing import Any
 
 import pydantic
 
-from elmo_tasks.analysis.studies import Study, StudyConfig, StudyRun
+from elmo_tasks.analysis.studies import Study, StudyConfig, StudyRun, as_options
 from elmo_tasks.atomic import atomic_write, write_json
 from elmo_tasks.config import to_json
 from elmo_tasks.errors import ElmoTasksError, RunError
@@ -280,11 +280,9 @@ def train_arguments(
     study: Study, run: StudyRun, folder: Path, packages: Sequence[str] = (), splits: Sequence[Split] = ()
 ) -> list[str]:
     """The arguments of `elmo-tasks` that train a run and write its predictions for these splits."""
-    words = ["train", run.config_file, "-s", str(folder)]
-    words += [word for split in splits for word in ("--predictions", split)]
-    words += [word for override in run.overrides for word in ("--set", override)]
-    words += [word for name, value in study.variables.items() for word in ("--ext-var", f"{name}={value}")]
-    return words + [word for name in packages for word in ("--include-package", name)]
+    kept = [word for split in splits for word in ("--predictions", split)]
+    options = as_options(run.overrides, study.variables, packages)
+    return ["train", run.config_file, "-s", str(folder), *kept, *options]
 
 
 def _end_with_parent() -> None:
