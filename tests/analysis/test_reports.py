@@ -165,8 +165,8 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
 PAD = ("<padding>", "<unknown>")
 RIGHT = {  # of 40 examples, how many each seed of each arm gets right
     "SST-5, baseline": [20, 22],
-    "SST-5, <ELMo>": [34, 36],
-    "SST-5, last layer": [24, 22],
+    "SST-5, <ELMo>": [34, 37],
+    "SST-5, last layer": [24, 21],
 }
 
 
@@ -188,7 +188,7 @@ def predicting(tmp_path: Path, write: Callable[..., Path], cases: dict[str, Any]
             run.config.write_text(json.dumps({"trainer": {"validation_metric": "+accuracy"}}))
             record = {"training": {"loss": 1.0}, "elmo": {}, "epoch": 1, "best": True}
             run.records.write_text(json.dumps({**record, "validation": {"accuracy": 1.0, "loss": 1.0}}) + "\n")
-            Vocabulary(((*PAD, *example["tokens"][:2]), 4, PAD, {}).save(run.vocabulary)
+            Vocabulary((*PAD, *example["tokens"][:2]), 4, PAD, {}).save(run.vocabulary)
             pairs = [({**example, "tokens": example["tokens"][: 1 + row % 4]}, right if row < number else wrong)
                      for row in range(40)]  # fmt: skip
             write(run.predictions_for("validation"), pairs)
@@ -221,7 +221,7 @@ def test_the_report_has_the_errors_of_each_arm(predicting: Path) -> None:
     assert row in text.splitlines()
     assert "in the way" not in text
     reports = [[error_report(each) for each in files_of(predicting, first)] for first in (0, 2, 4)]
-    assert "| right | 21 | 35 | 23 |" in text
+    assert "| right | 21 | 35.5 | 22.5 |" in text
     by_length = [[each.breakdowns[0].buckets[0].scores["accuracy"] for each in own] for own in reports]
     row = " | ".join(f"{fmean(each):.2f} (10)" for each in by_length)
     table = text.partition("accuracy of examples by length\n\n")[2].splitlines()
@@ -232,7 +232,7 @@ def test_the_report_has_the_errors_of_each_arm(predicting: Path) -> None:
     page = Outline(html := (predicting / "report.html").read_text(encoding="utf-8"))
     assert page.open == []
     assert html.count("<details>") == 3
-    assert html.count("<h2>predicted</h2>") == 6 + 18  # of each arm's first run, all that are wrong
+    assert html.count("<h2>predicted</h2>") == 6 + 16  # of each arm's first run, all that are wrong
 
 
 def test_predictions_that_do_not_have_the_scores_of_their_run_are_not_used(predicting: Path) -> None:
@@ -240,7 +240,7 @@ def test_predictions_that_do_not_have_the_scores_of_their_run_are_not_used(predi
     target.write_text(source.read_text())
     found = look(summarize(*read_study(predicting)), predicting)
     (problem,) = found.problems
-    assert problem == "3: the accuracy of its stored predictions is 50.00, that of the run on its validation data 90.00"
+    assert problem == "3: the accuracy of its stored predictions is 50.00, that of the run on its validation data 92.50"
     assert found.errors == []
     assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"seeds"}
 
