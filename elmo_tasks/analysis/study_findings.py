@@ -117,7 +117,7 @@ def _examine(
             if (own := reports.get(arm.arm.name)) is not None:
                 own.append(error_report(found, num_examples=0 if own else _WORST))
 
-    systems = [(System(each.arm.name, ()), models(each)) for each in arms]
+    systems = [(System(each.arm.name, (), [result.seed for result in each.results]), models(each)) for each in arms]
     comparison = compare_predictions(systems, metric=arms[0].results[0].metric, resamples=resamples)
     for each, system in zip(arms, comparison.systems, strict=True):
         for result, score in zip(each.results, system.scores, strict=True):

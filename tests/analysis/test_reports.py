@@ -245,6 +245,19 @@ def test_predictions_that_do_not_have_the_scores_of_their_run_are_not_used(predi
     assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"seeds"}
 
 
+def test_arms_with_other_seeds_are_tested_too(predicting: Path) -> None:
+    lines = (predicting / "results.jsonl").read_text().splitlines(keepends=True)
+    del lines[3]  # the second seed of ELMo, which has not finished yet
+    (predicting / "results.jsonl").write_text("".join(lines))
+    found = look(summarize(*read_study(predicting)), predicting)
+    assert found.problems == []
+    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap"}
+    lines[2:3] = [lines[2], lines[2].replace('"seed": 1', '"seed": 3')] * 2
+    (predicting / "results.jsonl").write_text("".join(lines))
+    found = look(summarize(*read_study(predicting)), predicting)
+    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap", "seeds"}
+
+
 def test_an_arm_without_predictions_is_left_out(predicting: Path) -> None:
     RunFolder(predicting / "3").validation_predictions.unlink()
     found = look(summarize(*read_study(predicting)), predicting)
