@@ -70,7 +70,8 @@ def look(summaries: Sequence[Summary], folder: Path) -> Findings:
         for name, tests in zip(p_values, corrected([*p_values.values()]), strict=True):
             found.p_values[name, head.share] = tests
     if missing:
-        found.problems.insert(0, f"not all runs of {', '.join(dict.fromkeys(missing))} have stored their predictions")
+        arms_missing = "any arm" if {*missing} == {*shares} else "; ".join(dict.fromkeys(missing))
+        found.problems.insert(0, f"not all runs of {arms_missing} have stored their predictions")
     return found
 
 
