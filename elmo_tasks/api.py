@@ -52,7 +52,8 @@ def train(
         validation: the same, to choose the best epoch; needed with `train`.
         test: the same, evaluated once, after training. With `train` and without `test`, there is no test set.
         settings: see `elmo_tasks.experiment.train`: `overrides`, such as `["trainer.num_epochs=3"]`, `variables`,
-            `from_run`, a run from whose weights to start, `resume`, `force`, `self_contained` and `callbacks`.
+            `from_run`, a run from whose weights to start, `resume`, `force`, `self_contained`, `predictions` and
+            `callbacks`.
 
     Returns:
         the metrics of the best epoch (`best`) and of the test set (`test`).

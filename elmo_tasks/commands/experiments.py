@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_TRAINING = ("resume", "force", "self_contained", "predictions")  # arguments of `experiment.train`
+
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
     add_config_and_folder(parser, "the experiment", "the run")
@@ -65,6 +67,14 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         help="cross-validation: train K times, each time without one part of the training data, which is then "
         "predicted; print the score of all predictions together. Documents stay whole where they are known",
     )
+    parser.add_argument(
+        "--predictions",
+        action="append",
+        default=[],
+        choices=("validation", "test"),
+        help="write what the best epoch predicts for this data to the run's folder, with only what is scored, for "
+        "`compare` and `errors`; may be given twice",
+    )
     add_flag(parser, "--self-contained", "copy the files of the biLM and of the transformer into the run's folder")
     add_training_arguments(parser)
     add_flag(parser, "--dry-run", "check and print the config without reading any data")
@@ -80,7 +90,7 @@ def _train(arguments: argparse.Namespace) -> None:
         _print_config(arguments, ExperimentConfig)
         return
     folder = arguments.run_folder or default_run_folder(arguments.config)
-    settings: dict[str, Any] = {name: getattr(arguments, name) for name in ("resume", "force", "self_contained")}
+    settings: dict[str, Any] = {name: getattr(arguments, name) for name in _TRAINING}
     settings |= {"overrides": arguments.set, "variables": dict(arguments.ext_var), "from_run": arguments.start_from}
     if arguments.seeds:
         metrics = train_seeds(arguments.config, folder, arguments.seeds, **settings)

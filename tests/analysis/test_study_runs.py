@@ -16,6 +16,7 @@ import pytest
 from elmo_tasks import cli
 from elmo_tasks.analysis.studies import Study
 from elmo_tasks.analysis.study_runs import StudyFolder, read_study, train_arguments
+from elmo_tasks.runs import RunFolder
 from elmo_tasks.sample_data import write_sample_data
 
 # The study of the package in its smallest form: two tasks, one of them with shares of the data.
@@ -103,8 +104,13 @@ def test_a_killed_study_goes_on_without_repeating_a_finished_run(
     plan = capsys.readouterr().out
     assert plan.count("finished") == 6
     assert "to go: 0 s" in plan
+    assert all(RunFolder(folder / each.folder).predictions_for(each.split).is_file() for each in results)
     assert cli.main(["report", str(folder)]) == 0
     assert len(list((folder / "plots").iterdir())) == 4
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    assert "| p (randomization) | p (bootstrap) |" in report
+    assert "## Errors" in report
+    assert "in the way" not in report
 
 
 @pytest.mark.slow
@@ -154,6 +160,20 @@ def test_a_run_that_is_killed_says_so_and_not_what_an_earlier_attempt_said(
         monkeypatch.setattr(sys, "executable", str(killed))
         assert cli.main(["study", str(study), "-s", str(folder)]) == 2
         assert f"  a, seed 1: {error} (see {log})" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_run_stores_the_predictions_that_its_arms_report(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, folder, python = tmp_path / "study.json", tmp_path / "runs", tmp_path / "python"
+    arms = [{"name": name, "config": str(config_file), "split": name} for name in ("validation", "test")]
+    study.write_text(json.dumps({"title": "t", "arms": arms}))
+    python.write_text('#!/bin/sh\necho "$@"; exit 1\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert cli.main(["study", str(study), "-s", str(folder)]) == 2
+    assert "--predictions test --predictions validation" in (folder / "validation" / "seed_1" / "log.txt").read_text()
 
 
 def test_estimates_come_from_finished_runs(config_file: Path, tmp_path: Path) -> None:
