@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks import cli
+from elmo_tasks.analysis import study_runs
 from elmo_tasks.analysis.studies import Study
 from elmo_tasks.analysis.study_runs import StudyFolder, read_study, train_arguments
 from elmo_tasks.sample_data import write_sample_data
@@ -154,6 +155,24 @@ def test_a_run_that_is_killed_says_so_and_not_what_an_earlier_attempt_said(
         monkeypatch.setattr(sys, "executable", str(killed))
         assert cli.main(["study", str(study), "-s", str(folder)]) == 2
         assert f"  a, seed 1: {error} (see {log})" in capsys.readouterr().err
+
+
+def test_runs_share_the_cores_unless_the_environment_says_how_many_threads_they_have(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, python = tmp_path / "study.json", tmp_path / "python"
+    study.write_text(json.dumps({"title": "t", "arms": [{"name": "a", "config": str(config_file)}]}))
+    python.write_text('#!/bin/sh\necho "$OMP_NUM_THREADS threads"; exit 3\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setattr(study_runs, "_num_cores", lambda: 10)
+    for given, used in ((None, 5), ("7", 7)):
+        if given:
+            monkeypatch.setenv("OMP_NUM_THREADS", given)
+        else:
+            monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+        assert cli.main(["study", str(study), "-s", str(tmp_path / "runs"), "--jobs", "2"]) == 2
+        assert f"  a, seed 1: {used} threads (see " in capsys.readouterr().err
 
 
 def test_estimates_come_from_finished_runs(config_file: Path, tmp_path: Path) -> None:
