@@ -175,7 +175,9 @@ def test_runs_share_the_cores_unless_the_environment_says_how_many_threads_they_
         assert f"  a, seed 1: {used} threads (see " in capsys.readouterr().err
 
 
-def test_estimates_come_from_finished_runs(config_file: Path, tmp_path: Path) -> None:
+def test_estimates_come_from_finished_runs(
+    config_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     study = tmp_path / "study.json"
     arm = {"name": "a", "config": str(config_file), "shares": [0.5, 1], "seeds": [1, 2]}
     study.write_text(json.dumps({"title": "t", "arms": [arm]}))
@@ -187,6 +189,9 @@ def test_estimates_come_from_finished_runs(config_file: Path, tmp_path: Path) ->
     place.metrics.write_text('{"best": {"epoch": 1, "validation": {"f1": 50.0}}, "test": {"f1": 40.0}}')
     place.records.write_text('{"seconds": 6.0}\n{"seconds": 4.0}\n')
     assert StudyFolder(tmp_path / "runs", planned.study).estimates() == [10.0, 10.0, 20.0, 20.0]
+    for jobs, time in (("1", "50 s"), ("2", "25 s")):
+        assert cli.main(["study", str(study), "-s", str(tmp_path / "runs"), "--dry-run", "--jobs", jobs]) == 0
+        assert f"to go: {time} with {jobs} job(s)\n" in capsys.readouterr().out
 
 
 def test_a_study_passes_on_its_packages_and_variables(config_file: Path, tmp_path: Path) -> None:
