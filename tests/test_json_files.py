@@ -21,5 +21,5 @@ def test_a_file_over_the_limit_is_refused_unless_the_environment_allows_it(
         read_json(path, list[int], "numbers", most=8, error=WeightsError)
     monkeypatch.setenv("ELMO_TASKS_LIMITS", "2")
     assert read_json(path, list[int], "numbers", most=8) == [1, 2, 3]
-    with pytest.raises(RunError, match="at most 8 bytes; .*ELMO_TASKS_LIMITS=10"):
+    with pytest.raises(RunError, match=r"at most 8 bytes; .*ELMO_TASKS_LIMITS=10"):
         read_json(path, list[int], "numbers", most=4)

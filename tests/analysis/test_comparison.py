@@ -208,11 +208,11 @@ def test_runs_of_several_seeds(
     assert found["task"] == "Tagging"
 
 
-def test_the_difference_over_seeds_is_that_of_the_means(
-    write_case: WriteCase, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_difference_over_seeds_is_that_of_the_means(write_case: WriteCase, monkeypatch: pytest.MonkeyPatch) -> None:
     systems = [
-        System(name, [write_case("Classification", [True] * right + [False] * (8 - right)) for right in numbers], (1, 2))
+        System(
+            name, [write_case("Classification", [True] * right + [False] * (8 - right)) for right in numbers], (1, 2)
+        )
         for name, numbers in (("one", (3, 4)), ("other", (5, 8)))
     ]
     monkeypatch.setattr("elmo_tasks.analysis.comparison.find_systems", lambda paths: systems)

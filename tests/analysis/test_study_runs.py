@@ -189,9 +189,9 @@ def test_estimates_come_from_finished_runs(
     place.metrics.write_text('{"best": {"epoch": 1, "validation": {"f1": 50.0}}, "test": {"f1": 40.0}}')
     place.records.write_text('{"seconds": 6.0}\n{"seconds": 4.0}\n')
     assert StudyFolder(tmp_path / "runs", planned.study).estimates() == [10.0, 10.0, 20.0, 20.0]
-    for jobs, time in (("1", "50 s"), ("2", "25 s")):
+    for jobs, wanted in (("1", "50 s"), ("2", "25 s")):
         assert cli.main(["study", str(study), "-s", str(tmp_path / "runs"), "--dry-run", "--jobs", jobs]) == 0
-        assert f"to go: {time} with {jobs} job(s)\n" in capsys.readouterr().out
+        assert f"to go: {wanted} with {jobs} job(s)\n" in capsys.readouterr().out
 
 
 def test_a_study_passes_on_its_packages_and_variables(config_file: Path, tmp_path: Path) -> None:

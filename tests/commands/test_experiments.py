@@ -16,8 +16,8 @@ from unittest.mock import Mock
 
 import jsonschema
 import pytest
-from rich.progress import Progress
 from accelerate import PartialState
+from rich.progress import Progress
 
 import elmo_tasks.experiment
 import elmo_tasks.repeated_runs

@@ -69,7 +69,7 @@ def test_many_sentences_hold_both_good_and_bad_and_either_can_decide(folder: Pat
     assert min(mixed[True], mixed[False]) > 70
 
 
-def test_the_main_clause_decides_but_never_what_comes_before_but(folder: Path) -> None:
+def test_the_main_clause_or_what_follows_but_decides(folder: Path) -> None:
     forms = collections.Counter()
     for line in (folder / "train.txt").read_text().splitlines():
         tokens, phrases = parse_tree(line)
