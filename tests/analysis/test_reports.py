@@ -18,7 +18,7 @@ from elmo_tasks.analysis.comparison import compare_predictions
 from elmo_tasks.analysis.error_report import error_report
 from elmo_tasks.analysis.reports import write_report
 from elmo_tasks.analysis.study_findings import look
-from elmo_tasks.analysis.study_plots import common_start, families
+from elmo_tasks.analysis.study_plots import common_start, draw_shares, families
 from elmo_tasks.analysis.study_runs import read_study
 from elmo_tasks.analysis.study_summaries import summarize
 from elmo_tasks.analysis.systems import Predictions, System, read_predictions
@@ -95,6 +95,15 @@ def test_arms_are_drawn_next_to_their_baseline(folder: Path) -> None:
     assert (first.title, list(first.arms), second.title) == ("NER", ["baseline", "<ELMo>"], "other")
     assert [part.share for part in first.arms["baseline"]] == [0.1, 1.0]
     assert first.colors() == {"baseline": "0.6", "<ELMo>": "C0"}
+
+
+def test_shares_are_drawn_of_arms_that_have_several(folder: Path) -> None:
+    summaries = summarize(*read_study(folder))
+    figure = draw_shares(summaries)
+    assert figure is not None
+    (axes,) = (each for each in figure.axes if each.get_title())
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["10 %", "100 %"]
+    assert draw_shares([each for each in summaries if each.share == 1.0]) is None
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,14 @@ def test_learns_from_characters_alone_and_keeps_the_padding_zero() -> None:
     assert (module.embedding.weight[0] == 0).all()
 
 
+def test_weights_start_as_described() -> None:
+    module = CharacterCnnConfig(embedding_size=12, filters=300, width=3).build(1000)
+    characters, bound = module.embedding.weight[1:], 0.5  # a variance of 1 / 12
+    assert 0.99 * bound < characters.abs().max() <= bound
+    assert (module.embedding.weight[0] == 0).all()
+    assert (module.convolution.bias == 0).all()
+
+
 def test_a_batch_without_words() -> None:
     module = CharacterCnnConfig(filters=6).build(10)
     assert module(torch.zeros(1, 0, dtype=torch.int64)).tolist() == [[0.0] * 6]

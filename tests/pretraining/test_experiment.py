@@ -200,6 +200,22 @@ def test_fine_tuning_begins_where_the_biLM_stands(config_file: Path, tmp_path: P
     assert vocabularies[0] == vocabularies[1]
 
 
+@pytest.mark.parametrize("has_softmax", [True, False])
+def test_fine_tuning_has_the_dropout_of_its_config(has_softmax: bool, config_file: Path, tmp_path: Path) -> None:
+    pretrain(config_file, tmp_path / "first", overrides=["trainer.num_epochs=0.1"])
+    if not has_softmax:
+        (tmp_path / "first" / "softmax.safetensors").unlink()
+    tuned = []
+    for dropout in ("0.0", "0.0", "0.5"):
+        run = tmp_path / f"run{len(tuned)}"
+        overrides = ["trainer.num_epochs=0.1", f"dropout={dropout}"]
+        pretrain(config_file, run, start_from=tmp_path / "first", overrides=overrides)
+        tuned.append(weights(run))
+    without, again, dropped = tuned
+    assert all(np.array_equal(values, again[name]) for name, values in without.items())
+    assert not all(np.array_equal(values, dropped[name]) for name, values in without.items())
+
+
 def test_a_part_of_the_biLM_can_stay_frozen(config_file: Path, tmp_path: Path) -> None:
     pretrain(config_file, tmp_path / "first", overrides=["trainer.num_epochs=0.1"])
     frozen = json.dumps([{"parameters": "token_encoder", "epoch": 2}])

@@ -82,6 +82,7 @@ def test_a_token_that_reads_like_a_special_word_is_a_word() -> None:
     train = [example("<unknown> <padding> <unknown>")]
     vocab = VocabularyConfig().build(Pairs(), train, [])
     assert [vocab.word_id(word) for word in ("<unknown>", "<padding>", "other")] == [2, 3, 1]
+    assert [build().word_id(word) for word in ("<unknown>", "<padding>")] == [1, 1]
 
 
 def test_index_tokens() -> None:
