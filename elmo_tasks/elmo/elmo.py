@@ -120,7 +120,7 @@ class Elmo(nn.Module):
         """The mixes, as AllenNLP calls them."""
         return list(self.scalar_mixes)
 
-    def __getattr__(self, name: str) -> Tensor | nn.Module:
+    def __getattr__(self, name: str) -> Any:
         """Also finds the mixes as `scalar_mix_0`, ..., AllenNLP's names."""
         number = name.removeprefix("scalar_mix_")
         if number != name and number.isdecimal() and int(number) < len(self.scalar_mixes):
