@@ -8,6 +8,7 @@ import hashlib
 import zipfile
 from pathlib import Path
 
+from elmo_tasks.elmo import many_langs
 from elmo_tasks.elmo.bilm_zip import unzipped
 from elmo_tasks.errors import WeightsError
 from elmo_tasks.files import content_hash, file_state
@@ -46,10 +47,12 @@ class BiLMFiles:
         """
         folder = bilm_folder(folder)
         if folder.is_file() and zipfile.is_zipfile(folder):
-            folder = unzipped(folder, ("*options.json", "*weights.hdf5", _NLPL_WEIGHTS))
+            folder = unzipped(folder, ("*options.json", "*weights.hdf5", _NLPL_WEIGHTS, *many_langs.FILES))
         if not folder.is_dir():
             found = "neither a folder nor a zip archive" if folder.exists() else "no such folder"
             raise WeightsError(f"{folder}: {found}; wanted one with a biLM's options.json and weights.hdf5")
+        if many_langs.is_many_langs(folder):
+            folder = many_langs.converted(folder)
         weights = "*weights.hdf5"
         if (folder / _NLPL_WEIGHTS).is_file() and not any(folder.glob(weights)):
             weights = _NLPL_WEIGHTS
