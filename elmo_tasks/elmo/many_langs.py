@@ -24,7 +24,7 @@ from elmo_tasks.elmo import weights as weights_file
 from elmo_tasks.elmo.allennlp_names import bilm_tensors
 from elmo_tasks.elmo.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, LexiconEncoder, as_bytes
 from elmo_tasks.elmo.lstm import LstmStack
-from elmo_tasks.elmo.options import BiLMOptions, Count, Size
+from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, BiLMOptions, Count, Size
 from elmo_tasks.errors import WeightsError, one_line
 from elmo_tasks.files import content_hash, read_lines
 from elmo_tasks.json_files import read_json
@@ -43,7 +43,7 @@ _PUBLISHED = {
     "token_embedder": {
         "name": "cnn",
         "activation": "relu",
-        "filters": [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]],
+        "filters": PUBLISHED_OPTIONS["original"].char_cnn.filters,
         "n_highway": 2,
         "word_dim": 100,
         "char_dim": 50,
