@@ -7,6 +7,7 @@ from elmo_tasks.models import (  # noqa: F401
     crf_tagger,
     esim,
     semantic_role_labeler,
+    simple_tagger,
 )
 from elmo_tasks.models.model import ModelConfig, TaskModel
 
