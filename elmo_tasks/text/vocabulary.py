@@ -31,7 +31,7 @@ PADDING, UNKNOWN = 0, 1
 SPECIAL = ("<padding>", "<unknown>")  # the names of the rows 0 and 1; a token with this text is a word like any other
 MAX_CHARACTERS = 50  # longer words are cut: addresses and lines of hyphens would need too much memory
 BEGIN_WORD, END_WORD = "<begin>", "<end>"  # the border characters, where characters are bytes
-_BYTES = (*map(chr, range(256)), BEGIN_WORD, END_WORD)  # a byte is written as the code point of the same number
+BYTES = tuple(map(chr, range(256)))  # a byte is written as the code point of the same number
 _CACHED_WORDS = 50_000  # 20 MB; texts can be endless, so that the oldest make room
 
 Example = Mapping[str, Any]
@@ -59,10 +59,12 @@ class VocabularyConfig(Config):
     byte_characters: Annotated[
         bool,
         Field(
-            description="A word's characters are the bytes of its UTF-8 between two border characters, instead of its "
-            "code points: none is unknown."
+            description="A word's characters are the bytes of its UTF-8 instead of its code points: none is unknown."
         ),
     ] = False
+    border_characters: Annotated[
+        bool, Field(description="With bytes, two more characters mark the word's beginning and its end.")
+    ] = True
     min_count: Annotated[
         int, Field(ge=1, description="Words that the training data has less often get no trained vector.")
     ] = 1
@@ -102,11 +104,14 @@ class VocabularyConfig(Config):
         return Vocabulary(
             words=(*SPECIAL, *trained, *fixed),
             num_trained_words=len(SPECIAL) + len(trained),
-            characters=(*SPECIAL, *(_BYTES if self.byte_characters else _by_frequency(characters))),
+            characters=(*SPECIAL, *(self._bytes() if self.byte_characters else _by_frequency(characters))),
             labels={namespace: tuple(sorted(found)) for namespace, found in sorted(labels.items())},
             lowercase_words=self.lowercase_words,
             byte_characters=self.byte_characters,
         )
+
+    def _bytes(self) -> tuple[str, ...]:
+        return (*BYTES, BEGIN_WORD, END_WORD) if self.border_characters else BYTES
 
     def _key(self, word: str) -> str:
         return word.lower() if self.lowercase_words else word
