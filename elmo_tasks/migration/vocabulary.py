@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import fnmatch
 from collections.abc import Mapping
 
 from elmo_tasks.migration.errors import MigrationError
@@ -37,6 +36,5 @@ class AllenNlpVocabulary:
 def is_padded(namespace: str, patterns: tuple[str, ...]) -> bool:
     """Whether a namespace has rows for padding and unknown names, given the patterns of those that do not."""
     return not any(
-        fnmatch.fnmatchcase(namespace, pattern) if pattern.startswith("*") else namespace == pattern
-        for pattern in patterns
+        namespace.endswith(pattern[1:]) if pattern.startswith("*") else namespace == pattern for pattern in patterns
     )
