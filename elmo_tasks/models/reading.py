@@ -36,7 +36,8 @@ class ReadingConfig(ModelConfig):
         0.0, description="variational dropout between the layers (encoders have their own for their inputs)"
     )
     max_answer_length: PositiveInt | None = Field(
-        17, description="the most tokens of a predicted answer; null: no limit, as in AllenNLP, with the window null too"
+        17,
+        description="the most tokens of a predicted answer; null: no limit, as in AllenNLP, with the window null too",
     )
     window: PositiveInt | None = Field(
         400,
