@@ -5,6 +5,7 @@ from elmo_tasks.models import (  # noqa: F401
     bidaf,
     coreference_resolver,
     crf_tagger,
+    decomposable_attention,
     esim,
     semantic_role_labeler,
     simple_tagger,
