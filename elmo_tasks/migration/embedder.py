@@ -83,7 +83,9 @@ def convert_embedder(
         if kind is None or kind in sizes:
             problem = "is the second of its type" if kind else f"has the type {name!r}"
             taken = ", ".join(_TYPES)
-            raise MigrationError(f"config.json: {embedder.place('type')}: {key!r} {problem}; one of each is taken: {taken}")
+            raise MigrationError(
+                f"config.json: {embedder.place('type')}: {key!r} {problem}; one of each is taken: {taken}"
+            )
         part = weights.part(f"text_field_embedder.token_embedder_{key}.")
         indexer = _indexer(params, key, kind)
         if kind == "words":
@@ -156,9 +158,7 @@ def _indexer(params: Params, key: str, kind: str) -> Params:
     return indexer
 
 
-def _table(
-    params: Params, weights: Weights, names: tuple[str, ...] | None, place: str
-) -> Tensor:
+def _table(params: Params, weights: Weights, names: tuple[str, ...] | None, place: str) -> Tensor:
     """The weight (V, E) of an `Embedding`, multiplied with its projection if it has one."""
     params.ignore("num_embeddings", "pretrained_file", "trainable", "sparse", "vocab_namespace", "padding_index")
     params.ignore("type", "norm_type", "scale_grad_by_freq")
@@ -229,11 +229,13 @@ def _characters(result: _Conversion, params: Params, weights: Weights, indexer: 
         table = _table(embedding, part, names, part.prefix)
     result.tensors["characters.embedding.weight"] = _reordered(table, rows)
     if params.number("dropout", 0.0):
-        result.notes.append("the dropout on the characters' output is not taken over: ours is on the characters' features")
+        result.notes.append(
+            "the dropout on the characters' output is not taken over: ours is on the characters' features"
+        )
     convert = {"cnn": _character_cnn, "lstm": _character_lstm}.get(encoder.get("type", None))
     if convert is None:
         raise MigrationError(
-            f"config.json: {encoder.place('type')} is {encoder.get('type', None)!r}; for characters, cnn and lstm are taken"
+            f"config.json: {encoder.place('type')} is {str(encoder.get('type', None))[:80]!r}; wanted cnn or lstm"
         )
     config, tensors = convert(result, encoder, weights.part("_encoder._module."), indexer, table.shape[1])
     result.config["characters"] = {"embedding_size": table.shape[1], **config}
