@@ -77,6 +77,8 @@ def convert_embedder(
     """
     model = params.part("model")
     result = _Conversion(params, vocabulary, version)
+    prefix = "text_field_embedder."
+    prefix = prefix if weights.part(prefix).names() else f"_{prefix}"  # a private attribute of some models
     sizes: dict[str, tuple[str, int]] = {}  # of each part: its key in AllenNLP's embedder, and its features
     for key, embedder in _embedders(model.part("text_field_embedder")).items():
         kind = _TYPES.get(name := embedder.get("type", "embedding"))
@@ -86,7 +88,7 @@ def convert_embedder(
             raise MigrationError(
                 f"config.json: {embedder.place('type')}: {key!r} {problem}; one of each is taken: {taken}"
             )
-        part = weights.part(f"text_field_embedder.token_embedder_{key}.")
+        part = weights.part(f"{prefix}token_embedder_{key}.")
         indexer = _indexer(params, key, kind)
         if kind == "words":
             size = _words(result, embedder, part, indexer)

@@ -147,6 +147,6 @@ def _with_columns(matrix: Tensor, columns: Tensor, place: str) -> Tensor:
     """A matrix that reads the encoder's input, with its columns in our order."""
     if matrix.dim() != 2 or matrix.shape[1] != len(columns):
         raise MigrationError(
-            f"weights.th: {place} reads {matrix.shape[-1]} features; by the rest of the model it should be {len(columns)}"
+            f"weights.th: {place} reads {matrix.shape[-1]} features; wanted {len(columns)}, by the rest of the model"
         )
     return matrix[:, columns]

@@ -46,7 +46,7 @@ def tagged_sentences(reader: Params, scheme: TagScheme | None) -> tuple[dict[str
             config["columns"] = list(_COLUMNS[tag_label])
     else:
         notes.append(
-            f"there is no reader {str(name)[:80]!r} here; data are read as columns, with the tag in the last (conll2003)"
+            f"there is no reader {str(name)[:80]!r} here; data are read as columns, the last being the tag (conll2003)"
         )
     return config, notes
 

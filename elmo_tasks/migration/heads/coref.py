@@ -71,7 +71,7 @@ def _mention_scores(weights: Weights) -> Weights:
 
 
 def _span_columns(size: int, feature_size: int, columns: Tensor) -> Tensor:
-    """For each feature of a span the one of AllenNLP's: [start; end; head; width] here, [start; end; width; head] there.
+    """For each feature of a span the one of AllenNLP's: [start; end; head; width], there [start; end; width; head].
 
     Arguments:
         size: of a span.

@@ -36,7 +36,7 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     reader.expect("type", "srl")
     reader.ignore("domain_identifier")
     notes = (
-        "the tags of a sentence have the highest sum of probabilities, as AllenNLP looks for it; its search loses digits "
-        "and misses it in some sentences",
+        "a sentence's tags are those with the highest sum of probabilities, which AllenNLP looks for too; its search "
+        "loses digits and misses them in some sentences",
     )
     return parts.head(labels={"tags": labels}, dataset_reader={"type": "srl_conll2012"}, notes=notes)
