@@ -92,9 +92,9 @@ class CharacterCnnConfig(CharacterEncoderConfig):
     padding: Annotated[
         Padding,
         Field(
-            description="zeros next to a word: on 'both_sides', so that filters see where it begins and ends; 'none', as in "
-            "AllenNLP since 1.2.1; or to the 'right', as in AllenNLP before: up to the longest word of the sentence, on "
-            "which a word's vector then depends"
+            description="zeros next to a word: on 'both_sides', so that filters see its beginning and end; 'none', as "
+            "in AllenNLP since 1.2.1; to the 'right', as in AllenNLP before: up to the longest word of the sentence, "
+            "on which a word's vector then depends"
         ),
     ] = "both_sides"
     token_min_padding_length: Annotated[
