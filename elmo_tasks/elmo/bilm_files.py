@@ -35,15 +35,15 @@ class BiLMFiles:
     def in_folder(cls, folder: str | Path) -> BiLMFiles:
         """The files of the only biLM in a folder: `*options.json` and `*weights.hdf5`, as the published ones are named.
 
-        The weights may also be in `model.hdf5`, as in the NLPL vectors repository, and the folder in a zip archive,
-        which is unpacked into the cache.
+        The weights may also be in `model.hdf5`, as in the NLPL vectors repository, or be those of ELMoForManyLangs, which
+        are converted into the cache, once. The folder may also be a zip archive, which is unpacked there.
 
         Arguments:
             folder: the folder, or a zip archive; `default` is the biLM that is installed with the package.
 
         Raises:
-            WeightsError: the folder does not exist, or does not have exactly one file of each kind; or the archive is
-                damaged.
+            WeightsError: the folder does not exist, or does not have exactly one file of each kind; or the archive or
+                the biLM of ELMoForManyLangs is damaged.
         """
         folder = bilm_folder(folder)
         if folder.is_file() and zipfile.is_zipfile(folder):
