@@ -35,8 +35,8 @@ class BiLMFiles:
     def in_folder(cls, folder: str | Path) -> BiLMFiles:
         """The files of the only biLM in a folder: `*options.json` and `*weights.hdf5`, as the published ones are named.
 
-        The weights may also be in `model.hdf5`, as in the NLPL vectors repository, or be those of ELMoForManyLangs, which
-        are converted into the cache, once. The folder may also be a zip archive, which is unpacked there.
+        The weights may also be in `model.hdf5`, as in the NLPL vectors repository, or be those of ELMoForManyLangs,
+        which are converted into the cache, once. The folder may also be a zip archive, which is unpacked there.
 
         Arguments:
             folder: the folder, or a zip archive; `default` is the biLM that is installed with the package.
