@@ -27,7 +27,7 @@ from elmo_tasks.elmo.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, LexiconEnco
 from elmo_tasks.elmo.lstm import LstmStack
 from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, BiLMOptions, Count, Size
 from elmo_tasks.errors import WeightsError, one_line
-from elmo_tasks.files import content_hash, read_lines
+from elmo_tasks.files import kept_hash, read_lines
 from elmo_tasks.json_files import read_json
 from elmo_tasks.tensor_files import read_pickled_tensors
 
@@ -101,7 +101,7 @@ def converted(folder: Path) -> Path:
     for file in files:
         if not file.is_file():
             raise WeightsError(f"{file}: no such file; wanted a whole biLM of ELMoForManyLangs")
-    parts = [_VERSION, settings.model_dump_json().encode(), *(content_hash(file).encode() for file in files)]
+    parts = [_VERSION, settings.model_dump_json().encode(), *(kept_hash(file).encode() for file in files)]
     target = used_cache("archives") / hashlib.sha256(b"\n".join(parts)).hexdigest()
     if not target.is_dir():
         with atomic_folder(target) as new:
