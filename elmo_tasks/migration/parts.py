@@ -1,0 +1,66 @@
+"""Puts a head together from its converted parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from elmo_tasks.migration.encoders import convert_encoder
+from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.feed_forward import Layer, feed_forward
+from elmo_tasks.migration.heads.head import Head
+from elmo_tasks.migration.params import Params
+from elmo_tasks.migration.weights import Weights
+
+
+class Parts:
+    """The parts of a head that have been converted, each by its name in our config and in our model.
+
+    Attributes:
+        config: our `model` config so far.
+        tensors: our state dict so far.
+    """
+
+    def __init__(self, **config: Any) -> None:
+        self.config: dict[str, Any] = config
+        self.tensors: dict[str, Tensor] = {}
+
+    def add(self, name: str, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        """Adds a part with its config and its tensors, which are named as in the part."""
+        self.config[name] = config
+        self.tensors |= {f"{name}.{tensor}": values for tensor, values in tensors.items()}
+
+    def add_encoder(
+        self, name: str, params: Params, weights: Weights, columns: Tensor | None = None, **settings: Any
+    ) -> None:
+        """Adds an encoder.
+
+        Arguments:
+            columns: for each feature of our input the one of AllenNLP's; by default both have the same order.
+            settings: what its config has in addition.
+        """
+        if columns is None:
+            columns = torch.arange(params.number("input_size"))
+        config, tensors = convert_encoder(params, weights, columns)
+        self.add(name, config | settings, tensors)
+
+    def add_layers(self, name: str, layers: Sequence[Layer], place: str) -> None:
+        """Adds feed-forward layers; `place` says where they are, for messages."""
+        self.add(name, *feed_forward(layers, place))
+
+    def add_scores(self, layer: Layer, place: str) -> None:
+        """Adds the linear layer whose outputs are the scores of the labels.
+
+        Raises:
+            MigrationError: it is followed by an activation.
+        """
+        if layer.activation != "linear":
+            raise MigrationError(f"config.json: {place}: the last activation is {layer.activation}; wanted linear")
+        self.tensors |= {"scores.weight": layer.weight, "scores.bias": layer.bias}
+
+    def head(self, **rest: Any) -> Head:
+        """The head; `rest` are its other fields."""
+        return Head(config=self.config, tensors=self.tensors, **rest)
