@@ -16,11 +16,22 @@ from collections.abc import Iterator, Sequence
 from typing import IO
 
 from elmo_tasks import __version__
-from elmo_tasks.commands import analysis, data, experiments, plots, pretraining, probes, studies, tuning, vectors
+from elmo_tasks.commands import (
+    analysis,
+    data,
+    experiments,
+    migration,
+    plots,
+    pretraining,
+    probes,
+    studies,
+    tuning,
+    vectors,
+)
 from elmo_tasks.console import set_up_logging
 from elmo_tasks.errors import NO_ROOM, ElmoTasksError, did_you_mean
 
-_GROUPS = (experiments, plots, analysis, studies, tuning, pretraining, vectors, probes, data)
+_GROUPS = (experiments, plots, analysis, studies, tuning, pretraining, vectors, probes, migration, data)
 _COMMANDS = {name: command for group in _GROUPS for name, command in group.COMMANDS.items()}
 USER_ERROR = 2  # exit codes; of signals, 128 + the number
 BROKEN_PIPE, INTERRUPTED = 128 + signal.SIGPIPE, 128 + signal.SIGINT

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from elmo_tasks.elmo import weights as weights_file
+from elmo_tasks.elmo.allennlp_names import rename_bilm
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, check_sentences, tokens_to_ids
 from elmo_tasks.elmo.fast import FastBiLM
@@ -31,6 +32,8 @@ class BiLM(nn.Module):
 
     Source: Peters et al. 2018, section 3, in the exact form of bilm-tf. One departure: unless `stateful` is set, each
     sentence starts from a state of zeros, so that its vectors depend only on the sentence.
+
+    `load_state_dict` also takes the state dict of AllenNLP's `_ElmoBiLm`.
 
     `layers`, `layers_of_ids` and `layers_in_chunks` use `FastBiLM` if they can: if all weights are frozen and in
     float32, no state is carried and no dropout applies. It copies the weights, and copies them again after they change.
@@ -254,6 +257,11 @@ class BiLM(nn.Module):
         """What `to` and `half` call: the weights change."""
         self._fast = None
         return super()._apply(fn, recurse)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *arguments: Any) -> None:
+        """What `load_state_dict` calls: it also takes tensors under AllenNLP's names."""
+        rename_bilm(state_dict, prefix, self.state_dict())
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles: without the fast path, which is made again."""

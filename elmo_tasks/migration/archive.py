@@ -132,7 +132,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _read_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a state dict. A pickle with code is refused; of files since torch 1.6 only what is used is read."""
+    """The tensors of a state dict. A pickle with code is refused; files since torch 1.6 are read as they are used."""
     try:
         tensors = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except _DAMAGE as error:

@@ -8,6 +8,7 @@ from elmo_tasks.models import (  # noqa: F401
     decomposable_attention,
     esim,
     semantic_role_labeler,
+    simple_tagger,
 )
 from elmo_tasks.models.model import ModelConfig, TaskModel
 
