@@ -19,7 +19,7 @@ from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.embed import embed_sentences
 from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.files import file_state
-from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
+from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor, Predictor
 from elmo_tasks.text.tokenizer_config import parse_tokenizer
 from elmo_tasks.trained_runs import evaluate
 
@@ -76,6 +76,7 @@ def load(
     device: Device | None = None,
     batch_tokens: int = DEFAULT_BATCH_TOKENS,
     overrides: Sequence[str] = (),
+    format: Literal["allennlp"] | None = None,
 ) -> Predictor:
     """The predictor of a trained run: call it with a text, a dict, or a list of them.
 
@@ -85,6 +86,7 @@ def load(
         device: `auto` uses a GPU if there is one; by default, the setting of the run's config.
         batch_tokens: the most tokens of a batch.
         overrides: `key.path=value`, in place of the values of the run's config.
+        format: `allennlp` for inputs and results in the keys of AllenNLP's predictors, see `AllenNlpPredictor`.
 
     Raises:
         RunError: there is no run or no finished epoch, or its biLM has moved or changed.
@@ -93,9 +95,10 @@ def load(
     placed = [] if device is None else [f"trainer.device={device}"]
     if isinstance(predicates, (str, Path)):
         predicates = load(predicates, device=device, batch_tokens=batch_tokens)
-    return trained_runs.load_predictor(
+    predictor = trained_runs.load_predictor(
         run, overrides=[*placed, *overrides], batch_tokens=batch_tokens, predicates=predicates
     )
+    return AllenNlpPredictor(predictor) if format == "allennlp" else predictor
 
 
 def embed(

@@ -25,7 +25,7 @@ _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, "
 # The exceptions that reading a damaged compressed file can raise.
 DAMAGE_ERRORS = (EOFError, OSError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
 # And those that opening a zip archive can raise: of its parts, some are encrypted or of a kind that Python cannot read.
-_ZIP_ERRORS = (*DAMAGE_ERRORS, NotImplementedError, RuntimeError, ValueError, struct.error)
+ZIP_ERRORS = (*DAMAGE_ERRORS, NotImplementedError, RuntimeError, ValueError, struct.error)
 
 # An escape sequence in a JSON string: a surrogate pair, half of one (group "half"), or any other.
 _JSON_ESCAPE = re.compile(
@@ -75,7 +75,7 @@ def _only_member(raw: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
             names = [name for name in archive.namelist() if not name.endswith("/")]
             if len(names) == 1:
                 content = stack.enter_context(archive.open(names[0]))
-        except _ZIP_ERRORS as error:
+        except ZIP_ERRORS as error:
             raise DataError(path, f"the archive is damaged or cut short ({error})") from None
         if len(names) != 1:
             raise DataError(path, f"the archive contains {len(names)} files; wanted exactly one")

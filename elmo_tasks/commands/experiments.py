@@ -160,10 +160,11 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT", help="the input file, compressed or not, or - for standard input")
     parser.add_argument(
         "--format",
-        choices=("auto", "text", "jsonl"),
+        choices=("auto", "text", "jsonl", "allennlp"),
         default="auto",
         help="text: one paragraph per line; jsonl: one JSON object per line; auto: decide by the first "
-        "line that is not blank (default: auto)",
+        "line that is not blank; allennlp: the same, with inputs and results in the keys of AllenNLP's predictors "
+        "(default: auto)",
     )
     add_tokenizer_arguments(parser, "the tokenizer of the run's config")
     parser.add_argument(
@@ -182,9 +183,11 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 def _predict(arguments: argparse.Namespace) -> None:
     from elmo_tasks.commands.prediction import predict_stream
     from elmo_tasks.config import include_packages
-    from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
+    from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor
     from elmo_tasks.trained_runs import load_predictor
 
+    if arguments.format == "allennlp" and arguments.html:
+        raise ElmoTasksError("--html shows results with their own keys; wanted it without --format allennlp")
     for output in (arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)
     refuse_torchrun("predict")
@@ -199,7 +202,7 @@ def _predict(arguments: argparse.Namespace) -> None:
     predictor = load_predictor(
         arguments.run_path, overrides=overrides, batch_tokens=batch_tokens, predicates=predicates
     )
-    predict_stream(predictor, arguments)
+    predict_stream(AllenNlpPredictor(predictor) if arguments.format == "allennlp" else predictor, arguments)
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:

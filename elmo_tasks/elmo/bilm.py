@@ -20,6 +20,7 @@ from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, check_sentences, tokens_to_ids
 from elmo_tasks.elmo.fast import FastBiLM
 from elmo_tasks.elmo.layers import LayerChunk, LayerOutput
+from elmo_tasks.elmo.lexicon import LexiconEncoder
 from elmo_tasks.elmo.lstm import LstmStack, LstmState
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
@@ -54,7 +55,7 @@ class BiLM(nn.Module):
         self.stateful = stateful
         self.num_layers = options.num_layers
         self.output_size = options.output_size
-        self.token_encoder = TokenEncoder(options)
+        self.token_encoder = LexiconEncoder(options) if options.lexicon else TokenEncoder(options)
         directions = nn.ModuleList(LstmStack(options.lstm, dropout) for _ in range(2))
         self.directions = cast("Sequence[LstmStack]", directions)  # a ModuleList has no type for its items
         self._carried: list[Tensor] = []  # (2L, B, P), (2L, B, H): each layer's state in both directions
@@ -168,8 +169,7 @@ class BiLM(nn.Module):
 
     def token_vectors(self, tokens: Sequence[str]) -> Tensor:
         """The context-independent vectors (U, P) of single tokens; `<S>` and `</S>` are the sentence borders."""
-        ids = tokens_to_ids(tokens, self.options.char_cnn.max_characters_per_token)
-        return self.token_encoder(ids.to(self.token_encoder.embedding.weight.device))
+        return self.token_encoder.of_tokens(tokens)
 
     def contextualize(self, table: Tensor, index: Tensor, lengths: Tensor) -> LayerOutput:
         """Runs both directions over sentences whose tokens are rows of a table.

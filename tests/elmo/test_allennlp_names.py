@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from elmo_tasks.elmo import BiLM, BiLMOptions, Elmo, ScalarMix, batch_to_ids
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
+from tests.elmo.formulas import allennlp_lstm_layers
 
 State = dict[str, Tensor]
 WORDS = ["the", "café", "opened", "the", "naïve-coöperation" * 5]
@@ -66,37 +67,8 @@ def _allennlp_layers(state: State, options: BiLMOptions, sentence: list[str]) ->
     vectors = gate.sigmoid() * vectors + (1 - gate.sigmoid()) * nonlinear.relu()
     projection = "_token_embedder._projection"
     vectors = functional.linear(vectors, tensors[f"{projection}.weight"], tensors[f"{projection}.bias"])
-    halves = []
-    for direction in ("forward", "backward"):
-        inputs = vectors if direction == "forward" else vectors.flip(0)
-        layers = [inputs]
-        for number in range(options.lstm.n_layers):
-            prefix = f"_elmo_lstm.{direction}_layer_{number}"
-            weights = {
-                name: tensors[f"{prefix}.{name}"] for name in ("input_linearity.weight", "state_linearity.weight")
-            }
-            state_bias, project = (
-                tensors[f"{prefix}.state_linearity.bias"],
-                tensors[f"{prefix}.state_projection.weight"],
-            )
-            hidden, memory = torch.zeros(options.lstm.projection_dim), torch.zeros(options.lstm.dim)
-            outputs = []
-            for token in inputs:
-                gates = (
-                    weights["input_linearity.weight"] @ token + weights["state_linearity.weight"] @ hidden + state_bias
-                )
-                enter, forget, candidate, leave = gates.chunk(4)
-                memory = enter.sigmoid() * candidate.tanh() + forget.sigmoid() * memory
-                memory = memory.clamp(-options.lstm.cell_clip, options.lstm.cell_clip)  # type: ignore[operator]
-                hidden = (project @ (leave.sigmoid() * memory.tanh())).clamp(
-                    -options.lstm.proj_clip,  # type: ignore[operator]
-                    options.lstm.proj_clip,
-                )
-                outputs.append(hidden)
-            inputs = torch.stack(outputs) + (inputs if number else 0.0)
-            layers.append(inputs)
-        halves.append(torch.stack([layer if direction == "forward" else layer.flip(0) for layer in layers]))
-    return torch.cat(halves, dim=-1)[:, 1:-1]
+    lstms = {name.removeprefix("_elmo_lstm."): tensor for name, tensor in tensors.items()}
+    return allennlp_lstm_layers(lstms, vectors, options.lstm)[:, 1:-1]
 
 
 def _allennlp_mix(state: State, number: int, layers: Tensor) -> Tensor:

@@ -1,0 +1,88 @@
+"""AllenNLP's way of predicting, with runs of this project."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.predictors import AllenNlpPredictor
+from elmo_tasks.predictors.allennlp_format import FindPredicates
+from elmo_tasks.trained_runs import load_predictor
+
+Json = dict[str, Any]
+
+
+class Predictor:
+    """AllenNLP's `Predictor`: a program that predicts with AllenNLP runs when only its import is changed.
+
+    Source: `allennlp.predictors.Predictor` of AllenNLP 0.9 and 2.10. `AllenNlpPredictor` describes inputs and results.
+    Departures: text is split into tokens as the run's config says, and not by spaCy; the results have no `logits` and
+    other inner values of models; and the predicates of semantic roles have to come from somewhere, see `from_path`.
+
+    Arguments:
+        predictor: the predictor of a run.
+    """
+
+    def __init__(self, predictor: AllenNlpPredictor) -> None:
+        self._predictor = predictor
+
+    @classmethod
+    def from_path(
+        cls,
+        archive_path: str | Path,
+        predictor_name: str | None = None,
+        cuda_device: int = -1,
+        *,
+        predicates: str | Path | FindPredicates | None = None,
+    ) -> Predictor:
+        """The predictor of a run.
+
+        Arguments:
+            archive_path: the folder or the archive of a run.
+            predictor_name: what AllenNLP calls the predictor, which must fit the run; not needed.
+            cuda_device: -1 for the CPU; otherwise the GPU is used, if there is one.
+            predicates: for semantic roles, the run of a tagger that finds the predicates, or a function from a list of
+                tokens to the places of the predicates in it, such as that of the verbs that spaCy finds.
+
+        Raises:
+            RunError: there is no run or no finished epoch, or its biLM has moved or changed.
+            ElmoTasksError: the run is for another task than the predictor of this name, or `predicates` does not fit.
+        """
+        device = [f"trainer.device={'cpu' if cuda_device < 0 else 'auto'}"]
+        tagger, find = None, None
+        if isinstance(predicates, (str, Path)):
+            tagger = load_predictor(predicates, overrides=device)
+        else:
+            find = predicates
+        run = load_predictor(archive_path, overrides=device, predicates=tagger)
+        predictor = AllenNlpPredictor(run, find)
+        if predictor_name is not None and predictor_name.replace("-", "_") not in predictor.names:
+            wanted = " or ".join(map(repr, predictor.names))
+            raise ElmoTasksError(f"predictor_name is {predictor_name!r}; wanted {wanted} for {archive_path}")
+        return cls(predictor)
+
+    def predict(self, *values: Any, **inputs: Any) -> Json:
+        """The result of one input, given by position or by name, such as `sentence`.
+
+        Raises:
+            DataError: the input is not usable.
+            TypeError: there are more values than the predictor has inputs, or one is given twice.
+        """
+        names = self._predictor.arguments
+        if len(values) > len(names) or any(name in inputs for name in names[: len(values)]):
+            raise TypeError(f"predict takes {', '.join(names)}, each once")
+        return self.predict_json({**dict(zip(names, values, strict=False)), **inputs})
+
+    def predict_tokenized(self, tokens: list[str]) -> Json:
+        """Like `predict`, of a tokenized sentence; of coreference, a document of one sentence."""
+        return self.predict_json({"tokens": tokens})
+
+    def predict_json(self, inputs: Json) -> Json:
+        """The result of one input; errors as for `predict`."""
+        return self.predict_batch_json([inputs])[0]
+
+    def predict_batch_json(self, inputs: Sequence[Json]) -> list[Json]:
+        """The results of inputs, in their order; errors as for `predict`."""
+        return list(self._predictor.predict(inputs))
