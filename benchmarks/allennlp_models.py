@@ -283,8 +283,8 @@ def write_archive(allennlp: AllenNlp, path: Path, folder: Path) -> Path:
         vocabulary.add_token_to_namespace(label, "labels")
     model = allennlp.model.from_params(vocab=vocabulary, params=allennlp.params(copy.deepcopy(config["model"])))
     with torch.no_grad():
-        for name, parameter in model.named_parameters():  # biases, mixes and the like begin at zero
-            if "_elmo_lstm" not in name:
+        for name, parameter in model.named_parameters():
+            if parameter.requires_grad and (parameter.dim() < 2 or "crf" in name):  # biases and mixes begin at zero
                 parameter.add_(0.1 * torch.randn_like(parameter))
     vocabulary.save_to_files(str(target / "vocabulary"))
     (target / "config.json").write_text(json.dumps(config, indent=2))
