@@ -180,7 +180,10 @@ def _table(params: Params, weights: Weights, least: int) -> Tensor:
 
 
 def _reordered(table: Tensor, rows: list[int | None]) -> Tensor:
-    """Rows of a table; None is a row of zeros."""
+    """Rows of a table; None is a row of zeros. A table whose other rows stay in their places is changed, not copied."""
+    if rows == [None, *range(1, len(table))]:
+        table[0] = 0
+        return table
     places = torch.tensor([0 if row is None else row for row in rows])
     is_zero = torch.tensor([row is None for row in rows])
     return table.index_select(0, places).masked_fill_(is_zero.unsqueeze(1), 0)
