@@ -20,6 +20,7 @@ import copy
 import dataclasses
 import json
 import random
+import re
 import tarfile
 import tempfile
 import time
@@ -268,7 +269,7 @@ def write_archive(allennlp: AllenNlp, path: Path, folder: Path) -> Path:
     files = folder / "options.json", folder / "weights.hdf5"
     if not files[0].exists():
         random_bilm(SMALL_BILM, seed=2).save(*files)
-    variables = dict.fromkeys(_VARIABLES, "data")
+    variables = dict.fromkeys(re.findall(r"""std\.extVar\(["'](\w+)""", path.read_text()), "data")
     config = local(evaluate(str(path), variables), *files)
     kind = KINDS[config["model"]["type"]]
     allennlp.import_kind(kind)
@@ -282,8 +283,8 @@ def write_archive(allennlp: AllenNlp, path: Path, folder: Path) -> Path:
         vocabulary.add_token_to_namespace(label, "labels")
     model = allennlp.model.from_params(vocab=vocabulary, params=allennlp.params(copy.deepcopy(config["model"])))
     with torch.no_grad():
-        for name, parameter in model.named_parameters():  # biases, mixes and the like begin at zero
-            if "_elmo_lstm" not in name:
+        for name, parameter in model.named_parameters():
+            if parameter.requires_grad and (parameter.dim() < 2 or "crf" in name):  # biases and mixes begin at zero
                 parameter.add_(0.1 * torch.randn_like(parameter))
     vocabulary.save_to_files(str(target / "vocabulary"))
     (target / "config.json").write_text(json.dumps(config, indent=2))
@@ -292,10 +293,6 @@ def write_archive(allennlp: AllenNlp, path: Path, folder: Path) -> Path:
     return target / "model.tar.gz"
 
 
-_VARIABLES = (
-    "CONLL_DEV_DATA_PATH", "CONLL_TRAIN_DATA_PATH", "NER_TEST_DATA_PATH", "NER_TRAIN_DATA_PATH", "SRL_TRAIN_DATA_PATH",
-    "SRL_VALIDATION_DATA_PATH",
-)  # fmt: skip
 SMALL_BILM = BiLMOptions.model_validate(
     {
         "lstm": {"dim": 520, "projection_dim": 512, "n_layers": 2, "cell_clip": 3.0, "proj_clip": 3.0,

@@ -22,9 +22,9 @@ import numpy as np
 _NOT_NEEDED = (
     "_jsonnet", "base58", "boto3", "botocore", "cached_path", "checklist", "conllu", "dill", "editdistance",
     "fairscale", "flaky", "flask", "flask_cors", "ftfy", "gevent", "jsonpickle", "lmdb", "matplotlib",
-    "more_itertools", "nltk", "overrides", "parsimonious", "py_rouge", "pytorch_pretrained_bert", "pytorch_transformers", "pytz", "requests",
-    "responses", "rouge", "sacremoses", "six", "sklearn", "spacy", "sqlparse", "tensorboardX", "termcolor",
-    "torchvision", "transformers", "unidecode", "wandb", "word2number",
+    "more_itertools", "nltk", "overrides", "parsimonious", "py_rouge", "pytorch_pretrained_bert",
+    "pytorch_transformers", "pytz", "requests", "responses", "rouge", "sacremoses", "six", "sklearn", "spacy",
+    "sqlparse", "tensorboardX", "termcolor", "torchvision", "transformers", "unidecode", "wandb", "word2number",
 )  # fmt: skip
 _GONE_FROM_HUGGINGFACE_HUB = ("HfFolder", "Repository")
 # Packages of 0.9 that import all of their modules, among them some that need packages of that time.

@@ -14,7 +14,6 @@ import dataclasses
 import pickle
 import re
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,10 +54,11 @@ class Archive:
 
 @contextlib.contextmanager
 def opened(path: str | Path, scratch: Path) -> Iterator[Archive]:
-    """Reads an archive. Its tensors may be parts of a file that is removed at the end of the block.
+    """Reads an archive.
 
     Arguments:
-        scratch: an existing folder for temporary files, which need as much room as the unpacked archive.
+        scratch: an existing folder for temporary files, which need as much room as the unpacked archive, and are gone
+            at the end of the block.
 
     Raises:
         MigrationError: the archive is missing or damaged, or its files are not those of AllenNLP.
@@ -132,9 +132,9 @@ def _lines(path: Path) -> list[str]:
 
 
 def _read_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a state dict. A pickle with code is refused; files since torch 1.6 are read as they are used."""
+    """The tensors of a state dict. A pickle with code is refused."""
     try:
-        tensors = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+        tensors = torch.load(path, map_location="cpu", weights_only=True)
     except _DAMAGE as error:
         reason = one_line(error)
         if "Unsupported" in reason or "Weights only load failed" in reason:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import torch
+from torch import Tensor
 
 from elmo_tasks.elmo import BiLM, BiLMOptions
 from elmo_tasks.elmo.allennlp_names import bilm_tensors
@@ -33,7 +34,9 @@ def convert_bilm(weights: Weights, options: BiLMOptions | None) -> BiLM:
     """
     weights.take_optional("_word_embedding.weight")  # vectors of a cached vocabulary, which are computed anew
     names = weights.names()
-    tensors = bilm_tensors({name: weights.take(name) for name in names})
+    tensors: dict[str, Tensor] = {}
+    for name in names:  # one after the other, so that their memory is free again
+        tensors |= bilm_tensors({name: weights.take(name)})
     given = options or PUBLISHED_OPTIONS["original"]
     try:
         with torch.device("meta"):
@@ -45,7 +48,7 @@ def convert_bilm(weights: Weights, options: BiLMOptions | None) -> BiLM:
     return bilm.requires_grad_(False).eval()
 
 
-def _options(tensors: dict[str, torch.Tensor], given: BiLMOptions) -> BiLMOptions:
+def _options(tensors: dict[str, Tensor], given: BiLMOptions) -> BiLMOptions:
     """The options of a biLM with these tensors, by our names; the rest is as given."""
 
     def number(pattern: str) -> int:

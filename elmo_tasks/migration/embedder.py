@@ -160,22 +160,30 @@ def _indexer(params: Params, key: str, kind: str) -> Params:
     return indexer
 
 
-def _table(params: Params, weights: Weights, names: tuple[str, ...] | None, place: str) -> Tensor:
-    """The weight (V, E) of an `Embedding`, multiplied with its projection if it has one."""
+def _table(params: Params, weights: Weights, least: int) -> Tensor:
+    """The weight (V, E) of an `Embedding`, multiplied with its projection if it has one.
+
+    Arguments:
+        least: the smallest V. Since 1.0 a table of characters has as many rows as there are words, if its config does
+            not name their namespace.
+    """
     params.ignore("num_embeddings", "pretrained_file", "trainable", "sparse", "vocab_namespace", "padding_index")
     params.ignore("type", "norm_type", "scale_grad_by_freq")
     params.expect("max_norm", None)
-    table = weights.take("weight", len(names) if names else None, params.number("embedding_dim", None))
+    table = weights.take("weight", None, params.number("embedding_dim", None))
+    if len(table) < least:
+        raise MigrationError(f"weights.th: {weights.prefix}weight has {len(table)} rows for {least} names")
     if params.get("projection_dim", None):
         projection = weights.take("_projection.weight", params.number("projection_dim"), table.shape[1])
         table = functional.linear(table.float(), projection, weights.take("_projection.bias"))
-    if table.dtype != torch.float32:
-        raise MigrationError(f"weights.th: {place} holds {table.dtype}; wanted float32")
     return table
 
 
 def _reordered(table: Tensor, rows: list[int | None]) -> Tensor:
-    """Rows of a table; None is a row of zeros."""
+    """Rows of a table; None is a row of zeros. A table whose other rows stay in their places is changed, not copied."""
+    if rows == [None, *range(1, len(table))]:
+        table[0] = 0
+        return table
     places = torch.tensor([0 if row is None else row for row in rows])
     is_zero = torch.tensor([row is None for row in rows])
     return table.index_select(0, places).masked_fill_(is_zero.unsqueeze(1), 0)
@@ -190,13 +198,11 @@ def _named_rows(names: tuple[str, ...]) -> tuple[tuple[str, ...], list[int | Non
 
 
 def _words(result: _Conversion, params: Params, weights: Weights, indexer: Params) -> int:
-    namespace = params.get("vocab_namespace", None) or indexer.get("namespace", "tokens")
     indexer.expect("feature_name", None, "text")
-    names = result.vocabulary.labels(namespace)
+    names = result.vocabulary.labels(indexer.get("namespace", "tokens"))
     result.words, rows = _named_rows(names)
-    table = _table(params, weights, names, weights.prefix)
-    projected = bool(params.get("projection_dim", None))
-    if projected:
+    table = _table(params, weights, len(names))
+    if "projection_dim" in params:
         result.notes.append("the projection of the word vectors is multiplied out: each word has the projected vector")
     trainable = bool(params.get("trainable", True))
     result.tensors["words.trained"] = _reordered(table, rows)
@@ -207,11 +213,8 @@ def _words(result: _Conversion, params: Params, weights: Weights, indexer: Param
 
 
 def _characters(result: _Conversion, params: Params, weights: Weights, indexer: Params) -> int:
-    embedding, encoder, tokenizer = (
-        params.part("embedding"),
-        params.part("encoder"),
-        indexer.part("character_tokenizer"),
-    )
+    embedding, encoder = params.part("embedding"), params.part("encoder")
+    tokenizer = indexer.part("character_tokenizer")
     tokenizer.expect("type", None, "character")
     tokenizer.expect("lowercase_characters", False, None)
     borders = {BEGIN_WORD: tokenizer.get("start_tokens", None), END_WORD: tokenizer.get("end_tokens", None)}
@@ -220,15 +223,14 @@ def _characters(result: _Conversion, params: Params, weights: Weights, indexer: 
         tokenizer.expect("byte_encoding", "utf-8", "utf8")
         rows, result.characters = _byte_rows(borders, tokenizer)
         result.vocabulary_config |= {"byte_characters": True, "border_characters": BEGIN_WORD in result.characters}
-        table = _table(embedding, part, None, part.prefix)
+        table = _table(embedding, part, 1)
         rows = [row if row is not None and row < len(table) else None for row in rows]  # unused ones may be missing
     else:
         if any(borders.values()):
             raise MigrationError(f"config.json: {tokenizer.place('start_tokens')}: only taken with byte_encoding utf-8")
-        namespace = embedding.get("vocab_namespace", None) or indexer.get("namespace", "token_characters")
-        names = result.vocabulary.labels(namespace)
+        names = result.vocabulary.labels(indexer.get("namespace", "token_characters"))
         result.characters, rows = _named_rows(names)
-        table = _table(embedding, part, names, part.prefix)
+        table = _table(embedding, part, len(names))
     result.tensors["characters.embedding.weight"] = _reordered(table, rows)
     if params.number("dropout", 0.0):
         result.notes.append(

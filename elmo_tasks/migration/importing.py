@@ -80,10 +80,10 @@ def import_allennlp(
         tempfile.TemporaryDirectory(prefix=".elmo-tasks.", dir=run.path) as temporary,
         opened(path, Path(temporary)) as archive,
     ):
-        params, place = Params(archive.config), Path(bilm or run.bilm)
+        params, shared = Params(archive.config), None if bilm is None else Path(bilm)
         with _misfits(archive):
-            embedder, head = _convert(archive, params, place)
-            files = _stored_bilm(embedder.bilm, place, Path(temporary, "bilm")) if embedder.bilm else None
+            embedder, head = _convert(archive, params, shared)
+            files = _stored_bilm(embedder.bilm, shared, Path(temporary, "bilm")) if embedder.bilm else None
             embedder = dataclasses.replace(embedder, bilm=None)  # its memory is free again
             values = _config(params, embedder, head)
             if files:
@@ -101,7 +101,7 @@ def import_allennlp(
         resolved = to_json(config)
         if files:
             own = files.fingerprint()
-            files = _moved_bilm(files, place) if files.weights.parent != place else files
+            files = files if files.weights.parent == shared else _moved_bilm(files, shared or run.bilm)
             names = {"options": str(files.options.resolve()), "weights": str(files.weights.resolve())}
             write_json(run.bilm_reference, {**names, "fingerprint": own})
             resolved["model"]["embedder"]["elmo"] |= names
@@ -126,14 +126,14 @@ def _misfits(archive: Archive) -> Iterator[None]:
         raise MigrationError(f"{archive.path}: {problem}") from None
 
 
-def _convert(archive: Archive, params: Params, bilm: Path) -> tuple[ConvertedEmbedder, Head]:
+def _convert(archive: Archive, params: Params, bilm: Path | None) -> tuple[ConvertedEmbedder, Head]:
     """The embedder and the head; raises `MigrationError` if this project does not have them."""
     kind, weights = params.part("model").get("type", None), Weights(archive.tensors)
     if not isinstance(kind, str) or kind not in KINDS:
         taken = ", ".join(sorted(KINDS))
         raise MigrationError(f"a model of the type {str(kind)[:80]!r}; the types that are taken: {taken}")
     options = archive.bilm_options
-    if options is None and (bilm / _OPTIONS).is_file():
+    if options is None and bilm and (bilm / _OPTIONS).is_file():
         options = BiLMOptions.load(bilm / _OPTIONS)
     embedder = convert_embedder(params, weights, archive.vocabulary, options, archive.version)
     module = importlib.import_module(f"elmo_tasks.migration.heads.{KINDS[kind]}")
@@ -192,19 +192,28 @@ def _check(config: ExperimentConfig, embedder: ConvertedEmbedder, tensors: Mappi
     return {name for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
-def _stored_bilm(bilm: BiLM, place: Path, scratch: Path) -> BiLMFiles:
-    """The biLM's files: those at their place if they are there, otherwise new ones in a temporary folder.
+def _stored_bilm(bilm: BiLM, shared: Path | None, scratch: Path) -> BiLMFiles:
+    """The biLM's files: those in the shared folder if they are there, otherwise new ones in a temporary folder.
 
     Raises:
         MigrationError: another biLM is there.
     """
-    if (place / _WEIGHTS).exists():
-        if BiLM.load(place).fingerprint() != bilm.fingerprint():
-            raise MigrationError(f"its biLM is not the one in {place}; choose another folder with --bilm")
-        return BiLMFiles.in_folder(place)
+    if shared and (shared / _WEIGHTS).exists():
+        there = BiLM.load(shared / _OPTIONS, shared / _WEIGHTS)
+        if not _alike(bilm, there):
+            raise MigrationError(f"its biLM is not the one in {shared}; choose another folder with --bilm")
+        return BiLMFiles(shared / _OPTIONS, shared / _WEIGHTS)
     scratch.mkdir()
     bilm.save(scratch / _OPTIONS, scratch / _WEIGHTS)
     return BiLMFiles(scratch / _OPTIONS, scratch / _WEIGHTS)
+
+
+def _alike(one: BiLM, other: BiLM) -> bool:
+    """Whether two biLMs are equal; AllenNLP's biases of the forget gates have a rounding error."""
+    tensors = other.state_dict()
+    return one.options.architecture() == other.options.architecture() and all(
+        torch.allclose(tensor, tensors[name], rtol=0, atol=1e-6) for name, tensor in one.state_dict().items()
+    )
 
 
 def _moved_bilm(files: BiLMFiles, place: Path) -> BiLMFiles:

@@ -17,7 +17,7 @@ from elmo_tasks.migration.weights import Weights
 
 
 class Parts:
-    """The parts of a head that have been converted, each by its name in our config and in our model.
+    """The parts of a head that have been converted.
 
     Attributes:
         config: our `model` config so far.
@@ -29,8 +29,12 @@ class Parts:
         self.tensors: dict[str, Tensor] = {}
 
     def add(self, name: str, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-        """Adds a part with its config and its tensors, which are named as in the part."""
-        self.config[name] = config
+        """Adds a part with its config and its tensors, which are named as in the part.
+
+        Arguments:
+            name: in our model; the key in the config is what follows its last dot.
+        """
+        self.config[name.rpartition(".")[2]] = config
         self.tensors |= {f"{name}.{tensor}": values for tensor, values in tensors.items()}
 
     def add_encoder(

@@ -79,6 +79,36 @@ def crf_tagger(scheme: str) -> Head:
     )
 
 
+def fine_grained_tagger() -> Head:
+    """The encoder, the layers and the characters of AllenNLP's fine-grained recognizer."""
+    head = crf_tagger("BIOUL")
+    encoder = {
+        "type": "stacked_highway_bilstm",
+        "hidden_size": 6,
+        "num_layers": 2,
+        "dropout": 0.1,
+        "highway_bias": True,
+    }
+    feedforward = {"hidden_sizes": (8,), "activation": "tanh", "dropout": 0.1}
+    characters = {"type": "lstm", "embedding_size": 4, "hidden_size": 6, "bidirectional": True, "dropout": 0.1}
+    return dataclasses.replace(
+        head,
+        model={**head.model, "encoder": encoder, "feedforward": feedforward},
+        embedder={**head.embedder, "characters": characters},
+    )
+
+
+def simple_tagger() -> Head:
+    encoder = {"type": "stacked_bigru", "hidden_sizes": (8,), "dropout": 0.1, "bidirectional": True}
+    head = crf_tagger("BIOUL")
+    characters = {**head.embedder["characters"], "padding": "right", "token_min_padding_length": 4}
+    return dataclasses.replace(
+        head,
+        model={"type": "simple_tagger", "encoder": encoder, "dropout": 0.1, "tag_scheme": "BIOUL"},
+        embedder={**head.embedder, "characters": characters},
+    )
+
+
 def bcn(activation: str) -> Head:
     return Head(
         model={
@@ -254,6 +284,8 @@ def coref(**settings: Any) -> Head:
 HEADS = {
     "crf_tagger, BIOUL": crf_tagger("BIOUL"),
     "crf_tagger, IOB2": crf_tagger("IOB2"),
+    "crf_tagger, fine-grained": fine_grained_tagger(),
+    "simple_tagger": simple_tagger(),
     "bcn, relu": bcn("relu"),
     "bcn, maxout": bcn("maxout"),
     "esim": esim(),

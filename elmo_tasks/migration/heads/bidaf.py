@@ -23,7 +23,6 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     )
     _add_highways(parts, weights.part("_highway_layer._module._layers."), columns)
     parts.add_encoder("text_encoder.encoder", model.part("phrase_layer"), weights.part("_phrase_layer."), columns)
-    parts.config["encoder"] = parts.config.pop("text_encoder.encoder")
     _add_attention(parts, model, weights.part("_matrix_attention."))
     parts.add_encoder("modeling_encoder", model.part("modeling_layer"), weights.part("_modeling_layer."))
     parts.add_encoder("end_encoder", model.part("span_end_encoder"), weights.part("_span_end_encoder."))

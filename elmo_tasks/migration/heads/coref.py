@@ -19,7 +19,7 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     model = params.part("model")
     model.expect("coarse_to_fine", False, default=False)
     model.expect("inference_order", 1, default=1)
-    max_width = model.number("max_span_width")
+    max_width = params.part("dataset_reader").number("max_span_width")
     feature_size = model.number("feature_size")
     parts = Parts(
         type="coref",
@@ -31,16 +31,16 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
         max_antecedents=model.number("max_antecedents"),
         max_training_sentences=None,
     )
-    params.part("dataset_reader").expect("max_span_width", max_width)
     parts.add_encoder("encoder.encoder", model.part("context_layer"), weights.part("_context_layer."), columns)
-    parts.config["encoder"] = parts.config.pop("encoder.encoder")
 
     head = weights.part("_attentive_span_extractor._global_attention._module.")
     parts.tensors["spans.attention.weight"] = head.take("weight", 1, len(columns))[:, columns]
     head.take("bias", 1)  # the same for all tokens, so that it changes no softmax
-    widths = weights.take("_endpoint_span_extractor._span_width_embedding.weight", max_width, feature_size)
+    widths = weights.take(
+        "_endpoint_span_extractor._span_width_embedding.weight", model.number("max_span_width"), feature_size
+    )
     distances = weights.take("_distance_embedding.weight", 10, feature_size)
-    parts.tensors["spans.width_embedding"] = widths
+    parts.tensors["spans.width_embedding"] = widths[:max_width]
     parts.tensors["antecedents.embeddings.distance"] = distances[1:]  # no span has the distance 0
 
     mentions = read_layers(model.part("mention_feedforward"), _mention_layers(weights))
@@ -71,7 +71,7 @@ def _mention_scores(weights: Weights) -> Weights:
 
 
 def _span_columns(size: int, feature_size: int, columns: Tensor) -> Tensor:
-    """For each feature of a span the one of AllenNLP's: [start; end; head; width], there [start; end; width; head].
+    """For each feature of a span, [start; end; head; width], the one of AllenNLP's, [start; end; width; head].
 
     Arguments:
         size: of a span.

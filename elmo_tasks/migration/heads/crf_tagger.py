@@ -79,8 +79,8 @@ def _check_constraints(mask: Tensor, labels: tuple[str, ...], rows: Tensor, sche
     Raises:
         MigrationError: they differ, or a label that is left out is allowed.
     """
-    size, allowed = len(labels), mask > 0.5
-    same = mask.shape == (size + 2, size + 2)
+    size, allowed = len(labels), mask == 1
+    same = mask.shape == (size + 2, size + 2) and bool((allowed | (mask == 0)).all())
     if same and scheme is None:
         same = bool(allowed[: size + 1, :size].all())
     elif same:
