@@ -2,8 +2,8 @@
 
     python -m benchmarks.allennlp_models CHECKOUT ARCHIVE ... [--inputs 200]
 
-AllenNLP runs unmodified, from a checkout of 0.9 or 2.10 (with `allennlp_models`), on one input at a time, each text from
-a fresh biLM state. The table says of how many inputs the predictions are identical, and how far the scores differ.
+AllenNLP runs unmodified, from a checkout of 0.9 or 2.10 (with `allennlp_models`), on one input at a time, each text
+from a fresh biLM state. The table says of how many inputs the predictions are identical, and how far the scores differ.
 AllenNLP's search for the best roles of a sentence loses digits. Where its tags have a lower score than ours, they are
 counted as missed.
 
