@@ -396,6 +396,8 @@ def test_coref(version: int, widths: int) -> None:
     scores = archive.run_linear(f"{place[1]}._module", archive.run_layers(f"{place[0]}._module", vectors))[:, 0]
     kept = sorted(scores.topk(int(0.9 * len(words))).indices.tolist())  # crossing ones as well
     assert list(zip(output.starts.tolist(), output.ends.tolist(), strict=True)) == [spans[number] for number in kept]
+    pairs = itertools.combinations([spans[number] for number in kept], 2)
+    assert any(first[0] < second[0] <= first[1] < second[1] for first, second in pairs)
     for row, number in enumerate(kept):
         wanted = []
         for distance in range(4, 0, -1):
