@@ -40,6 +40,9 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="a site whose pages may use the server, such as https://example.org; can be repeated (default: none)",
     )
+    parser.add_argument(
+        "--note", metavar="TEXT", help="what the page says first, such as what the models were trained on"
+    )
     limits = parser.add_argument_group("limits")
     for name, default, text in (
         ("--batch-tokens", 2048, "the maximum number of tokens of requests that are computed together"),
@@ -81,7 +84,10 @@ def _serve(arguments: argparse.Namespace) -> None:
         for each in (*(run.predictor for run in runs.values()), *bilms.values()):
             each.warm_up()
         hosts = ["localhost", "127.0.0.1", "::1", "[::1]", arguments.host] if is_loopback(arguments.host) else ["*"]
-        app = create_app(runs, bilms, limits, allowed_hosts=hosts, allowed_origins=arguments.allow_origin)
+        origins = arguments.allow_origin
+        app = create_app(
+            runs, bilms, limits, note=arguments.note, allowed_hosts=hosts, allowed_origins=origins
+        )
         serve(app, bound, limits)
 
 
