@@ -21,8 +21,7 @@ export function draw([result]) {
   );
   return [
     bars("Probabilities", sorted),
-    element("h3", {}, "Attention"),
+    element("p.caption", {}, "Attention: the share of each token in the model’s summary of the text"),
     element("p.tokens", {}, tokens),
-    element("p.faint", {}, "The share of each token in the model's summary of the text. The shares sum to 100 %."),
   ];
 }

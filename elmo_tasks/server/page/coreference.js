@@ -20,7 +20,8 @@ function drawDocument(result) {
     const lit = picture.dataset.lit === String(chain) ? "" : String(chain);
     picture.dataset.lit = lit;
     picture.classList.toggle("lights", lit !== "");
-    for (const each of picture.querySelectorAll("[data-chain]")) each.classList.toggle("lit", each.dataset.chain === lit);
+    for (const each of picture.querySelectorAll("[data-chain]"))
+      each.classList.toggle("lit", each.dataset.chain === lit);
     for (const each of buttons) each.setAttribute("aria-pressed", each.parentElement.dataset.chain === lit);
   };
   const button = (chain, text, label) => {
@@ -28,16 +29,25 @@ function drawDocument(result) {
     buttons.push(made);
     return made;
   };
-  const wrap = (mention, nodes) => element(
-    "mark.mention",
-    { "data-chain": mention.cluster, ...color(mention.cluster), title: percent(mention.probability) },
-    button(mention.cluster, String(mention.cluster + 1), `chain ${mention.cluster + 1}: ${mention.text}`),
-    nodes,
-  );
+  const wrap = (mention, nodes) =>
+    element(
+      "mark.mention",
+      { "data-chain": mention.cluster, ...color(mention.cluster), title: percent(mention.probability) },
+      button(mention.cluster, String(mention.cluster + 1), `chain ${mention.cluster + 1}: ${mention.text}`),
+      nodes,
+    );
   const mentions = result.mentions.map((each) => ({ ...each, start: each.start_char, end: each.end_char }));
   const chains = result.clusters.map((_, chain) => {
     const parts = mentions.filter((each) => each.cluster === chain);
-    const items = parts.map((each) => element("li", {}, `${each.text} `, element("span.sure", {}, percent(each.probability))));
+    const items = parts.map((each, place) =>
+      element(
+        "li",
+        {},
+        place ? element("span.arrow", { "aria-hidden": true }, "→") : null,
+        `${each.text} `,
+        element("span.sure", {}, percent(each.probability)),
+      ),
+    );
     return element(
       "div.chain",
       { "data-chain": chain, ...color(chain) },

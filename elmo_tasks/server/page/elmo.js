@@ -1,6 +1,7 @@
 // ELMo itself: one word in two sentences, layer by layer; nearest tokens; the learned weights of the runs' mixes.
-import { ask, bars, element, heatMap } from "./shared.js";
+import { ask, bars, element, heatMap, save } from "./shared.js";
 import { inputForm, ResultView } from "./result.js";
+import { toSvg } from "./svg.js";
 
 const NEIGHBORS = 5;
 
@@ -12,10 +13,20 @@ export class ElmoPanel {
 
   constructor(runs, examples, go) {
     this.#go = go;
-    const withBilm = runs.filter((run, place) => run.bilm && runs.findIndex((each) => each.bilm === run.bilm) === place);
-    this.run = element("select", { id: "run-of-elmo" }, withBilm.map((run) =>
-      element("option", { value: run.name }, `that of ${run.name}`)));
-    const choice = element("div.choice", { hidden: withBilm.length < 2 }, element("label", { for: this.run.id }, "biLM"), this.run);
+    const withBilm = runs.filter(
+      (run, place) => run.bilm && runs.findIndex((each) => each.bilm === run.bilm) === place,
+    );
+    this.run = element(
+      "select",
+      { id: "run-of-elmo" },
+      withBilm.map((run) => element("option", { value: run.name }, `that of ${run.name}`)),
+    );
+    const choice = element(
+      "div.choice",
+      { hidden: withBilm.length < 2 },
+      element("label", { for: this.run.id }, "biLM"),
+      this.run,
+    );
     const submit = () => this.#submit();
     this.sides = [new Side("one", "First sentence", submit), new Side("other", "Second sentence", submit)];
     this.view = new ResultView(() => "elmo");
@@ -23,8 +34,15 @@ export class ElmoPanel {
       "div",
       {},
       element("h2", {}, "ELMo itself"),
-      element("p.lead", {}, "The vector of a word depends on its sentence. Compare a word in two sentences, layer by layer."),
-      inputForm([choice, this.sides.map((side) => side.element)], examples, { submit, fill: (example) => this.#go(this.#full(example)) }),
+      element(
+        "p.lead",
+        {},
+        "The vector of a word depends on its sentence. Compare a word in two sentences, layer by layer.",
+      ),
+      inputForm([choice, this.sides.map((side) => side.element)], examples, {
+        submit,
+        fill: (example) => this.#go(this.#full(example)),
+      }),
       this.view.element,
       mixes(runs),
     );
@@ -46,8 +64,16 @@ export class ElmoPanel {
       const run = this.run.value || null;
       const similarity = await ask("api/similarity", { one: sentences[0], other: sentences[1], run }, signal);
       const layers = similarity.layers.map(({ layer }) => layer);
-      const neighbors = await Promise.all(sentences.map((sentence) => Promise.all(layers.map(async (layer) =>
-        (await ask("api/neighbors", { ...sentence, run, layer, k: NEIGHBORS }, signal)).neighbors))));
+      const neighbors = await Promise.all(
+        sentences.map((sentence) =>
+          Promise.all(
+            layers.map(
+              async (layer) =>
+                (await ask("api/neighbors", { ...sentence, run, layer, k: NEIGHBORS }, signal)).neighbors,
+            ),
+          ),
+        ),
+      );
       const words = sentences.map(({ tokens, index }) => tokens[index]);
       const items = similarity.layers.map(({ layer, cosine }) => [nameOfLayer(layer), cosine]);
       const last = similarity.layers.at(-1);
@@ -79,7 +105,10 @@ class Side {
   constructor(name, title, submit) {
     this.name = name;
     this.input = element("textarea", { id: `elmo-${name}`, rows: 1, spellcheck: "false", required: true });
-    this.choice = element("div.tokens-choice", { role: "radiogroup", "aria-label": `Word in the ${title.toLowerCase()}` });
+    this.choice = element("div.tokens-choice", {
+      role: "radiogroup",
+      "aria-label": `Word in the ${title.toLowerCase()}`,
+    });
     this.choice.addEventListener("change", submit);
     this.element = element("div.field", {}, element("label", { for: this.input.id }, title), this.input, this.choice);
   }
@@ -89,7 +118,10 @@ class Side {
   }
 
   get index() {
-    return Math.max(0, [...this.choice.querySelectorAll("input")].findIndex((each) => each.checked));
+    return Math.max(
+      0,
+      [...this.choice.querySelectorAll("input")].findIndex((each) => each.checked),
+    );
   }
 
   /** Shows a sentence, whose tokens the server knows, and the chosen one. */
@@ -99,8 +131,16 @@ class Side {
       const { tokens } = await ask("api/embed", { text, layers: [], run: run || null }, signal);
       this.tokens = tokens;
       this.#tokensOf = text + run;
-      this.choice.replaceChildren(...tokens.map((token) =>
-        element("label", {}, element("input", { type: "radio", name: `word-${this.name}` }), element("span", {}, token))));
+      this.choice.replaceChildren(
+        ...tokens.map((token) =>
+          element(
+            "label",
+            {},
+            element("input", { type: "radio", name: `word-${this.name}` }),
+            element("span", {}, token),
+          ),
+        ),
+      );
     }
     const radios = [...this.choice.querySelectorAll("input")];
     (radios[index] ?? radios[0]).checked = true;
@@ -114,18 +154,31 @@ function nearest({ tokens, index }, layers) {
       "div",
       {},
       element("h4", {}, nameOfLayer(layer)),
-      element("ol", {}, neighbors.map((each) =>
-        element(
-          "li",
-          {},
-          each.tokens.map((token, place) => [place ? " " : "", place === each.index ? element("b", {}, token) : token]),
-          " ",
-          element("span.sure", {}, threeDigits(each.cosine)),
-        ))),
+      element(
+        "ol",
+        {},
+        neighbors.map((each) =>
+          element(
+            "li",
+            {},
+            each.tokens.map((token, place) => [
+              place ? " " : "",
+              place === each.index ? element("b", {}, token) : token,
+            ]),
+            " ",
+            element("span.sure", {}, threeDigits(each.cosine)),
+          ),
+        ),
+      ),
     ),
   );
   const sentence = tokens.map((token, place) => [place ? " " : "", place === index ? element("b", {}, token) : token]);
-  return element("section.nearest", {}, element("h3", {}, "Nearest to ", sentence), element("div.columns", {}, columns));
+  return element(
+    "section.nearest",
+    {},
+    element("h3", {}, "Nearest to ", sentence),
+    element("div.columns", {}, columns),
+  );
 }
 
 /** The learned weights of the runs' mixes. */
@@ -134,18 +187,21 @@ function mixes(runs) {
   if (!rows.length) return null;
   const layers = [...new Set(rows.flatMap((row) => row.layers))].sort((one, other) => one - other);
   const values = rows.map((row) => layers.map((layer) => row.weights[row.layers.indexOf(layer)] ?? null));
-  const names = rows.map((row) => `${row.run}, ${row.name}`);
-  return element(
-    "section.mixes",
+  const names = rows.map((row) => `${row.run}, ${row.name}, γ ${threeDigits(row.gamma)}`);
+  const caption = "Weights of the layers in each mix, which sum to 1; as Figure 2 of Peters et al. (2018)";
+  const figure = heatMap(caption, names, layers.map(nameOfLayer), values, {
+    say: (down, across, value) => `${names[down]}. ${nameOfLayer(layers[across])}: weight ${value.toFixed(4)}`,
+    shade: (value) => (value * layers.length) / 2,
+    digits: 3,
+    corner: "Run, mix and its scale γ",
+  });
+  const download = () => save("mixes.svg", "image/svg+xml", toSvg(figure));
+  const button = element("button", { type: "button", "aria-label": "SVG of the weights", onclick: download }, "SVG");
+  const head = element(
+    "div.row",
     {},
     element("h3", {}, "What the runs learned to use"),
-    heatMap("Weights of the layers in each mix, which sum to 1; as Figure 2 of Peters et al. (2018)",
-      names, layers.map(nameOfLayer), values, {
-        say: (down, across, value) =>
-          `${names[down]}: ${nameOfLayer(layers[across])} has weight ${value.toFixed(4)}; γ is ${rows[down].gamma.toFixed(4)}`,
-        shade: (value) => (value * layers.length) / 2,
-        digits: 3,
-        corner: "Run, mix",
-      }),
+    element("div.downloads", {}, button),
   );
+  return element("section.mixes", {}, head, figure);
 }

@@ -13,4 +13,5 @@ export function input({ json }) {
 }
 
 export const summary = (results) => counted(results.length, "result");
-export const draw = (results) => results.map((result) => element("pre", { tabindex: 0 }, JSON.stringify(result, null, 2)));
+export const draw = (results) =>
+  results.map((result) => element("pre", { tabindex: 0 }, JSON.stringify(result, null, 2)));

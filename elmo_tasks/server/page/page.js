@@ -45,10 +45,21 @@ function addTab(title, view, runs) {
   const id = title.replace(/\W/g, "-").toLowerCase();
   const button = element(
     "button",
-    { type: "button", role: "tab", id: `tab-${id}`, "aria-controls": `panel-${id}`, "aria-selected": false, tabindex: -1 },
+    {
+      type: "button",
+      role: "tab",
+      id: `tab-${id}`,
+      "aria-controls": `panel-${id}`,
+      "aria-selected": false,
+      tabindex: -1,
+    },
     title,
   );
-  const panel = element("div", { role: "tabpanel", id: `panel-${id}`, "aria-labelledby": button.id, hidden: true }, view.element);
+  const panel = element(
+    "div",
+    { role: "tabpanel", id: `panel-${id}`, "aria-labelledby": button.id, hidden: true },
+    view.element,
+  );
   const tab = { button, panel, view, runs };
   button.addEventListener("click", () => select(tab));
   tabs.push(tab);

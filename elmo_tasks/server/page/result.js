@@ -22,7 +22,13 @@ export class ResultView {
       element("button", { type: "button", onclick: () => this.#saveSvg() }, "SVG"),
       this.copy,
     );
-    this.found = element("div.found", { hidden: true }, element("div.row", {}, this.summary, downloads), this.picture, this.more);
+    this.found = element(
+      "div.found",
+      { hidden: true },
+      element("div.row", {}, this.summary, downloads),
+      this.picture,
+      this.more,
+    );
     this.element = element("section.result", { "aria-label": "Result" }, this.error, this.found);
   }
 
@@ -86,8 +92,9 @@ export function inputForm(controls, examples, { submit, fill }) {
     submit();
   });
   const chips = examples.map((example) => {
-    const text = Object.values(example).filter((value) => typeof value === "string").join(" · ");
-    return element("li", {}, element("button.example", { type: "button", onclick: () => fill(example), title: text }, text));
+    const texts = Object.values(example).filter((value) => typeof value === "string");
+    const text = example.question ?? texts.join(" · ");
+    return element("li", {}, element("button.example", { type: "button", onclick: () => fill(example) }, text));
   });
   const shown = element("div.examples", {}, element("h3", {}, "Examples"), element("ul", {}, chips));
   return element("div", {}, form, chips.length ? shown : null);

@@ -38,13 +38,17 @@ function row(frame, tokens, kinds) {
   for (const span of spans) {
     for (; at < span.start; at++) cells.push(element("td", {}));
     const words = unseen(`: ${tokens.slice(span.start, span.end + 1).join(" ")}`);
-    const inside = span.role === "V"
-      ? element("span.role.verb", {}, "V", words)
-      : element(
-        "span.role",
-        color(kinds.indexOf(roleOf(span.role))),
-        element("b", {}, span.role), words, " ", element("span.sure", {}, percent(span.probability)),
-      );
+    const inside =
+      span.role === "V"
+        ? element("span.role.verb", {}, "V", words)
+        : element(
+            "span.role",
+            color(kinds.indexOf(roleOf(span.role))),
+            element("b", {}, span.role),
+            words,
+            " ",
+            element("span.sure", {}, percent(span.probability)),
+          );
     cells.push(element("td", { colspan: span.end - span.start + 1 }, inside));
     at = span.end + 1;
   }

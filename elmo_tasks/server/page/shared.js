@@ -24,7 +24,12 @@ export const counted = (number, one, many = `${one}s`) => `${number} ${number ==
 /** The server's answer to a request. Throws an `Error` with the sentence in which the server says what is wrong. */
 export async function ask(address, body, signal) {
   let response;
-  const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal };
+  const request = {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+    signal,
+  };
   try {
     response = await fetch(address, body === undefined ? { signal } : request);
   } catch (error) {
@@ -96,7 +101,13 @@ export function bars(caption, items, { text = percent, best = 0 } = {}) {
  * A table of numbers as a heat map. Arrow keys move from cell to cell; a line below says what the cell is.
  * Arguments: the caption, names of rows and columns, rows of numbers; `say` makes the line, `shade` the share of colour.
  */
-export function heatMap(caption, rows, columns, values, { say, shade = (value) => value, digits = 2, corner = "" } = {}) {
+export function heatMap(
+  caption,
+  rows,
+  columns,
+  values,
+  { say, shade = (value) => value, digits = 2, corner = "" } = {},
+) {
   const readout = element("p.readout", { "aria-hidden": true }, "\u00a0");
   const cells = values.map((row, down) =>
     row.map((value, across) => {
@@ -113,13 +124,16 @@ export function heatMap(caption, rows, columns, values, { say, shade = (value) =
   cells[0][0].tabIndex = 0;
   const grid = element(
     "table.heat",
-    { role: "grid", "aria-readonly": true },
-    element("caption", {}, caption),
+    { role: "grid", "aria-readonly": true, "aria-label": caption },
     element(
       "thead",
       {},
-      element("tr", {}, corner ? element("th", { scope: "col" }, corner) : element("td", {}),
-        columns.map((name) => element("th", { scope: "col" }, element("span", {}, name)))),
+      element(
+        "tr",
+        {},
+        corner ? element("th", { scope: "col" }, corner) : element("td", {}),
+        columns.map((name) => element("th", { scope: "col" }, element("span", {}, name))),
+      ),
     ),
     element(
       "tbody",
@@ -131,7 +145,7 @@ export function heatMap(caption, rows, columns, values, { say, shade = (value) =
   grid.addEventListener("focusin", (event) => {
     for (const cell of cells.flat()) cell.tabIndex = cell === event.target ? 0 : -1;
   });
-  return element("figure", {}, element("div.scroll", {}, grid), readout);
+  return element("figure", {}, element("figcaption", {}, caption), element("div.scroll", {}, grid), readout);
 }
 
 function moveInGrid(event, cells) {

@@ -20,12 +20,14 @@ export function toSvg(root) {
   paint(paper, "fill", getComputedStyle(document.body).backgroundColor);
   shapes.setAttribute("transform", `translate(${MARGIN - extent.left} ${MARGIN - extent.top})`);
   svg.append(shapes);
-  for (const [key, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) svg.setAttribute(key, value);
+  for (const [key, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` }))
+    svg.setAttribute(key, value);
   return `${new XMLSerializer().serializeToString(svg)}\n`;
 }
 
 function draw(element, parent, grow) {
-  if (!element.checkVisibility() || element.classList.contains("unseen") || element.classList.contains("readout")) return;
+  if (!element.checkVisibility() || element.classList.contains("unseen") || element.classList.contains("readout"))
+    return;
   const style = getComputedStyle(element);
   for (const box of element.getClientRects()) drawBox(box, style, parent, grow);
   for (const child of element.childNodes) {
@@ -42,7 +44,12 @@ function drawBox(box, style, parent, grow) {
   const radius = Math.min(parseFloat(style.borderTopLeftRadius), box.height / 2) || 0;
   const isFramed = lines.every((width) => width > 0);
   const inset = isFramed ? lines[0] / 2 : 0;
-  const shape = { x: box.left + inset, y: box.top + inset, width: box.width - 2 * inset, height: box.height - 2 * inset };
+  const shape = {
+    x: box.left + inset,
+    y: box.top + inset,
+    width: box.width - 2 * inset,
+    height: box.height - 2 * inset,
+  };
   if (fill.opacity > 0 || isFramed) {
     const rect = add(parent, "rect", { ...shape, rx: radius });
     paint(rect, "fill", style.backgroundColor);

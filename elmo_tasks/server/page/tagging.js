@@ -28,8 +28,14 @@ export function more(results) {
         element("th", { scope: "row" }, token),
         element("td", {}, result.tags[place]),
         element("td.number", {}, percent(result.probabilities[place])),
-        element("td.faint", {}, others.filter(([tag]) => tag !== result.tags[place]).map(([tag, share]) =>
-          `${tag} ${percent(share)}`).join(", ")),
+        element(
+          "td.faint",
+          {},
+          others
+            .filter(([tag]) => tag !== result.tags[place])
+            .map(([tag, share]) => `${tag} ${percent(share)}`)
+            .join(", "),
+        ),
       );
     }),
   );
@@ -38,16 +44,26 @@ export function more(results) {
     "details",
     {},
     element("summary", {}, "Each token"),
-    element("div.scroll", { tabindex: 0, role: "region", "aria-label": "Tags of each token" },
-      element("table.plain", {}, element("thead", {}, element("tr", {}, heads)), element("tbody", {}, rows))),
+    element(
+      "div.scroll",
+      { tabindex: 0, role: "region", "aria-label": "Tags of each token" },
+      element("table.plain", {}, element("thead", {}, element("tr", {}, heads)), element("tbody", {}, rows)),
+    ),
   );
 }
 
 /** The spans of a sentence, in characters of the sentence. Without spans, each token with a tag is one. */
 function spansOf(result) {
   const before = result.start_char;
-  const spans = result.spans?.map((span) => [span.label, span.start_char, span.end_char, span.probability])
-    ?? result.tags.map((tag, place) => [tag, ...result.offsets[place], result.probabilities[place]])
+  const spans =
+    result.spans?.map((span) => [span.label, span.start_char, span.end_char, span.probability]) ??
+    result.tags
+      .map((tag, place) => [tag, ...result.offsets[place], result.probabilities[place]])
       .filter(([tag]) => tag !== "O");
-  return spans.map(([label, start, end, probability]) => ({ label, probability, start: start - before, end: end - before }));
+  return spans.map(([label, start, end, probability]) => ({
+    label,
+    probability,
+    start: start - before,
+    end: end - before,
+  }));
 }

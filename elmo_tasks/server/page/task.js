@@ -28,8 +28,12 @@ export class TaskPanel {
     const labels = picture.fields.map(({ label }, number) =>
       element("div.field", {}, element("label", { for: this.inputs[number].id }, label), this.inputs[number]),
     );
-    const choice = element("div.choice", { hidden: runs.length === 1 },
-      element("label", { for: this.select.id }, "Run"), this.select);
+    const choice = element(
+      "div.choice",
+      { hidden: runs.length === 1 },
+      element("label", { for: this.select.id }, "Run"),
+      this.select,
+    );
     const fill = (example) => {
       this.#write(example);
       this.#submit();
@@ -96,7 +100,11 @@ export class TaskPanel {
         "details",
         {},
         element("summary", {}, `About the run ${run.name}`),
-        element("dl", {}, items.map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)])),
+        element(
+          "dl",
+          {},
+          items.map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]),
+        ),
         element("pre", { tabindex: 0, role: "region", "aria-label": "Config" }, JSON.stringify(run.config, null, 2)),
       ),
     );

@@ -17,7 +17,10 @@ export function draw([result]) {
       say: (down, across, value) => `${rows[down]} → ${columns[across]}: ${value.toFixed(3)}`,
     });
   return [
-    bars("Probabilities", Object.entries(result.probabilities).sort((one, other) => other[1] - one[1])),
+    bars(
+      "Probabilities",
+      Object.entries(result.probabilities).sort((one, other) => other[1] - one[1]),
+    ),
     element(
       "div.pair",
       {},
