@@ -81,8 +81,10 @@ def _serve(arguments: argparse.Namespace) -> None:
     with bind(arguments.host, arguments.port) as bound:  # before the runs are loaded, which takes a while
         runs = load_runs(arguments.runs, batch_tokens=limits.batch_tokens, overrides=device_overrides(arguments))
         bilms = bilms_of_runs(runs, Path(arguments.neighbors) if arguments.neighbors else None)
-        for each in (*(run.predictor for run in runs.values()), *bilms.values()):
-            each.warm_up()
+        for run in runs.values():
+            run.predictor.warm_up()
+        for bilm in bilms.values():
+            bilm.warm_up()
         hosts = ["localhost", "127.0.0.1", "::1", "[::1]", arguments.host] if is_loopback(arguments.host) else ["*"]
         origins = arguments.allow_origin
         app = create_app(

@@ -7,7 +7,6 @@ import ipaddress
 import logging
 import math
 import socket
-from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -47,6 +46,12 @@ def is_loopback(host: str) -> bool:
 
 def serve(app: FastAPI, bound: socket.socket, limits: Limits) -> None:
     """Serves until SIGTERM or SIGINT, then finishes the requests that are there."""
+    logging.getLogger("uvicorn").handlers = logging.getLogger("elmo_tasks").handlers
+    make_server(app, limits).run(sockets=[bound])
+
+
+def make_server(app: FastAPI, limits: Limits) -> uvicorn.Server:
+    """A server with bounds on connections, headers and times."""
 
     class Protocol(H11Protocol):
         """HTTP whose connections are cut when a request, its answer or its reader takes far too long."""
@@ -71,7 +76,6 @@ def serve(app: FastAPI, bound: socket.socket, limits: Limits) -> None:
                 self._cut.cancel()
             self._cut = self.loop.call_later(limits.timeout_seconds + _GRACE_SECONDS, self.transport.abort)
 
-    settings: dict[str, Any] = {"lifespan": "on", "ws": "none", "proxy_headers": False, "server_header": False}
     config = uvicorn.Config(
         app,
         http=Protocol,
@@ -79,10 +83,16 @@ def serve(app: FastAPI, bound: socket.socket, limits: Limits) -> None:
         access_log=False,
         limit_concurrency=limits.connections,
         timeout_graceful_shutdown=math.ceil(limits.timeout_seconds),
-        **settings,
+        lifespan="on",
+        ws="none",
+        proxy_headers=False,
+        server_header=False,
     )
-    logging.getLogger("uvicorn").handlers = logging.getLogger("elmo_tasks").handlers
-    host, port = bound.getsockname()[:2]
-    server = uvicorn.Server(config)
-    logger.info("serving at http://%s:%d; Ctrl-C ends", f"[{host}]" if ":" in host else host, port)
-    server.run(sockets=[bound])
+    return _Server(config)
+
+
+class _Server(uvicorn.Server):
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for host, port, *_ in (bound.getsockname() for bound in sockets or ()):
+            logger.info("serving at http://%s:%d; Ctrl-C ends", f"[{host}]" if ":" in host else host, port)

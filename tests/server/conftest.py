@@ -1,0 +1,61 @@
+"""Small trained runs behind the application."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from elmo_tasks import experiment
+from elmo_tasks.server.app import create_app
+from elmo_tasks.server.limits import Limits
+from elmo_tasks.server.runs import ServedRun, load_runs
+from elmo_tasks.server.vectors import ServedBiLM, bilms_of_runs
+
+Serve = Callable[..., AbstractContextManager[TestClient]]
+
+
+@pytest.fixture(scope="session")
+def run_folder(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of a tagger, trained for an epoch."""
+    values = copy.deepcopy(settings)
+    values["trainer"] |= {"num_epochs": 1, "moving_average": None, "trackers": []}
+    folder = tmp_path_factory.mktemp("served") / "ner"
+    experiment.train(values, folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def runs(run_folder: Path) -> dict[str, ServedRun]:
+    return load_runs([str(run_folder), f"again={run_folder}"], batch_tokens=256)
+
+
+@pytest.fixture(scope="session")
+def bilms(runs: dict[str, ServedRun], tmp_path_factory: pytest.TempPathFactory) -> dict[str, ServedBiLM]:
+    text = tmp_path_factory.mktemp("pool") / "pool.txt"
+    text.write_text("The dog barks at night. The bark of the tree is old.\n\nNobody barks.\n", encoding="utf-8")
+    return bilms_of_runs(runs, text)
+
+
+@pytest.fixture
+def serve(runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM]) -> Serve:
+    """A function for `with` blocks that gives a client of the application, with limits of its own."""
+
+    @contextlib.contextmanager
+    def serving(limits: Limits | None = None, **settings: Any) -> Iterator[TestClient]:
+        with TestClient(create_app(runs, bilms, limits, **settings), raise_server_exceptions=False) as client:
+            yield client
+
+    return serving
+
+
+@pytest.fixture
+def client(serve: Serve) -> Iterator[TestClient]:
+    with serve() as client:
+        yield client

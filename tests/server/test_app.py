@@ -1,0 +1,435 @@
+"""The application in one process: what it answers, and what it refuses."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import elmo_tasks
+from elmo_tasks.analysis.neighbors import TokenInContext, nearest_tokens
+from elmo_tasks.elmo import BiLM
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.server.limits import Limits
+from elmo_tasks.server.runs import ServedRun, load_runs
+from elmo_tasks.server.vectors import ServedBiLM, bilms_of_runs
+from tests.server.conftest import Serve
+
+TEXT = "Mira Dolvane joined Karvel as coach. Karvel closed a mill."
+
+
+def post(client: TestClient, path: str, body: Any, status: int = 200) -> Any:
+    answer = client.post(path, json=body)
+    assert answer.status_code == status, answer.text
+    return answer.json() if status == 200 else answer.json()["error"]
+
+
+# What it answers
+
+
+def test_results_are_those_of_predict(client: TestClient, runs: dict[str, ServedRun]) -> None:
+    predictor = runs["ner"].predictor
+    assert post(client, "/api/runs/ner/predict", {"text": TEXT, "id": 7})["results"] == predictor(
+        {"text": TEXT, "id": 7}
+    )
+    inputs = [{"tokens": ["Karvel", "closed"]}, TEXT, {"text": " "}]
+    assert post(client, "/api/runs/ner/predict-batch", {"inputs": inputs})["results"] == predictor(inputs)
+    assert post(client, "/api/runs/ner/predict-batch", {"inputs": []}) == {"results": []}
+
+
+def test_details_are_the_most_probable_tags(client: TestClient, runs: dict[str, ServedRun]) -> None:
+    (plain,) = post(client, "/api/runs/ner/predict", {"tokens": TEXT.split()})["results"]
+    (detailed,) = post(client, "/api/runs/ner/predict?details=true", {"tokens": TEXT.split()})["results"]
+    tags = detailed.pop("tag_probabilities")
+    assert detailed == plain
+    assert len(tags) == len(plain["tokens"])
+    for token, tag, probability in zip(tags, plain["tags"], plain["probabilities"], strict=True):
+        assert token.get(tag, probability) == pytest.approx(probability, abs=1e-5)
+        assert list(token.values()) == sorted(token.values(), reverse=True)
+        assert len(token) == 5
+        assert sum(token.values()) <= 1 + 1e-5
+
+
+def test_the_runs_are_described_without_places_on_the_machine(
+    client: TestClient, run_folder: Path, settings: dict[str, Any]
+) -> None:
+    answer = client.get("/api/runs")
+    run, again = answer.json()["runs"]
+    assert (run["name"], again["name"], run["task"]) == ("ner", "again", "tagging")
+    assert "U-PER" in run["labels"]
+    metrics = json.loads((run_folder / "metrics.json").read_text())
+    assert (run["scores"], run["scored_on"]) == (metrics["test"], "test")
+    assert run["bilm"] == json.loads((run_folder / "bilm.json").read_text())["fingerprint"]
+    (mix,) = run["mixes"]
+    assert (mix["name"], mix["layers"]) == ("input", [0, 1, 2])
+    assert sum(mix["weights"]) == pytest.approx(1)
+    assert run["config"]["train_data_path"] == "eng.train"
+    assert str(Path(settings["train_data_path"]).parent) not in answer.text
+    assert run["predicates"] is None
+
+
+def test_vectors_are_those_of_embed(client: TestClient, sample_folder: Path) -> None:
+    sentence = ["The", "dog", "barks"]
+    (vectors,) = elmo_tasks.embed([sentence], bilm=sample_folder / "bilm")
+    found = post(client, "/api/embed", {"tokens": sentence})
+    assert found["tokens"] == sentence
+    torch.testing.assert_close(torch.tensor(found["layers"]), vectors, rtol=0, atol=1e-5)
+    for pooling, wanted in (("mean", vectors.mean(1)), ("max", vectors.amax(1))):
+        found = post(
+            client, "/api/embed", {"text": "The dog barks", "layers": [2, 0], "pooling": pooling, "run": "ner"}
+        )
+        torch.testing.assert_close(torch.tensor(found["layers"]), wanted[[2, 0]], rtol=0, atol=1e-5)
+
+
+def test_similarities_and_neighbors(client: TestClient, sample_folder: Path) -> None:
+    one, other = ["The", "dog", "barks"], ["The", "old", "bark"]
+    vectors = [each[:, 2] for each in elmo_tasks.embed([one, other], bilm=sample_folder / "bilm")]
+    sides = {"one": {"tokens": one, "index": 2}, "other": {"text": "The old bark", "index": 2}}
+    layers = post(client, "/api/similarity", sides)["layers"]
+    assert [each["layer"] for each in layers] == [0, 1, 2]
+    wanted = torch.cosine_similarity(*vectors, dim=-1).tolist()
+    assert [each["cosine"] for each in layers] == pytest.approx(wanted, abs=1e-5)
+
+    pool = elmo_tasks.tokenize("The dog barks at night. The bark of the tree is old.\n\nNobody barks.")
+    query = TokenInContext(("Nobody", "barks", "."), 1)  # is in the pool itself
+    nearest = nearest_tokens(BiLM.load(sample_folder / "bilm"), query, pool, count=3)[2]
+    body = {"tokens": list(query.sentence), "index": 1, "layer": 2, "k": 3}
+    found = post(client, "/api/neighbors", body)["neighbors"]
+    assert [(tuple(each["tokens"]), each["index"]) for each in found] == [
+        (n.token.sentence, n.token.place) for n in nearest
+    ]
+    assert [each["cosine"] for each in found] == pytest.approx([n.similarity for n in nearest], abs=1e-5)
+
+
+def test_a_bilm_is_in_memory_once(runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM]) -> None:
+    assert bilms["ner"] is bilms["again"] is bilms[""]
+    for run in runs.values():
+        run.predictor(TEXT)
+        cached = run.predictor.model.embedder.elmo._source()
+        assert cached._source is bilms["ner"]._bilm
+
+
+def test_many_clients_get_their_own_answers(serve: Serve, runs: dict[str, ServedRun]) -> None:
+    texts = [f"{name}{number} closed a mill in Karvel{number}." for number in range(32) for name in ("Mira", "Dolvane")]
+    wanted = runs["ner"].predictor([{"text": text, "id": text} for text in texts])
+    with serve(Limits(wait_seconds=0.05)) as client, ThreadPoolExecutor(64) as threads:
+        found = list(threads.map(lambda text: post(client, "/api/runs/ner/predict", {"text": text, "id": text}), texts))
+        together = re.search(r'elmo_tasks_batch_requests_bucket\{le="1.0"\} (\S+)', client.get("/metrics").text)
+    for each, result, text in zip(found, wanted, texts, strict=True):
+        (single,) = each["results"]
+        assert single["id"] == text
+        assert single["tags"] == result["tags"]
+        assert single["probabilities"] == pytest.approx(result["probabilities"], abs=2e-5)
+    assert together is not None
+    assert float(together[1]) < 32  # most were not alone
+
+
+def test_it_is_well_and_counts(client: TestClient) -> None:
+    assert client.get("/healthz").json() == {"status": "ok"}
+    post(client, "/api/runs/ner/predict", {"tokens": ["Karvel"]})
+    post(client, "/api/runs/nor/predict", {}, 404)
+    text = client.get("/metrics").text
+    assert 'elmo_tasks_requests_total{endpoint="/api/runs/{name}/predict",status="200"} 1.0' in text
+    assert 'elmo_tasks_requests_total{endpoint="/api/runs/{name}/predict",status="404"} 1.0' in text
+    assert "elmo_tasks_batch_tokens_sum 1.0" in text
+    assert "elmo_tasks_open_tokens 0.0" in text
+    assert "nor" not in text
+
+
+def test_pages_need_nothing_from_elsewhere(client: TestClient) -> None:
+    seen: set[str] = set()
+
+    def follow(path: str) -> None:
+        if path in seen:
+            return
+        seen.add(path)
+        answer = client.get(path)
+        assert answer.status_code == 200, path
+        assert "default-src 'self'" in answer.headers["content-security-policy"]
+        if "html" in answer.headers["content-type"]:
+            assert not re.search(r"""(src|href)=["'](https?:)?//""", answer.text)
+            for target in re.findall(r"""(?:src|href)=["']([^"'#]+)""", answer.text):
+                follow(target if target.startswith("/") else f"/{target}")
+
+    follow("/")
+    assert {"/", "/docs", "/page.js"} <= seen
+    assert any(path.startswith("/docs-files/") for path in seen)
+    schema = client.get("/openapi.json").json()
+    assert set(schema["paths"]) == {
+        *("/api/runs", "/api/runs/{name}/predict", "/api/runs/{name}/predict-batch"),
+        *("/api/embed", "/api/similarity", "/api/neighbors", "/healthz", "/metrics"),
+    }
+
+
+# What it refuses
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        ("runs/ner/predict", {"txt": "a"}, "the keys are ['txt']; wanted either 'text' or 'tokens' among them"),
+        ("runs/ner/predict", {"tokens": []}, "'tokens' is []; wanted a list of at least one string"),
+        ("runs/ner/predict-batch", {"inputs": ["a", {"text": 3}]}, "inputs:2: 'text' is 3; wanted a string"),
+        (
+            "runs/ner/predict-batch",
+            {"inputs": [3]},
+            "inputs.0.dict[str,any]: Input should be a valid dictionary; got 3",
+        ),
+        ("runs/ner/predict-batch", {"imputs": []}, "inputs: Field required; got {'imputs': []}"),
+        ("embed", {}, "the keys are []; wanted either 'text' or 'tokens' among them"),
+        ("embed", {"text": " "}, "'text' is ' '; wanted a string that is not blank"),
+        ("embed", {"text": "a", "layers": [3]}, "layer 3; the biLM has 0 to 2"),
+        ("embed", {"text": "a", "pooling": "sum"}, "pooling: Input should be 'none', 'mean' or 'max'; got 'sum'"),
+        (
+            "similarity",
+            {"one": {"text": "a", "index": 0}, "other": {"text": "a", "index": -1}},
+            "'index' is -1; wanted",
+        ),
+        ("neighbors", {"text": "a b", "index": 2}, "'index' is 2; wanted the place of a token, from 0 to 1"),
+        ("neighbors", {"text": "a", "index": 0, "layer": 9}, "layer 9; the biLM has 0 to 2"),
+        ("neighbors", {"text": "a", "index": 0, "k": 51}, "k: Input should be less than or equal to 50; got 51"),
+    ],
+)
+def test_wrong_requests_get_a_sentence(client: TestClient, path: str, body: Any, message: str) -> None:
+    assert message in post(client, f"/api/{path}", body, 422)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"text": NaN}', "a number is not finite"),
+        (b'{"text": "a", "id": 1e999}', "a number is not finite"),
+        (b'{"text": "\\ud800"}', "half of a surrogate pair"),
+        (b'{"text": "a", "id": ' + b"9" * 5000 + b"}", "too many digits"),
+        (b'{"text": ' + b"[" * 5000 + b"]" * 5000 + b"}", "nested too deeply"),
+        (b'{"text": "a', "Unterminated string"),
+        (b"\xff\xfe", "byte 1 is not UTF-8"),
+        (b"[1]", "Input should be a valid dictionary; got [1]"),
+        (b"", "Field required"),
+    ],
+)
+def test_bodies_that_are_not_usable_json(client: TestClient, content: bytes, message: str) -> None:
+    answer = client.post("/api/runs/ner/predict", content=content, headers={"content-type": "application/json"})
+    assert answer.status_code == 422
+    assert message in answer.json()["error"]
+
+
+def test_only_json_is_read_so_that_forms_of_other_sites_are_not(client: TestClient) -> None:
+    answer = client.post("/api/runs/ner/predict", content=b'{"text": "a"}', headers={"content-type": "text/plain"})
+    assert answer.status_code == 422
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["nor", "..", "../ner", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "%00", "ner%2f..", "~", "a" * 5000, "%F0%9F%92%A9", "*"],
+)
+def test_names_are_only_looked_up(client: TestClient, name: str) -> None:
+    answer = client.post(f"/api/runs/{name}/predict", json={"text": "a"})
+    assert answer.status_code in (404, 405)
+    assert len(answer.content) < 1000
+    assert "no run" in post(client, "/api/embed", {"text": "a", "run": name}, 404)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../app.py",
+        "/%2e%2e/app.py",
+        "/..%2fapp.py",
+        "/%2fetc/passwd",
+        "/docs-files/..%2fcore.py",
+        "/.",
+        "//etc/passwd",
+        "/%00",
+    ],
+)
+def test_no_other_file_is_served(client: TestClient, path: str) -> None:
+    answer = client.get(path)
+    assert "import" not in answer.text
+    assert "root:" not in answer.text
+    assert answer.status_code in (200, 404)
+
+
+def test_large_bodies_and_long_texts(serve: Serve) -> None:
+    with serve(Limits(body_bytes=1000, request_tokens=20)) as client:
+        wanted = "the body has more than 1,000 bytes"
+        assert post(client, "/api/runs/ner/predict", {"text": "a" * 1000}, 413) == wanted
+        in_parts = client.post("/api/runs/ner/predict", content=iter([b'{"text": "', *[b"a" * 100] * 50, b'"}']))
+        assert (in_parts.status_code, in_parts.json()["error"]) == (413, wanted)
+        wanted = "21 tokens; wanted at most 20 in a request"
+        assert post(client, "/api/runs/ner/predict", {"text": "a " * 21}, 422) == wanted
+        assert post(client, "/api/embed", {"tokens": ["a"] * 21}, 422) == wanted
+        assert post(client, "/api/runs/ner/predict-batch", {"inputs": ["a " * 11, "a " * 10]}, 422) == wanted
+        assert post(client, "/api/embed", {"tokens": ["a"] * 20})["tokens"] == ["a"] * 20
+
+
+def test_long_answers_come_whole(client: TestClient) -> None:
+    answer = client.post("/api/embed", json={"tokens": ["a", "b"] * 500})
+    assert len(answer.content) > 1_000_000
+    assert len(answer.json()["layers"][2]) == 1000
+
+
+@contextlib.contextmanager
+def blocked(run: ServedRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Within the block, the run's first batch waits for the event."""
+    started, go, answer = threading.Event(), threading.Event(), run.answer
+
+    def wait(requests: list[Any]) -> Any:
+        started.set()
+        assert go.wait(30)
+        return answer(requests)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "answer", wait)
+        yield started
+        go.set()
+
+
+@pytest.mark.parametrize("limits", [Limits(queue_requests=2), Limits(queue_tokens=5)])
+def test_overload_is_refused_at_once_and_passes(
+    limits: Limits, serve: Serve, runs: dict[str, ServedRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = {"tokens": ["a", "b"]}
+    with serve(limits) as client, ThreadPoolExecutor(2) as threads:
+        with blocked(runs["ner"], monkeypatch) as started:
+            waiting = [threads.submit(post, client, "/api/runs/ner/predict", body) for _ in range(2)]
+            assert started.wait(30)
+            until = time.monotonic() + 25
+            while "elmo_tasks_open_tokens 4.0" not in client.get("/metrics").text:  # is answered also under overload
+                assert time.monotonic() < until
+            answer = client.post("/api/runs/again/predict", json=body)
+            assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+            assert "try again" in answer.json()["error"]
+        assert all(each.result(30)["results"] for each in waiting)
+        assert post(client, "/api/runs/again/predict", body)["results"]
+
+
+def test_what_takes_too_long_is_given_up(
+    serve: Serve, runs: dict[str, ServedRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve(Limits(timeout_seconds=0.5)) as client:
+        with blocked(runs["ner"], monkeypatch):
+            for _ in range(2):  # the second one has not begun
+                assert (
+                    post(client, "/api/runs/ner/predict", {"text": "a"}, 504)
+                    == "there was no result within 0.5 seconds"
+                )
+        text = client.get("/metrics").text
+        assert "elmo_tasks_open_tokens 0.0" in text
+        assert "elmo_tasks_open_requests 0.0" in text
+    with serve() as client:
+        assert post(client, "/api/runs/ner/predict", {"text": "a"})["results"]
+
+
+def test_a_fault_is_told_without_its_inside(
+    client: TestClient, runs: dict[str, ServedRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(requests: list[Any]) -> Any:
+        raise ZeroDivisionError("secret")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runs["ner"], "answer", fail)
+        assert post(client, "/api/runs/ner/predict", {"text": "a"}, 500) == "a fault of the server; its log says more"
+    assert post(client, "/api/runs/ner/predict", {"text": "a"})["results"]
+
+
+def test_other_sites_are_let_in_only_where_it_is_said(serve: Serve) -> None:
+    asked = {"origin": "https://example.org", "access-control-request-method": "POST"}
+    with serve() as client:
+        assert "access-control-allow-origin" not in client.options("/api/embed", headers=asked).headers
+        assert "access-control-allow-origin" not in client.get("/api/runs", headers=asked).headers
+    with serve(allowed_origins=["https://example.org"]) as client:
+        assert client.options("/api/embed", headers=asked).headers["access-control-allow-origin"] == asked["origin"]
+        other = client.options("/api/embed", headers=asked | {"origin": "https://example.com"})
+        assert "access-control-allow-origin" not in other.headers
+
+
+def test_another_name_for_this_machine_is_refused(serve: Serve) -> None:
+    with serve(allowed_hosts=["localhost", "::1", "[::1]"]) as client:
+        for host, status in (("localhost:8000", 200), ("[::1]:8000", 200), ("evil.example", 400), ("", 400)):
+            assert client.get("/healthz", headers={"host": host}).status_code == status, host
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+SENTENCE = st.text(max_size=30) | JSON
+SIDE = JSON | st.fixed_dictionaries(
+    {}, optional={"text": SENTENCE, "tokens": st.lists(SENTENCE, max_size=4), "index": JSON}
+)
+KEYS = {
+    "text": SENTENCE,
+    "tokens": st.lists(SENTENCE, max_size=4) | JSON,
+    "inputs": st.lists(SIDE, max_size=4) | JSON,
+    "layers": st.lists(st.integers(-2, 5), max_size=4) | JSON,
+    "pooling": st.sampled_from(["none", "mean", "max"]) | JSON,
+    "run": st.sampled_from(["ner", "nor", ""]) | JSON,
+    "one": SIDE,
+    "other": SIDE,
+    "index": st.integers(-2, 4) | JSON,
+    "layer": st.integers(-2, 4) | JSON,
+    "k": st.integers(-2, 60) | JSON,
+}
+ENDPOINTS = {
+    "runs/ner/predict": ("text", "tokens", "run"),
+    "runs/ner/predict-batch": ("inputs",),
+    "embed": ("text", "tokens", "layers", "pooling", "run"),
+    "similarity": ("one", "other", "run"),
+    "neighbors": ("text", "tokens", "index", "layer", "k", "run"),
+}
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_no_body_is_a_fault(endpoint: str, client: TestClient) -> None:
+    body = st.fixed_dictionaries({}, optional={key: KEYS[key] for key in ENDPOINTS[endpoint]})
+
+    @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(value=body | JSON)
+    def check(value: Any) -> None:
+        content = json.dumps(value).encode()
+        answer = client.post(f"/api/{endpoint}", content=content, headers={"content-type": "application/json"})
+        assert answer.status_code in (200, 404, 422), (content, answer.text)
+        assert answer.status_code == 200 or answer.json()["error"]
+
+    check()
+
+
+# The names of runs
+
+
+def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> None:
+    assert list(runs) == ["ner", "again"]
+    archive = tmp_path / "packed.tar.gz"
+    elmo_tasks.api.trained_runs.archive(run_folder, archive)
+    (packed,) = load_runs([str(archive)], batch_tokens=256).values()
+    assert packed.name == "packed"
+    assert packed.about | {"name": "ner"} == runs["ner"].about | {"config": packed.about["config"]}
+    for paths, message in (
+        ([run_folder, f"ner={run_folder}"], "have the same name; give one of them another: NAME="),
+        ([f"a/b={run_folder}"], "'a/b' cannot be the name of a run"),
+        ([tmp_path], "wanted a run's folder"),
+    ):
+        with pytest.raises(ElmoTasksError, match=message):
+            load_runs(list(map(str, paths)), batch_tokens=256)
+
+
+def test_without_a_run_that_has_one_the_package_s_bilm_is_used(tmp_path: Path) -> None:
+    (bilm,) = bilms_of_runs({}).values()
+    assert bilm.num_layers == 3
+    (tmp_path / "empty.txt").write_text("\n")
+    with pytest.raises(ElmoTasksError, match=r"empty\.txt: no sentence"):
+        bilms_of_runs({}, tmp_path / "empty.txt")
