@@ -1,6 +1,6 @@
 // What the pictures and forms share: elements, requests, colours, marked text, bars and heat maps.
 
-/** An element: `element("p.note", {hidden: true}, "text", child)`. Attributes that are null or false are left out. */
+/** An element: `element("p.note", {hidden: true}, "text", child)`. Attributes other than ARIA’s are left out if they are null or false. */
 export function element(kind, attributes = {}, ...children) {
   const [name, ...classes] = kind.split(".");
   const made = document.createElement(name);
@@ -8,6 +8,7 @@ export function element(kind, attributes = {}, ...children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
     else if (key.startsWith("--")) made.style.setProperty(key, value);
+    else if (key.startsWith("aria-")) made.setAttribute(key, value);
     else if (value !== null && value !== false) made.setAttribute(key, value === true ? "" : value);
   }
   made.append(...children.flat(Infinity).filter((child) => child !== null));
