@@ -30,6 +30,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install playwright")
 axe_core = pytest.importorskip("axe_core_python.sync_playwright", reason="no axe: pip install axe-core-python")
 Page, Locator, expect = sync_api.Page, sync_api.Locator, sync_api.expect
+expect.set_options(timeout=30_000)
 
 pytestmark = [
     pytest.mark.slow,
@@ -89,6 +90,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         paths.append(str(path))
     runs = load_runs(paths, batch_tokens=256)
     bilms = bilms_of_runs(runs)
+    bilms[""].warm_up()
     server = uvicorn.Server(uvicorn.Config(create_app(runs, bilms, note=NOTE), log_config=None))
     with bind("127.0.0.1", 0) as bound:
         thread = threading.Thread(target=server.run, args=([bound],))
@@ -373,8 +375,8 @@ def test_errors_are_the_sentences_of_the_server(visit: Visit) -> None:
     visit.expected_status = (422,)
     panel = open_tab(visit.page, "Inference")
     first_example(panel)
-    panel.get_by_label("Premise").fill(" ")
-    panel.get_by_label("Premise").press("Enter")
+    panel.get_by_label("Premise", exact=True).fill(" ")
+    panel.get_by_label("Premise", exact=True).press("Enter")
     alert = panel.get_by_role("alert")
     expect(alert).to_have_text("'premise' is ' '; wanted a string that is not blank")
     expect(panel.locator(".found")).to_be_hidden()

@@ -4,7 +4,7 @@
 export function element(kind, attributes = {}, ...children) {
   const [name, ...classes] = kind.split(".");
   const made = document.createElement(name);
-  made.classList.add(...classes);
+  if (classes.length) made.className = classes.join(" ");
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
     else if (key.startsWith("--")) made.style.setProperty(key, value);
