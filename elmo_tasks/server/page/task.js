@@ -51,21 +51,20 @@ export class TaskPanel {
     this.#describe();
   }
 
-  /** The permalink of what is in the form. */
+  /** The permalink of the run and, if anything is written, of what is in the form. */
   get link() {
-    const written = this.inputs.map((input) => [input.name, input.value]);
-    return { run: this.select.value, ...Object.fromEntries(written.filter(([, value]) => value)) };
+    const isEmpty = this.inputs.every((input) => !input.value);
+    return { run: this.select.value, ...(isEmpty ? {} : this.#fields) };
   }
 
   /** Shows what a permalink stands for. */
   async open(link) {
     this.select.value = link.run;
     this.#describe();
-    this.#write(link);
     if (!this.inputs.some((input) => input.name in link)) return;
+    this.#write(link);
     const run = this.#runs.find((each) => each.name === link.run);
-    const fields = this.link;
-    delete fields.run;
+    const fields = this.#fields;
     await this.view.show(async (signal) => {
       const input = this.#picture.input ? this.#picture.input(fields) : fields;
       const answer = await ask(`api/runs/${encodeURIComponent(run.name)}/predict?details=true`, input, signal);
@@ -76,13 +75,16 @@ export class TaskPanel {
     });
   }
 
-  #submit() {
-    // A missing field is sent as an empty one, so that the server says what it wanted.
-    this.#go({ ...Object.fromEntries(this.inputs.map((input) => [input.name, input.value])), run: this.select.value });
+  get #fields() {
+    return Object.fromEntries(this.inputs.map((input) => [input.name, input.value]));
   }
 
   #write(fields) {
-    for (const input of this.inputs) if (input.name in fields) input.value = fields[input.name];
+    for (const input of this.inputs) input.value = fields[input.name] ?? "";
+  }
+
+  #submit() {
+    this.#go({ run: this.select.value, ...this.#fields });
   }
 
   #describe() {
