@@ -5,6 +5,7 @@
 #   make check         format, lint, types and fast tests; run it before each commit
 #   make test          all tests; SELECT=slow or another marker expression of pytest runs only some of them
 #   make format        format the code
+#   make docs          build the documentation site in build/site
 #   make wheel         build the wheel, and use it in an empty folder outside of this one
 #   make benchmark     measure speed and memory on sentences of $ELMO_TASKS_DATA; takes an hour or more on an otherwise idle
 #                      machine; ALLENNLP=CHECKOUT also measures AllenNLP's Elmo
@@ -32,7 +33,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses $(JOBS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help environment quickstart demo check test format wheel benchmark torture
+.PHONY: help environment quickstart demo check test format docs wheel benchmark torture
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -84,6 +85,9 @@ test: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 wheel: $(STAMP)
 	bash .ci/wheel $(abspath $(BIN)/python)

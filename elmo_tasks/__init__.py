@@ -6,6 +6,7 @@
     elmo_tasks.evaluate("runs/ner", "eng.testb")
     tagger = elmo_tasks.load("runs/ner")
     tagger("Mira joined Karvel.")
+    elmo_tasks.show(tagger, "Mira joined Karvel.")  # in colours, in a notebook
     elmo_tasks.embed(elmo_tasks.tokenize("The dog barked."))
     elmo_tasks.include_packages(["my_package"])  # with your own readers, models, ...
 
@@ -18,9 +19,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from elmo_tasks.api import embed, evaluate, include_packages, load, tokenize, train
+    from elmo_tasks.api import embed, evaluate, include_packages, load, show, tokenize, train
 
-__all__ = ["__version__", "embed", "evaluate", "include_packages", "load", "tokenize", "train"]
+__all__ = ["__version__", "embed", "evaluate", "include_packages", "load", "show", "tokenize", "train"]
 
 __version__ = "0.1.0"
 

@@ -1,4 +1,4 @@
-"""The functions of `import elmo_tasks`: train, evaluate, load, embed."""
+"""The functions of `import elmo_tasks`: train, evaluate, load, show, embed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from elmo_tasks.elmo.embed import embed_sentences
 from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.elmo.loaded import load_frozen
 from elmo_tasks.files import file_state
-from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
+from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Input, Predictor
+from elmo_tasks.rendering import describe
+from elmo_tasks.rendering.html import END, Page, Sections, page_start
 from elmo_tasks.text.tokenizer_config import parse_tokenizer
 from elmo_tasks.trained_runs import evaluate
 
-__all__ = ["embed", "evaluate", "include_packages", "load", "tokenize", "train"]
+__all__ = ["embed", "evaluate", "include_packages", "load", "show", "tokenize", "train"]
 
 Device = Literal["auto", "cpu"]
 
@@ -97,6 +99,20 @@ def load(
     return trained_runs.load_predictor(
         run, overrides=[*placed, *overrides], batch_tokens=batch_tokens, predicates=predicates
     )
+
+
+def show(predictor: Predictor, inputs: Input | Sequence[Input]) -> Page:
+    """What a predictor finds, in colours, for notebooks.
+
+    Arguments:
+        inputs: a text, a dict, or a list of them.
+
+    Returns:
+        a page, which notebooks show; its `html` is that of `elmo-tasks predict --html`.
+    """
+    sections = Sections()
+    drawn = [sections.section(describe(predictor.task, result)) for result in predictor(inputs)]
+    return Page("".join([page_start(""), *drawn, END]))
 
 
 def embed(

@@ -32,7 +32,7 @@ from elmo_tasks.console import set_up_logging
 from elmo_tasks.errors import NO_ROOM, ElmoTasksError, did_you_mean
 
 _GROUPS = (experiments, plots, analysis, serving, studies, tuning, pretraining, vectors, probes, data)
-_COMMANDS = {name: command for group in _GROUPS for name, command in group.COMMANDS.items()}
+COMMANDS = {name: command for group in _GROUPS for name, command in group.COMMANDS.items()}
 USER_ERROR = 2  # exit codes; of signals, 128 + the number
 BROKEN_PIPE, INTERRUPTED = 128 + signal.SIGPIPE, 128 + signal.SIGINT
 
@@ -88,7 +88,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     completing = "_ARGCOMPLETE" in os.environ  # the shell asks how to complete a command line
-    parser = _parser(_COMMANDS if completing else arguments[:1])
+    parser = make_parser(COMMANDS if completing else arguments[:1])
     if completing:
         import argcomplete
 
@@ -97,8 +97,8 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         parser.print_help()
         parser.exit()
     command = arguments[0]
-    if not command.startswith("-") and command not in _COMMANDS:
-        known = list(_COMMANDS)
+    if not command.startswith("-") and command not in COMMANDS:
+        known = list(COMMANDS)
         parser.error(f"{command!r} is not a command.{did_you_mean(command, known)} Commands: {', '.join(known)}")
     return parser.parse_args(arguments)
 
@@ -151,7 +151,7 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _parser(complete: Collection[str]) -> argparse.ArgumentParser:
+def make_parser(complete: Collection[str]) -> argparse.ArgumentParser:
     """The parser of the command line. Only the commands in `complete` get their arguments, because all take a while."""
     volume = argparse.ArgumentParser(add_help=False)
     loudness = volume.add_mutually_exclusive_group()
@@ -172,7 +172,7 @@ def _parser(complete: Collection[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, command in _COMMANDS.items():
+    for name, command in COMMANDS.items():
         subparser = commands.add_parser(
             name,
             help=command.summary,

@@ -207,3 +207,14 @@ def test_text_is_split_by_the_tokenizer_that_is_named() -> None:
     assert elmo_tasks.tokenize("It's Bo.\nHm", "whitespace") == [["It's", "Bo."], ["Hm"]]
     with pytest.raises(ElmoTasksError, match="wanted one of"):
         elmo_tasks.tokenize("It's Bo.", "unicod")
+
+
+def test_results_are_shown_in_a_notebook(run: Path) -> None:
+    tagger = elmo_tasks.load(run)
+    page = elmo_tasks.show(tagger, [TEXT, "<b>"])
+    assert page.html.count("<section>") == len(tagger([TEXT, "<b>"])) == 3
+    assert "<h1>" not in page.html
+    frame = page._repr_html_()
+    assert frame.startswith("<iframe srcdoc=")
+    assert frame.count("<") == 2  # all of the page is within the attribute
+    assert "&amp;lt;b&amp;gt;" in frame

@@ -37,7 +37,7 @@ def fail(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
     def run(arguments: argparse.Namespace) -> None:
         raise error
 
-    monkeypatch.setattr(cli, "_COMMANDS", {"fail": Command("fails", "fail", lambda parser: None, run)})
+    monkeypatch.setattr(cli, "COMMANDS", {"fail": Command("fails", "fail", lambda parser: None, run)})
     return cli.main(["fail"])
 
 
@@ -148,7 +148,7 @@ COMMAND = """
 import sys
 from elmo_tasks import cli
 from elmo_tasks.commands.command import Command
-cli._COMMANDS = {"do": Command("does it", "do", lambda parser: None, lambda arguments: exec(sys.argv[1]))}
+cli.COMMANDS = {"do": Command("does it", "do", lambda parser: None, lambda arguments: exec(sys.argv[1]))}
 sys.exit(cli.main(["do"]))
 """
 BYTES = "for _ in range(100_000): sys.stdout.buffer.write(b'a line\\n')"

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import matplotlib
 import pytest
 
 from elmo_tasks import cli, tasks
@@ -21,7 +22,11 @@ from elmo_tasks.sample_data import write_sample_data
 REPOSITORY = Path(__file__).parent.parent
 FILES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 TOUR = REPOSITORY / "docs" / "tour.md"
-OWN_CONFIGS = {f"{name}.jsonnet" for name in ("topics", "reviews", "recipes", "small", "without")}  # shown in full
+TUTORIALS = [*sorted((REPOSITORY / "docs" / "tutorials").glob("*.md")), REPOSITORY / "docs" / "special_domain.md"]
+NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
+OWN_CONFIGS = {
+    f"{name}.jsonnet" for name in ("topics", "reviews", "recipes", "small", "without", "domain")
+}  # shown in full
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -56,33 +61,69 @@ def test_python_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         exec(compile(block, str(path), "exec"), names)
 
 
-@pytest.mark.slow
-def test_the_tour(tmp_path: Path) -> None:
-    """Its files and commands, in an empty folder."""
-    parts = re.split(r"^```(\w*)\n(.*?)^```$", TOUR.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+def run_page(path: Path, folder: Path, *, sentences: str = "") -> str:
+    """Runs the commands of a page in an empty folder, after writing the files that it shows; returns what they print.
+
+    Arguments:
+        sentences: makes sample data of this size, if given.
+    """
+    parts = re.split(r"^```(\w*)\n(.*?)^```$", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     for before, language, content in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
         if language in ("csv", "jsonnet"):  # the text before it names the file
-            (tmp_path / re.findall(r"`(\w+\.\w+)`", before)[-1]).write_text(content, encoding="utf-8")
-    assert {"train.csv", "dev.csv", "recipes.jsonnet", "without.jsonnet"} == set(os.listdir(tmp_path))
-    settings = {**os.environ, "ELMO_TASKS_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(REPOSITORY)}
-    script = 'set -e\nelmo-tasks() { "$PYTHON" -m elmo_tasks "$@"; }\npython() { "$PYTHON" "$@"; }\n'
-    script += "".join(blocks(TOUR, ""))
+            (folder / re.findall(r"`(\w+\.\w+)`", before)[-1]).write_text(content, encoding="utf-8")
+    settings = {**os.environ, "ELMO_TASKS_CACHE": str(folder / "cache"), "PYTHONPATH": str(REPOSITORY)}
+    settings.pop("ELMO_TASKS_DATA", None)
+    size = f'[ "$1" != sample-data ] || set -- "$@" --sentences {sentences}; ' if sentences else ""
+    script = f'set -e\nelmo-tasks() {{ {size}"$PYTHON" -m elmo_tasks "$@"; }}\npython() {{ "$PYTHON" "$@"; }}\n'
     done = subprocess.run(
-        ["bash", "-c", script],
-        cwd=tmp_path,
+        ["bash", "-c", script + "".join(blocks(path, ""))],
+        cwd=folder,
         env={**settings, "PYTHON": sys.executable},
         capture_output=True,
         text=True,
         timeout=600,
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_tour(tmp_path: Path) -> None:
+    printed = run_page(TOUR, tmp_path)
     best = {
         name: json.loads((tmp_path / "runs" / name / "metrics.json").read_text())["best"]["validation"]["f1"]
         for name in ("recipes", "without")
     }
     assert best["recipes"] > 80 > 40 > best["without"]
     assert (tmp_path / "recipes.svg").is_file()
-    assert "apples" in done.stdout
+    assert "apples" in printed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+def test_tutorials(path: Path, tmp_path: Path) -> None:
+    """Their commands, with less data."""
+    run_page(path, tmp_path, sentences="60,20,20")
+    assert list(tmp_path.glob("runs/*/metrics.json"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their code, with less data: the cell tagged as `parameters` is replaced."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ELMO_TASKS_DATA", raising=False)
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+    matplotlib.use("agg")
+    names: dict[str, object] = {}
+    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
+        if cell["cell_type"] == "code":
+            assert not cell["outputs"], "a notebook is kept without its results"
+            source = "".join(cell["source"])
+            if "parameters" in cell["metadata"].get("tags", ()):
+                source = "sentences, epochs = (40, 12, 12), 1"
+            exec(compile(source, f"{path}, cell {number}", "exec"), names)
+    assert list(tmp_path.glob("runs/*/metrics.json"))
 
 
 def test_the_readme_shows_python() -> None:
@@ -93,7 +134,7 @@ def test_the_readme_shows_python() -> None:
 def test_commands_exist_and_configs_are_found(path: Path) -> None:
     for words in commands(path):
         if not any(word in words for word in ("…", "--help")):
-            parsed = cli._parser(words).parse_args(words)
+            parsed = cli.make_parser(words).parse_args(words)
             config = getattr(parsed, "config", None)
             # What lies below runs/ is made by an earlier command.
             if config not in {None, "FILE", "NAME", *OWN_CONFIGS} and not config.startswith("runs/"):

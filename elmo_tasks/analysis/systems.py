@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from accelerate.state import AcceleratorState
 from numpy.typing import NDArray
 
 from elmo_tasks.data_readers.bad_units import BadUnits
@@ -146,8 +145,6 @@ def read_predictions(path: Path, data: Source | None = None, overrides: Sequence
     """
     if is_data_file(path):
         return _read_file(path)
-    # Accelerate keeps device and precision for the whole process; each run has its own.
-    AcceleratorState._reset_state(reset_partial_state=True)
     run = load_run(path, overrides=overrides)
     data = run.config.test_data_path if data is None else data
     if data is None:

@@ -9,7 +9,7 @@ from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors.classifier import ClassifierPredictor
 from elmo_tasks.predictors.coreference import CoreferencePredictor
 from elmo_tasks.predictors.inference import InferencePredictor
-from elmo_tasks.predictors.predictor import DEFAULT_BATCH_TOKENS, Predictor
+from elmo_tasks.predictors.predictor import DEFAULT_BATCH_TOKENS, Input, Predictor
 from elmo_tasks.predictors.reading import ReadingPredictor
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
@@ -17,7 +17,7 @@ from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
 
-__all__ = ["DEFAULT_BATCH_TOKENS", "Predictor", "build_predictor", "register_predictor"]
+__all__ = ["DEFAULT_BATCH_TOKENS", "Input", "Predictor", "build_predictor", "register_predictor"]
 
 _PREDICTORS: dict[type[Task], type[Predictor]] = {
     Classification: ClassifierPredictor,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from html import escape
 
@@ -81,8 +82,21 @@ def page_start(title: str, style: str = "") -> str:
 </style>
 </head>
 <body>
-<h1>{escape(title)}</h1>
+{f"<h1>{escape(title)}</h1>" if title else ""}
 """
+
+
+@dataclasses.dataclass(frozen=True)
+class Page:
+    """A page of HTML. A notebook shows it below the cell whose value it is."""
+
+    html: str
+
+    def _repr_html_(self) -> str:
+        """A frame of its own, so that the page's style does not reach the notebook. It grows to the page's height."""
+        grow = "this.style.height = this.contentDocument.documentElement.scrollHeight + 'px'"
+        style = "width: 100%; height: 20em; border: 0"
+        return f'<iframe srcdoc="{escape(self.html)}" onload="{grow}" style="{style}"></iframe>'
 
 
 class Sections:

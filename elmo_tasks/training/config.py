@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import torch
 import torch.distributed
 from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 from accelerate.tracking import get_available_trackers
 from accelerate.utils import DistributedDataParallelKwargs, ProjectConfiguration
 from pydantic import Field, field_validator
@@ -101,6 +102,7 @@ class LoopConfig(Config):
                 f"trainer.trackers: {', '.join(missing)} cannot be imported; install it with pip, or choose among "
                 f"those that are installed: {', '.join(installed)}"
             )
+        _forget_earlier_run(device.type, self.mixed_precision)
         unused = DistributedDataParallelKwargs(find_unused_parameters=bool(self.unfreeze))
         accelerator = Accelerator(
             cpu=device.type == "cpu",
@@ -125,6 +127,14 @@ class LoopConfig(Config):
     @property
     def mixed_precision(self) -> Literal["no", "bf16"]:
         return "no"
+
+
+def _forget_earlier_run(device: str, mixed_precision: str) -> None:
+    """Lets a run of this process have another device or precision than the one before it, which accelerate refuses."""
+    if AcceleratorState._shared_state:
+        earlier = AcceleratorState()
+        if (earlier.device.type, earlier.mixed_precision) != (device, mixed_precision):
+            AcceleratorState._reset_state(reset_partial_state=not torch.distributed.is_initialized())
 
 
 class TrainerConfig(LoopConfig):

@@ -74,7 +74,7 @@ def test_runs_are_arms_times_shares_times_seeds(study_file: StudyFile) -> None:
     assert other["trainer"]["optimizer"]["lr"] == 0.1
     for run in study.runs:  # what `train` makes of the arguments is the config that was checked
         arguments = train_arguments(study, run, Path("x"))
-        parsed = cli._parser(arguments).parse_args(arguments)
+        parsed = cli.make_parser(arguments).parse_args(arguments)
         assert to_json(load_config(parsed.config, ExperimentConfig, parsed.set)) == to_json(run.config)
 
 

@@ -39,3 +39,8 @@ def test_devices(available: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         for use in (trainer(device="cuda").torch_device, trainer(device="cuda").accelerator):
             with pytest.raises(ConfigError, match="'cuda' needs a GPU"):
                 use()
+
+
+def test_runs_of_one_process_may_differ_in_precision() -> None:
+    for precision, mixed in (("float32", "no"), ("bfloat16", "bf16"), ("bfloat16", "bf16"), ("float32", "no")):
+        assert trainer(precision=precision).accelerator().mixed_precision == mixed
