@@ -87,9 +87,7 @@ def _serve(arguments: argparse.Namespace) -> None:
             bilm.warm_up()
         hosts = ["localhost", "127.0.0.1", "::1", "[::1]", arguments.host] if is_loopback(arguments.host) else ["*"]
         origins = arguments.allow_origin
-        app = create_app(
-            runs, bilms, limits, note=arguments.note, allowed_hosts=hosts, allowed_origins=origins
-        )
+        app = create_app(runs, bilms, limits, note=arguments.note, allowed_hosts=hosts, allowed_origins=origins)
         serve(app, bound, limits)
 
 

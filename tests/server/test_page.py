@@ -15,7 +15,6 @@ from urllib.parse import quote, urlencode
 
 import pytest
 import uvicorn
-from accelerate.state import AcceleratorState
 
 from elmo_tasks import experiment
 from elmo_tasks.rendering.drawing import PALETTE
@@ -85,7 +84,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         path = folder / Path(config).name
         variables = {"ELMO_TASKS_DATA": str(folder / "data")}
         configs = Path(experiment.__file__).parent / "configs"
-        AcceleratorState._reset_state(reset_partial_state=True)  # the configs have different precisions
         experiment.train(configs / f"{config}.jsonnet", path, overrides=overrides, variables=variables)
         paths.append(str(path))
     runs = load_runs(paths, batch_tokens=256)
