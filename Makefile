@@ -1,5 +1,7 @@
 # All commands run in a virtual environment, which is created on first use:
 #   make quickstart    train, evaluate and use a small tagger on made-up data
+#   make demo          train a small model of each task on made-up data, for a few minutes, then serve them to browsers at
+#                      http://127.0.0.1:8000; PORT=N is another port
 #   make check         format, lint, types and fast tests; run it before each commit
 #   make test          all tests; SELECT=slow or another marker expression of pytest runs only some of them
 #   make format        format the code
@@ -13,6 +15,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 RUNS ?= runs
+PORT ?= 8000
 JOBS ?= 2
 SELECT ?=
 ALLENNLP ?=
@@ -30,7 +33,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses $(JOBS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help environment quickstart check test format docs wheel benchmark torture
+.PHONY: help environment quickstart demo check test format docs wheel benchmark torture
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -47,6 +50,28 @@ quickstart: $(STAMP)
 	$(ELMO_TASKS) train quickstart -s $(RUNS)/quickstart --force
 	$(ELMO_TASKS) evaluate $(RUNS)/quickstart $(RUNS)/quickstart-data/ner_conll2003/eng.testb
 	printf 'Mira Dolvane joined Karvel as coach. Karvel closed a mill in Dolvane Bay.' | $(ELMO_TASKS) predict $(RUNS)/quickstart -
+
+# What each run of the demo is trained with: sensible results in as little time as possible.
+DEMO := $(RUNS)/demo
+config-ner := ner_conll03 --set trainer.num_epochs=3
+config-srl := cpu/srl_ewt --set trainer.num_epochs=4
+config-predicates := predicates_ewt --set trainer.num_epochs=2
+config-coref := cpu/coref_ontogum --set trainer.num_epochs=6
+config-squad := cpu/squad --set dataset_reader.share=1 --set trainer.num_epochs=8
+config-snli := cpu/snli
+config-sst5 := cpu/sst5 --set trainer.num_epochs=3
+DEMO_RUNS := $(addprefix $(DEMO)/,ner srl predicates coref squad snli sst5)
+
+demo: $(addsuffix /metrics.json,$(DEMO_RUNS))
+	$(ELMO_TASKS) serve $(DEMO_RUNS) --port $(PORT) \
+	  --note 'A demo: these models were trained for a few minutes, on made-up sentences.'
+
+$(DEMO)/%/metrics.json: | $(DEMO)/data/.complete
+	ELMO_TASKS_DATA=$(DEMO)/data $(ELMO_TASKS) train $(config-$*) -s $(DEMO)/$* --force
+
+$(DEMO)/data/.complete: | $(STAMP)
+	$(ELMO_TASKS) sample-data $(DEMO)/data --task all --force
+	touch $@
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

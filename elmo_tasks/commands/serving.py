@@ -42,6 +42,9 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="a site whose pages may use the server, such as https://example.org; can be repeated (default: none)",
     )
+    parser.add_argument(
+        "--note", metavar="TEXT", help="what the page says first, such as what the models were trained on"
+    )
     group, limits = parser.add_argument_group("limits"), Limits()
     wait = round(1000 * limits.wait_seconds)
     for name, default, text in (
@@ -86,7 +89,8 @@ def _serve(arguments: argparse.Namespace) -> None:
         for bilm in bilms.values():
             bilm.warm_up()
         hosts = ["localhost", "127.0.0.1", "::1", "[::1]", arguments.host] if is_loopback(arguments.host) else ["*"]
-        app = create_app(runs, bilms, limits, allowed_hosts=hosts, allowed_origins=arguments.allow_origin)
+        origins = arguments.allow_origin
+        app = create_app(runs, bilms, limits, note=arguments.note, allowed_hosts=hosts, allowed_origins=origins)
         serve(app, bound, limits)
 
 

@@ -25,6 +25,7 @@ from elmo_tasks import __version__
 from elmo_tasks.config import Config
 from elmo_tasks.errors import ElmoTasksError, did_you_mean
 from elmo_tasks.files import parse_json
+from elmo_tasks.rendering.drawing import INK, PALETTE
 from elmo_tasks.server.batching import Batcher, Process
 from elmo_tasks.server.guard import Guard, admit, error_response
 from elmo_tasks.server.limits import Limits
@@ -136,9 +137,14 @@ class Service:
     """
 
     def __init__(
-        self, runs: Mapping[str, ServedRun], bilms: Mapping[str, ServedBiLM], limits: Limits, metrics: Metrics
+        self,
+        runs: Mapping[str, ServedRun],
+        bilms: Mapping[str, ServedBiLM],
+        limits: Limits,
+        metrics: Metrics,
+        note: str | None = None,
     ) -> None:
-        self.runs, self.limits, self.metrics = runs, limits, metrics
+        self.runs, self.limits, self.metrics, self.note = runs, limits, metrics, note
         self._bilms = bilms
         self._batcher = Batcher(limits.batch_tokens, limits.wait_seconds, metrics.computed)
         self._preparing = ThreadPoolExecutor(1, "preparing")  # splitting text must not hold up the other requests
@@ -169,6 +175,7 @@ def create_app(
     bilms: Mapping[str, ServedBiLM],
     limits: Limits | None = None,
     *,
+    note: str | None = None,
     allowed_hosts: Sequence[str] = ("*",),
     allowed_origins: Sequence[str] = (),
 ) -> FastAPI:
@@ -177,12 +184,13 @@ def create_app(
     Arguments:
         runs: by name.
         bilms: see `bilms_of_runs`.
+        note: what the page says first, such as what the models were trained on.
         allowed_hosts: the names of this machine that requests may use. A page of another site that makes its name
             point here is refused.
         allowed_origins: the sites whose pages may use the server, `*` for all.
     """
     metrics = Metrics()
-    service = Service(runs, bilms, limits or Limits(), metrics)
+    service = Service(runs, bilms, limits or Limits(), metrics, note)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -225,7 +233,7 @@ def _routes(service: Service) -> APIRouter:
     @router.get("/api/runs")
     async def list_runs() -> JSONResponse:
         """The runs: task, labels, scores, config, biLM and the learned weights of its layers."""
-        return JSONResponse({"runs": [run.about for run in service.runs.values()]})
+        return JSONResponse({"runs": [run.about for run in service.runs.values()], "note": service.note})
 
     @router.post("/api/runs/{name}/predict", response_model=Answer)
     async def predict(
@@ -271,6 +279,14 @@ def _routes(service: Service) -> APIRouter:
         return await service.answer(
             request, bilm.answer, lambda: bilm.neighbors(body.fields(), body.index, body.layer, body.k)
         )
+
+    @router.get("/palette.css", include_in_schema=False)
+    async def palette() -> Response:
+        """The colours of labels, which are the same as in other pictures."""
+        colors = {f"color-{number}": color for number, color in enumerate(PALETTE)}
+        colors |= {"colors": str(len(PALETTE)), "on-color": INK}
+        lines = [f"  --{name}: {value};\n" for name, value in colors.items()]
+        return Response(f":root {{\n{''.join(lines)}}}\n", media_type="text/css")
 
     @router.get("/healthz")
     async def healthz() -> JSONResponse:

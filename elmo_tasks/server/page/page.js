@@ -1,6 +1,139 @@
-const { runs } = await (await fetch("api/runs")).json();
-for (const run of runs) {
-  const item = document.createElement("li");
-  item.textContent = `${run.name}: ${run.task}`;
-  document.getElementById("runs").append(item);
+// The page: a tab for each task of the runs, and one for ELMo itself. The address after # says what is shown.
+import { ask, element } from "./shared.js";
+import { ElmoPanel } from "./elmo.js";
+import { TaskPanel } from "./task.js";
+import * as classification from "./classification.js";
+import * as coreference from "./coreference.js";
+import * as other from "./other.js";
+import * as reading from "./reading.js";
+import * as semanticRoles from "./semantic_roles.js";
+import * as tagging from "./tagging.js";
+import * as textPairs from "./text_pairs.js";
+
+const TASKS = [
+  ["tagging", "Tagging", tagging],
+  ["semantic_roles", "Roles", semanticRoles],
+  ["coreference", "Coreference", coreference],
+  ["reading", "Reading", reading],
+  ["text_pairs", "Inference", textPairs],
+  ["classification", "Classification", classification],
+];
+
+const main = document.getElementById("main");
+const tablist = document.getElementById("tabs");
+const tabs = []; // {button, panel, view, runs}
+
+async function start() {
+  const [{ runs, note }, examples] = await Promise.all([ask("api/runs"), ask("examples.json")]);
+  if (note) {
+    const shown = document.getElementById("note");
+    shown.textContent = note;
+    shown.hidden = false;
+  }
+  const known = TASKS.map(([task]) => task);
+  const unknown = [...new Set(runs.map((run) => run.task))].filter((task) => !known.includes(task));
+  for (const [task, title, picture] of [...TASKS, ...unknown.map((task) => [task, task, other])]) {
+    const own = runs.filter((run) => run.task === task);
+    if (own.length) addTab(title, new TaskPanel(picture, title, own, examples[task] ?? [], go), own);
+  }
+  addTab("ELMo", new ElmoPanel(runs, examples.elmo, go), []);
+  addEventListener("hashchange", route);
+  route();
 }
+
+function addTab(title, view, runs) {
+  const id = title.replace(/\W/g, "-").toLowerCase();
+  const button = element(
+    "button",
+    {
+      type: "button",
+      role: "tab",
+      id: `tab-${id}`,
+      "aria-controls": `panel-${id}`,
+      "aria-selected": false,
+      tabindex: -1,
+    },
+    title,
+  );
+  const panel = element(
+    "div",
+    { role: "tabpanel", id: `panel-${id}`, "aria-labelledby": button.id, hidden: true },
+    view.element,
+  );
+  const tab = { button, panel, view, runs };
+  button.addEventListener("click", () => select(tab));
+  tabs.push(tab);
+  tablist.append(button);
+  main.append(panel);
+}
+
+/** Opens the permalink of some fields. */
+function go(link) {
+  const hash = `#${new URLSearchParams(link)}`;
+  if (hash === location.hash) route();
+  else location.hash = hash;
+}
+
+/** Shows what the address stands for. */
+function route() {
+  const link = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+  const elmo = tabs.at(-1);
+  const tab = link.tab === "elmo" ? elmo : tabs.find(({ runs }) => runs.some((run) => run.name === link.run));
+  show(tab ?? tabs[0]);
+  if (tab) tab.view.open(link);
+  else if (link.run) tabs[0].view.view.show(() => Promise.reject(new Error(`There is no run ${link.run} here.`)));
+}
+
+/** Shows a tab whose form the user left as it is. */
+function select(tab) {
+  show(tab);
+  history.replaceState(null, "", `#${new URLSearchParams(tab.view.link)}`);
+}
+
+function show(tab) {
+  for (const each of tabs) {
+    const chosen = each === tab;
+    each.button.setAttribute("aria-selected", chosen);
+    each.button.tabIndex = chosen ? 0 : -1;
+    each.panel.hidden = !chosen;
+  }
+  tab.button.scrollIntoView({ block: "nearest", inline: "nearest" });
+  document.title = `${tab.button.textContent} · elmo-tasks`;
+}
+
+tablist.addEventListener("keydown", (event) => {
+  const at = tabs.findIndex(({ button }) => button === event.target);
+  const places = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: tabs.length - 1 };
+  if (at < 0 || !(event.key in places)) return;
+  event.preventDefault();
+  const tab = tabs.at(places[event.key] % tabs.length);
+  select(tab);
+  tab.button.focus();
+});
+
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address after # is the permalink
+  main.focus();
+});
+
+/** Light or dark: as the system has it, until the user decides. */
+function startTheme() {
+  const button = document.getElementById("theme");
+  const root = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+  const label = () => (button.textContent = isDark() ? "Light" : "Dark");
+  const kept = localStorage.getItem("theme");
+  if (kept) root.dataset.theme = kept;
+  button.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    localStorage.setItem("theme", root.dataset.theme);
+    label();
+  });
+  system.addEventListener("change", label);
+  label();
+  button.hidden = false;
+}
+
+startTheme();
+start().catch((error) => main.append(element("p.error", { role: "alert" }, error.message)));

@@ -1,0 +1,27 @@
+// Classification: the probabilities of the labels, and the attention that the model pays to each token.
+import { bars, element, percent } from "./shared.js";
+
+export const about = "Gives a text a label, such as its sentiment.";
+export const fields = [{ name: "text", label: "Text", rows: 2 }];
+
+export const summary = ([result]) => `${result.label}, ${percent(result.probabilities[result.label])}`;
+
+export function draw([result]) {
+  const sorted = Object.entries(result.probabilities).sort((one, other) => other[1] - one[1]);
+  const most = Math.max(...result.attention);
+  const tokens = result.tokens.map((token, place) =>
+    element(
+      "span.token",
+      { "--share": result.attention[place] / most },
+      element("span.word", {}, token),
+      " ",
+      element("span.sure", {}, percent(result.attention[place])),
+      " ",
+    ),
+  );
+  return [
+    bars("Probabilities", sorted),
+    element("p.caption", {}, "Attention: the share of each token in the model’s summary of the text"),
+    element("p.tokens", {}, tokens),
+  ];
+}

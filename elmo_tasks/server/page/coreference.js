@@ -1,0 +1,67 @@
+// Coreference: mentions as nested boxes. A click, or the key on a mention's number, lights its chain.
+import { color, counted, element, marked, percent } from "./shared.js";
+
+export const about = "Finds which words mean the same person or thing.";
+export const fields = [{ name: "text", label: "Text", rows: 4 }];
+
+export function summary(results) {
+  const [mentions, chains] = ["mentions", "clusters"].map((key) => results.flatMap((result) => result[key]).length);
+  return `${counted(mentions, "mention")} in ${counted(chains, "chain")}`;
+}
+
+export function draw(results) {
+  return results.map(drawDocument);
+}
+
+function drawDocument(result) {
+  const picture = element("section.chains");
+  const buttons = [];
+  const light = (chain) => {
+    const lit = picture.dataset.lit === String(chain) ? "" : String(chain);
+    picture.dataset.lit = lit;
+    picture.classList.toggle("lights", lit !== "");
+    for (const each of picture.querySelectorAll("[data-chain]"))
+      each.classList.toggle("lit", each.dataset.chain === lit);
+    for (const each of buttons) each.setAttribute("aria-pressed", each.parentElement.dataset.chain === lit);
+  };
+  const button = (chain, text, label) => {
+    const made = element("button", { type: "button", "aria-pressed": false, "aria-label": label }, text);
+    buttons.push(made);
+    return made;
+  };
+  const wrap = (mention, nodes) =>
+    element(
+      "mark.mention",
+      { "data-chain": mention.cluster, ...color(mention.cluster), title: percent(mention.probability) },
+      button(mention.cluster, String(mention.cluster + 1), `chain ${mention.cluster + 1}: ${mention.text}`),
+      nodes,
+    );
+  const mentions = result.mentions.map((each) => ({ ...each, start: each.start_char, end: each.end_char }));
+  const chains = result.clusters.map((_, chain) => {
+    const parts = mentions.filter((each) => each.cluster === chain);
+    const items = parts.map((each, place) =>
+      element(
+        "li",
+        {},
+        place ? element("span.arrow", { "aria-hidden": true }, "→") : null,
+        `${each.text} `,
+        element("span.sure", {}, percent(each.probability)),
+      ),
+    );
+    return element(
+      "div.chain",
+      { "data-chain": chain, ...color(chain) },
+      button(chain, `Chain ${chain + 1}`, `Light chain ${chain + 1}`),
+      element("ol", {}, items),
+    );
+  });
+  picture.append(
+    element("p.text", {}, marked(result.text, mentions, wrap)),
+    ...(chains.length ? chains : [element("p.faint", {}, "No chain was found.")]),
+  );
+  picture.addEventListener("click", (event) => {
+    const target = event.target.closest("[data-chain]");
+    if (target) light(Number(target.dataset.chain));
+  });
+  return picture;
+}

@@ -1,0 +1,207 @@
+// ELMo itself: one word in two sentences, layer by layer; nearest tokens; the learned weights of the runs' mixes.
+import { ask, bars, element, heatMap, save } from "./shared.js";
+import { inputForm, ResultView } from "./result.js";
+import { toSvg } from "./svg.js";
+
+const NEIGHBORS = 5;
+
+const nameOfLayer = (layer) => (layer === 0 ? "Layer 0, tokens" : `Layer ${layer}`);
+const threeDigits = (value) => value.toFixed(3);
+
+export class ElmoPanel {
+  #go;
+
+  constructor(runs, examples, go) {
+    this.#go = go;
+    const withBilm = runs.filter(
+      (run, place) => run.bilm && runs.findIndex((each) => each.bilm === run.bilm) === place,
+    );
+    this.run = element(
+      "select",
+      { id: "run-of-elmo" },
+      withBilm.map((run) => element("option", { value: run.name }, `that of ${run.name}`)),
+    );
+    const choice = element(
+      "div.choice",
+      { hidden: withBilm.length < 2 },
+      element("label", { for: this.run.id }, "biLM"),
+      this.run,
+    );
+    const submit = () => this.#submit();
+    this.sides = [new Side("one", "First sentence", submit), new Side("other", "Second sentence", submit)];
+    this.view = new ResultView(() => "elmo");
+    this.element = element(
+      "div",
+      {},
+      element("h2", {}, "ELMo itself"),
+      element(
+        "p.lead",
+        {},
+        "The vector of a word depends on its sentence. Compare a word in two sentences, layer by layer.",
+      ),
+      inputForm([choice, this.sides.map((side) => side.element)], examples, {
+        submit,
+        fill: (example) => this.#go(this.#full(example)),
+      }),
+      this.view.element,
+      mixes(runs),
+    );
+  }
+
+  get link() {
+    const [one, other] = this.sides;
+    return this.#full({ one: one.text, at: one.index, other: other.text, other_at: other.index });
+  }
+
+  async open(link) {
+    if (link.run) this.run.value = link.run;
+    const [one, other] = this.sides;
+    if (!link.one && !link.other) return;
+    await this.view.show(async (signal) => {
+      await one.write(link.one ?? "", Number(link.at ?? 0), this.run.value, signal);
+      await other.write(link.other ?? "", Number(link.other_at ?? 0), this.run.value, signal);
+      const sentences = [one, other].map((side) => ({ tokens: side.tokens, index: side.index }));
+      const run = this.run.value || null;
+      const similarity = await ask("api/similarity", { one: sentences[0], other: sentences[1], run }, signal);
+      const layers = similarity.layers.map(({ layer }) => layer);
+      const neighbors = await Promise.all(
+        sentences.map((sentence) =>
+          Promise.all(
+            layers.map(
+              async (layer) =>
+                (await ask("api/neighbors", { ...sentence, run, layer, k: NEIGHBORS }, signal)).neighbors,
+            ),
+          ),
+        ),
+      );
+      const words = sentences.map(({ tokens, index }) => tokens[index]);
+      const items = similarity.layers.map(({ layer, cosine }) => [nameOfLayer(layer), cosine]);
+      const last = similarity.layers.at(-1);
+      return {
+        answer: { sentences, similarity: similarity.layers, neighbors },
+        summary: `${words[0]} and ${words[1]}: similarity ${threeDigits(last.cosine)} in layer ${last.layer}`,
+        picture: [
+          bars(`Cosine similarity of “${words[0]}” and “${words[1]}”`, items, { text: threeDigits, best: -1 }),
+          ...sentences.map((sentence, side) => nearest(sentence, neighbors[side])),
+        ],
+      };
+    });
+  }
+
+  #full(link) {
+    return { tab: "elmo", ...(this.run.options.length > 1 ? { run: this.run.value } : {}), ...link };
+  }
+
+  #submit() {
+    this.#go(this.link);
+  }
+}
+
+/** A sentence and the choice of one of its tokens. */
+class Side {
+  tokens = [];
+  #tokensOf = null;
+
+  constructor(name, title, submit) {
+    this.name = name;
+    this.input = element("textarea", { id: `elmo-${name}`, rows: 1, spellcheck: "false", required: true });
+    this.choice = element("div.tokens-choice", {
+      role: "radiogroup",
+      "aria-label": `Word in the ${title.toLowerCase()}`,
+    });
+    this.choice.addEventListener("change", submit);
+    this.element = element("div.field", {}, element("label", { for: this.input.id }, title), this.input, this.choice);
+  }
+
+  get text() {
+    return this.input.value;
+  }
+
+  get index() {
+    return Math.max(
+      0,
+      [...this.choice.querySelectorAll("input")].findIndex((each) => each.checked),
+    );
+  }
+
+  /** Shows a sentence, whose tokens the server knows, and the chosen one. */
+  async write(text, index, run, signal) {
+    this.input.value = text;
+    if (this.#tokensOf !== text + run) {
+      const { tokens } = await ask("api/embed", { text, layers: [], run: run || null }, signal);
+      this.tokens = tokens;
+      this.#tokensOf = text + run;
+      this.choice.replaceChildren(
+        ...tokens.map((token) =>
+          element(
+            "label",
+            {},
+            element("input", { type: "radio", name: `word-${this.name}` }),
+            element("span", {}, token),
+          ),
+        ),
+      );
+    }
+    const radios = [...this.choice.querySelectorAll("input")];
+    (radios[index] ?? radios[0]).checked = true;
+  }
+}
+
+/** The nearest tokens in each layer, each in its sentence. */
+function nearest({ tokens, index }, layers) {
+  const columns = layers.map((neighbors, layer) =>
+    element(
+      "div",
+      {},
+      element("h4", {}, nameOfLayer(layer)),
+      element(
+        "ol",
+        {},
+        neighbors.map((each) =>
+          element(
+            "li",
+            {},
+            each.tokens.map((token, place) => [
+              place ? " " : "",
+              place === each.index ? element("b", {}, token) : token,
+            ]),
+            " ",
+            element("span.sure", {}, threeDigits(each.cosine)),
+          ),
+        ),
+      ),
+    ),
+  );
+  const sentence = tokens.map((token, place) => [place ? " " : "", place === index ? element("b", {}, token) : token]);
+  return element(
+    "section.nearest",
+    {},
+    element("h3", {}, "Nearest to ", sentence),
+    element("div.columns", {}, columns),
+  );
+}
+
+/** The learned weights of the runs' mixes. */
+function mixes(runs) {
+  const rows = runs.flatMap((run) => (run.mixes ?? []).map((mix) => ({ run: run.name, ...mix })));
+  if (!rows.length) return null;
+  const layers = [...new Set(rows.flatMap((row) => row.layers))].sort((one, other) => one - other);
+  const values = rows.map((row) => layers.map((layer) => row.weights[row.layers.indexOf(layer)] ?? null));
+  const names = rows.map((row) => `${row.run}, ${row.name}, γ ${threeDigits(row.gamma)}`);
+  const caption = "Weights of the layers in each mix, which sum to 1; as Figure 2 of Peters et al. (2018)";
+  const figure = heatMap(caption, names, layers.map(nameOfLayer), values, {
+    say: (down, across, value) => `${names[down]}. ${nameOfLayer(layers[across])}: weight ${value.toFixed(4)}`,
+    shade: (value) => (value * layers.length) / 2,
+    digits: 3,
+    corner: "Run, mix and its scale γ",
+  });
+  const download = () => save("mixes.svg", "image/svg+xml", toSvg(figure));
+  const button = element("button", { type: "button", "aria-label": "SVG of the weights", onclick: download }, "SVG");
+  const head = element(
+    "div.row",
+    {},
+    element("h3", {}, "What the runs learned to use"),
+    element("div.downloads", {}, button),
+  );
+  return element("section.mixes", {}, head, figure);
+}

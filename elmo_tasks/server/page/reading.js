@@ -1,0 +1,29 @@
+// Reading: the answer in its passage, and the best five. Each of them can be shown in the passage.
+import { bars, color, element, marked, percent } from "./shared.js";
+
+export const about = "Answers a question with words of a passage.";
+export const fields = [
+  { name: "passage", label: "Passage", rows: 5 },
+  { name: "question", label: "Question", rows: 1 },
+];
+
+export const summary = ([result]) => `Answer: ${result.answer}, ${percent(result.probability)}`;
+
+export function draw([result]) {
+  const passage = element("p.text");
+  const buttons = result.best.map((answer) =>
+    element("button.link", { type: "button", "aria-pressed": false, onclick: () => show(answer) }, answer.answer),
+  );
+  const show = (answer) => {
+    const span = { start: answer.start_char, end: answer.end_char };
+    passage.replaceChildren(...marked(result.passage, [span], (_, nodes) => element("mark", color(0), nodes)));
+    buttons.forEach((button, number) => button.setAttribute("aria-pressed", result.best[number] === answer));
+  };
+  show(result.best[0]);
+  const items = result.best.map((answer, number) => [buttons[number], answer.probability]);
+  return [
+    element("p.question", {}, result.question),
+    passage,
+    bars("Best answers. Click one to see it in the passage.", items),
+  ];
+}

@@ -1,0 +1,101 @@
+// The place of a result in a panel: its summary, picture and downloads, or what the server says is wrong.
+import { announce, element, save } from "./shared.js";
+import { toSvg } from "./svg.js";
+
+export class ResultView {
+  #request = null;
+  #answer = null;
+  #name;
+
+  /** `name()` is the beginning of the names of downloaded files. */
+  constructor(name) {
+    this.#name = name;
+    this.summary = element("h3.summary");
+    this.error = element("p.error", { role: "alert" });
+    this.picture = element("div.picture");
+    this.more = element("div.more");
+    this.copy = element("button", { type: "button", onclick: () => this.#copyLink() }, "Copy link");
+    const downloads = element(
+      "div.downloads",
+      {},
+      element("button", { type: "button", onclick: () => this.#saveJson() }, "JSON"),
+      element("button", { type: "button", onclick: () => this.#saveSvg() }, "SVG"),
+      this.copy,
+    );
+    this.found = element(
+      "div.found",
+      { hidden: true },
+      element("div.row", {}, this.summary, downloads),
+      this.picture,
+      this.more,
+    );
+    this.element = element("section.result", { "aria-label": "Result" }, this.error, this.found);
+  }
+
+  /**
+   * Shows what `compute` finds: `{answer, summary, picture, more}`. What an earlier call still waits for is dropped.
+   */
+  async show(compute) {
+    this.#request?.abort();
+    const request = (this.#request = new AbortController());
+    this.element.ariaBusy = "true";
+    announce("");
+    try {
+      const { answer, summary, picture, more = null } = await compute(request.signal);
+      if (request.signal.aborted) return;
+      this.#answer = answer;
+      this.error.textContent = "";
+      this.summary.textContent = summary;
+      this.picture.replaceChildren(...[picture].flat());
+      this.more.replaceChildren(...(more ? [more] : []));
+      this.found.hidden = false;
+      announce(summary);
+    } catch (error) {
+      if (request.signal.aborted) return;
+      this.found.hidden = true;
+      this.error.textContent = error.message;
+    }
+    this.element.ariaBusy = "false";
+  }
+
+  #saveJson() {
+    save(`${this.#name()}.json`, "application/json", `${JSON.stringify(this.#answer, null, 2)}\n`);
+  }
+
+  #saveSvg() {
+    save(`${this.#name()}.svg`, "image/svg+xml", toSvg(this.picture));
+  }
+
+  async #copyLink() {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      this.copy.textContent = "Copied";
+      announce("The link is copied.");
+    } catch {
+      announce("The browser does not allow copying; the link is the page's address.");
+      this.copy.textContent = "See address";
+    }
+    setTimeout(() => (this.copy.textContent = "Copy link"), 2000);
+  }
+}
+
+/** A form whose text fields are submitted by Enter, and buttons that fill it with examples. */
+export function inputForm(controls, examples, { submit, fill }) {
+  const form = element("form", { novalidate: true }, controls, element("button.run", { type: "submit" }, "Run"));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    submit();
+  });
+  form.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.target.tagName !== "TEXTAREA") return;
+    event.preventDefault();
+    submit();
+  });
+  const chips = examples.map((example) => {
+    const texts = Object.values(example).filter((value) => typeof value === "string");
+    const text = example.question ?? texts.join(" · ");
+    return element("li", {}, element("button.example", { type: "button", onclick: () => fill(example) }, text));
+  });
+  const shown = element("div.examples", {}, element("h3", {}, "Examples"), element("ul", {}, chips));
+  return element("div", {}, form, chips.length ? shown : null);
+}

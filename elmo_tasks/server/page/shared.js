@@ -1,0 +1,168 @@
+// What the pictures and forms share: elements, requests, colours, marked text, bars and heat maps.
+
+/** An element: `element("p.note", {hidden: true}, "text", child)`. Attributes other than ARIA’s are left out if they are null or false. */
+export function element(kind, attributes = {}, ...children) {
+  const [name, ...classes] = kind.split(".");
+  const made = document.createElement(name);
+  if (classes.length) made.className = classes.join(" ");
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (key.startsWith("--")) made.style.setProperty(key, value);
+    else if (key.startsWith("aria-")) made.setAttribute(key, value);
+    else if (value !== null && value !== false) made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.flat(Infinity).filter((child) => child !== null));
+  return made;
+}
+
+/** Text for screen readers only. */
+export const unseen = (text) => element("span.unseen", {}, text);
+
+export const percent = (share) => `${(100 * share).toFixed(1)} %`;
+
+export const counted = (number, one, many = `${one}s`) => `${number} ${number === 1 ? one : many}`;
+
+/** The server's answer to a request. Throws an `Error` with the sentence in which the server says what is wrong. */
+export async function ask(address, body, signal) {
+  let response;
+  const request = {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+    signal,
+  };
+  try {
+    response = await fetch(address, body === undefined ? { signal } : request);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error("The server does not answer. Is it still running?");
+  }
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(answer.error ?? `The server answered with status ${response.status}.`);
+  return answer;
+}
+
+/** The colour of the palette with a number, for `element`. */
+export const color = (number) => ({ "--color": `var(--color-${Math.max(0, number) % paletteSize()})` });
+
+const paletteSize = () => Number(getComputedStyle(document.documentElement).getPropertyValue("--colors"));
+
+/** Says something to users of screen readers. */
+export function announce(text) {
+  document.getElementById("status").textContent = text;
+}
+
+/** The kinds of a run's labels, each once: `B-PER` and `I-PER` are one. */
+export function kindsOfTags(run) {
+  return [...new Set((run.labels ?? []).map((tag) => tag.replace(/^[BILUES]-/, "")))].filter((kind) => kind !== "O");
+}
+
+/**
+ * The nodes of a text in which spans, which may nest but not cross, are wrapped.
+ * `start` and `end` of a span are in characters of Python, the end exclusive.
+ */
+export function marked(text, spans, wrap) {
+  const characters = Array.from(text);
+  const sorted = [...spans].sort((one, other) => one.start - other.start || other.end - one.end);
+  let next = 0;
+  const nodes = (start, end) => {
+    const found = [];
+    let at = start;
+    while (next < sorted.length && sorted[next].start < end) {
+      const span = sorted[next++];
+      found.push(characters.slice(at, span.start).join(""), wrap(span, nodes(span.start, span.end)));
+      at = span.end;
+    }
+    return [...found, characters.slice(at, end).join("")];
+  };
+  return nodes(0, characters.length);
+}
+
+/** A labelled span. */
+export function mark(label, probability, number, nodes) {
+  const sure = probability === null ? null : [" ", element("span.sure", {}, percent(probability))];
+  return element("mark", color(number), nodes, " ", element("b", {}, label), sure);
+}
+
+/** Names with a share each, as a table with bars. Items are `[name, share]`; the name can be an element. */
+export function bars(caption, items, { text = percent, best = 0 } = {}) {
+  const rows = items.map(([name, share], number) =>
+    element(
+      number === best ? "tr.best" : "tr",
+      {},
+      element("th", { scope: "row" }, name),
+      element("td.track", { "aria-hidden": true }, element("span.bar", { "--share": Math.max(0, Math.min(1, share)) })),
+      element("td.number", {}, text(share)),
+    ),
+  );
+  return element("table.bars", {}, element("caption", {}, caption), element("tbody", {}, rows));
+}
+
+/**
+ * A table of numbers as a heat map. Arrow keys move from cell to cell; a line below says what the cell is.
+ * Arguments: the caption, names of rows and columns, rows of numbers; `say` makes the line, `shade` the share of colour.
+ */
+export function heatMap(
+  caption,
+  rows,
+  columns,
+  values,
+  { say, shade = (value) => value, digits = 2, corner = "" } = {},
+) {
+  const readout = element("p.readout", { "aria-hidden": true }, "\u00a0");
+  const cells = values.map((row, down) =>
+    row.map((value, across) => {
+      const shown = value === null ? "" : value.toFixed(digits).replace(/^0\./, ".");
+      const label = value === null ? "" : say(down, across, value);
+      const show = () => (readout.textContent = label || "\u00a0");
+      return element(
+        "td",
+        { tabindex: -1, "--share": value === null ? 0 : Math.min(1, shade(value)), onfocus: show, onmouseenter: show },
+        shown,
+      );
+    }),
+  );
+  cells[0][0].tabIndex = 0;
+  const grid = element(
+    "table.heat",
+    { role: "grid", "aria-readonly": true, "aria-label": caption },
+    element(
+      "thead",
+      {},
+      element(
+        "tr",
+        {},
+        corner ? element("th", { scope: "col" }, corner) : element("td", {}),
+        columns.map((name) => element("th", { scope: "col" }, element("span", {}, name))),
+      ),
+    ),
+    element(
+      "tbody",
+      {},
+      cells.map((row, down) => element("tr", {}, element("th", { scope: "row" }, rows[down]), row)),
+    ),
+  );
+  grid.addEventListener("keydown", (event) => moveInGrid(event, cells));
+  grid.addEventListener("focusin", (event) => {
+    for (const cell of cells.flat()) cell.tabIndex = cell === event.target ? 0 : -1;
+  });
+  return element("figure", {}, element("figcaption", {}, caption), element("div.scroll", {}, grid), readout);
+}
+
+function moveInGrid(event, cells) {
+  const down = cells.findIndex((row) => row.includes(event.target));
+  const across = cells[down]?.indexOf(event.target);
+  const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+  const [by, to] = steps[event.key] ?? [0, 0];
+  const target = { Home: cells[down]?.[0], End: cells[down]?.at(-1) }[event.key] ?? cells[down + by]?.[across + to];
+  if (down < 0 || !target || target === event.target) return;
+  event.preventDefault();
+  target.focus();
+}
+
+/** Lets the user save a text as a file. */
+export function save(name, type, text) {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  element("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}

@@ -1,0 +1,69 @@
+// Tags: coloured spans, and the most probable tags of each token.
+import { counted, element, kindsOfTags, mark, marked, percent } from "./shared.js";
+
+export const about = "Marks names, or whatever else the run was trained to find.";
+export const fields = [{ name: "text", label: "Text", rows: 3 }];
+
+export function summary(results) {
+  const spans = results.flatMap(spansOf);
+  return `${counted(spans.length, "span")} in ${counted(results.length, "sentence")}`;
+}
+
+export function draw(results, run) {
+  const kinds = kindsOfTags(run);
+  return results.map((result) => {
+    const wrap = (span, nodes) => mark(span.label, span.probability, kinds.indexOf(span.label), nodes);
+    return element("section.sentence", {}, element("p.text", {}, marked(result.text, spansOf(result), wrap)));
+  });
+}
+
+export function more(results) {
+  if (!results.some((result) => result.tag_probabilities)) return null;
+  const rows = results.flatMap((result) =>
+    result.tokens.map((token, place) => {
+      const others = Object.entries(result.tag_probabilities[place]);
+      return element(
+        "tr",
+        {},
+        element("th", { scope: "row" }, token),
+        element("td", {}, result.tags[place]),
+        element("td.number", {}, percent(result.probabilities[place])),
+        element(
+          "td.faint",
+          {},
+          others
+            .filter(([tag]) => tag !== result.tags[place])
+            .map(([tag, share]) => `${tag} ${percent(share)}`)
+            .join(", "),
+        ),
+      );
+    }),
+  );
+  const heads = ["Token", "Tag", "Probability", "Other tags"].map((name) => element("th", { scope: "col" }, name));
+  return element(
+    "details",
+    {},
+    element("summary", {}, "Each token"),
+    element(
+      "div.scroll",
+      { tabindex: 0, role: "region", "aria-label": "Tags of each token" },
+      element("table.plain", {}, element("thead", {}, element("tr", {}, heads)), element("tbody", {}, rows)),
+    ),
+  );
+}
+
+/** The spans of a sentence, in characters of the sentence. Without spans, each token with a tag is one. */
+function spansOf(result) {
+  const before = result.start_char;
+  const spans =
+    result.spans?.map((span) => [span.label, span.start_char, span.end_char, span.probability]) ??
+    result.tags
+      .map((tag, place) => [tag, ...result.offsets[place], result.probabilities[place]])
+      .filter(([tag]) => tag !== "O");
+  return spans.map(([label, start, end, probability]) => ({
+    label,
+    probability,
+    start: start - before,
+    end: end - before,
+  }));
+}
