@@ -2,8 +2,8 @@
 
     python -m benchmarks.allennlp_models CHECKOUT ARCHIVE ... [--inputs 200]
 
-AllenNLP runs unmodified, from a checkout of 0.9 or 2.10 (with `allennlp_models`), on one input at a time, each from a
-fresh biLM state. The table says of how many inputs the predictions are identical, and how far the scores differ.
+AllenNLP runs unmodified, from a checkout of 0.9 or 2.10 (with `allennlp_models`), on one input at a time, each text
+from a fresh biLM state. The table says of how many inputs the predictions are identical, and how far the scores differ.
 AllenNLP's search for the best roles of a sentence loses digits. Where its tags have a lower score than ours, they are
 counted as missed.
 
@@ -18,6 +18,7 @@ import argparse
 import contextlib
 import copy
 import dataclasses
+import itertools
 import json
 import random
 import re
@@ -38,6 +39,7 @@ from elmo_tasks.config.values import evaluate
 from elmo_tasks.elmo import BiLMOptions, random_bilm
 from elmo_tasks.migration.importing import import_allennlp as import_archive
 from elmo_tasks.runs import RunFolder
+from elmo_tasks.tasks.reading import passage_tokens
 from elmo_tasks.trained_runs import Run, load_run
 
 Example = dict[str, Any]  # of our task
@@ -86,6 +88,8 @@ class AllenNlp:
         self.fields = import_allennlp(checkout, "allennlp.data.fields")
         self.params: Any = import_allennlp(checkout, "allennlp.common").Params
         self.model: Any = import_allennlp(checkout, "allennlp.models.model").Model
+        span_utils = import_allennlp(checkout, "allennlp.data.dataset_readers.dataset_utils.span_utils")
+        self.spans = span_utils.enumerate_spans
         if self.is_old:
             self.token = import_allennlp(checkout, "allennlp.data.tokenizers").Token
         else:
@@ -112,6 +116,8 @@ class AllenNlp:
         return self.fields.TextField([self.token(token) for token in tokens], self.current_indexers)
 
     current_indexers: dict[str, Any] = {}  # noqa: RUF012 - of the archive that is being compared
+    current_end: Sequence[str] = ()  # tokens at the end of the texts of a pair
+    current_width: int = 1  # of the longest span
 
 
 def tagged(words: Words) -> Example:
@@ -171,6 +177,94 @@ def compare_roles(run: Run, example: Example, theirs: Output) -> tuple[bool, flo
     return same, distance
 
 
+def pair(words: Words) -> Example:
+    return {"premise": words.sentence(), "hypothesis": words.sentence(15)}
+
+
+def pair_fields(allennlp: AllenNlp, example: Example) -> dict[str, Any]:
+    return {side: allennlp.text([*example[side], *allennlp.current_end]) for side in ("premise", "hypothesis")}
+
+
+def classified_fields(allennlp: AllenNlp, example: Example) -> dict[str, Any]:
+    return {"tokens": allennlp.text(example["tokens"])}
+
+
+@torch.no_grad()
+def compare_labels(run: Run, example: Example, theirs: Output) -> tuple[bool, float]:
+    """Labels, by their places, and the probabilities of all labels."""
+    output = run.model(run.model.task.collate([example], run.vocabulary))
+    wanted = theirs["class_probabilities" if "class_probabilities" in theirs else "label_probs"]
+    return int(output.logits.argmax()) == wanted.argmax(), difference(output.logits[0].softmax(0), wanted)
+
+
+def asked(words: Words) -> Example:
+    passage = words.sentence(120)
+    ends = list(itertools.accumulate(len(word) + 1 for word in passage))
+    return {
+        "passage": " ".join(passage),
+        "token_starts": [end - 1 - len(word) for end, word in zip(ends, passage, strict=True)],
+        "token_ends": [end - 1 for end in ends],
+        "question": "",
+        "question_tokens": words.sentence(15),
+    }
+
+
+def asked_fields(allennlp: AllenNlp, example: Example) -> dict[str, Any]:
+    question = allennlp.text(example["question_tokens"])
+    return {"question": question, "passage": allennlp.text(passage_tokens(example))}
+
+
+@torch.no_grad()
+def compare_answers(run: Run, example: Example, theirs: Output) -> tuple[bool, float]:
+    """Best spans, and the probabilities of all tokens as the first and as the last one."""
+    batch = run.model.task.collate([example], run.vocabulary)
+    output = run.model(batch)
+    (prediction,) = run.model.decode(output, batch)
+    scores = ("span_start_probs", output.start_logits), ("span_end_probs", output.end_logits)
+    distance = max(difference(logits[0].softmax(0), theirs[name]) for name, logits in scores)
+    return [prediction["start"], prediction["end"]] == theirs["best_span"].tolist(), distance
+
+
+def document(words: Words) -> Example:
+    """A document with random clusters, so that there is a loss."""
+    sentences = [words.sentence(25) for _ in range(words.random.randint(1, 6))]
+    sentences[0] += ["it"] * 5  # AllenNLP fails if it keeps no span
+    places = range(sum(map(len, sentences)))
+    clusters = [sorted([place, place] for place in words.random.sample(places, 2)) for _ in range(3)]
+    return {"sentences": sentences, "clusters": sorted(clusters)}
+
+
+def document_fields(allennlp: AllenNlp, example: Example) -> dict[str, Any]:
+    text, fields = allennlp.text(list(itertools.chain(*example["sentences"]))), allennlp.fields
+    starts = itertools.accumulate(map(len, example["sentences"]), initial=0)
+    spans = [
+        span
+        for start, sentence in zip(starts, example["sentences"], strict=False)
+        for span in allennlp.spans(sentence, offset=start, max_span_width=allennlp.current_width)
+    ]
+    numbers = {tuple(span): number for number, cluster in enumerate(example["clusters"]) for span in cluster}
+    field = fields.ListField([fields.SpanField(*span, text) for span in spans])
+    clusters = [list(map(tuple, cluster)) for cluster in example["clusters"]]
+    return {
+        "text": text,
+        "spans": field,
+        "span_labels": fields.SequenceLabelField([numbers.get(tuple(span), -1) for span in spans], field),
+        "metadata": fields.MetadataField({"original_text": text.tokens, "clusters": clusters}),
+    }
+
+
+@torch.no_grad()
+def compare_clusters(run: Run, example: Example, theirs: Output) -> tuple[bool, float]:
+    """Kept spans and clusters, and the loss by kept span, which depends on all scores."""
+    batch = run.model.task.collate([example], run.vocabulary)
+    output = run.model(batch)
+    (prediction,) = run.model.decode(output, batch)
+    spans = torch.stack([output.starts, output.ends], dim=1).tolist()
+    ours, wanted = ({frozenset(map(tuple, cluster)) for cluster in each["clusters"]} for each in (prediction, theirs))
+    loss = run.model.loss(output, batch)
+    return ours == wanted and spans == theirs["top_spans"].tolist(), difference(loss, theirs["loss"]) / len(spans)
+
+
 def difference(ours: torch.Tensor, theirs: Any) -> float:
     return float(np.abs(ours.double().numpy() - np.asarray(theirs, dtype=np.float64)).max())
 
@@ -200,6 +294,47 @@ KINDS = {
         predicate,
         predicate_fields,
         compare_roles,
+    ),
+    "esim": Kind(
+        ("allennlp.models.esim", "allennlp_models.pair_classification.models.esim"),
+        ("entailment", "contradiction", "neutral"),
+        pair,
+        pair_fields,
+        compare_labels,
+    ),
+    "decomposable_attention": Kind(
+        (
+            "allennlp.models.decomposable_attention",
+            "allennlp_models.pair_classification.models.decomposable_attention",
+        ),
+        ("entailment", "contradiction", "neutral"),
+        pair,
+        pair_fields,
+        compare_labels,
+    ),
+    "bcn": Kind(
+        (
+            "allennlp.models.biattentive_classification_network",
+            "allennlp_models.classification.models.biattentive_classification_network",
+        ),
+        ("3", "1", "2", "4", "0"),
+        tagged,
+        classified_fields,
+        compare_labels,
+    ),
+    "bidaf": Kind(
+        ("allennlp.models.reading_comprehension.bidaf", "allennlp_models.rc.models.bidaf"),
+        (),
+        asked,
+        asked_fields,
+        compare_answers,
+    ),
+    "coref": Kind(
+        ("allennlp.models.coreference_resolution.coref", "allennlp_models.coref.models.coref"),
+        (),
+        document,
+        document_fields,
+        compare_clusters,
     ),
 }
 
@@ -232,16 +367,18 @@ def compare(allennlp: AllenNlp, archive: Path, inputs: int, scratch: Path) -> Co
     bilm = RunFolder(scratch / "run").bilm
     model: Any = allennlp.load(folder, local(config, bilm / "options.json", bilm / "weights.hdf5"))
     allennlp.current_indexers = allennlp.indexers(config)
+    allennlp.current_end = config["dataset_reader"].get("tokenizer", {}).get("end_tokens", ())
+    allennlp.current_width = config["dataset_reader"].get("max_span_width", 1)
     names = {
         model.vocab.get_token_from_index(row, "labels"): row for row in range(model.vocab.get_vocab_size("labels"))
     }
     words = Words(run.vocabulary.words[2:])
+    for module in model.modules():
+        if hasattr(module, "reset_states"):
+            module.register_forward_pre_hook(lambda module, _: module.reset_states())
     identical, largest, missed = 0, 0.0, []
     for _ in range(inputs):
         example = kind.example(words)
-        for module in model.modules():
-            if hasattr(module, "reset_states"):
-                module.reset_states()
         (theirs,) = model.forward_on_instances([allennlp.data.Instance(kind.fields(allennlp, example))])
         same, distance = kind.compare(run, example, {**theirs, "labels": list(names), "missed": missed})
         identical += same

@@ -85,7 +85,7 @@ def feed_forward(layers: Sequence[Layer], place: str) -> tuple[dict[str, Any], d
         "activation": activation,
         "dropout": max(layer.dropout for layer in layers),
     }
-    tensors = {}
+    tensors: dict[str, Tensor] = {}
     for number, layer in enumerate(layers):
         tensors |= {f"layers.{number}.weight": layer.weight, f"layers.{number}.bias": layer.bias}
     return config | ({"pieces": pieces} if activation == "maxout" else {}), tensors

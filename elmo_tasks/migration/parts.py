@@ -16,6 +16,17 @@ from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.weights import Weights
 
 
+def other_reader(params: Params, ours: str, *names: str) -> tuple[str, ...]:
+    """A note if the archive's reader is none of those whose files our reader reads.
+
+    Arguments:
+        ours: the type of our reader.
+        names: AllenNLP's types.
+    """
+    name = params.part("dataset_reader").get("type", None)
+    return () if name in names else (f"there is no reader {str(name)[:80]!r} here; data are read as by {ours!r}",)
+
+
 class Parts:
     """The parts of a head that have been converted.
 

@@ -1,7 +1,7 @@
 """Decomposable attention: does a premise entail a hypothesis? Their words are aligned, compared and summed; no encoder.
 
 # B batch, T tokens of the longest text, T1 of the longest premise, T2 of the longest hypothesis, D features of a token,
-# H features of a comparison
+# A of a token that is being aligned, H of a comparison
 """
 
 from __future__ import annotations
@@ -70,18 +70,14 @@ class DecomposableAttention(InferenceModel):
         self.scores = make_linear(self.output.output_size if self.output else compared_size, len(labels))
 
     def forward(self, batch: TextPairsBatch) -> InferenceOutput:
+        premise_mask, hypothesis_mask = batch.premise.mask, batch.hypothesis.mask
         embedded = self.embedder(batch.premise), self.embedder(batch.hypothesis)
-        masks = batch.premise.mask, batch.hypothesis.mask
-        attending = (self.attend(side.inputs) for side in embedded)  # (B, T, A) each
+        attending = [self.attend(side.inputs) for side in embedded]  # (B, T1, A), (B, T2, A)
         premise, hypothesis = (side.join(side.inputs) for side in embedded)  # (B, T1, D), (B, T2, D)
-        alignment = align(*attending, *masks, values=(premise, hypothesis))
-        summed = torch.cat(
-            [
-                self._compare(premise, alignment.first, batch.premise.mask),
-                self._compare(hypothesis, alignment.second, batch.hypothesis.mask),
-            ],
-            dim=1,
-        )  # (B, 2H)
+        alignment = align(attending[0], attending[1], premise_mask, hypothesis_mask, values=(premise, hypothesis))
+        compared_premise = self._compare(premise, alignment.first, premise_mask)  # (B, H)
+        compared_hypothesis = self._compare(hypothesis, alignment.second, hypothesis_mask)  # (B, H)
+        summed = torch.cat([compared_premise, compared_hypothesis], dim=1)
         logits = self.scores(self.output(summed) if self.output else summed)
         return InferenceOutput(logits=logits, alignment=alignment)
 

@@ -14,6 +14,7 @@ from elmo_tasks.models.labels import label_loss, label_predictions
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.modules.attention import SoftAlignment
 from elmo_tasks.modules.embedder import Embedder
+from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.text_pairs import TextPairs, TextPairsBatch
 from elmo_tasks.text.tokens import TensorRecord
 
@@ -34,7 +35,7 @@ class InferenceModel(TaskModel[TextPairsBatch, InferenceOutput]):
         labels: the K labels by their ids.
     """
 
-    task = TextPairs()
+    task: Task = TextPairs()
 
     def __init__(self, embedder: Embedder, labels: tuple[str, ...]) -> None:
         super().__init__(embedder)

@@ -100,6 +100,8 @@ def test_windows_find_what_the_whole_passage_would(predictor: ReadingPredictor, 
     model(predictor).window = 10_000
     assert found == list(predictor.predict(inputs))
     assert max(shape[1] for shape in model(predictor).shapes) == length
+    model(predictor).window = None
+    assert found == list(predictor.predict(inputs))
 
 
 def test_every_token_has_context_on_both_sides(predictor: ReadingPredictor) -> None:

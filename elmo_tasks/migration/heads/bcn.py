@@ -10,7 +10,7 @@ from torch import Tensor
 from elmo_tasks.migration.feed_forward import Layer, read_layers, with_columns
 from elmo_tasks.migration.heads.head import Head
 from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.parts import Parts
+from elmo_tasks.migration.parts import Parts, other_reader
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights
 
@@ -48,8 +48,13 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     parts.add_layers("output", output, "model.output_layer")
     parts.add_scores(scores, "model.output_layer")
     reader, labels = _reader_and_labels(params, vocabulary)
-    notes = ("integrator_dropout is on the integrator's output here, and on the pooled text in AllenNLP",)
-    return parts.head(labels={"labels": labels}, dataset_reader=reader, notes=notes)
+    notes = [
+        "integrator_dropout is on the integrator's output here, and on the pooled text in AllenNLP",
+        *other_reader(params, reader["type"], "sst_tokens"),
+    ]
+    if labels != vocabulary.labels():
+        notes.append(f"the labels {', '.join(vocabulary.labels())} are {', '.join(labels)} here")
+    return parts.head(labels={"labels": labels}, dataset_reader=reader, notes=tuple(notes))
 
 
 def _reader_and_labels(params: Params, vocabulary: AllenNlpVocabulary) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from elmo_tasks.migration.heads.head import Head
 from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.parts import Parts
+from elmo_tasks.migration.parts import Parts, other_reader
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights
 
@@ -30,10 +30,10 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
         predictor = weights.part(f"_span_{name}_predictor._module.")
         parts.tensors[f"{name}.weight"] = predictor.take("weight", 1, None)
         predictor.take("bias", 1)  # the same for all tokens, so that it changes no probability
-    notes = []
+    notes = other_reader(params, "squad", "squad", "squad1")
     if not model.get("mask_lstms", True):
-        notes.append("mask_lstms is false in AllenNLP: predictions are those of its batches of one example")
-    return parts.head(labels={}, dataset_reader={"type": "squad"}, notes=tuple(notes))
+        notes = (*notes, "mask_lstms is false in AllenNLP: predictions are those of its batches of one example")
+    return parts.head(labels={}, dataset_reader={"type": "squad"}, notes=notes)
 
 
 def _add_highways(parts: Parts, weights: Weights, columns: Tensor) -> None:

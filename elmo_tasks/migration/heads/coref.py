@@ -9,7 +9,7 @@ from elmo_tasks.migration.errors import MigrationError
 from elmo_tasks.migration.feed_forward import Layer, feed_forward, read_layers
 from elmo_tasks.migration.heads.head import Head
 from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.parts import Parts
+from elmo_tasks.migration.parts import Parts, other_reader
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights
 
@@ -55,7 +55,8 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
         "pair_hidden_sizes": [len(layer.bias) for layer in pairs],
         "dropout": max(layer.dropout for layer in (*mentions, *pairs)),
     }
-    notes = ("dropout is also on the encoder's output and on the embeddings of widths and distances here",)
+    dropouts = "dropout is also on the encoder's output and on the embeddings of widths and distances here"
+    notes = (dropouts, *other_reader(params, "coref_conll2012", "coref"))
     return parts.head(labels={"genres": ()}, dataset_reader={"type": "coref_conll2012"}, notes=notes)
 
 

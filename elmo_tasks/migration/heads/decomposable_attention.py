@@ -8,7 +8,7 @@ from torch import Tensor
 from elmo_tasks.migration.errors import MigrationError
 from elmo_tasks.migration.feed_forward import read_layers, with_columns
 from elmo_tasks.migration.heads.head import Head
-from elmo_tasks.migration.heads.text_pairs import expect_dot_products, reader_config
+from elmo_tasks.migration.heads.text_pairs import expect_dot_products, reader_and_notes
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.parts import Parts
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
@@ -22,7 +22,7 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     for key in ("premise_encoder", "hypothesis_encoder"):
         if key in model:
             raise MigrationError(f"config.json: {model.place(key)}: decomposable attention has no encoder here")
-    reader = reader_config(params)
+    reader, notes = reader_and_notes(params)
     parts = Parts(type="decomposable_attention", end_token=reader.get("end_token"))
     attend = read_layers(model.part("attend_feedforward"), weights.part("_attend_feedforward._module."))
     parts.add_layers("attend", with_columns(attend, columns), "model.attend_feedforward")
@@ -34,4 +34,4 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     if output:
         parts.add_layers("output", output, place)
     parts.add_scores(scores, place)
-    return parts.head(labels={"labels": vocabulary.labels()}, dataset_reader=reader)
+    return parts.head(labels={"labels": vocabulary.labels()}, dataset_reader=reader, notes=notes)

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from elmo_tasks.migration.feed_forward import read_layers
 from elmo_tasks.migration.heads.head import Head
-from elmo_tasks.migration.heads.text_pairs import expect_dot_products, reader_config
+from elmo_tasks.migration.heads.text_pairs import expect_dot_products, reader_and_notes
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.parts import Parts
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
@@ -30,4 +30,5 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     ]
     parts.add_layers("output", output, "model.output_feedforward")
     parts.add_scores(scores, "model.output_logit")
-    return parts.head(labels={"labels": vocabulary.labels()}, dataset_reader=reader_config(params))
+    reader, notes = reader_and_notes(params)
+    return parts.head(labels={"labels": vocabulary.labels()}, dataset_reader=reader, notes=notes)

@@ -6,6 +6,7 @@ from typing import Any
 
 from elmo_tasks.migration.errors import MigrationError
 from elmo_tasks.migration.params import Params
+from elmo_tasks.migration.parts import other_reader
 
 
 def expect_dot_products(model: Params) -> None:
@@ -15,8 +16,8 @@ def expect_dot_products(model: Params) -> None:
     attention.expect("scale_output", False, default=False)
 
 
-def reader_config(params: Params) -> dict[str, Any]:
-    """The config of our reader of text pairs, with the token that AllenNLP's adds to the end of each text.
+def reader_and_notes(params: Params) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The config of our reader of text pairs, with the token that AllenNLP's adds to the end of each text; and notes.
 
     Raises:
         MigrationError: it adds others.
@@ -25,4 +26,4 @@ def reader_config(params: Params) -> dict[str, Any]:
     ends = tokenizer.get("end_tokens", None) or []
     if tokenizer.get("start_tokens", None) or len(ends) > 1:
         raise MigrationError(f"config.json: {tokenizer.place('end_tokens')}: wanted at most one token, at the end")
-    return {"type": "snli", **({"end_token": ends[0]} if ends else {})}
+    return {"type": "snli", **({"end_token": ends[0]} if ends else {})}, other_reader(params, "snli", "snli")
