@@ -48,6 +48,17 @@ def unpack(archive: Path, names: Collection[str], folder: Path) -> None:
     _unpack(archive, place_of, folder, "the archive of a run", "an archive that `elmo-tasks archive` has written")
 
 
+def contains(archive: Path, name: str) -> bool:
+    """Whether an archive has a file of this name; a damaged one does not, as far as it can be read."""
+    try:
+        with gzip.GzipFile(archive) as unzipped:
+            stream = bounded(unzipped, unpacked_numbers(archive.stat().st_size), RunError)
+            with tarfile.open(fileobj=stream, mode="r|") as tar:
+                return any(member.name.removeprefix("./") == name for member in tar)
+    except (*_DAMAGE, RunError):
+        return False
+
+
 def unpack_known(archive: Path, known: re.Pattern[str], folder: Path, kind: str, wanted: str) -> None:
     """Like `unpack`, for the archive of another program: files with other names are left out.
 

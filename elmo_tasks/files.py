@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import contextlib
+import functools
 import gzip
 import hashlib
 import json
@@ -178,6 +179,16 @@ def file_state(path: str | Path) -> tuple[int, ...]:
     """Numbers that change when a file is written or replaced. They show whether a result kept for it is out of date."""
     status = os.stat(path)
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def kept_hash(path: Path) -> str:
+    """The `content_hash` of a file, which a process reads once, and again only after it has changed."""
+    return _kept_hash(path, file_state(path))
+
+
+@functools.lru_cache(maxsize=32)
+def _kept_hash(path: Path, state: tuple[int, ...]) -> str:
+    return content_hash(path)
 
 
 def cache_folder() -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from elmo_tasks.atomic import atomic_folder, write_errors
 from elmo_tasks.cache import used_cache
 from elmo_tasks.errors import WeightsError
-from elmo_tasks.files import ZIP_ERRORS, content_hash
+from elmo_tasks.files import ZIP_ERRORS, kept_hash
 from elmo_tasks.limits import ADVICE, unpacked_numbers
 
 _CHUNK = 1 << 20
@@ -27,7 +27,7 @@ def unzipped(archive: Path, patterns: tuple[str, ...]) -> Path:
     Raises:
         WeightsError: the archive is damaged, has two files of the same name, or unpacks to far more than its size.
     """
-    target = used_cache("archives") / content_hash(archive)
+    target = used_cache("archives") / kept_hash(archive)
     if not target.is_dir():
         with atomic_folder(target) as folder:
             try:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TOKENS_AT_ONCE, TokenEncoder
+from elmo_tasks.errors import WeightsError
 
 UNKNOWN, PADDING, BEGIN_WORD, END_WORD = "<oov>", "<pad>", "<eow>", "<bow>"  # words begin with <eow> and end with <bow>
 _BORDERS = {BEGIN_SENTENCE: "<bos>", END_SENTENCE: "<eos>"}
@@ -22,7 +23,9 @@ NEEDED_WORDS = (UNKNOWN,)
 NEEDED_CHARACTERS = (UNKNOWN, PADDING, BEGIN_WORD, END_WORD, *_BORDERS.values())
 
 
-class _Numbers(NamedTuple):
+class Numbers(NamedTuple):
+    """The row of each word and of each character in its table."""
+
     words: dict[str, int]
     characters: dict[str, int]
 
@@ -52,7 +55,7 @@ class LexiconEncoder(TokenEncoder):
         self.characters: Tensor
         self.register_buffer("words", torch.zeros(lexicon.word_bytes, dtype=torch.uint8))
         self.register_buffer("characters", torch.zeros(lexicon.character_bytes, dtype=torch.uint8))
-        self._numbers: _Numbers | None = None  # of the buffers' items
+        self._numbers: Numbers | None = None  # of the buffers' items
 
     def forward(self, character_ids: Tensor) -> Tensor:
         """Refuses character ids, which do not tell the words.
@@ -63,9 +66,8 @@ class LexiconEncoder(TokenEncoder):
         raise ValueError("this biLM looks words up in a list; wanted tokens, as for `BiLM.layers`, not character ids")
 
     def of_tokens(self, tokens: Sequence[str | bytes]) -> Tensor:
-        if self._numbers is None:
-            self._numbers = _Numbers(_numbered(self.words), _numbered(self.characters))
-        rows, spellings = zip(*(self._ids(str(token), *self._numbers) for token in tokens), strict=True)
+        numbers = self.numbers()
+        rows, spellings = zip(*(_ids(str(token), numbers, self.max_characters) for token in tokens), strict=True)
         device = self.embedding.weight.device
         blocks = zip(
             torch.tensor(rows, device=device).split(TOKENS_AT_ONCE),
@@ -73,7 +75,7 @@ class LexiconEncoder(TokenEncoder):
             strict=True,
         )
         assert self.projection is not None
-        padding = self._numbers.characters[PADDING]
+        padding = numbers.characters[PADDING]
         return torch.cat(
             [
                 self.projection(torch.cat([self.word_embedding(block), self.filters(spelled, padding)], dim=1))
@@ -81,13 +83,16 @@ class LexiconEncoder(TokenEncoder):
             ]
         )  # (N, P)
 
-    def _ids(self, token: str, words: dict[str, int], characters: dict[str, int]) -> tuple[int, list[int]]:
-        """The row of a token in the table of words, and of its characters, C of them, in the table of characters."""
-        token = _BORDERS.get(token, token[: self.max_characters - 2])
-        letters = [token] if token in _BORDERS.values() else token
-        spelled = [characters.get(letter, characters[UNKNOWN]) for letter in letters]
-        ids = [characters[BEGIN_WORD], *spelled, characters[END_WORD]]
-        return words.get(token, words[UNKNOWN]), ids + [characters[PADDING]] * (self.max_characters - len(ids))
+    def numbers(self) -> Numbers:
+        """The rows of words and characters in their tables.
+
+        Raises:
+            WeightsError: a list is damaged.
+        """
+        if self._numbers is None:
+            words = _numbered(self.words, len(self.word_embedding.weight), NEEDED_WORDS)
+            self._numbers = Numbers(words, _numbered(self.characters, len(self.embedding.weight), NEEDED_CHARACTERS))
+        return self._numbers
 
     def _load_from_state_dict(self, *arguments: Any) -> None:
         """What `load_state_dict` calls: the lists change."""
@@ -100,6 +105,33 @@ def as_bytes(items: Sequence[str]) -> Tensor:
     return torch.frombuffer(bytearray("\n".join(items).encode()), dtype=torch.uint8)
 
 
-def _numbered(items: Tensor) -> dict[str, int]:
+def missing(items: Collection[str], needed: Collection[str]) -> str:
+    """The needed items that are not there, with commas between them."""
+    return ", ".join(sorted(set(needed) - set(items)))
+
+
+def _numbered(content: Tensor, rows: int, needed: Collection[str]) -> dict[str, int]:
     """The number of each item of a list that `as_bytes` has made. Numbers without an item have an empty one."""
-    return {item: number for number, item in enumerate(items.cpu().numpy().tobytes().decode().split("\n")) if item}
+    try:
+        items = content.cpu().numpy().tobytes().decode().split("\n")
+    except UnicodeDecodeError as error:
+        raise WeightsError(f"the biLM's list of words or characters is damaged: {error}") from None
+    if len(items) != rows:
+        raise WeightsError(
+            f"the biLM's list of words or characters has {len(items)} items; wanted {rows}, as its table"
+        )
+    if absent := missing(items, needed):
+        raise WeightsError(
+            f"the biLM's list of words or characters has no {absent}; wanted them as in ELMoForManyLangs"
+        )
+    return {item: number for number, item in enumerate(items) if item}
+
+
+def _ids(token: str, numbers: Numbers, width: int) -> tuple[int, list[int]]:
+    """The row of a token in the table of words, and those of its characters, `width` of them."""
+    words, characters = numbers
+    token = _BORDERS.get(token, token[: width - 2])
+    letters = [token] if token in _BORDERS.values() else token
+    spelled = [characters.get(letter, characters[UNKNOWN]) for letter in letters]
+    ids = [characters[BEGIN_WORD], *spelled, characters[END_WORD]]
+    return words.get(token, words[UNKNOWN]), ids + [characters[PADDING]] * (width - len(ids))

@@ -8,6 +8,7 @@ token_embedder.pkl, encoder.pkl        the weights, as pickled state dicts
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, Literal
@@ -22,11 +23,11 @@ from elmo_tasks.cache import used_cache
 from elmo_tasks.config import Config
 from elmo_tasks.elmo import weights as weights_file
 from elmo_tasks.elmo.allennlp_names import bilm_tensors
-from elmo_tasks.elmo.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, LexiconEncoder, as_bytes
+from elmo_tasks.elmo.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, LexiconEncoder, as_bytes, missing
 from elmo_tasks.elmo.lstm import LstmStack
 from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, BiLMOptions, Count, Size
 from elmo_tasks.errors import WeightsError, one_line
-from elmo_tasks.files import content_hash, read_lines
+from elmo_tasks.files import kept_hash, read_lines
 from elmo_tasks.json_files import read_json
 from elmo_tasks.tensor_files import read_pickled_tensors
 
@@ -100,7 +101,7 @@ def converted(folder: Path) -> Path:
     for file in files:
         if not file.is_file():
             raise WeightsError(f"{file}: no such file; wanted a whole biLM of ELMoForManyLangs")
-    parts = [_VERSION, settings.model_dump_json().encode(), *(content_hash(file).encode() for file in files)]
+    parts = [_VERSION, settings.model_dump_json().encode(), *(kept_hash(file).encode() for file in files)]
     target = used_cache("archives") / hashlib.sha256(b"\n".join(parts)).hexdigest()
     if not target.is_dir():
         with atomic_folder(target) as new:
@@ -190,11 +191,11 @@ def _read_list(path: Path, size: int, needed: Sequence[str]) -> list[str]:
     items = [""] * size
     for number, line in read_lines(path):
         item, _, place = line.strip().rpartition("\t")
-        if not place.isascii() or not place.isdigit() or int(place) >= size:
+        if not re.fullmatch("[0-9]{1,9}", place) or int(place) >= size:
             raise WeightsError(
                 f"{path}:{number}: {line.strip()[:80]!r}; wanted an item, a tab and a number below {size}"
             )
         items[int(place)] = item or _NO_ITEM
-    if missing := sorted(set(needed) - set(items)):
-        raise WeightsError(f"{path}: has no {', '.join(missing)}; wanted a list of ELMoForManyLangs")
+    if absent := missing(items, needed):
+        raise WeightsError(f"{path}: has no {absent}; wanted a list of ELMoForManyLangs")
     return items

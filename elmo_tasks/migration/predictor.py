@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks import __version__
+from elmo_tasks.atomic import atomic_folder
+from elmo_tasks.cache import used_cache
+from elmo_tasks.errors import AllenNlpArchiveError, ElmoTasksError
+from elmo_tasks.files import content_hash
+from elmo_tasks.migration.importing import import_allennlp
 from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.predictors.allennlp_format import FindPredicates
 from elmo_tasks.trained_runs import load_predictor
+
+logger = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
@@ -40,7 +49,8 @@ class Predictor:
         """The predictor of a run.
 
         Arguments:
-            archive_path: the folder or the archive of a run.
+            archive_path: the folder or the archive of a run; or AllenNLP's `model.tar.gz`, which is imported into the
+                cache the first time.
             predictor_name: what AllenNLP calls the predictor, which must fit the run; not needed.
             cuda_device: -1 for the CPU; otherwise the GPU is used, if there is one.
             predicates: for semantic roles, the run of a tagger that finds the predicates, or a function from a list of
@@ -48,6 +58,7 @@ class Predictor:
 
         Raises:
             RunError: there is no run or no finished epoch, or its biLM has moved or changed.
+            MigrationError: AllenNLP's archive is damaged, or this project does not have its model.
             ElmoTasksError: the run is for another task than the predictor of this name, or `predicates` does not fit.
         """
         device = [f"trainer.device={'cpu' if cuda_device < 0 else 'auto'}"]
@@ -56,7 +67,12 @@ class Predictor:
             tagger = load_predictor(predicates, overrides=device)
         else:
             find = predicates
-        run = load_predictor(archive_path, overrides=device, predicates=tagger)
+        try:
+            run = load_predictor(archive_path, overrides=device, predicates=tagger)
+        except AllenNlpArchiveError:
+            if not Path(archive_path).is_file():
+                raise
+            run = load_predictor(_imported(Path(archive_path)), overrides=device, predicates=tagger)
         predictor = AllenNlpPredictor(run, find)
         if predictor_name is not None and predictor_name.replace("-", "_") not in predictor.names:
             wanted = " or ".join(map(repr, predictor.names))
@@ -86,3 +102,14 @@ class Predictor:
     def predict_batch_json(self, inputs: Sequence[Json]) -> list[Json]:
         """The results of inputs, in their order; errors as for `predict`."""
         return list(self._predictor.predict(inputs))
+
+
+def _imported(archive: Path) -> Path:
+    """The run in the cache that an archive of AllenNLP's is imported to, once."""
+    key = hashlib.sha256(f"{__version__} {content_hash(archive)}".encode()).hexdigest()
+    target = used_cache("archives") / key
+    if not target.is_dir():
+        with atomic_folder(target) as run:
+            for note in import_allennlp(archive, run).notes:
+                logger.info("%s: %s", archive, note)
+    return target

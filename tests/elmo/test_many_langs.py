@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import h5py
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -173,12 +175,37 @@ def test_files_copies_and_state_dicts_keep_the_lists(folder: Path, tmp_path: Pat
         assert (again.fingerprint() == bilm.fingerprint()) is not half
         assert torch.equal(again.token_encoder.words, bilm.token_encoder.words)  # type: ignore[arg-type]
         loaded = BiLM(bilm.options)
-        with pytest.raises(KeyError):  # its lists are still empty
+        with pytest.raises(WeightsError, match="list of words or characters has 1 items; wanted 8"):  # of zeros
             loaded.token_vectors(["the"])
         loaded.load_state_dict(bilm.state_dict())
         assert_computes(loaded.requires_grad_(False).eval())
     for each in (copy.deepcopy(bilm), pickle.loads(pickle.dumps(bilm)), FastBiLM(bilm)):
         assert_computes(each)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("words", b"a" * 40, "weights.hdf5: .* has 1 items; wanted 8, as its table"),
+        ("words", b"\xff" * 40, "weights.hdf5: .* is damaged: .*utf-8"),
+        ("characters", None, "weights.hdf5: .* has no <eow>; wanted them"),
+        ("characters", 0.5, "weights.hdf5: characters holds float64; wanted bytes"),
+    ],
+)
+def test_damaged_lists(folder: Path, name: str, content: bytes | float | None, problem: str) -> None:
+    files = BiLMFiles.in_folder(folder)
+    with h5py.File(files.weights, "r+") as file:
+        values = file[name][...]
+        if content is None:
+            values[1] = ord("x")  # of <eow>
+        elif isinstance(content, bytes):
+            values = np.resize(np.frombuffer(content, dtype=np.uint8), values.shape)
+        else:
+            values = values + content
+        del file[name]
+        file[name] = values
+    with pytest.raises(WeightsError, match=problem):
+        BiLM.load(files.options, files.weights)
 
 
 def test_in_the_embedder_of_a_model(folder: Path) -> None:
@@ -265,6 +292,7 @@ def changed(**values: dict[str, Any]) -> str:
         ("word.dic", "the\t0\n", "word.dic: has no <oov>"),
         ("char.dic", "a\t0\n", "char.dic: has no <bos>, <bow>, <eos>, <eow>, <oov>, <pad>"),
         ("char.dic", "a\t13\n", "char.dic:1: 'a\\\\t13'; wanted an item, a tab and a number below 13"),
+        ("char.dic", f"a\t{'9' * 5000}\n", "char.dic:1: .*; wanted an item"),
         ("char.dic", "a b\n", "char.dic:1: 'a b'; wanted an item"),
         ("cnn_x.json", changed(encoder={"name": "lstm"}), "encoder.name"),
         ("cnn_x.json", changed(token_embedder={"name": "lstm"}), "token_embedder.name"),
