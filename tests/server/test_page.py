@@ -423,8 +423,8 @@ def test_pictures_are_downloaded_as_svg(tab: str, visit: Visit) -> None:
     words = {each.text for each in svg.iter("{http://www.w3.org/2000/svg}text")}
     assert set(shown.locator(".picture").inner_text().split()) - words <= {"\u00a0"}
     width, height = (float(svg.attrib[key]) for key in ("width", "height"))
-    assert 0 < width
-    assert 0 < height
+    assert width > 0
+    assert height > 0
     assert {each.tag.split("}")[1] for each in svg.iter()} == {"svg", "g", "rect", "text"}
 
 
