@@ -5,12 +5,17 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import multiprocessing
 import os
 import platform
+import resource
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
@@ -20,6 +25,8 @@ from elmo_tasks.elmo.fast.products import Precision, build_product
 from elmo_tasks.elmo.fast.threads import run_together
 
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8")
+_ResultT = TypeVar("_ResultT")
+
 _MAX_OTHER_LOAD = 0.05  # as a share of one processor, averaged over a measurement
 _ATTEMPTS = 3  # if other load disturbs a measurement
 _DEFAULT_SENTENCES = Path("ner_conll2003") / "eng.train"
@@ -75,6 +82,17 @@ def median_of_quiet(measurements: Sequence[Measurement]) -> tuple[float, int]:
     """The median seconds of the undisturbed measurements, or of all if there are none, and their number."""
     quiet = [each.seconds for each in measurements if each.quiet]
     return statistics.median(quiet or [each.seconds for each in measurements]), len(quiet)
+
+
+def in_own_process(call: Callable[..., _ResultT], *arguments: object) -> _ResultT:
+    """Calls a function in a new process, whose peak memory is only its own."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+        return process.submit(call, *arguments).result()
+
+
+def peak_gigabytes() -> float:
+    """The peak memory of this process, with Python and torch."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,8 +1,9 @@
-"""Words per second of frozen transformers and of the biLM in the package, all layers, without a cache.
+"""Words per second and memory of frozen transformers and of the biLM in the package, all layers, without a cache.
 
     python -m benchmarks.embedders DIR [DIR...] [--sentences FILE] [--json FILE]
 
-Each DIR is the folder of a transformer. Times are processor seconds, the best of three.
+Each DIR is the folder of a transformer. Each is measured in a separate process: times are processor seconds, the best
+of three, and peak memory is that of the whole process, including weights, Python and torch.
 """
 
 from __future__ import annotations
@@ -29,6 +30,18 @@ def seconds(source: LayerSource, sentences: Sequence[Sequence[str]], batch: int)
     return best
 
 
+def measure(folder: str | None, sentences: Sequence[Sequence[str]], batch: int) -> tuple[float, float]:
+    """Words per second and peak gigabytes of a transformer, or of the biLM. Call it in a new process."""
+    source: LayerSource
+    if folder is None:
+        source = FastBiLM(BiLM.load())
+    else:
+        model, tokenizer = TransformerFiles.of(folder).load()
+        source = FrozenTransformer(model, tokenizer, range(model.config.num_hidden_layers + 1), "mean")
+    rate = common.count_words(sentences) / seconds(source, sentences, batch)
+    return rate, common.peak_gigabytes()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", metavar="DIR")
@@ -37,16 +50,14 @@ def main() -> None:
     common.add_common_arguments(parser)
     arguments = parser.parse_args()
     sentences = common.read_sentences(arguments.sentences, arguments.number)
-    sources: dict[str, LayerSource] = {"biLM in the package": FastBiLM(BiLM.load())}
-    for folder in arguments.models:
-        model, tokenizer = TransformerFiles.of(folder).load()
-        sources[folder] = FrozenTransformer(model, tokenizer, range(model.config.num_hidden_layers + 1), "mean")
-    rates = {
-        name: common.count_words(sentences) / seconds(each, sentences, arguments.batch)
-        for name, each in sources.items()
+    results = {
+        folder or "biLM in the package": common.in_own_process(measure, folder, sentences, arguments.batch)
+        for folder in (None, *arguments.models)
     }
-    print(common.markdown_table(("model", "words/s"), ([name, f"{rate:,.0f}"] for name, rate in rates.items())))
-    common.write_json(arguments.json, {"machine": common.machine(), "words_per_second": rates})
+    rows = ([name, f"{rate:,.0f}", f"{peak:.2f}"] for name, (rate, peak) in results.items())
+    print(common.markdown_table(("model", "words/s", "peak memory (GB)"), rows))
+    found = {name: {"words_per_second": rate, "peak_gigabytes": peak} for name, (rate, peak) in results.items()}
+    common.write_json(arguments.json, {"machine": common.machine(), "models": found})
 
 
 if __name__ == "__main__":

@@ -17,20 +17,16 @@ import dataclasses
 import functools
 import itertools
 import math
-import multiprocessing
-import resource
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
 from benchmarks import common
-from benchmarks.common import Clock, Measurement
+from benchmarks.common import Clock, Measurement, in_own_process, peak_gigabytes
 from elmo_tasks.config import load_config
 from elmo_tasks.data_folder import DATA_VARIABLE
 from elmo_tasks.elmo import PUBLISHED_OPTIONS, random_bilm
@@ -40,7 +36,6 @@ from elmo_tasks.predictors import build_predictor
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 
 Sentences = list[list[str]]
-_ResultT = TypeVar("_ResultT")
 
 _MIN_WORDS = 2000  # of a measurement
 _CORPUS_BATCH = 512  # sentences
@@ -105,8 +100,7 @@ def measure(case: Case, size: str, precision: Precision, sentences: Sentences, t
     fast = FastBiLM(random_bilm(PUBLISHED_OPTIONS[size]), precision)
     fast.layers([["warming", "up"]] * 2)
     words, measurement = _MEASURES[case.kind](fast, case.count, sentences)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return Growth(case.kind, case.count, words, words / measurement.seconds, peak / 1e9, measurement.other_load)
+    return Growth(case.kind, case.count, words, words / measurement.seconds, peak_gigabytes(), measurement.other_load)
 
 
 def _read_sentences_of_length(fast: FastBiLM, length: int, sentences: Sentences) -> tuple[int, Measurement]:
@@ -207,7 +201,7 @@ def _show_growth(
     """Prints a table of times and exponents, and returns the times."""
     if not sizes:
         return {}
-    times = {name: _in_own_process(call, name, sizes) for name in names}
+    times = {name: in_own_process(call, name, sizes) for name in names}
     header = [title, *(f"{size:,} {unit}, s" for size in sizes), *(f"exponent to {size:,}" for size in sizes[1:]), ""]
     rows = []
     for name, seconds in times.items():
@@ -227,7 +221,7 @@ def main() -> None:
         *(Case("corpus", count) for count in arguments.corpora),
     ]
     settings = (arguments.size, arguments.precision, sentences, torch.get_num_threads())
-    results: list[Growth] = [_in_own_process(measure, case, *settings) for case in cases]
+    results: list[Growth] = [in_own_process(measure, case, *settings) for case in cases]
     names = {"length": "words of a sentence", "batch": "sentences of a batch", "corpus": "sentences of a corpus"}
     header = ("what varies", "value", "words read", "words/s", "peak memory (GB)", "other load")
     rows = [
@@ -253,11 +247,6 @@ def main() -> None:
         time_of_files = functools.partial(time_reader, folder=Path(folder))
         found["readers"] = _show_growth("readers", "sentences", READERS, time_of_files, arguments.readers)
     common.write_json(arguments.json, found)
-
-
-def _in_own_process(call: Callable[..., _ResultT], *arguments: object) -> _ResultT:
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
-        return process.submit(call, *arguments).result()
 
 
 def _parse() -> argparse.Namespace:

@@ -34,11 +34,11 @@ def main() -> None:
     arguments = parser.parse_args()
     sentences = read_sentences(arguments.sentences, 5000)
     results = {name: _measure(arguments, options, sentences) for name, options in _MODES.items()}
-    header = ("", "requests/s", "median ms", "99th percentile ms", "errors", "server MB")
+    header = ("", "answers/s", "median ms", "99th percentile ms", "refused", "server MB")
     keys = ("per_second", "median", "percentile_99", "errors", "megabytes")
     print(markdown_table(header, [[name, *(f"{each[key]:.4g}" for key in keys)] for name, each in results.items()]))
     first, last = (each["per_second"] for each in results.values())
-    print(f"\n{last / first:.2f} times as many requests per second, with {arguments.clients} clients")
+    print(f"\n{last / first:.2f} times as many answers per second, with {arguments.clients} clients")
     write_json(arguments.json, {"machine": machine(), "clients": arguments.clients, "results": results})
 
 
@@ -76,7 +76,7 @@ def _load(
     times = {int(float(time)): count for time, count in stats["response_times"].items()}
     seconds = stats["last_request_timestamp"] - stats["start_time"]
     return {
-        "per_second": stats["num_requests"] / seconds,
+        "per_second": (stats["num_requests"] - stats["num_failures"]) / seconds,
         "median": _percentile(times, 0.5),
         "percentile_99": _percentile(times, 0.99),
         "errors": stats["num_failures"],

@@ -20,7 +20,7 @@ from elmo_tasks.elmo.embed import embed_sentences
 from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.elmo.loaded import load_frozen
 from elmo_tasks.files import file_state
-from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Input, Predictor
+from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor, Input, Predictor
 from elmo_tasks.rendering import describe
 from elmo_tasks.rendering.html import END, Page, Sections, page_start
 from elmo_tasks.text.tokenizer_config import parse_tokenizer
@@ -52,7 +52,8 @@ def train(
         validation: the same, to choose the best epoch; needed with `train`.
         test: the same, evaluated once, after training. With `train` and without `test`, there is no test set.
         settings: see `elmo_tasks.experiment.train`: `overrides`, such as `["trainer.num_epochs=3"]`, `variables`,
-            `from_run`, a run from whose weights to start, `resume`, `force`, `self_contained` and `callbacks`.
+            `from_run`, a run from whose weights to start, `resume`, `force`, `self_contained`, `predictions` and
+            `callbacks`.
 
     Returns:
         the metrics of the best epoch (`best`) and of the test set (`test`).
@@ -79,6 +80,7 @@ def load(
     device: Device | None = None,
     batch_tokens: int = DEFAULT_BATCH_TOKENS,
     overrides: Sequence[str] = (),
+    format: Literal["allennlp"] | None = None,
 ) -> Predictor:
     """The predictor of a trained run: call it with a text, a dict, or a list of them.
 
@@ -88,6 +90,7 @@ def load(
         device: `auto` uses a GPU if there is one; by default, the setting of the run's config.
         batch_tokens: the most tokens of a batch.
         overrides: `key.path=value`, in place of the values of the run's config.
+        format: `allennlp` for inputs and results in the keys of AllenNLP's predictors, see `AllenNlpPredictor`.
 
     Raises:
         RunError: there is no run or no finished epoch, or its biLM has moved or changed.
@@ -96,9 +99,10 @@ def load(
     placed = [] if device is None else [f"trainer.device={device}"]
     if isinstance(predicates, (str, Path)):
         predicates = load(predicates, device=device, batch_tokens=batch_tokens)
-    return trained_runs.load_predictor(
+    predictor = trained_runs.load_predictor(
         run, overrides=[*placed, *overrides], batch_tokens=batch_tokens, predicates=predicates
     )
+    return AllenNlpPredictor(predictor) if format == "allennlp" else predictor
 
 
 def show(predictor: Predictor, inputs: Input | Sequence[Input]) -> Page:

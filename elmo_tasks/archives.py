@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import re
 import tarfile
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -26,7 +27,7 @@ def pack(files: Mapping[str, Path], archive: str | Path) -> None:
 
 
 def unpack(archive: Path, names: Collection[str], folder: Path) -> None:
-    """Writes the files of an archive into an empty folder, which is made if it is missing.
+    """Writes the files of a run's archive into an empty folder, which is made if it is missing.
 
     Only the contents of members are used, and each is written under the known name that it equals. So links, devices,
     absolute paths and paths with `..` have no effect.
@@ -39,6 +40,52 @@ def unpack(archive: Path, names: Collection[str], folder: Path) -> None:
             far more than its size.
     """
 
+    def place_of(member: tarfile.TarInfo) -> str:
+        if member.name not in names:
+            raise ValueError(f"contains {member.name[:200]!r}, which is not a file of a run")
+        return member.name
+
+    _unpack(archive, place_of, folder, "the archive of a run", "an archive that `elmo-tasks archive` has written")
+
+
+def contains(archive: Path, name: str) -> bool:
+    """Whether an archive has a file of this name; a damaged one does not, as far as it can be read."""
+    try:
+        with gzip.GzipFile(archive) as unzipped:
+            stream = bounded(unzipped, unpacked_numbers(archive.stat().st_size), RunError)
+            with tarfile.open(fileobj=stream, mode="r|") as tar:
+                return any(member.name.removeprefix("./") == name for member in tar)
+    except (*_DAMAGE, RunError):
+        return False
+
+
+def unpack_known(archive: Path, known: re.Pattern[str], folder: Path, kind: str, wanted: str) -> None:
+    """Like `unpack`, for the archive of another program: files with other names are left out.
+
+    Arguments:
+        known: matches the whole names of the files that are wanted.
+        kind, wanted: for messages, what the archive should be.
+
+    Raises:
+        RunError: also if the archive has links, devices, absolute paths or paths with `..`.
+    """
+
+    def place_of(member: tarfile.TarInfo) -> str | None:
+        name = member.name.removeprefix("./")
+        if name.startswith("/") or ".." in name.split("/"):
+            raise ValueError(f"contains {member.name[:200]!r}, a place outside of its folder")
+        if not (member.isfile() or member.isdir()):
+            raise ValueError(f"{member.name[:200]!r} is not a regular file")
+        return name if member.isfile() and known.fullmatch(name) else None
+
+    _unpack(archive, place_of, folder, kind, wanted)
+
+
+def _unpack(
+    archive: Path, place_of: Callable[[tarfile.TarInfo], str | None], folder: Path, kind: str, wanted: str
+) -> None:
+    """Writes each member at its place in the folder; members without one are left out."""
+
     def problem(text: str) -> RunError:
         return RunError(f"{archive}: {text}")
 
@@ -48,22 +95,19 @@ def unpack(archive: Path, names: Collection[str], folder: Path) -> None:
             stream = bounded(unzipped, unpacked_numbers(archive.stat().st_size), problem)
             with tarfile.open(fileobj=stream, mode="r|") as tar:
                 for member in tar:
-                    _write_member(tar, member, names, folder)
+                    if (place := place_of(member)) is not None:
+                        _write_member(tar, member, folder / place)
             while stream.read(1 << 20):  # to the checksum at the end
                 pass
     except _DAMAGE as error:
-        wanted = "wanted an archive that `elmo-tasks archive` has written"
-        raise problem(f"damaged, or not the archive of a run ({error}); {wanted}") from None
+        raise problem(f"damaged, or not {kind} ({error}); wanted {wanted}") from None
 
 
-def _write_member(tar: tarfile.TarFile, member: tarfile.TarInfo, names: Collection[str], folder: Path) -> None:
+def _write_member(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
     """Writes a member's content; raises `ValueError` if it must not be in the archive."""
-    if member.name not in names:
-        raise ValueError(f"contains {member.name[:200]!r}, which is not a file of a run")
     # A sparse file stores its zeros as a number.
     if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.sparse is not None:
         raise ValueError(f"{member.name!r} is not a regular file")
-    path = folder / member.name
     if path.exists():
         raise ValueError(f"contains {member.name!r} twice")
     path.parent.mkdir(exist_ok=True)

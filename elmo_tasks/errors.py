@@ -85,6 +85,17 @@ class RunError(ElmoTasksError):
     """A run, as a folder or an archive, that is missing, incomplete or does not fit the request."""
 
 
+class AllenNlpArchiveError(RunError):
+    """An archive of AllenNLP's in the place of a run.
+
+    Arguments:
+        path: the archive, or the folder that it unpacks to.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(f"{path}: an archive of AllenNLP's; `elmo-tasks import-allennlp {path} RUN` makes a run of it")
+
+
 class CacheError(ElmoTasksError):
     """A cache that cannot store the data: it is too large, or its numbers are out of range."""
 

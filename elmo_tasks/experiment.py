@@ -7,12 +7,13 @@ import dataclasses
 import logging
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import datasets
 import torch
+from accelerate import Accelerator
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 # Importing the packages of parts registers their types.
@@ -34,7 +35,8 @@ from elmo_tasks.modules.transformer import TransformerConfig
 from elmo_tasks.modules.transformer_files import HUB
 from elmo_tasks.records import read_record
 from elmo_tasks.run_archives import include_bilm, include_transformer
-from elmo_tasks.runs import RunFolder
+from elmo_tasks.runs import RunFolder, Split
+from elmo_tasks.tasks import Task
 from elmo_tasks.tensor_files import read_tensors, write_tensors
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
@@ -90,6 +92,10 @@ class ExperimentConfig(Config):
             if problem := evaluation_reader.misfit(reader.task, other=reader, **keys):
                 raise ValueError(problem)
         return model
+
+    def has_test(self) -> bool:
+        """Whether the best epoch is evaluated on test data, or on a fold that is held out."""
+        return self.fold is not None or (self.test_data_path is not None and self.evaluate_on_test)
 
     def evaluation_loader(self) -> DataLoaderConfig:
         return (self.validation_data_loader or self.data_loader).model_copy(update={"shuffle": False})
@@ -174,6 +180,7 @@ def train(
     resume: bool = False,
     force: bool = False,
     self_contained: bool = False,
+    predictions: Collection[Split] = (),
     callbacks: Sequence[Callback] = (),
 ) -> dict[str, Any]:
     """Trains what a config describes, and evaluates the best epoch on the test set.
@@ -188,6 +195,8 @@ def train(
         resume: continues the run in the folder, with its own state; a finished run is left as it is.
         force: removes the folder's earlier run.
         self_contained: copies the files of the biLM and of the transformer into the run.
+        predictions: the data for which the best epoch's predictions are written, with only what is scored; see
+            `RunFolder.predictions_for`. A fold always writes those for the examples held out.
         callbacks: called after every step and epoch, in addition to the progress bar and the trackers.
 
     Returns:
@@ -196,11 +205,14 @@ def train(
     Raises:
         ConfigError: the config has problems; all are named.
         RunError: the folder holds a run, and neither `resume` nor `force` is given; or another process writes there; or
-            it holds the run to start from, or nothing of that fits.
+            it holds the run to start from, or nothing of that fits. Or predictions of test data are wanted, and the
+            config evaluates none.
         ElmoTasksError: the loss is not finite, or no epoch has a value of the validation metric.
     """
     names = {key: None if source is None else source_name(source) for key, source in (given or {}).items()}
     config, run = load_config(described, ExperimentConfig, overrides, variables, replaced=names), RunFolder(folder)
+    if "test" in predictions and not config.has_test():
+        raise RunError(f"{run.path}: predictions of test data are wanted, but the config evaluates none")
     accelerator = config.trainer.accelerator(run.tensorboard)
     with locked(run.path) if accelerator.is_main_process else contextlib.nullcontext():
         begins = run.claim(to_json(config), resume=resume, force=force, kind=ExperimentConfig)
@@ -276,15 +288,26 @@ def train(
             raise ElmoTasksError(f"no epoch had a value of {trainer.metric_name!r} that is a number; nothing was saved")
         loop.set_parameters(read_tensors(run.model))
         results: dict[str, Any] = {"best": read_record(run.records, progress.best_epoch, dict[str, Any])}
+        if "validation" in predictions:
+            _predict(model, validation, accelerator, run.predictions_for("validation"), model.task)
         if config.fold:
-            with ordered_lines(run.predictions if accelerator.is_main_process else None) as write:
-                results["test"] = evaluate_model(model, test[0], accelerator, pairs_to(write))
-        elif test and config.evaluate_on_test:
+            results["test"] = _predict(model, test[0], accelerator, run.predictions_for("test"))
+        elif "test" in predictions:
+            results["test"] = _predict(model, test[0], accelerator, run.predictions_for("test"), model.task)
+        elif config.has_test():
             results["test"] = evaluate_model(model, test[0], accelerator)
         if accelerator.is_main_process:
             write_json(run.metrics, results)
         accelerator.wait_for_everyone()
         return results
+
+
+def _predict(
+    model: TaskModel, loader: BatchLoader, accelerator: Accelerator, path: Path, task: Task | None = None
+) -> dict[str, float]:
+    """Evaluates and writes the predictions; for `task` see `pairs_to`."""
+    with ordered_lines(path if accelerator.is_main_process else None) as write:
+        return evaluate_model(model, loader, accelerator, pairs_to(write, task))
 
 
 def _epoch_record(

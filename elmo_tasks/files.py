@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import contextlib
+import functools
 import gzip
 import hashlib
 import json
@@ -25,7 +26,7 @@ _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, "
 # The exceptions that reading a damaged compressed file can raise.
 DAMAGE_ERRORS = (EOFError, OSError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
 # And those that opening a zip archive can raise: of its parts, some are encrypted or of a kind that Python cannot read.
-_ZIP_ERRORS = (*DAMAGE_ERRORS, NotImplementedError, RuntimeError, ValueError, struct.error)
+ZIP_ERRORS = (*DAMAGE_ERRORS, NotImplementedError, RuntimeError, ValueError, struct.error)
 
 # An escape sequence in a JSON string: a surrogate pair, half of one (group "half"), or any other.
 _JSON_ESCAPE = re.compile(
@@ -75,7 +76,7 @@ def _only_member(raw: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
             names = [name for name in archive.namelist() if not name.endswith("/")]
             if len(names) == 1:
                 content = stack.enter_context(archive.open(names[0]))
-        except _ZIP_ERRORS as error:
+        except ZIP_ERRORS as error:
             raise DataError(path, f"the archive is damaged or cut short ({error})") from None
         if len(names) != 1:
             raise DataError(path, f"the archive contains {len(names)} files; wanted exactly one")
@@ -178,6 +179,16 @@ def file_state(path: str | Path) -> tuple[int, ...]:
     """Numbers that change when a file is written or replaced. They show whether a result kept for it is out of date."""
     status = os.stat(path)
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def kept_hash(path: Path) -> str:
+    """The `content_hash` of a file, which a process reads once, and again only after it has changed."""
+    return _kept_hash(path, file_state(path))
+
+
+@functools.lru_cache(maxsize=32)
+def _kept_hash(path: Path, state: tuple[int, ...]) -> str:
+    return content_hash(path)
 
 
 def cache_folder() -> Path:

@@ -10,9 +10,11 @@ from elmo_tasks import archives
 from elmo_tasks.atomic import atomic_folder, atomic_write
 from elmo_tasks.cache import used_cache
 from elmo_tasks.elmo.bilm import BiLM
-from elmo_tasks.errors import RunError
+from elmo_tasks.errors import AllenNlpArchiveError, RunError
 from elmo_tasks.files import content_hash
 from elmo_tasks.runs import RunFolder
+
+_ALLENNLP_WEIGHTS = "weights.th"
 
 
 def include_bilm(folder: RunFolder) -> None:
@@ -76,8 +78,11 @@ def open_run(path: str | Path) -> RunFolder:
 
     Raises:
         RunError: `path` is not a run, or the archive is damaged or contains anything that is not of a run.
+        AllenNlpArchiveError: it is one of AllenNLP's.
     """
     path = Path(path)
+    if (path / _ALLENNLP_WEIGHTS).is_file():
+        raise AllenNlpArchiveError(path)
     archive = path if path.is_file() else None
     folder = RunFolder(_unpacked(path) if archive else path, archive)
     for kind in ("seed", "fold"):
@@ -95,6 +100,11 @@ def _unpacked(archive: Path) -> Path:
     target = used_cache("archives") / content_hash(archive)
     if target.is_dir():
         return target
-    with atomic_folder(target) as unpacked:
-        archives.unpack(archive, RunFolder(unpacked).packed(), unpacked)
+    try:
+        with atomic_folder(target) as unpacked:
+            archives.unpack(archive, RunFolder(unpacked).packed(), unpacked)
+    except RunError:
+        if archives.contains(archive, _ALLENNLP_WEIGHTS):
+            raise AllenNlpArchiveError(archive) from None
+        raise
     return target

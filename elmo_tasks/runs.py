@@ -13,7 +13,8 @@ bilm_options.json     the options of a biLM that is trained with the task; its w
 origin.json           the run that it began from (--from), and what it took over
 metrics.jsonl         a line for each epoch
 metrics.json          the best epoch's metrics, and the test set's
-predictions.jsonl     of a fold of a cross-validation: the examples held out, with their predictions
+predictions.jsonl     of the best epoch, for the examples of a fold or, with --predictions test, for the test data
+predictions_validation.jsonl   the same with --predictions validation
 training.pt           the state from which training resumes
 tensorboard/          curves
 """
@@ -49,6 +50,9 @@ logger = logging.getLogger(__name__)
 _PACKAGES = ("torch", "pytorch-crf", "datasets", "accelerate", "seqeval", "numpy")
 _INCLUDED = "include-package"  # a key of versions.json
 _MODULE_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+Split = Literal["validation", "test"]
+"""The data that the best epoch is scored on."""
+
 _ELMO, _TRANSFORMER = "model.embedder.elmo", "model.embedder.transformer"  # keys of a config
 
 
@@ -191,11 +195,15 @@ class RunFolder(Folder):
         self.records = self.path / "metrics.jsonl"
         self.metrics = self.path / "metrics.json"
         self.predictions = self.path / "predictions.jsonl"
+        self.validation_predictions = self.path / "predictions_validation.jsonl"
         self.files += (self.vocabulary, self.frozen, self.model, self.bilm_reference, self.bilm, self.bilm_options)
-        self.files += (self.origin, self.records, self.metrics, self.predictions)
+        self.files += (self.origin, self.records, self.metrics, self.predictions, self.validation_predictions)
         self.files += (self.transformer_reference, self.transformer)
         self.begun += (self.vocabulary, self.frozen, self.bilm_reference, self.bilm, self.bilm_options, self.origin)
         self.begun += (self.transformer_reference, self.transformer)
+
+    def predictions_for(self, split: Split) -> Path:
+        return self.predictions if split == "test" else self.validation_predictions
 
     def packed(self) -> dict[str, Path]:
         """The files of the folder that an archive can have, by their names in it."""

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from elmo_tasks.atomic import atomic_output, atomic_path
 from elmo_tasks.errors import ElmoTasksError, RunError, WriteError, one_line
+from elmo_tasks.limits import ADVICE, unpacked_numbers
 
 BEGIN_AGAIN = "--force begins the run again"
 
@@ -53,6 +54,30 @@ def _reading_tensors(path: Path, error: type[ElmoTasksError]) -> Iterator[None]:
         raise error(f"{path}: no such file; the run has not finished its first epoch") from None
     except (SafetensorError, LookupError, ValueError) as problem:  # the last two for types that torch does not have
         raise error(f"{path}: damaged, or not a safetensors file ({problem})") from None
+
+
+def read_pickled_tensors(path: Path, error: type[ElmoTasksError]) -> dict[str, Tensor]:
+    """Reads a state dict that another program has pickled with torch. Code in it is refused and never run.
+
+    Raises:
+        ElmoTasksError: of the class `error`, if the file is damaged, holds anything but tensors, or unpacks to far more
+            than its size.
+    """
+    try:
+        tensors = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        raise error(f"{path}: damaged, or holds more than tensors, perhaps code, which is not run") from None
+    except (*DAMAGED_STATE, OSError) as problem:
+        raise error(f"{path}: damaged, or not a state dict ({one_line(problem)})") from None
+    if not isinstance(tensors, dict) or not all(
+        isinstance(name, str) and isinstance(tensor, Tensor) and tensor.layout == torch.strided
+        for name, tensor in tensors.items()
+    ):
+        raise error(f"{path}: holds more than tensors by their names; wanted a state dict")
+    # A hostile file can repeat the same number endlessly.
+    if (size := sum(tensor.nbytes for tensor in tensors.values())) > (most := unpacked_numbers(path.stat().st_size)):
+        raise error(f"{path}: unpacks to {size:,} bytes; wanted at most {most:,}; {ADVICE}")
+    return dict(tensors)
 
 
 # What reading a damaged training state, or putting it to use, can raise.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import logging
 import subprocess
 import sys
@@ -15,13 +16,14 @@ import pytest
 import torch
 
 import elmo_tasks
-from elmo_tasks import trained_runs
+from elmo_tasks import cli, migration, trained_runs
 from elmo_tasks.data_readers import Conll2003Config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, FastBiLM, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
 from elmo_tasks.predictors import Predictor
 
 TEXT = "Mira Dolvane joined Karvel as coach. Karvel closed a mill."
+SENTENCES = [["Mira", "Dolvane", "joined", "Karvel", ".", "Karvel", "left", "."], ["Karvel"]]
 
 
 def examples_of(path: str) -> list[dict[str, Any]]:
@@ -101,6 +103,40 @@ def test_a_predictor_takes_a_text_a_dict_or_several(run: Path) -> None:
     assert tagger([TEXT, {"tokens": ["Karvel"]}])[:2] == results
     assert len(tagger(text for text in [TEXT, TEXT])) == 4
     assert list(tagger.predict([TEXT])) == results
+
+
+def test_predictions_as_allennlp_has_them(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = elmo_tasks.load(run)([{"tokens": sentence} for sentence in SENTENCES])
+    wanted = [{"words": each["tokens"], "tags": each["tags"], "mask": [True] * len(each["tags"])} for each in own]
+    inputs = [{"sentence": sentence} for sentence in map(" ".join, SENTENCES)]
+    assert elmo_tasks.load(run, format="allennlp")(inputs) == wanted
+    source = tmp_path / "in.jsonl"
+    source.write_text("\n".join(map(json.dumps, inputs)))
+    assert cli.main(["predict", str(run), str(source), "--format", "allennlp"]) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == wanted
+    assert cli.main(["predict", str(run), str(source), "--format", "allennlp", "--html", str(tmp_path / "page")]) == 2
+    assert "without --format allennlp" in capsys.readouterr().err
+
+    text = inputs[0]["sentence"]
+    predictor = migration.Predictor.from_path(str(run), "sentence-tagger", cuda_device=-1)
+    assert predictor.predict_batch_json(inputs) == wanted
+    for result in (
+        predictor.predict(sentence=text),
+        predictor.predict(text),
+        predictor.predict_json({"sentence": text}),
+        predictor.predict_tokenized(wanted[0]["words"]),
+    ):
+        assert result == wanted[0]
+    for values, names in (((text, text), {}), ((text,), {"sentence": text})):
+        with pytest.raises(TypeError, match="predict takes sentence, each once"):
+            predictor.predict(*values, **names)
+    with pytest.raises(DataError, match="'sentence' is ''"):
+        predictor.predict("")
+    with pytest.raises(ElmoTasksError, match="predictor_name is 'textual_entailment'; wanted 'sentence_tagger' for "):
+        migration.Predictor.from_path(run, "textual_entailment")
+    for predicates in (run, lambda tokens: [0]):  # a run that does not find predicates, and for another task
+        with pytest.raises(ElmoTasksError, match="predicates"):
+            migration.Predictor.from_path(run, predicates=predicates)
 
 
 def test_wrong_inputs_say_what_is_wanted(run: Path) -> None:

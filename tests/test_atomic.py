@@ -46,6 +46,15 @@ with atomic_write(sys.argv[1]) as stream, atomic_folder(sys.argv[2]) as folder:
 """
 
 
+@pytest.mark.parametrize("writer", WRITERS)
+def test_folders_on_the_way_are_made(writer: str, tmp_path: Path) -> None:
+    path = tmp_path / "new" / "deep" / "written"
+    with WRITERS[writer](path) as target:
+        if writer == "path":
+            Path(str(target)).touch()
+    assert path.exists()
+
+
 def test_an_interrupted_write_leaves_the_old_file_whole(tmp_path: Path) -> None:
     path = tmp_path / "file.json"
     write_json(path, [1])

@@ -34,6 +34,7 @@ INPUTS: dict[str, Mapping[str, Any]] = {
     "crf_tagger": {"text": TEXT},
     "bcn": {"text": TEXT},
     "esim": {"premise": TEXT, "hypothesis": "Nobody joined Karvel."},
+    "decomposable_attention": {"premise": TEXT, "hypothesis": "Nobody joined Karvel."},
     "bidaf": {"passage": TEXT, "question": "Who closed a mill?"},
     "bidaf_self_attention": {"passage": TEXT, "question": "Who closed a mill?"},
     "srl": {"tokens": TEXT.split(), "predicates": [2, 7]},

@@ -13,6 +13,7 @@ import pytest
 from accelerate import PartialState
 
 from elmo_tasks import experiment, repeated_runs, trained_runs
+from elmo_tasks.analysis.systems import read_predictions
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError, RunError, WeightsError
@@ -21,6 +22,7 @@ from elmo_tasks.files import read_lines
 from elmo_tasks.metrics.span_f1 import SpanF1
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.repeated_runs import mean_and_deviation
+from elmo_tasks.runs import RunFolder
 from elmo_tasks.text.tokenizers import TREEBANK
 from elmo_tasks.trained_runs import load_run
 from elmo_tasks.training.loop import Loop
@@ -84,6 +86,31 @@ def test_evaluate_gives_the_metrics_of_training(trained: Path, sample_folder: Pa
         range(sum(record["example"]["document"] == 0 for record in records))
     )
     assert all(len(each["prediction"]["probabilities"]) == len(each["example"]["tokens"]) for each in records)
+
+
+def test_training_stores_what_the_best_epoch_predicts(
+    settings: dict[str, Any], trained: Path, sample_folder: Path, tmp_path: Path
+) -> None:
+    run = RunFolder(tmp_path / "run")
+    results = experiment.train(settings, run.path, overrides=QUICK, predictions=["test", "validation"])
+    assert results["test"] == json.loads((trained / "metrics.json").read_text())["test"]  # as without
+    data = str(sample_folder / "ner_conll2003" / "eng.testb")
+    trained_runs.evaluate(run.path, data, predictions=tmp_path / "full.jsonl")
+    for split, scores in (("test", results["test"]), ("validation", results["best"]["validation"])):
+        stored = read_predictions(run.predictions_for(split))
+        metric = stored.task.build_metric()
+        metric.update(stored.predictions, stored.examples)
+        assert metric.compute()["f1"] == scores["f1"]
+    full, brief = (path.read_text().splitlines() for path in (tmp_path / "full.jsonl", run.predictions))
+    for more, less in zip(map(json.loads, full), map(json.loads, brief), strict=True):
+        assert less["prediction"] == {"tags": more["prediction"]["tags"]}
+        assert less["example"].items() <= more["example"].items()
+
+
+def test_predictions_of_test_data_need_test_data(settings: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="run: predictions of test data are wanted, but the config evaluates none"):
+        experiment.train(settings, tmp_path / "run", overrides=["evaluate_on_test=false"], predictions=["test"])
+    assert not (tmp_path / "run").exists()
 
 
 def test_evaluate_counts_confusions(trained: Path, sample_folder: Path) -> None:

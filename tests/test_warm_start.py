@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -20,6 +21,7 @@ from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import RunError
 from elmo_tasks.experiment import Data, ExperimentConfig, build_model, train
+from elmo_tasks.runs import RunFolder
 from elmo_tasks.tensor_files import read_tensors
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.random_state import seed_everything
@@ -244,6 +246,17 @@ def test_resume_goes_on_with_the_runs_own_state(
     assert f"{run}: goes on with its own state; --from {one} is for a run that begins" in caplog.messages
     for name in ("model.safetensors", "frozen.safetensors", "origin.json"):
         assert (run / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_run_that_was_stopped_as_it_began_can_be_resumed(config_file: Path, earlier: Path, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RunFolder, "begin", Mock(side_effect=KeyboardInterrupt))  # which comes last
+        with pytest.raises(KeyboardInterrupt):
+            train(config_file, tmp_path / "run", from_run=earlier, overrides=SHORT)
+    assert (tmp_path / "run" / "origin.json").is_file()
+    with pytest.raises(RunError, match="which the run would overwrite"):
+        train(config_file, tmp_path / "run", from_run=earlier, overrides=SHORT)
+    assert train(config_file, tmp_path / "run", from_run=earlier, overrides=SHORT, resume=True)
 
 
 def stopping_at(name: str) -> Any:

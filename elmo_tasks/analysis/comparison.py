@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +137,20 @@ def compare(
         ElmoTasksError: the systems were not measured on the same examples, or there is no such metric.
         DataError, RunError: a system cannot be read.
     """
-    first, measured, units = _measure(find_systems(paths), data, overrides)
+    systems = [(each, (read_predictions(path, data, overrides) for path in each.paths)) for each in find_systems(paths)]
+    return compare_predictions(systems, metric=metric, resamples=resamples, seed=seed, num_examples=num_examples)
+
+
+def compare_predictions(
+    systems: Iterable[tuple[System, Iterable[Predictions]]],
+    *,
+    metric: str | None = None,
+    resamples: int = 10_000,
+    seed: int = 13370,
+    num_examples: int = 0,
+) -> Comparison:
+    """The same as `compare`, of systems with the predictions of their models."""
+    first, measured, units = _measure(systems)
     kind = type(first.task.build_metric())
     name = metric or kind.main
     if name not in (known := list(kind.scores(measured[0].sums[0, 0]))):
@@ -147,9 +160,9 @@ def compare(
         return kind.scores(sums)[name]
 
     resampled = bootstrap([each.sums for each in measured], score, resamples, seed)
-    systems = [_system_score(each, score, values) for each, values in zip(measured, resampled, strict=True)]
+    scores = [_system_score(each, score, values) for each, values in zip(measured, resampled, strict=True)]
     differences = []
-    for each, ours, values in zip(measured[1:], systems[1:], resampled[1:], strict=True):
+    for each, ours, values in zip(measured[1:], scores[1:], resampled[1:], strict=True):
         p_value = randomization_p(measured[0].sums, each.sums, score, resamples, seed)
         gains = unit_gains(measured[0].sums, each.sums, score)
         most = [unit for unit in np.argsort(-np.abs(gains), kind="stable").tolist() if abs(gains[unit]) > _EQUAL]
@@ -157,10 +170,11 @@ def compare(
             _changed(float(gains[unit]), first.examples, units[unit], (measured[0], each))
             for unit in most[:num_examples]
         ]
-        differences.append(_difference(systems[0], ours, p_value, values - resampled[0], gains, changed))
-    return Comparison(
-        first.task, name, len(first.examples), len(units), resamples, seed, systems, _corrected(differences)
-    )
+        differences.append(_difference(scores[0], ours, p_value, values - resampled[0], gains, changed))
+    if len(differences) > 1:
+        found = corrected([each.p_values for each in differences])
+        differences = [dataclasses.replace(each, corrected=own) for each, own in zip(differences, found, strict=True)]
+    return Comparison(first.task, name, len(first.examples), len(units), resamples, seed, scores, differences)
 
 
 def split_paths(paths: Sequence[str]) -> tuple[list[str], str | None]:
@@ -174,15 +188,14 @@ def split_paths(paths: Sequence[str]) -> tuple[list[str], str | None]:
 
 
 def _measure(
-    systems: Sequence[System], data: Source | None, overrides: Sequence[str]
+    systems: Iterable[tuple[System, Iterable[Predictions]]],
 ) -> tuple[Predictions, list[_Measured], list[list[int]]]:
     """The first model's predictions, the sums of all systems, and the rows of each unit."""
     first: Predictions | None = None
     measured, units = [], list[list[int]]()
-    for system in systems:
+    for system, models in systems:
         sums, shown = [], list[dict[str, Any]]()
-        for path in system.paths:
-            predictions = read_predictions(path, data, overrides)
+        for predictions in models:
             if first is None:
                 first, units = predictions, predictions.units()
             else:
@@ -238,16 +251,14 @@ def _over_seeds(one: SystemScore, other: SystemScore) -> SeedDifference | None:
     return seed_difference(one.scores, other.scores, paired=one.seeds == other.seeds)
 
 
-def _corrected(differences: Sequence[Difference]) -> list[Difference]:
-    """With Holm's correction, if there are several; of each test over the systems that have it."""
-    if len(differences) < 2:
-        return list(differences)
-    corrected: list[dict[str, float]] = [{} for _ in differences]
-    for test in ("randomization", "bootstrap", "seeds"):
-        having = [number for number, each in enumerate(differences) if test in each.p_values]
-        for number, value in zip(having, holm([differences[each].p_values[test] for each in having]), strict=True):
-            corrected[number][test] = value
-    return [dataclasses.replace(each, corrected=found) for each, found in zip(differences, corrected, strict=True)]
+def corrected(p_values: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
+    """The p-values of systems, by test, with Holm's correction of each test over the systems that have it."""
+    found: list[dict[str, float]] = [{} for _ in p_values]
+    for test in dict.fromkeys(test for each in p_values for test in each):
+        having = [number for number, each in enumerate(p_values) if test in each]
+        for number, value in zip(having, holm([p_values[each][test] for each in having]), strict=True):
+            found[number][test] = value
+    return found
 
 
 def _changed(

@@ -93,7 +93,11 @@ def errors(
     Raises:
         DataError, RunError: the run or the file cannot be read.
     """
-    found = read_predictions(Path(path), data, overrides)
+    return error_report(read_predictions(Path(path), data, overrides), num_examples=num_examples)
+
+
+def error_report(found: Predictions, *, num_examples: int = 20) -> ErrorReport:
+    """The same as `errors`, of the predictions of one model."""
     metric = found.task.build_metric()
     sums = found.sums([[row] for row in range(len(found.examples))])  # (examples, K)
     metric.update(found.predictions, found.examples)
@@ -113,7 +117,7 @@ def errors(
         details.kinds,
         [*details.breakdowns, *break_down("examples", items, metric.scores)],
         _confusion(found),
-        _worst(found, sums, num_examples),
+        _worst(found, sums, num_examples) if num_examples else [],
     )
 
 

@@ -1,4 +1,4 @@
-"""Pictures of runs: their curves, the learned weights of the biLM's layers, and the labels that are confused."""
+"""Pictures of runs: their curves, the learned weights of mixed layers, and the labels that are confused."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class _Record(pydantic.BaseModel):
     training: dict[str, float]
     validation: dict[str, float]
     elmo: dict[str, Any]
+    transformer: dict[str, Any] = {}
     best: bool
 
 
@@ -71,10 +72,15 @@ class RunCurves:
         """The record of the best epoch, or the last one if no epoch is the best."""
         return next((record for record in reversed(self.records) if record["best"]), self.records[-1])
 
+    def mixes(self) -> dict[str, dict[str, Any]]:
+        """The mixes of layers in the best epoch: ELMo's `input` and `output`, and that of the `transformer`."""
+        best = self.best()
+        return best["elmo"] | ({"transformer": best["transformer"]} if best.get("transformer") else {})
+
 
 def plot_runs(path: str | Path, runs: Sequence[RunCurves], confusion: ConfusionTable | None = None) -> None:
     """Draws runs and writes the picture: the loss and the validation metric after each epoch, and the weights of the
-    biLM's layers in the best epoch, as in figure 2 of Peters et al. (2018).
+    layers of the biLM and of a transformer in the best epoch, as in figure 2 of Peters et al. (2018).
 
     Arguments:
         path: the file to write, replaced if it exists. Its ending chooses the format.
@@ -88,7 +94,7 @@ def plot_runs(path: str | Path, runs: Sequence[RunCurves], confusion: ConfusionT
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise ElmoTasksError(f"{path}: the ending is {suffix!r}; wanted {', '.join(FORMATS)}")
-    mixes = [(run, name, mix) for run in runs for name, mix in run.best()["elmo"].items()]
+    mixes = [(run, name, mix) for run in runs for name, mix in run.mixes().items()]
     second = ["mixes"] * bool(mixes) + ["confusion"] * bool(confusion)
     # The table of mixes is low if it is the only plot of its row. A single plot takes the whole width.
     heights = [4.2, 4.2 if confusion else 0.8 + 0.5 * len(mixes)][: 1 + bool(second)]
@@ -152,7 +158,8 @@ def _mix_label(run: RunCurves, name: str, runs: Sequence[RunCurves]) -> str:
 def draw_mixes(axes: Axes, mixes: Sequence[tuple[str, dict[str, Any]]]) -> None:
     """A heat map of mixes as `metrics.jsonl` has them, each with its label.
 
-    It has a row for each mix and a column for each layer of the biLM; a layer that a mix leaves out has no number.
+    It has a row for each mix and a column for each layer, 0 being that of the tokens. A layer that a mix leaves out has
+    no number.
     """
     columns = sorted({layer for _, mix in mixes for layer in mix["layers"]})
     weights = [dict(zip(mix["layers"], mix["weights"], strict=True)) for _, mix in mixes]
@@ -166,7 +173,7 @@ def draw_mixes(axes: Axes, mixes: Sequence[tuple[str, dict[str, Any]]]) -> None:
     _write_cells(axes, shares, texts)
     axes.set_xticks(range(len(columns)), [f"layer {layer}" if layer else "tokens" for layer in columns])
     axes.set_yticks(range(len(mixes)), [f"{label}\ngamma {mix['gamma']:.2f}" for label, mix in mixes])
-    axes.set_title("weights of the biLM's layers")
+    axes.set_title("weights of the layers")
 
 
 def _draw_confusion(axes: Axes, confusion: ConfusionTable) -> None:

@@ -1,87 +1,29 @@
-"""The report of a study: tables, plots and commands, as Markdown and as one page of HTML."""
+"""The report of a study: tables, plots, errors and commands."""
 
 from __future__ import annotations
 
-import dataclasses
-import re
 import shlex
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
-from typing import Protocol
 
-from elmo_tasks import __version__
 from elmo_tasks.analysis.plots import save_figure
+from elmo_tasks.analysis.report_pages import Picture, Report, Table
+from elmo_tasks.analysis.studies import as_options
+from elmo_tasks.analysis.study_findings import Findings, look
 from elmo_tasks.analysis.study_plots import common_start, draw_curves, draw_scores, draw_shares, draw_weights
 from elmo_tasks.analysis.study_runs import Result, StudyRecord, read_study
 from elmo_tasks.analysis.study_summaries import Summary, summarize
-from elmo_tasks.atomic import atomic_write
-from elmo_tasks.rendering.html import END, page_start
 
 _NOTES = (
     "± is the standard deviation over the seeds. The error reduction is relative to the arm's baseline, which is grey "
-    "in the plots. p (seeds) is the two-sided p-value of Welch's t-test over the seeds, which knows nothing of the "
-    "predictions: with few seeds it is rough. Minutes are those of training and evaluation, the mean of a run."
+    "in the plots. Minutes are those of training and evaluation, the mean of a run."
 )
-_STYLE = """
-body { max-width: 75rem; counter-reset: none; }
-section { padding-left: 0; }
-section::before { content: none; }
-h2 { font-size: 1rem; color: var(--ink); letter-spacing: 0; }
-p { line-height: 1.5; }
-.numbers { width: 100%; margin: .6rem 0; }
-.numbers th, .numbers td { height: auto; padding: .25rem .6rem; border: 0; border-bottom: 1px solid var(--line);
-  text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-.numbers thead th { writing-mode: horizontal-tb; transform: none; color: var(--faint); }
-.numbers :is(th, td):first-child { text-align: left; }
-figure { margin: .6rem 0; padding: .6rem; border-radius: .4rem; background: #fff; }
-figure svg { width: 100%; height: auto; }
-pre { overflow-x: auto; font-size: .8rem; line-height: 1.4; }
-footer { color: var(--faint); font-size: .8rem; }
-"""
-
-
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """Rows of text under a title. The first column is text, the others are numbers."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-    def markdown(self) -> str:
-        lines = [self.columns, ["---", *["---:"] * (len(self.columns) - 1)]]
-        cells = [[cell.replace("|", "\\|") for cell in row] for row in (*lines, *self.rows)]
-        return "\n".join(f"| {' | '.join(row)} |" for row in cells)
-
-    def html(self) -> str:
-        head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
-        rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self.rows]
-        body = "\n".join(f"<tr>{row}</tr>" for row in rows)
-        return f'<div class="scroll"><table class="numbers">\n<thead><tr>{head}</tr></thead>\n{body}\n</table></div>'
-
-
-@dataclasses.dataclass(frozen=True)
-class Picture:
-    """A plot in a file.
-
-    Arguments:
-        text: what it shows.
-    """
-
-    title: str
-    text: str
-    path: Path
-
-
-class Described(Protocol):
-    """What a report is about: a study, or a search."""
-
-    @property
-    def title(self) -> str: ...
-
-    @property
-    def text(self) -> str: ...
+_TESTS = {
+    "randomization": "by paired approximate randomization over the examples, all seeds together",
+    "bootstrap": "by the paired bootstrap over the same",
+    "seeds": "by Student's t-test over the seeds, paired if both arms have the same ones and otherwise Welch's, which "
+    "knows nothing of the predictions: with few seeds it is rough",
+}
 
 
 def write_report(folder: str | Path) -> list[Path]:
@@ -98,34 +40,40 @@ def write_report(folder: str | Path) -> list[Path]:
     folder = Path(folder)
     record, results = read_study(folder)
     summaries = summarize(record, results)
-    pictures, commands = _pictures(summaries, folder), _commands(record, folder, results)
-    return write_pages(folder, record.config, _tables(summaries), _NOTES, pictures, commands)
+    findings = look(summaries, folder)
+    tables, pictures = _tables(summaries, findings), _pictures(summaries, folder)
+    commands = _commands(record, folder, results)
+    return Report(record.config, tables, _notes(findings), pictures, commands, findings.errors).write(folder)
 
 
-def write_pages(
-    folder: Path, config: Described, tables: Sequence[Table], notes: str, pictures: Sequence[Picture], commands: str
-) -> list[Path]:
-    """Writes `report.md` and `report.html`; `notes` explain the tables. Returns the two files."""
-    files = {
-        "report.md": _markdown(config, tables, notes, pictures, commands, folder),
-        "report.html": _html(config, tables, notes, pictures, commands),
-    }
-    for name, text in files.items():
-        with atomic_write(folder / name) as stream:
-            stream.write(text.encode())
-    return [folder / name for name in files]
+def _notes(findings: Findings) -> str:
+    """What the tables show, which test each p-value comes from, and what is missing."""
+    tests = [test for test in _TESTS if any(test in each for each in findings.p_values.values())]
+    parts = [_NOTES]
+    if tests:
+        told = "; ".join(f"p ({test}) {_TESTS[test]}" for test in tests)
+        parts.append(
+            "Two-sided p-values of the difference to the baseline with the same share of data, with Holm's correction "
+            f"where several arms have this baseline: {told}."
+        )
+    if findings.problems:
+        parts.append(
+            f"No tests over the examples, and no errors, where these were in the way: {'; '.join(findings.problems)}."
+        )
+    return " ".join(parts)
 
 
-def _tables(summaries: Sequence[Summary]) -> list[Table]:
+def _tables(summaries: Sequence[Summary], findings: Findings) -> list[Table]:
     """A table for each group."""
     groups = dict.fromkeys(each.arm.group for each in summaries)
-    return [_table(group, [each for each in summaries if each.arm.group == group]) for group in groups]
+    return [_table(group, [each for each in summaries if each.arm.group == group], findings) for group in groups]
 
 
-def _table(title: str, summaries: Sequence[Summary]) -> Table:
+def _table(title: str, summaries: Sequence[Summary], findings: Findings) -> Table:
     """Columns in which no arm has anything are left out, and what all names begin with is in the title."""
     start, rows = common_start(list(dict.fromkeys(each.arm.name for each in summaries))), []
     for each in summaries:
+        p_values = findings.p_values.get((each.arm.name, each.share), {})
         spread = "" if each.std is None else f" ± {each.std:.2f}"
         complete = len(each.results) == each.num_seeds
         rows.append(
@@ -136,10 +84,7 @@ def _table(title: str, summaries: Sequence[Summary]) -> Table:
                 "score": f"{each.mean:.2f}{spread}",
                 "n": f"{len(each.results)}{'' if complete else f' of {each.num_seeds}'}",
                 "error reduction": _percent(each.error_reduction()),
-                **{
-                    name: "" if p is None else f"{p:.3f}" if p >= 0.001 else "< 0.001"
-                    for name, p in each.p_values().items()
-                },
+                **{f"p ({test})": _p_value(p_values[test]) if test in p_values else "" for test in _TESTS},
                 "minutes": f"{each.minutes:.1f}",
                 "the paper": "" if each.arm.paper is None else f"{each.arm.paper:g}",
                 "its error reduction": _percent(each.paper_error_reduction()),
@@ -153,6 +98,10 @@ def _table(title: str, summaries: Sequence[Summary]) -> Table:
     return Table(title, columns, [[row[name] for name in columns] for row in rows])
 
 
+def _p_value(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.001 else "< 0.001"
+
+
 def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.0f} %"
 
@@ -164,7 +113,7 @@ def _pictures(summaries: Sequence[Summary], folder: Path) -> list[Picture]:
         "scores": ("Scores", f"Means with standard deviations; a dot for each seed.{paper}", draw_scores(summaries)),
         "shares": ("Scores by training data", "Means with standard deviations.", draw_shares(summaries)),
         "curves": ("Learning curves", "Means over the seeds, and their range.", draw_curves(summaries, folder)),
-        "weights": ("Weights of the biLM's layers", "In the best epoch, means over the seeds.",
+        "weights": ("Weights of the layers", "Of the biLM or a transformer, in the best epoch, means over the seeds.",
                     draw_weights(summaries, folder)),
     }  # fmt: skip
     (folder / "plots").mkdir(exist_ok=True)
@@ -186,41 +135,6 @@ def _commands(record: StudyRecord, folder: Path, results: Sequence[Result]) -> s
     for result in results:
         first.setdefault((result.arm, result.share), result)
     for result in first.values():
-        words = ["elmo-tasks", "train", result.config, *(word for each in result.changes for word in ("--set", each))]
-        words += [word for name, value in record.config.variables.items() for word in ("--ext-var", f"{name}={value}")]
-        lines.append(shlex.join(words))
+        options = as_options(result.changes, record.config.variables)
+        lines.append(shlex.join(["elmo-tasks", "train", result.config, *options]))
     return "\n".join(lines)
-
-
-def _markdown(
-    config: Described, tables: Sequence[Table], notes: str, pictures: Sequence[Picture], commands: str, folder: Path
-) -> str:
-    parts = [f"# {config.title}", config.text]
-    parts += [part for table in tables for part in (f"## {table.title}" if table.title else "", table.markdown())]
-    parts.append(notes)
-    for picture in pictures:
-        parts += [f"## {picture.title}", f"![{picture.title}]({picture.path.relative_to(folder).as_posix()})"]
-        parts.append(picture.text)
-    parts += ["## Commands", f"```\n{commands}\n```", f"Written by elmo-tasks {__version__}."]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _html(config: Described, tables: Sequence[Table], notes: str, pictures: Sequence[Picture], commands: str) -> str:
-    heading = [f"<p>{escape(config.text)}</p>\n"] if config.text else []
-    tables_html = [f"{f'<h2>{escape(table.title)}</h2>' if table.title else ''}\n{table.html()}\n" for table in tables]
-    sections = [f"{''.join(tables_html)}<p>{escape(notes)}</p>"]
-    sections += [
-        f"<h2>{escape(each.title)}</h2>\n<p>{escape(each.text)}</p>\n<figure>{_inline_svg(each)}</figure>"
-        for each in pictures
-    ]
-    sections.append(f"<h2>Commands</h2>\n<pre>{escape(commands)}</pre>")
-    body = "".join(f"<section>\n{section}\n</section>\n" for section in sections)
-    footer = f"<footer>Written by elmo-tasks {escape(__version__)}.</footer>\n"
-    return "".join([page_start(config.title, _STYLE), *heading, body, footer, END])
-
-
-def _inline_svg(picture: Picture) -> str:
-    """The picture as an element of a page, without the head of its file, and with a name for screen readers."""
-    text = picture.path.read_text(encoding="utf-8")
-    svg = text[text.index("<svg") :]
-    return re.sub("^<svg ", f'<svg role="img" aria-label="{escape(picture.title)}" ', svg)

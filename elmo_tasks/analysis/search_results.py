@@ -1,6 +1,7 @@
 """What a search has found: its trials, tables, the plot of the expected best score, and its report.
 
-Source of the plot: Dodge et al. (2019), "Show Your Work: Improved Reporting of Experimental Results", section 3.
+Sources of the plot: Dodge et al. (2019), "Show Your Work: Improved Reporting of Experimental Results", section 3; Tang
+et al. (2020), "Showing Your Work Doesn't Always Work".
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import pydantic
 
 from elmo_tasks.analysis.plots import save_figure
-from elmo_tasks.analysis.reports import Picture, Table, write_pages
+from elmo_tasks.analysis.report_pages import Picture, Report, Table
 from elmo_tasks.analysis.searches import Search, SearchConfig, as_text, expected_best
+from elmo_tasks.analysis.studies import as_options
 from elmo_tasks.config import own_packages, to_json
 from elmo_tasks.errors import RunError
 from elmo_tasks.files import read_lines
@@ -30,8 +32,8 @@ _MOST_SHOWN = 10  # trials in the table
 _NOTES = (
     "A trial that was stopped early counts with its best epoch until then; one that failed does not count. The "
     "expected best score of n trials is that of n draws from all trials: with replacement as in Dodge et al. (2019, "
-    "section 3), and without. Both take the trials as independent draws, which only those of the random sampler are: "
-    "TPE learns from earlier trials. All scores are those of the validation data."
+    "section 3), and without, which has no bias (Tang et al. 2020). Both take the trials as independent draws, which "
+    "only those of the random sampler are: TPE learns from earlier trials. All scores are those of the validation data."
 )
 
 
@@ -71,11 +73,8 @@ class SearchRecord(pydantic.BaseModel):
 
     def train_command(self, trial: TrialResult) -> str:
         """Trains a trial by hand, with its evaluation on the test data."""
-        words = ["elmo-tasks", "train", self.config_file]
-        words += [word for each in (*self.changes, *trial.overrides) for word in ("--set", each)]
-        words += [word for name, value in self.variables.items() for word in ("--ext-var", f"{name}={value}")]
-        words += [word for name in self.packages for word in ("--include-package", name)]
-        return shlex.join(words)
+        options = as_options([*self.changes, *trial.overrides], self.variables, self.packages)
+        return shlex.join(["elmo-tasks", "train", self.config_file, *options])
 
 
 class TrialResult(pydantic.BaseModel):
@@ -224,4 +223,4 @@ def write_search_report(folder: str | Path) -> list[Path]:
     best = f"# the best trial, with its score on the test data:\n{record.train_command(results.best())}"
     commands = f"{record.command}\n{shlex.join(['elmo-tasks', 'report', str(folder)])}\n\n{best}"
     tables = [results.trial_table(), results.expected_table()]
-    return write_pages(folder, record.config, tables, _NOTES, [picture], commands)
+    return Report(record.config, tables, _NOTES, [picture], commands).write(folder)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -137,7 +138,9 @@ def seed_difference(one: Sequence[float], other: Sequence[float], *, paired: boo
     varied = [np.subtract(other, one)] if paired else [np.array(one), np.array(other)]
     if max(map(np.ptp, varied)) < _EQUAL:
         return SeedDifference(mean, Interval(mean, mean), None, paired)
-    result = stats.ttest_rel(other, one) if paired else stats.ttest_ind(other, one, equal_var=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of values that are nearly alike
+        result = stats.ttest_rel(other, one) if paired else stats.ttest_ind(other, one, equal_var=False)
     low, high = result.confidence_interval(_CONFIDENCE)
     return SeedDifference(mean, Interval(float(low), float(high)), float(result.pvalue), paired)
 

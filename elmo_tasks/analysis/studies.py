@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
@@ -17,6 +17,7 @@ from elmo_tasks.data_readers.reader import HUB_PREFIX
 from elmo_tasks.errors import ConfigError, ElmoTasksError, WeightsError, did_you_mean
 from elmo_tasks.experiment import ExperimentConfig
 from elmo_tasks.packaged import find_study
+from elmo_tasks.runs import Split
 from elmo_tasks.training.samples import TrainShare
 
 Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
@@ -47,7 +48,7 @@ class Arm(Config):
     baseline: str | None = Field(None, description="the name of the arm that this one is compared with")
     seeds: Seeds | None = Field(None, description="default: those of the study")
     shares: Shares | None = Field(None, description="default: those of the study")
-    split: Literal["test", "validation"] | None = Field(
+    split: Split | None = Field(
         None, description="the data whose score is reported; default: test where the config has test data"
     )
     paper: float | None = Field(None, description="the score that the paper reports, shown next to the measured one")
@@ -123,13 +124,8 @@ class StudyRun:
         return Path(self.arm.slug, *share, f"seed_{self.seed}")
 
     @property
-    def split(self) -> str:
-        return self.arm.split or ("test" if self.has_test else "validation")
-
-    @property
-    def has_test(self) -> bool:
-        config = self.config
-        return config.fold is not None or (config.test_data_path is not None and config.evaluate_on_test)
+    def split(self) -> Split:
+        return self.arm.split or ("test" if self.config.has_test() else "validation")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,7 +172,7 @@ class Study:
                 problems += missing_files(experiment)
                 seeds = arm.seeds or config.seeds
                 runs += [_run(arm, point.share, seed, config_file, changes, experiment) for seed in seeds]
-                if arm.split == "test" and not runs[-1].has_test:
+                if arm.split == "test" and not experiment.has_test():
                     problems.append(
                         f"arm {arm.name!r}: split: got 'test', but {arm.config} is not evaluated on test data"
                     )
@@ -200,6 +196,13 @@ def _run(
     written = {name: to_json(value) if isinstance(value, Config) else value for name, value in settings.items()}
     overrides = (*changes, *as_overrides(written))
     return StudyRun(arm, share, seed, config_file, overrides, config.model_copy(update=settings))
+
+
+def as_options(changes: Sequence[str], variables: Mapping[str, str], packages: Sequence[str] = ()) -> list[str]:
+    """The words of a command line that set these changes and variables, and include these packages."""
+    words = [word for each in changes for word in ("--set", each)]
+    words += [word for name, value in variables.items() for word in ("--ext-var", f"{name}={value}")]
+    return words + [word for name in packages for word in ("--include-package", name)]
 
 
 def as_overrides(changes: Mapping[str, Any], prefix: str = "") -> Iterator[str]:

@@ -142,7 +142,7 @@ def draw_shares(summaries: Sequence[Summary]) -> Figure | None:
 
 
 def draw_weights(summaries: Sequence[Summary], folder: Path) -> Figure | None:
-    """The weights of the biLM's layers in each mix, in the best epoch, the mean of the seeds; None without any.
+    """The weights of the layers in each mix, in the best epoch, the mean of the seeds; None without any.
 
     Arms whose runs are those of an earlier arm are left out.
     """
@@ -156,9 +156,9 @@ def draw_weights(summaries: Sequence[Summary], folder: Path) -> Figure | None:
         if runs in drawn:
             continue
         drawn.add(runs)
-        found = [RunCurves.read(folder / result.folder).best()["elmo"] for result in each.results]
-        for name in found[0]:
-            mixes.append((f"{each.arm.name}, {name}", _mean_mix([elmo[name] for elmo in found])))
+        of_runs = [RunCurves.read(folder / result.folder).mixes() for result in each.results]
+        for name in of_runs[0]:
+            mixes.append((f"{each.arm.name}, {name}", _mean_mix([run[name] for run in of_runs])))
     if not mixes:
         return None
     figure = Figure(figsize=(_WIDTH, 1 + 0.45 * len(mixes)), layout="constrained")

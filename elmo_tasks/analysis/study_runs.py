@@ -23,7 +23,7 @@ from typing import Any
 
 import pydantic
 
-from elmo_tasks.analysis.studies import Study, StudyConfig, StudyRun
+from elmo_tasks.analysis.studies import Study, StudyConfig, StudyRun, as_options
 from elmo_tasks.atomic import atomic_write, write_json
 from elmo_tasks.config import to_json
 from elmo_tasks.errors import ElmoTasksError, RunError
@@ -31,7 +31,7 @@ from elmo_tasks.experiment import ExperimentConfig, Results
 from elmo_tasks.files import read_lines
 from elmo_tasks.json_files import from_json, read_json
 from elmo_tasks.locks import locked
-from elmo_tasks.runs import RunFolder
+from elmo_tasks.runs import RunFolder, Split
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Result(pydantic.BaseModel):
     share: float
     metric: str
     higher_is_better: bool
-    split: str
+    split: Split
     score: float
     metrics: dict[str, dict[str, float]]
     seconds: float
@@ -224,7 +224,7 @@ async def _train_all(folder: StudyFolder, num_jobs: int, packages: Sequence[str]
         async with turn:
             begin, how = time.monotonic(), "resumed" if place.is_started() else "begins"
             logger.info("%s: %s", run.title, how)
-            error = await _train(folder.study, run, place, num_jobs, packages)
+            error = await _train(folder, run, place, num_jobs, packages)
             num_done += 1
             progress = f"{num_done} of {len(runs)}"
             if error:
@@ -240,9 +240,15 @@ async def _train_all(folder: StudyFolder, num_jobs: int, packages: Sequence[str]
     return [failure for failure in failures if failure]
 
 
-async def _train(study: Study, run: StudyRun, place: RunFolder, num_jobs: int, packages: Sequence[str]) -> str | None:
+async def _train(
+    folder: StudyFolder, run: StudyRun, place: RunFolder, num_jobs: int, packages: Sequence[str]
+) -> str | None:
     """Trains one run in a process of its own; returns the last error of its log if it does not finish."""
-    command = [sys.executable, "-m", "elmo_tasks", *train_arguments(study, run, place.path, packages)]
+    # Arms that share the run may report the scores of different data.
+    pairs = zip(folder.study.runs, folder.places, strict=True)
+    splits = sorted({other.split for other, its in pairs if its.path == place.path})
+    arguments = train_arguments(folder.study, run, place.path, packages, splits)
+    command = [sys.executable, "-m", "elmo_tasks", *arguments]
     if any(file.exists() for file in place.files):
         command.append("--resume")
     place.path.mkdir(parents=True, exist_ok=True)
@@ -270,12 +276,13 @@ async def _train(study: Study, run: StudyRun, place: RunFolder, num_jobs: int, p
     return _last_error(place.path / _LOG, begin) or f"ended with code {code}"
 
 
-def train_arguments(study: Study, run: StudyRun, folder: Path, packages: Sequence[str] = ()) -> list[str]:
-    """The arguments of `elmo-tasks` that train a run."""
-    words = ["train", run.config_file, "-s", str(folder)]
-    words += [word for override in run.overrides for word in ("--set", override)]
-    words += [word for name, value in study.variables.items() for word in ("--ext-var", f"{name}={value}")]
-    return words + [word for name in packages for word in ("--include-package", name)]
+def train_arguments(
+    study: Study, run: StudyRun, folder: Path, packages: Sequence[str] = (), splits: Sequence[Split] = ()
+) -> list[str]:
+    """The arguments of `elmo-tasks` that train a run and write its predictions for these splits."""
+    kept = [word for split in splits for word in ("--predictions", split)]
+    options = as_options(run.overrides, study.variables, packages)
+    return ["train", run.config_file, "-s", str(folder), *kept, *options]
 
 
 def _end_with_parent() -> None:

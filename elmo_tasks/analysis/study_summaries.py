@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-import warnings
 from collections.abc import Sequence
 
 from elmo_tasks.analysis.studies import Arm, SharePoint
@@ -61,29 +60,11 @@ class Summary:
         higher_is_better = self.results[0].higher_is_better
         return _error_reduction(self.baseline.arm.paper, self.arm.paper, higher_is_better=higher_is_better)
 
-    def p_values(self) -> dict[str, float | None]:
-        """How likely a difference from the baseline at least as large is by chance, for each test by its name.
-
-        A test on the predictions of the runs, whose folders `results` name, belongs here too.
-        """
-        return {"p (seeds)": _welch(self.scores, self.baseline.scores) if self.baseline else None}
-
 
 def _error_reduction(before: float, after: float, *, higher_is_better: bool) -> float | None:
     """Scores where higher is better are in percent, so that the error is what is missing to 100."""
     error, other = (100 - before, 100 - after) if higher_is_better else (before, after)
     return (error - other) / error if error > 0 else None
-
-
-def _welch(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
-    """The two-sided p-value of Welch's t-test; None if a sample has a single value, or none of them varies."""
-    from scipy import stats
-
-    if min(len(ours), len(theirs)) < 2 or len({*ours}) == len({*theirs}) == 1:
-        return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of values that are nearly alike
-        return float(stats.ttest_ind(ours, theirs, equal_var=False).pvalue)
 
 
 def summarize(record: StudyRecord, results: Sequence[Result]) -> list[Summary]:

@@ -195,14 +195,10 @@ def _print_errors(report: ErrorReport) -> None:
 
 def print_confusion(table: ConfusionTable, title: str) -> None:
     """Prints which label is taken for which, of the most frequent labels."""
-    from elmo_tasks.metrics.confusion import largest
+    from elmo_tasks.metrics.confusion import cells
 
-    table = largest(table, _CONFUSED_LABELS)
-    rows = [
-        [label, *(str(count) if count else "·" for count in counts)]
-        for label, counts in zip(table["labels"], table["counts"], strict=True)
-    ]
-    print_table(f"{title}, gold (rows) and predicted (columns)", ("", *table["labels"]), rows)
+    columns, *rows = cells(table, _CONFUSED_LABELS)
+    print_table(f"{title}, gold (rows) and predicted (columns)", columns, rows)
 
 
 COMMANDS = {

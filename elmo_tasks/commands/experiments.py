@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_TRAINING = ("resume", "force", "self_contained", "predictions")  # arguments of `experiment.train`
+
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
     add_config_and_folder(parser, "the experiment", "the run")
@@ -65,6 +67,14 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         help="cross-validation: train K times, each time without one part of the training data, which is then "
         "predicted; print the score of all predictions together. Documents stay whole where they are known",
     )
+    parser.add_argument(
+        "--predictions",
+        action="append",
+        default=[],
+        choices=("validation", "test"),
+        help="write what the best epoch predicts for this data to the run's folder, with only what is scored, for "
+        "`compare` and `errors`; may be given twice",
+    )
     add_flag(parser, "--self-contained", "copy the files of the biLM and of the transformer into the run's folder")
     add_training_arguments(parser)
     add_flag(parser, "--dry-run", "check and print the config without reading any data")
@@ -80,7 +90,7 @@ def _train(arguments: argparse.Namespace) -> None:
         _print_config(arguments, ExperimentConfig)
         return
     folder = arguments.run_folder or default_run_folder(arguments.config)
-    settings: dict[str, Any] = {name: getattr(arguments, name) for name in ("resume", "force", "self_contained")}
+    settings: dict[str, Any] = {name: getattr(arguments, name) for name in _TRAINING}
     settings |= {"overrides": arguments.set, "variables": dict(arguments.ext_var), "from_run": arguments.start_from}
     if arguments.seeds:
         metrics = train_seeds(arguments.config, folder, arguments.seeds, **settings)
@@ -160,10 +170,11 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT", help="the input file, compressed or not, or - for standard input")
     parser.add_argument(
         "--format",
-        choices=("auto", "text", "jsonl"),
+        choices=("auto", "text", "jsonl", "allennlp"),
         default="auto",
         help="text: one paragraph per line; jsonl: one JSON object per line; auto: decide by the first "
-        "line that is not blank (default: auto)",
+        "line that is not blank; allennlp: the same, with inputs and results in the keys of AllenNLP's predictors "
+        "(default: auto)",
     )
     add_tokenizer_arguments(parser, "the tokenizer of the run's config")
     parser.add_argument(
@@ -182,9 +193,11 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 def _predict(arguments: argparse.Namespace) -> None:
     from elmo_tasks.commands.prediction import predict_stream
     from elmo_tasks.config import include_packages
-    from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
+    from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor
     from elmo_tasks.trained_runs import load_predictor
 
+    if arguments.format == "allennlp" and arguments.html:
+        raise ElmoTasksError("--html shows results with their own keys; wanted it without --format allennlp")
     for output in (arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)
     refuse_torchrun("predict")
@@ -199,7 +212,7 @@ def _predict(arguments: argparse.Namespace) -> None:
     predictor = load_predictor(
         arguments.run_path, overrides=overrides, batch_tokens=batch_tokens, predicates=predicates
     )
-    predict_stream(predictor, arguments)
+    predict_stream(AllenNlpPredictor(predictor) if arguments.format == "allennlp" else predictor, arguments)
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:

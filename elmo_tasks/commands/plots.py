@@ -42,7 +42,7 @@ def _plot(arguments: argparse.Namespace) -> None:
 
 COMMANDS = {
     "plot": Command(
-        "draw the curves of runs, their weights of the biLM's layers, and which labels are confused",
+        "draw the curves of runs, the weights of their layers, and which labels are confused",
         "elmo-tasks plot runs/ner --output ner.svg --confusion eng.testb",
         _add_plot,
         _plot,

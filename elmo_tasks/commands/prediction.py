@@ -15,7 +15,7 @@ from elmo_tasks.errors import DataError
 
 if TYPE_CHECKING:
     from elmo_tasks.predictors import Predictor
-    from elmo_tasks.predictors.inputs import LiveLines
+    from elmo_tasks.predictors.inputs import InputFormat, LiveLines
     from elmo_tasks.tasks import Task
 
 logger = logging.getLogger(__name__)
@@ -32,6 +32,7 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace) -> None:
     """
     from elmo_tasks.predictors.inputs import LiveLines, read_inputs, source_name
 
+    input_format: InputFormat = "auto" if arguments.format == "allennlp" else arguments.format
     prints = not (arguments.output or arguments.html)
     typed = arguments.input == _STANDARD_INPUT and sys.stdin is not None and sys.stdin.isatty()
     source: str | LiveLines = arguments.input
@@ -45,7 +46,7 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace) -> None:
         print("Ready. Type lines of text or JSON objects; the first one decides which. Ctrl-D ends.", file=sys.stderr)
     with _results(arguments, predictor) as show:
         while True:
-            inputs = _counted(read_inputs(source, arguments.format), source, visible=not (prints or typed))
+            inputs = _counted(read_inputs(source, input_format), source, visible=not (prints or typed))
             try:
                 for result in predictor.predict(inputs, source=source_name(source), **waiting):
                     show(result)
@@ -86,7 +87,7 @@ def _results(arguments: argparse.Namespace, predictor: Predictor) -> Iterator[Sh
         if arguments.output:
             shows.append(stack.enter_context(_json_lines(arguments.output)))
         if not shows:
-            plain = arguments.json or not sys.stdout.isatty()
+            plain = arguments.json or arguments.format == "allennlp" or not sys.stdout.isatty()
             shows.append(stack.enter_context(_json_lines(None)) if plain else _terminal(predictor.task))
 
         def show(result: dict[str, Any]) -> None:

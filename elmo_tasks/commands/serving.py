@@ -14,6 +14,8 @@ _NEEDED = ("fastapi", "fastapi_offline", "prometheus_client", "uvicorn")
 
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
+    from elmo_tasks.server.limits import Limits
+
     parser.add_argument(
         "runs",
         metavar="RUN",
@@ -43,17 +45,18 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--note", metavar="TEXT", help="what the page says first, such as what the models were trained on"
     )
-    limits = parser.add_argument_group("limits")
+    group, limits = parser.add_argument_group("limits"), Limits()
+    wait = round(1000 * limits.wait_seconds)
     for name, default, text in (
-        ("--batch-tokens", 2048, "the maximum number of tokens of requests that are computed together"),
-        ("--batch-wait", 5, "how many milliseconds the first request of a batch waits for others"),
-        ("--max-tokens", 2000, "the maximum number of tokens of a request"),
-        ("--max-bytes", 250_000, "the maximum number of bytes of a request"),
-        ("--max-requests", 256, "the maximum number of requests that are not answered yet; more get 429"),
-        ("--max-waiting-tokens", 20_000, "the maximum number of their tokens; more get 429"),
-        ("--timeout", 30, "how many seconds a request may take; then it gets 504"),
+        ("--batch-tokens", limits.batch_tokens, "the maximum number of tokens of requests that are computed together"),
+        ("--batch-wait", wait, "how many milliseconds the first request of a batch waits for others"),
+        ("--max-tokens", limits.request_tokens, "the maximum number of tokens of a request"),
+        ("--max-bytes", limits.body_bytes, "the maximum number of bytes of a request"),
+        ("--max-requests", limits.queue_requests, "the maximum number of unanswered requests; more get 429"),
+        ("--max-waiting-tokens", limits.queue_tokens, "the maximum number of their tokens; more get 429"),
+        ("--timeout", round(limits.timeout_seconds), "how many seconds a request may take; then it gets 504"),
     ):
-        limits.add_argument(name, type=positive, default=default, metavar="N", help=f"{text} (default: {default})")
+        group.add_argument(name, type=positive, default=default, metavar="N", help=f"{text} (default: {default})")
     add_include_package(parser)
 
 

@@ -77,11 +77,10 @@ def command_line(name: str, source: str, folder: Path, arguments: argparse.Names
     """A command with `add_config_arguments`, as a shell takes it, to be repeated."""
     import shlex
 
-    words = ["elmo-tasks", name, source, "-s", str(folder)]
-    words += [word for each in arguments.set for word in ("--set", each)]
-    words += [word for name, value in arguments.ext_var for word in ("--ext-var", f"{name}={value}")]
-    words += [word for name in arguments.include_package for word in ("--include-package", name)]
-    return shlex.join(words)
+    from elmo_tasks.analysis.studies import as_options
+
+    options = as_options(arguments.set, dict(arguments.ext_var), arguments.include_package)
+    return shlex.join(["elmo-tasks", name, source, "-s", str(folder), *options])
 
 
 def _print_plan(folder: StudyFolder, num_jobs: int) -> None:

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 import datasets
 from pydantic import Field
@@ -52,7 +52,6 @@ class SnliConfig(DatasetReaderConfig):
     """SNLI's, MultiNLI's and SICK's files, jsonl or tab-separated, and hub data sets with premise and hypothesis."""
 
     type: Literal["snli"] = "snli"
-    task: ClassVar[Task] = TextPairs()
     tokenized: Annotated[
         bool | Literal["auto"],
         Field(
@@ -69,6 +68,15 @@ class SnliConfig(DatasetReaderConfig):
         SemEvalSet | None,
         Field(description="Only the pairs of this set of SICK.txt; a path that ends in ':TRAIN' means the same."),
     ] = None
+
+    end_token: Annotated[
+        str | None,
+        Field(min_length=1, description="A token that a batch has at the end of each text; the head's `end_token`."),
+    ] = None
+
+    @property
+    def task(self) -> Task:
+        return TextPairs(self.end_token)
 
     def build(self) -> SnliReader:
         return SnliReader(self)

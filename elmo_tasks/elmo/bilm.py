@@ -15,10 +15,12 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from elmo_tasks.elmo import weights as weights_file
+from elmo_tasks.elmo.allennlp_names import rename_bilm
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, check_sentences, tokens_to_ids
 from elmo_tasks.elmo.fast import FastBiLM
 from elmo_tasks.elmo.layers import LayerChunk, LayerOutput
+from elmo_tasks.elmo.lexicon import LexiconEncoder
 from elmo_tasks.elmo.lstm import LstmStack, LstmState
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
@@ -31,6 +33,8 @@ class BiLM(nn.Module):
 
     Source: Peters et al. 2018, section 3, in the exact form of bilm-tf. One departure: unless `stateful` is set, each
     sentence starts from a state of zeros, so that its vectors depend only on the sentence.
+
+    `load_state_dict` also takes the state dict of AllenNLP's `_ElmoBiLm`.
 
     `layers`, `layers_of_ids` and `layers_in_chunks` use `FastBiLM` if they can: if all weights are frozen and in
     float32, no state is carried and no dropout applies. It copies the weights, and copies them again after they change.
@@ -51,7 +55,7 @@ class BiLM(nn.Module):
         self.stateful = stateful
         self.num_layers = options.num_layers
         self.output_size = options.output_size
-        self.token_encoder = TokenEncoder(options)
+        self.token_encoder = LexiconEncoder(options) if options.lexicon else TokenEncoder(options)
         directions = nn.ModuleList(LstmStack(options.lstm, dropout) for _ in range(2))
         self.directions = cast("Sequence[LstmStack]", directions)  # a ModuleList has no type for its items
         self._carried: list[Tensor] = []  # (2L, B, P), (2L, B, H): each layer's state in both directions
@@ -165,8 +169,7 @@ class BiLM(nn.Module):
 
     def token_vectors(self, tokens: Sequence[str]) -> Tensor:
         """The context-independent vectors (U, P) of single tokens; `<S>` and `</S>` are the sentence borders."""
-        ids = tokens_to_ids(tokens, self.options.char_cnn.max_characters_per_token)
-        return self.token_encoder(ids.to(self.token_encoder.embedding.weight.device))
+        return self.token_encoder.of_tokens(tokens)
 
     def contextualize(self, table: Tensor, index: Tensor, lengths: Tensor) -> LayerOutput:
         """Runs both directions over sentences whose tokens are rows of a table.
@@ -254,6 +257,11 @@ class BiLM(nn.Module):
         """What `to` and `half` call: the weights change."""
         self._fast = None
         return super()._apply(fn, recurse)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *arguments: Any) -> None:
+        """What `load_state_dict` calls: it also takes tensors under AllenNLP's names."""
+        rename_bilm(state_dict, prefix, self.state_dict())
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles: without the fast path, which is made again."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
+import zipfile
 from pathlib import Path
 
+from elmo_tasks.elmo import many_langs
+from elmo_tasks.elmo.bilm_zip import unzipped
 from elmo_tasks.errors import WeightsError
-from elmo_tasks.files import content_hash, file_state
+from elmo_tasks.files import kept_hash
 
 DEFAULT_BILM = "default"
 """The name of the biLM that is installed with the package. It can be given instead of a folder."""
+
+_NLPL_WEIGHTS = "model.hdf5"  # beside an options.json, in the NLPL vectors repository
 
 
 def bilm_folder(name: str | Path) -> Path:
@@ -30,17 +34,28 @@ class BiLMFiles:
     def in_folder(cls, folder: str | Path) -> BiLMFiles:
         """The files of the only biLM in a folder: `*options.json` and `*weights.hdf5`, as the published ones are named.
 
+        The weights may also be in `model.hdf5`, as in the NLPL vectors repository, or be those of ELMoForManyLangs,
+        which are converted into the cache, once. The folder may also be a zip archive, which is unpacked there.
+
         Arguments:
-            folder: the folder; `default` is the biLM that is installed with the package.
+            folder: the folder, or a zip archive; `default` is the biLM that is installed with the package.
 
         Raises:
-            WeightsError: the folder does not exist, or does not have exactly one file of each kind.
+            WeightsError: the folder does not exist, or does not have exactly one file of each kind; or the archive or
+                the biLM of ELMoForManyLangs is damaged.
         """
         folder = bilm_folder(folder)
+        if folder.is_file() and zipfile.is_zipfile(folder):
+            folder = unzipped(folder, ("*options.json", "*weights.hdf5", _NLPL_WEIGHTS, *many_langs.FILES))
         if not folder.is_dir():
-            found = "not a folder" if folder.exists() else "no such folder"
+            found = "neither a folder nor a zip archive" if folder.exists() else "no such folder"
             raise WeightsError(f"{folder}: {found}; wanted one with a biLM's options.json and weights.hdf5")
-        return cls(_only(folder, "*options.json"), _only(folder, "*weights.hdf5"))
+        if many_langs.is_many_langs(folder):
+            folder = many_langs.converted(folder)
+        weights = "*weights.hdf5"
+        if (folder / _NLPL_WEIGHTS).is_file() and not any(folder.glob(weights)):
+            weights = _NLPL_WEIGHTS
+        return cls(_only(folder, "*options.json"), _only(folder, weights))
 
     @classmethod
     def chosen(cls, folder: str | None, options: str | None, weights: str | None) -> BiLMFiles:
@@ -69,16 +84,6 @@ class BiLMFiles:
                 raise WeightsError(f"{path}: no such file")
             digest.update(kept_hash(path).encode())
         return digest.hexdigest()
-
-
-def kept_hash(path: Path) -> str:
-    """The SHA-256 of a file, which a process reads once, and again only after it has changed."""
-    return _kept_hash(path, file_state(path))
-
-
-@functools.lru_cache(maxsize=8)
-def _kept_hash(path: Path, state: tuple[int, ...]) -> str:
-    return content_hash(path)
 
 
 def _only(folder: Path, pattern: str) -> Path:

@@ -9,7 +9,7 @@ import logging
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -32,8 +32,17 @@ class ElmoOutput(TypedDict):
 class Elmo(nn.Module):
     """Computes one or more ELMo representations of sentences given as character ids.
 
-    Source: `allennlp.modules.elmo.Elmo`. Departures: it is stateless unless `stateful` is set; it follows
-    `use_skip_connections`, while AllenNLP refuses models without them; padding is zero after layer normalization too.
+    Source: `allennlp.modules.elmo.Elmo`. Departures:
+
+    - it is stateless unless `stateful` is set;
+    - it follows `use_skip_connections`, while AllenNLP refuses models without them;
+    - padding is zero after layer normalization too;
+    - padding before a real token is refused, while AllenNLP reads it as a token and drops one at the end;
+    - `word_inputs` can be given without `inputs`.
+
+    `load_state_dict` also takes a state dict of AllenNLP's `Elmo`, also where it is a part of another model's. The
+    vectors of a cached vocabulary are then computed anew, and not read. `scalar_mix_0`, ... and `_scalar_mixes` are the
+    mixes under AllenNLP's names.
 
     While the biLM is frozen and stateless, it runs on its fast path (see `BiLM`), unless sentence borders are needed
     (`keep_sentence_boundaries`, `do_layer_norm`) or `word_inputs` are given.
@@ -99,11 +108,34 @@ class Elmo(nn.Module):
             for _ in range(num_output_representations)
         )
         self.register_buffer("_cached_vectors", None, persistent=False)
+        self._cached_words = None if vocab_to_cache is None else [BEGIN_SENTENCE, END_SENTENCE, *vocab_to_cache]
         if vocab_to_cache is not None:
             if any(parameter.requires_grad for parameter in self.bilm.token_encoder.parameters()):
                 logger.warning("the vectors of the cached vocabulary do not change while the biLM is trained")
-            with torch.no_grad():
-                self._cached_vectors = self.bilm.token_vectors([BEGIN_SENTENCE, END_SENTENCE, *vocab_to_cache])
+            _fill_cache(self)
+            self.register_load_state_dict_post_hook(_fill_cache)
+
+    @property
+    def _scalar_mixes(self) -> list[nn.Module]:
+        """The mixes, as AllenNLP calls them."""
+        return list(self.scalar_mixes)
+
+    def __getattr__(self, name: str) -> Any:
+        """Also finds the mixes as `scalar_mix_0`, ..., AllenNLP's names."""
+        number = name.removeprefix("scalar_mix_")
+        if number != name and number.isdecimal() and int(number) < len(self.scalar_mixes):
+            return self.scalar_mixes[int(number)]
+        return super().__getattr__(name)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *arguments: Any) -> None:
+        """What `load_state_dict` calls: it also takes tensors under AllenNLP's names."""
+        renamed = {f"scalar_mix_{number}.": f"scalar_mixes.{number}." for number in range(len(self.scalar_mixes))}
+        for theirs, ours in {"_elmo_lstm.": "bilm.", **renamed}.items():
+            for name in [name for name in state_dict if name.startswith(prefix + theirs)]:
+                state_dict[prefix + ours + name.removeprefix(prefix + theirs)] = state_dict.pop(name)
+        if self._cached_words is not None:
+            state_dict.pop(f"{prefix}bilm._word_embedding.weight", None)
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
 
     def get_output_dim(self) -> int:
         """The features D of a representation."""
@@ -158,3 +190,10 @@ class Elmo(nn.Module):
             "elmo_representations": [self.dropout(vectors).reshape(*outer, *vectors.shape[1:]) for vectors in mixed],
             "mask": mask.reshape(*outer, mask.shape[-1]),
         }
+
+
+@torch.no_grad()
+def _fill_cache(elmo: Elmo, _: object = None) -> None:
+    """Computes the vectors of the cached vocabulary with the weights as they are now."""
+    assert elmo._cached_words is not None
+    elmo._cached_vectors = elmo.bilm.token_vectors(elmo._cached_words)

@@ -33,7 +33,9 @@ MixName = Literal["input", "output"]
 class ElmoConfig(Config):
     """ELMo of a pretrained biLM."""
 
-    bilm: str | None = Field(None, description="Folder of the biLM's *options.json and *weights.hdf5.")
+    bilm: str | None = Field(
+        None, description="Folder of the biLM's *options.json and *weights.hdf5, or its zip archive."
+    )
     options: str | None = Field(None, description="Instead of 'bilm': path of the biLM's options.json.")
     weights: str | None = Field(None, description="Instead of 'bilm': path of the biLM's HDF5 weights.")
     mixes: Annotated[tuple[MixName, ...], Field(min_length=1, max_length=2)] = Field(

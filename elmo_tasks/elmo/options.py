@@ -15,6 +15,7 @@ from elmo_tasks.json_files import read_json
 
 # Bounds that no real biLM comes near. Within them, sizes can be multiplied, and the layers be made.
 Size = Annotated[int, Field(ge=1, le=1 << 20)]
+Bytes = Annotated[int, Field(ge=1, le=1 << 30)]
 Count = Annotated[int, Field(le=1000)]
 
 
@@ -83,11 +84,22 @@ class LstmOptions(_Options):
         return self
 
 
+class LexiconOptions(_Options):
+    """The lists of words and characters of a token layer that looks tokens up; see `LexiconEncoder`."""
+
+    num_words: Size = Field(description="Rows of the table of words.")
+    word_dim: Size = Field(description="Features of a word.")
+    word_bytes: Bytes = Field(description="Size of the list of words.")
+    num_characters: Size = Field(description="Rows of the table of characters; `n_characters` has no meaning then.")
+    character_bytes: Bytes = Field(description="Size of the list of characters.")
+
+
 class BiLMOptions(_Options):
-    """A biLM's architecture, in the layout of bilm-tf's and AllenNLP's options.json."""
+    """A biLM's architecture, in the layout of bilm-tf's and AllenNLP's options.json, which have no `lexicon`."""
 
     lstm: LstmOptions
     char_cnn: CharacterCnnOptions
+    lexicon: LexiconOptions | None = Field(None, description="The token layer's lists, as in ELMoForManyLangs.")
 
     @property
     def output_size(self) -> int:
@@ -102,14 +114,16 @@ class BiLMOptions(_Options):
     @property
     def has_token_projection(self) -> bool:
         """Whether the filters are projected; if the sizes are equal, the reference has no projection."""
-        return self.char_cnn.num_filters != self.lstm.projection_dim
+        return self.lexicon is not None or self.char_cnn.num_filters != self.lstm.projection_dim
 
     def architecture(self) -> dict[str, Any]:
         """The settings that a token's vectors depend on, as JSON values."""
         lstm = self.lstm.model_dump(mode="json", include=set(LstmOptions.model_fields))
         own = set(CharacterCnnOptions.model_fields) - {"n_characters", "embedding"}
         char_cnn = self.char_cnn.model_dump(mode="json", include=own)
-        return {"lstm": lstm, "char_cnn": {**char_cnn, "embedding": {"dim": self.char_cnn.embedding.dim}}}
+        char_cnn["embedding"] = {"dim": self.char_cnn.embedding.dim}
+        lexicon = {"lexicon": self.lexicon.model_dump(mode="json")} if self.lexicon else {}
+        return {"lstm": lstm, "char_cnn": char_cnn, **lexicon}
 
     @classmethod
     def load(cls, path: str | Path) -> BiLMOptions:

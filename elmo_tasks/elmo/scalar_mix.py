@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,7 @@ class ScalarMix(nn.Module):
     """ELMo = gamma sum_j softmax(w)_j h_j over the chosen layers; h_j can be normalized first.
 
     Source: Peters et al. 2018, equation 1; bilm-tf's `weight_layers`. One departure: padding is always zero.
+    `load_state_dict` also takes the state dict of AllenNLP's `ScalarMix`, whose `scalar_parameters` are w.
 
     Arguments:
         num_layers: L+1, the layers of the input.
@@ -61,6 +62,18 @@ class ScalarMix(nn.Module):
             )
         self.weights = nn.Parameter(torch.tensor(start), requires_grad=learned_weights)  # (K,)
         self.gamma = nn.Parameter(torch.tensor(float(gamma)), requires_grad=learned_gamma)
+
+    @property
+    def scalar_parameters(self) -> list[Tensor]:
+        """The weights w as AllenNLP has them: K tensors (1,)."""
+        return list(self.weights.split(1))
+
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *arguments: Any) -> None:
+        """What `load_state_dict` calls: it also takes weights under AllenNLP's names."""
+        names = [f"{prefix}scalar_parameters.{number}" for number in range(len(self.layers))]
+        if all(name in state_dict for name in names):
+            state_dict[f"{prefix}weights"] = torch.cat([state_dict.pop(name).reshape(-1) for name in names])
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
 
     def normalized_weights(self) -> Tensor:
         """The weight of each mixed layer, (K,): positive, with sum 1, in the order of `layers`."""

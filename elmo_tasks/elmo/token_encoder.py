@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.elmo.characters import NUM_CHARACTERS, PADDING_ID
+from elmo_tasks.elmo.characters import NUM_CHARACTERS, PADDING_ID, tokens_to_ids
 from elmo_tasks.elmo.options import BiLMOptions
 
-_TOKENS_AT_ONCE = 512  # bounds the memory of the convolutions: about 200 kB per token with the published filters
+TOKENS_AT_ONCE = 512  # bounds the memory of the convolutions: about 200 kB per token with the published filters
 
 
 class Highway(nn.Module):
@@ -41,7 +41,12 @@ class TokenEncoder(nn.Module):
     Source: Peters et al. 2018, section 3.4, and bilm-tf's `_build_word_char_embeddings`: the activation follows the
     maximum over a token's positions, including those of padding characters; if the projection's sizes were equal, it is
     left out.
+
+    Class attributes:
+        first_row: that of the table of characters from which on weights files have it.
     """
+
+    first_row = 1
 
     def __init__(self, options: BiLMOptions) -> None:
         super().__init__()
@@ -58,6 +63,7 @@ class TokenEncoder(nn.Module):
         if options.has_token_projection:
             self.projection = nn.Linear(cnn.num_filters, options.lstm.projection_dim)
         self.activation = torch.tanh if cnn.activation == "tanh" else torch.relu
+        self.max_characters = cnn.max_characters_per_token
         self._widest_filter = max(width for width, _ in cnn.filters)
 
     def forward(self, character_ids: Tensor) -> Tensor:
@@ -69,16 +75,25 @@ class TokenEncoder(nn.Module):
         Returns:
             (N, P)
         """
-        return torch.cat([self._encode(block) for block in character_ids.split(_TOKENS_AT_ONCE)])
+        return torch.cat([self._encode(block) for block in character_ids.split(TOKENS_AT_ONCE)])
+
+    def of_tokens(self, tokens: Sequence[str | bytes]) -> Tensor:
+        """The vectors (N, P) of tokens, each a string or what `ids_to_bytes` gives."""
+        return self(tokens_to_ids(tokens, self.max_characters).to(self.embedding.weight.device))
 
     def _encode(self, character_ids: Tensor) -> Tensor:
+        vectors = self.filters(character_ids, PADDING_ID)
+        return vectors if self.projection is None else self.projection(vectors)  # (N, P)
+
+    def filters(self, character_ids: Tensor, padding: int) -> Tensor:
+        """The filters' values after the highway layers, (N, C) -> (N, F); `padding` fills tokens up to their width."""
         # Windows that hold only padding all have the same values. One such window, after the longest token and for the
         # widest filter, is enough.
-        used = (character_ids != PADDING_ID).any(dim=0).nonzero()
+        used = (character_ids != padding).any(dim=0).nonzero()
         length = int(used.max()) + 1 if len(used) else 0
         characters = self.embedding(character_ids[:, : length + self._widest_filter]).transpose(1, 2)  # (N, E, C)
         filters = torch.cat([convolution(characters).amax(dim=-1) for convolution in self.convolutions], dim=-1)
         vectors = self.activation(filters)  # (N, F)
         for highway in self.highways:
             vectors = highway(vectors)
-        return vectors if self.projection is None else self.projection(vectors)  # (N, P)
+        return vectors

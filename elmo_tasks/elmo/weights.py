@@ -8,6 +8,10 @@ RNN_{0,1}/RNN/MultiRNNCell/Cell{n}/LSTMCell/
     W_0, B                                              (2P, 4H), (4H,): inputs above outputs; gates i, g, f, o
     W_P_0                                               (H, P)        missing if H = P
 
+Only biLMs with lists of words and characters, see `LexiconEncoder`, whose `char_embed` is (characters, E):
+word_embed                                              (words, W)
+words, characters                                       (bytes,)      of UTF-8, with line feeds between the items
+
 # E features of a character, F filters of all widths, P features of one direction, H cells
 """
 
@@ -26,6 +30,7 @@ from torch import Tensor
 
 from elmo_tasks.atomic import atomic_output
 from elmo_tasks.elmo.characters import NUM_CHARACTERS
+from elmo_tasks.elmo.lexicon import LexiconEncoder
 from elmo_tasks.elmo.lstm import LstmStack
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
@@ -33,6 +38,7 @@ from elmo_tasks.errors import WeightsError
 from elmo_tasks.limits import ADVICE, unpacked_numbers
 
 _CHARACTERS = "char_embed"
+_LISTS = ("words", "characters")
 _DAMAGE = (OSError, RuntimeError, LookupError, TypeError, ValueError)  # h5py raises them all
 _GROUPS = ("CNN", "RNN_")  # every dataset in them must be one that the options need
 
@@ -56,11 +62,16 @@ def read_weights(path: str | Path, encoder: TokenEncoder, directions: Sequence[L
         for name, views in wanted.items():
             values = torch.from_numpy(_values(file, name, path))
             rows = [len(view) for view in views]
-            if name == _CHARACTERS and len(values) == NUM_CHARACTERS:
+            if name == _CHARACTERS and len(values) > sum(rows):
                 values = values[1:]
             for view, part in zip(views, values.split(rows), strict=True):
                 view.copy_(part)
-        encoder.embedding.weight[0] = 0.0
+        encoder.embedding.weight[: encoder.first_row] = 0.0
+        if isinstance(encoder, LexiconEncoder):
+            try:
+                encoder.numbers()
+            except WeightsError as error:
+                raise WeightsError(f"{path}: {error}") from None
 
 
 def check_weights(path: str | Path, encoder: TokenEncoder, directions: Sequence[LstmStack]) -> None:
@@ -80,10 +91,11 @@ def check_weights(path: str | Path, encoder: TokenEncoder, directions: Sequence[
             dataset = file[name]
             if dataset.is_virtual or dataset.external:
                 raise WeightsError(f"{path}: {name} takes its values from other files; wanted them in this file")
-            if not np.issubdtype(dataset.dtype, np.floating):
-                raise WeightsError(f"{path}: {name} holds {dataset.dtype}; wanted floating-point numbers")
+            if not (dataset.dtype == np.uint8 if name in _LISTS else np.issubdtype(dataset.dtype, np.floating)):
+                kind = "bytes" if name in _LISTS else "floating-point numbers"
+                raise WeightsError(f"{path}: {name} holds {dataset.dtype}; wanted {kind}")
             shape = (sum(len(view) for view in views), *views[0].shape[1:])
-            with_mask = (NUM_CHARACTERS, *shape[1:])  # its row is skipped
+            with_mask = (NUM_CHARACTERS, *shape[1:]) if encoder.first_row else shape  # its row is skipped
             if dataset.shape != shape and not (name == _CHARACTERS and dataset.shape == with_mask):
                 came, fits = (" x ".join(map(str, sizes or ())) or "()" for sizes in (dataset.shape, shape))
                 raise WeightsError(f"{path}: {name} has shape {came}; wanted {fits}, by the options")
@@ -102,9 +114,13 @@ def write_weights(
     """
     with atomic_output(path) as stream, h5py.File(stream, "w") as file:
         for name, values in _arrays(encoder, directions):
+            dtype = np.float16 if half_precision else np.float32
+            if name in _LISTS:
+                file.create_dataset(name, data=values, dtype=np.uint8)
+                continue
             if half_precision and np.abs(values).max() > np.finfo(np.float16).max:
                 raise WeightsError(f"{path}: {name} holds values too large for half precision; write float32")
-            file.create_dataset(name, data=values, dtype=np.float16 if half_precision else np.float32)
+            file.create_dataset(name, data=values, dtype=dtype)
 
 
 def fingerprint(options: BiLMOptions, encoder: TokenEncoder, directions: Sequence[LstmStack]) -> str:
@@ -121,7 +137,10 @@ def fingerprint(options: BiLMOptions, encoder: TokenEncoder, directions: Sequenc
 
 def _file_views(encoder: TokenEncoder, directions: Sequence[LstmStack]) -> dict[str, list[Tensor]]:
     """For each dataset of the file, views of the parameters that form it, stacked, with its axes."""
-    views: dict[str, list[Tensor]] = {_CHARACTERS: [encoder.embedding.weight[1:]]}
+    views: dict[str, list[Tensor]] = {_CHARACTERS: [encoder.embedding.weight[encoder.first_row :]]}
+    if isinstance(encoder, LexiconEncoder):
+        views |= {"word_embed": [encoder.word_embedding.weight], "words": [encoder.words]}
+        views["characters"] = [encoder.characters]
     for number, convolution in enumerate(encoder.convolutions):
         assert convolution.bias is not None  # it is None only for a Conv1d without bias
         views[f"CNN/W_cnn_{number}"] = [convolution.weight.permute(2, 1, 0)[None]]

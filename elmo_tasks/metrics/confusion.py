@@ -45,3 +45,10 @@ def largest(table: ConfusionTable, count: int) -> ConfusionTable:
     kept = count - 1
     rows = [*counts[:kept], [sum(column) for column in zip(*counts[kept:], strict=True)]]
     return {"labels": [*labels[:kept], "other"], "counts": [[*row[:kept], sum(row[kept:])] for row in rows]}
+
+
+def cells(table: ConfusionTable, count: int) -> list[list[str]]:
+    """A table of at most `count` labels as texts: a row of the predicted labels, then a row for each gold label."""
+    table = largest(table, count)
+    rows = zip(table["labels"], table["counts"], strict=True)
+    return [["", *table["labels"]], *([label, *(str(each) if each else "·" for each in own)] for label, own in rows)]

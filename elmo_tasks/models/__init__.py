@@ -5,8 +5,10 @@ from elmo_tasks.models import (  # noqa: F401
     bidaf,
     coreference_resolver,
     crf_tagger,
+    decomposable_attention,
     esim,
     semantic_role_labeler,
+    simple_tagger,
 )
 from elmo_tasks.models.model import ModelConfig, TaskModel
 

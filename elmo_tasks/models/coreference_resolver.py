@@ -18,7 +18,13 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
-from elmo_tasks.modules.coreference import AntecedentScorer, SpanRepresentation, best_non_crossing_spans, previous
+from elmo_tasks.modules.coreference import (
+    AntecedentScorer,
+    SpanRepresentation,
+    best_non_crossing_spans,
+    best_spans,
+    previous,
+)
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder
@@ -41,6 +47,9 @@ class CoreferenceResolverConfig(ModelConfig):
     hidden_sizes: Annotated[tuple[PositiveInt, ...], Field(min_length=1)] = Field(
         (150, 150), description="units of the hidden layers of each of the three scorers"
     )
+    pair_hidden_sizes: Annotated[tuple[PositiveInt, ...], Field(min_length=1)] | None = Field(
+        None, description="the same of only the scorer of pairs of spans; null: `hidden_sizes`"
+    )
     feature_size: PositiveInt = Field(20, description="size of the embeddings of width, distance, speaker and genre")
     max_span_width: PositiveInt = Field(10, description="the most tokens of a span")
     spans_per_word: PositiveFloat = Field(
@@ -55,6 +64,12 @@ class CoreferenceResolverConfig(ModelConfig):
     )
     unknown_genre_probability: Probability = Field(
         0.0, description="the probability that training treats the genre of a document as unknown"
+    )
+    as_allennlp: bool = Field(
+        False,
+        description="compute as AllenNLP's resolver does: the encoder (and ELMo) reads a document as one long "
+        "sentence, the score of a token as a head is a linear function of its inputs, kept spans may cross, distance "
+        "is the only feature of a pair, and the scores of mentions and of pairs have a bias",
     )
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> CoreferenceResolver:
@@ -79,6 +94,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
     antecedent, and the loss is the likelihood of all gold antecedents among them. Sentences are encoded one by one.
     Peters et al. (2018) add ELMo to the input; a second mix is concatenated to the encoder's output. Departs from Lee
     et al. in that the recurrent state has no dropout, and where `SpanRepresentation` and `AntecedentScorer` say so.
+    With `as_allennlp` it computes what AllenNLP's implementation of the paper does.
 
     Documents may have any length: time and memory grow in proportion to their tokens. In training a long document is
     read through a window, which torch's generator places anew each time.
@@ -97,6 +113,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         self.spans_per_word = config.spans_per_word
         self.max_training_sentences = config.max_training_sentences
         self.unknown_genre_probability = config.unknown_genre_probability
+        self.as_allennlp = config.as_allennlp
         self.encoder = GroupedSentenceEncoder(embedder, encoder, config.lexical_dropout, config.dropout)
         self.spans = SpanRepresentation(
             embedder.output_size,
@@ -105,14 +122,16 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
             config.feature_size,
             config.hidden_sizes,
             config.dropout,
+            config.as_allennlp,
         )
         self.antecedents = AntecedentScorer(
             self.spans.output_size,
             num_genres,
             config.feature_size,
-            config.hidden_sizes,
+            config.pair_hidden_sizes or config.hidden_sizes,
             config.dropout,
             config.max_antecedents,
+            config.as_allennlp,
         )
 
     def forward(self, batch: CoreferenceBatch) -> CoreferenceOutput:
@@ -121,7 +140,11 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         ends = np.cumsum(lengths)  # (S,), ends of the sentences among the tokens that are read
         order = np.arange(lengths.sum())  # (N,)
         tokens_left = torch.from_numpy(np.repeat(ends, lengths) - order).to(device)  # (N,), to the sentence's end
-        places = torch.from_numpy(order + np.repeat(starts - ends + lengths, lengths)).to(device)  # (N,), in the batch
+        in_batch = order + np.repeat(starts - ends + lengths, lengths)  # (N,)
+        places = torch.from_numpy(in_batch).to(device)  # (N,)
+        if self.as_allennlp:  # the encoder reads documents
+            lengths = np.array(sizes, dtype=np.int64)  # (B,)
+            starts = in_batch[np.cumsum(lengths) - lengths]
         features = self.spans.features(self.encoder(self.embedder, batch.tokens, starts, lengths))
         mention_scores = self.spans.mention_scores(features, tokens_left)  # (N, W)
         numbers, documents = (part.to(device) for part in self._keep(mention_scores, sizes))  # (M,), (M,)
@@ -159,10 +182,11 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
     def _keep(self, mention_scores: Tensor, sizes: Sequence[int]) -> tuple[Tensor, Tensor]:
         """The numbers t * W + w of the spans that are kept, and their documents: (M,) and (M,)."""
         scores = mention_scores.detach().cpu().numpy()
+        choose = best_spans if self.as_allennlp else best_non_crossing_spans
         numbers, documents = [], []
         for document, (size, end) in enumerate(zip(sizes, itertools.accumulate(sizes), strict=True)):
             first = end - size
-            kept = best_non_crossing_spans(scores[first:end], max(1, int(self.spans_per_word * size)))
+            kept = choose(scores[first:end], max(1, int(self.spans_per_word * size)))
             numbers.append(kept + first * scores.shape[1])
             documents.append(np.full_like(kept, document))
         return torch.from_numpy(np.concatenate(numbers)), torch.from_numpy(np.concatenate(documents))

@@ -16,7 +16,7 @@ from elmo_tasks.modules.crf import ConditionalRandomField
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
-from elmo_tasks.modules.feed_forward import make_linear
+from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
 from elmo_tasks.tasks.tagging import TAGS, Tagging, TaggingBatch
 from elmo_tasks.text.tag_schemes import TagScheme
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -32,6 +32,7 @@ class CrfTaggerConfig(ModelConfig):
     dropout: Probability = Field(
         0.0, description="variational dropout on the encoder's output (the encoder has its own for its input)"
     )
+    feedforward: FeedForwardConfig | None = Field(None, description="layers between the encoder and the tags' scores")
     tag_scheme: TagScheme | None = Field(
         "BIOUL",
         description="the reader's tag scheme: only its valid sequences are predicted, and spans are scored; "
@@ -51,7 +52,8 @@ class CrfTagger(TaskModel[TaggingBatch, TagScores]):
 
     Source: Peters et al. 2018, section 4 and its supplement: word and character vectors, two biLSTM layers, a
     conditional random field, and decoding only over valid transitions. Departs from it in that invalid sequences have
-    no probability in training either. A second mix of ELMo is concatenated to the encoder's output.
+    no probability in training either. A second mix of ELMo is concatenated to the encoder's output. Feed-forward layers
+    before the scores are those of AllenNLP's fine-grained recognizer.
 
     Arguments:
         embedder: reads the tokens.
@@ -68,7 +70,9 @@ class CrfTagger(TaskModel[TaggingBatch, TagScores]):
         self.task = config.task
         self.encoder = config.encoder.build(embedder.output_size)
         self.dropout = VariationalDropout(config.dropout)
-        self.projection = make_linear(embedder.joined_size(self.encoder.output_size), len(labels))
+        size = embedder.joined_size(self.encoder.output_size)
+        self.feedforward = config.feedforward.build(size) if config.feedforward else None
+        self.projection = make_linear(self.feedforward.output_size if self.feedforward else size, len(labels))
         advice = "set model.tag_scheme to the scheme of the reader's tags, or to null if the tags are not spans"
         constraints = scheme_constraints(labels, config.tag_scheme, advice) if config.tag_scheme else None
         self.crf = ConditionalRandomField(len(labels), constraints)
@@ -77,7 +81,9 @@ class CrfTagger(TaskModel[TaggingBatch, TagScores]):
         mask = batch.tokens.mask
         embedded = self.embedder(batch.tokens)
         encoded = self.dropout(self.encoder(embedded.inputs, mask))  # (B, T, H)
-        return TagScores(logits=self.projection(embedded.join(encoded)), mask=mask)
+        joined = embedded.join(encoded)
+        joined = joined if self.feedforward is None else self.feedforward(joined)
+        return TagScores(logits=self.projection(joined), mask=mask)
 
     def loss(self, output: TagScores, batch: TaggingBatch) -> Tensor:
         """The negative log-likelihood of a sentence's tags, the mean over the sentences."""

@@ -1,21 +1,19 @@
 """ESIM: does a premise entail a hypothesis? Both are encoded, aligned with each other, compared and pooled.
 
-# B batch, T tokens of the longest text, T1 of the longest premise, T2 of the longest hypothesis
-# D features of a token, K labels
+# B batch, T tokens of the longest text, T1 of the longest premise, T2 of the longest hypothesis, D features of a token
 """
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
 from elmo_tasks.elmo.dropout import Dropout
-from elmo_tasks.models.labels import label_loss, label_predictions
-from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
+from elmo_tasks.models.inference import InferenceModel, InferenceOutput
+from elmo_tasks.models.model import ModelConfig, Probability
 from elmo_tasks.modules.attention import align
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
@@ -24,7 +22,7 @@ from elmo_tasks.modules.pooling import max_pool, mean_pool
 from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.text_pairs import TextPairs, TextPairsBatch
-from elmo_tasks.text.tokens import TensorRecord, Tokens
+from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
 
 
@@ -46,18 +44,7 @@ class EsimConfig(ModelConfig):
         return Esim(embedder, self, vocabulary.labels[LABELS])
 
 
-@dataclasses.dataclass(frozen=True)
-class EsimOutput(TensorRecord):
-    """The scores of the labels, and how the tokens of a pair attend to each other."""
-
-    logits: Tensor  # (B, K)
-    premise_attention: Tensor  # (B, T1, T2), each row a distribution over the hypothesis
-    hypothesis_attention: Tensor  # (B, T2, T1), each row a distribution over the premise
-    premise_mask: Tensor  # (B, T1) bool
-    hypothesis_mask: Tensor  # (B, T2) bool
-
-
-class Esim(TaskModel[TextPairsBatch, EsimOutput]):
+class Esim(InferenceModel):
     """The enhanced sequential inference model.
 
     Source: Chen et al. (2017), "Enhanced LSTM for Natural Language Inference", section 3, without the variant that
@@ -70,11 +57,8 @@ class Esim(TaskModel[TextPairsBatch, EsimOutput]):
         labels: the K labels by their ids.
     """
 
-    task = TextPairs()
-
     def __init__(self, embedder: Embedder, config: EsimConfig, labels: tuple[str, ...]) -> None:
-        super().__init__(embedder)
-        self.labels = labels
+        super().__init__(embedder, labels)
         self.encoder = config.encoder.build(embedder.output_size)
         self.alignment_dropout = Dropout(config.alignment_dropout)
         self.projection = config.projection.build(4 * embedder.joined_size(self.encoder.output_size))
@@ -83,7 +67,7 @@ class Esim(TaskModel[TextPairsBatch, EsimOutput]):
         self.output = config.output.build(4 * self.composition.output_size)
         self.scores = make_linear(self.output.output_size, len(labels))
 
-    def forward(self, batch: TextPairsBatch) -> EsimOutput:
+    def forward(self, batch: TextPairsBatch) -> InferenceOutput:
         premise_mask, hypothesis_mask = batch.premise.mask, batch.hypothesis.mask
         premise = self._encode(batch.premise)  # (B, T1, D)
         hypothesis = self._encode(batch.hypothesis)  # (B, T2, D)
@@ -91,13 +75,7 @@ class Esim(TaskModel[TextPairsBatch, EsimOutput]):
         pooled_premise = self._compose(premise, alignment.first, premise_mask)
         pooled_hypothesis = self._compose(hypothesis, alignment.second, hypothesis_mask)
         pooled = self.dropout(torch.cat([pooled_premise, pooled_hypothesis], dim=1))
-        return EsimOutput(
-            logits=self.scores(self.output(pooled)),
-            premise_attention=alignment.first_weights.float(),
-            hypothesis_attention=alignment.second_weights.float(),
-            premise_mask=premise_mask,
-            hypothesis_mask=hypothesis_mask,
-        )
+        return InferenceOutput(logits=self.scores(self.output(pooled)), alignment=alignment)
 
     def _encode(self, tokens: Tokens) -> Tensor:
         """The tokens of one side in their context, (B, T, D)."""
@@ -109,21 +87,3 @@ class Esim(TaskModel[TextPairsBatch, EsimOutput]):
         compared = torch.cat([encoded, aligned, encoded - aligned, encoded * aligned], dim=2)  # (B, T, 4D)
         composed = self.composition(self.projection(self.alignment_dropout(compared)), mask)
         return torch.cat([mean_pool(composed, mask), max_pool(composed, mask)], dim=1)
-
-    def loss(self, output: EsimOutput, batch: TextPairsBatch) -> Tensor:
-        return label_loss(output.logits, batch.labels)
-
-    def decode(self, output: EsimOutput, batch: TextPairsBatch, *, probabilities: bool = True) -> list[dict[str, Any]]:
-        """The most probable label of each pair: `{"label": ..., "probabilities": {...}}` and the alignment.
-
-        `premise_attention` has a row for each token of the premise: its attention to each token of the hypothesis,
-        which sums to 1. `hypothesis_attention` is the same from the other side.
-        """
-        predictions = label_predictions(output.logits, self.labels, probabilities)
-        if probabilities:
-            sizes = zip(output.premise_mask.sum(1).tolist(), output.hypothesis_mask.sum(1).tolist(), strict=True)
-            for row, (premise_length, hypothesis_length) in enumerate(sizes):
-                premise = output.premise_attention[row, :premise_length, :hypothesis_length].clamp(max=1)
-                hypothesis = output.hypothesis_attention[row, :hypothesis_length, :premise_length].clamp(max=1)
-                predictions[row] |= {"premise_attention": premise.tolist(), "hypothesis_attention": hypothesis.tolist()}
-        return predictions

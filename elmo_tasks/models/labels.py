@@ -48,6 +48,21 @@ class TagScores(TensorRecord):
     mask: Tensor  # (B, T) bool
 
 
+def tag_loss(output: TagScores, tags: Tensor | None) -> Tensor:
+    """The cross entropy of the gold tags (B, T), summed over a sentence's tokens; the mean over the examples.
+
+    A long sentence thus counts for more. AllenNLP takes the mean over the tokens of a batch. The two differ only by a
+    factor if all batches have the same number of tokens per sentence.
+
+    Raises:
+        ValueError: there are no gold tags.
+    """
+    if tags is None:
+        raise ValueError("the batch has no gold tags")
+    logits, gold = output.logits[output.mask].float(), tags[output.mask]  # (N, K) and (N,), of all tokens
+    return functional.cross_entropy(logits, gold, reduction="sum") / len(tags)
+
+
 def tag_predictions(
     tags: Tensor, probabilities: Tensor | None, mask: Tensor, labels: tuple[str, ...]
 ) -> list[dict[str, Any]]:

@@ -35,15 +35,22 @@ class ReadingConfig(ModelConfig):
     dropout: Probability = Field(
         0.0, description="variational dropout between the layers (encoders have their own for their inputs)"
     )
-    max_answer_length: PositiveInt = Field(17, description="the most tokens of a predicted answer")
-    window: PositiveInt = Field(
+    max_answer_length: PositiveInt | None = Field(
+        17,
+        description="the most tokens of a predicted answer; null: no limit, as in AllenNLP, with the window null too",
+    )
+    window: PositiveInt | None = Field(
         400,
         description="the predictor reads longer passages in windows of this many tokens, each of which overlaps half "
-        "of the next; in training a passage is read as a whole",
+        "of the next; null: it reads every passage as a whole, which is what training does",
     )
 
     @model_validator(mode="after")
     def _has_context(self) -> ReadingConfig:
+        if self.window is None:
+            return self
+        if self.max_answer_length is None:
+            raise ValueError(f"window {self.window}, but max_answer_length is null; wanted null for the window as well")
         if self.window < (least := _SPANS_IN_WINDOW * self.max_answer_length):
             raise ValueError(f"window {self.window}; wanted at least {least}, {_SPANS_IN_WINDOW} x max_answer_length")
         return self
@@ -91,7 +98,7 @@ class ReadingModel(TaskModel[ReadingBatch, ReadingOutput]):
 
     task = Reading()
 
-    def __init__(self, embedder: Embedder, max_answer_length: int, window: int) -> None:
+    def __init__(self, embedder: Embedder, max_answer_length: int | None, window: int | None) -> None:
         super().__init__(embedder)
         self.max_answer_length = max_answer_length
         self.window = window
@@ -116,8 +123,13 @@ class ReadingModel(TaskModel[ReadingBatch, ReadingOutput]):
         `best` are the five most probable answers, or fewer in a very short passage, the best first, each with its
         `probability` among all spans of at most `max_answer_length` tokens.
         """
-        limits = {"max_length": self.max_answer_length, "num_spans": _NUM_BEST if probabilities else 1}
-        spans = best_spans(output.start_logits, output.end_logits, output.mask, **limits)
+        spans = best_spans(
+            output.start_logits,
+            output.end_logits,
+            output.mask,
+            max_length=self.max_answer_length or output.mask.shape[1],
+            num_spans=_NUM_BEST if probabilities else 1,
+        )
         columns = zip(spans.starts.tolist(), spans.ends.tolist(), spans.probabilities.tolist(), strict=True)
         predictions = []
         for example, rows in zip(batch.examples, columns, strict=True):

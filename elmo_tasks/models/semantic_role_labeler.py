@@ -10,9 +10,8 @@ from typing import Any, ClassVar, Literal
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
-from torch.nn import functional
 
-from elmo_tasks.models.labels import TagScores, scheme_constraints, tag_predictions
+from elmo_tasks.models.labels import TagScores, scheme_constraints, tag_loss, tag_predictions
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.crf import ConstrainedDecoder
 from elmo_tasks.modules.dropout import VariationalDropout
@@ -34,6 +33,10 @@ class SemanticRoleLabelerConfig(ModelConfig):
     predicate_size: PositiveInt = Field(100, description="features of the flag that marks the predicate")
     dropout: Probability = Field(
         0.0, description="variational dropout on the encoder's input, including the flag's features"
+    )
+    decoded_scores: Literal["log_probabilities", "probabilities"] = Field(
+        "log_probabilities",
+        description="what the predicted tags of a sentence have the highest sum of; 'probabilities', as AllenNLP",
     )
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> SemanticRoleLabeler:
@@ -61,6 +64,7 @@ class SemanticRoleLabeler(TaskModel[SemanticRolesBatch, TagScores]):
     def __init__(self, embedder: Embedder, config: SemanticRoleLabelerConfig, labels: tuple[str, ...]) -> None:
         super().__init__(embedder)
         self.labels = labels
+        self.decoded_scores = config.decoded_scores
         encoder = config.encoder.build(embedder.output_size + config.predicate_size)
         self.predicate = nn.Embedding(2, config.predicate_size)
         nn.init.xavier_uniform_(self.predicate.weight)  # longer vectors would drown those of the words
@@ -79,24 +83,19 @@ class SemanticRoleLabeler(TaskModel[SemanticRolesBatch, TagScores]):
         return TagScores(logits=self.projection(embedded.join(encoded)), mask=mask)
 
     def loss(self, output: TagScores, batch: SemanticRolesBatch) -> Tensor:
-        """The cross entropy of a sentence's tags, summed over its tokens; the mean over the examples.
-
-        A long sentence thus counts for more. AllenNLP takes the mean over the tokens of a batch. The two differ only by
-        a factor if all batches have the same number of tokens per sentence.
-        """
-        if batch.tags is None:
-            raise ValueError("the batch has no gold tags")
-        logits, tags = output.logits[output.mask].float(), batch.tags[output.mask]  # (N, K) and (N,), of all tokens
-        return functional.cross_entropy(logits, tags, reduction="sum") / len(batch)
+        """See `tag_loss`."""
+        return tag_loss(output, batch.tags)
 
     def decode(
         self, output: TagScores, batch: SemanticRolesBatch, *, probabilities: bool = True
     ) -> list[dict[str, Any]]:
         """The best valid sequence of each example: `{"tags": [...], "probabilities": [...]}`.
 
+        The best has the highest product of its tags' probabilities or, by `decoded_scores`, the highest sum.
         `probabilities` are those that the softmax gives each tag at its token.
         """
         likelihoods = output.logits.float().log_softmax(dim=2)  # (B, T, K)
-        tags, _ = self.decoder.best_tags(likelihoods, output.mask)  # (B, T)
+        scores = likelihoods.exp() if self.decoded_scores == "probabilities" else likelihoods
+        tags, _ = self.decoder.best_tags(scores, output.mask)  # (B, T)
         chosen = likelihoods.gather(2, tags.unsqueeze(2)).squeeze(2).exp() if probabilities else None  # (B, T)
         return tag_predictions(tags, chosen, output.mask, self.labels)

@@ -31,21 +31,38 @@ from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 _GATES = 5
 
 
-class AlternatingLstmConfig(EncoderConfig):
-    """LSTM layers with highway connections, the first reading forward, the second backward, and so on."""
-
-    type: Literal["alternating_lstm"] = "alternating_lstm"
-    hidden_size: Annotated[PositiveInt, Field(description="units of each layer")] = 300
-    num_layers: Annotated[PositiveInt, Field(description="layers of both directions together")] = 8
+class _HighwayConfig(EncoderConfig):
     dropout: Annotated[
         float,
         Field(
             ge=0, lt=1, description="variational dropout on the state and output of each layer, the highest included"
         ),
     ] = 0.0
+    highway_bias: Annotated[
+        bool, Field(description="adds a bias to the highway's part of the output, as some models of AllenNLP have it")
+    ] = False
+
+
+class AlternatingLstmConfig(_HighwayConfig):
+    """LSTM layers with highway connections, the first reading forward, the second backward, and so on."""
+
+    type: Literal["alternating_lstm"] = "alternating_lstm"
+    hidden_size: Annotated[PositiveInt, Field(description="units of each layer")] = 300
+    num_layers: Annotated[PositiveInt, Field(description="layers of both directions together")] = 8
 
     def build(self, input_size: int) -> AlternatingLstm:
-        return AlternatingLstm(input_size, self.hidden_size, self.num_layers, self.dropout)
+        return AlternatingLstm(input_size, self.hidden_size, self.num_layers, self.dropout, self.highway_bias)
+
+
+class StackedHighwayBiLstmConfig(_HighwayConfig):
+    """Bidirectional LSTMs with highway connections, one on top of the other."""
+
+    type: Literal["stacked_highway_bilstm"] = "stacked_highway_bilstm"
+    hidden_size: Annotated[PositiveInt, Field(description="units of one direction of each layer")] = 200
+    num_layers: Annotated[PositiveInt, Field(description="layers of two directions")] = 2
+
+    def build(self, input_size: int) -> StackedHighwayBiLstm:
+        return StackedHighwayBiLstm(input_size, self.hidden_size, self.num_layers, self.dropout, self.highway_bias)
 
 
 class AlternatingLstm(Encoder):
@@ -59,18 +76,19 @@ class AlternatingLstm(Encoder):
         hidden_size: H, also the size of the output.
         num_layers: how many layers.
         dropout: probability of variational dropout on the state and output of each layer.
+        highway_bias: see `HighwayLstm`.
     """
 
-    def __init__(self, input_size: int, hidden_size: int, num_layers: int, dropout: float = 0.0) -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int, dropout: float = 0.0, highway_bias: bool = False
+    ) -> None:
         super().__init__()
         sizes = [input_size, *[hidden_size] * (num_layers - 1)]
-        self.layers = nn.ModuleList(HighwayLstm(size, hidden_size, dropout) for size in sizes)
+        self.layers = nn.ModuleList(HighwayLstm(size, hidden_size, dropout, highway_bias) for size in sizes)
         self.output_size = hidden_size
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        num_sentences, num_tokens = mask.shape
-        places = reversal(mask.sum(1), num_tokens)  # (T, B)
-        order = (places * num_sentences + torch.arange(num_sentences, device=places.device)).flatten()  # (T * B,)
+        order = _reversed_order(mask)  # (T * B,)
         values = inputs.transpose(0, 1)  # (T, B, D)
         for number, layer in enumerate(self.layers):
             if number > 0:  # every layer reads in the direction opposite to the one before
@@ -81,6 +99,46 @@ class AlternatingLstm(Encoder):
         return values.transpose(0, 1).masked_fill(~mask.unsqueeze(2), 0)  # (B, T, H)
 
 
+class StackedHighwayBiLstm(Encoder):
+    """A stack of bidirectional layers, each of two `HighwayLstm`, one of which reads each sentence from its end.
+
+    Source: AllenNLP's `StackedBidirectionalLstm`, the encoder of its fine-grained named entity recognizer. Dropout is
+    that of `HighwayLstm`; AllenNLP drops only what goes back into a layer, and its default drops nothing.
+
+    Arguments:
+        input_size: D.
+        hidden_size: units of one direction; H is twice as much.
+        num_layers: how many layers of two directions.
+        dropout: probability of variational dropout on the state and output of each layer.
+        highway_bias: see `HighwayLstm`.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int, dropout: float = 0.0, highway_bias: bool = False
+    ) -> None:
+        super().__init__()
+        self.output_size = 2 * hidden_size
+        sizes = [input_size, *[self.output_size] * (num_layers - 1)]
+        self.forward_layers, self.backward_layers = (
+            nn.ModuleList(HighwayLstm(size, hidden_size, dropout, highway_bias) for size in sizes) for _ in range(2)
+        )
+
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        order = _reversed_order(mask)  # (T * B,)
+        values = inputs.transpose(0, 1)  # (T, B, D)
+        for forward, backward in zip(self.forward_layers, self.backward_layers, strict=True):
+            read = reordered(backward(reordered(values, order)), order)
+            values = torch.cat([forward(values), read], dim=2)  # (T, B, H)
+        return values.transpose(0, 1).masked_fill(~mask.unsqueeze(2), 0)  # (B, T, H)
+
+
+def _reversed_order(mask: Tensor) -> Tensor:
+    """(T * B,): the rows of (T, B) in the order in which each sentence is read from its end; see `reordered`."""
+    num_sentences, num_tokens = mask.shape
+    places = reversal(mask.sum(1), num_tokens)  # (T, B)
+    return (places * num_sentences + torch.arange(num_sentences, device=places.device)).flatten()
+
+
 class HighwayLstm(nn.Module):
     """One LSTM layer with a highway connection, from the first time step to the last.
 
@@ -89,7 +147,9 @@ class HighwayLstm(nn.Module):
 
         i, f, o, r = sigmoid(W x_t + U h_(t-1) + b),  g = tanh(W x_t + U h_(t-1) + b)
         c_t = f c_(t-1) + i g
-        h_t = z (r o tanh(c_t) + (1 - r) W_h x_t)
+        h_t = z (r o tanh(c_t) + (1 - r) (W_h x_t + b_h))
+
+    b_h, the bias of the highway, is not in the source and only there on request.
 
     z is the variational dropout of Gal and Ghahramani (2016): 0 or 1 / (1 - p) for each unit, drawn once per sentence.
     It acts on both the layer's output and its state. As in the source, weights start orthogonal for each gate, and
@@ -101,14 +161,16 @@ class HighwayLstm(nn.Module):
         input_size: D.
         hidden_size: H.
         dropout: p.
+        highway_bias: whether there is a b_h.
     """
 
-    def __init__(self, input_size: int, hidden_size: int, dropout: float = 0.0) -> None:
+    def __init__(self, input_size: int, hidden_size: int, dropout: float = 0.0, highway_bias: bool = False) -> None:
         super().__init__()
         self.dropout = dropout
         self.input_weight = nn.Parameter(torch.empty((_GATES + 1) * hidden_size, input_size))  # W, then W_h
         self.recurrent_weight = nn.Parameter(torch.empty(_GATES * hidden_size, hidden_size))  # U
         self.bias = nn.Parameter(torch.zeros(_GATES * hidden_size))
+        self.highway_bias = nn.Parameter(torch.zeros(hidden_size)) if highway_bias else None
         with torch.no_grad():
             for block in (*self.input_weight.split(hidden_size), *self.recurrent_weight.split(hidden_size)):
                 nn.init.orthogonal_(block)
@@ -127,12 +189,15 @@ class HighwayLstm(nn.Module):
         factors = inputs.new_full(size, 2.0, dtype=state_dtype)  # (B, H)
         if self.training and self.dropout > 0:
             factors *= dropout_factors(size, self.dropout, factors)
+        bias = functional.pad(self.bias * gate_scales, (0, hidden_size))  # (6H,)
+        if self.highway_bias is not None:
+            bias = torch.cat([self.bias, self.highway_bias]) * scales
         with torch.autocast(device, enabled=False):
             outputs: Tensor = _Layer.apply(
                 inputs.to(dtype),
                 (self.input_weight * scales.unsqueeze(1)).to(dtype),
                 (self.recurrent_weight * gate_scales.unsqueeze(1)).to(dtype),
-                functional.pad(self.bias * gate_scales, (0, hidden_size)).to(dtype),
+                bias.to(dtype),
                 factors,
             )
         return outputs

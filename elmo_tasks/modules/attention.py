@@ -1,6 +1,6 @@
 """Attention between two sequences, and of a text to itself: by dot products or by trilinear scores.
 
-# B batch, T1 tokens of the first sequence, T2 of the second, D features
+# B batch, T1 tokens of the first sequence, T2 of the second, D features, V features of what is seen, by default D
 # T tokens of a text or passage, A of them attend at once, Q tokens of a question
 """
 
@@ -57,11 +57,17 @@ class SoftAlignment(TensorRecord):
 
     first_weights: Tensor  # (B, T1, T2), each real row a distribution over the second sequence's tokens
     second_weights: Tensor  # (B, T2, T1), each real row a distribution over the first sequence's tokens
-    first: Tensor  # (B, T1, D), for each token of the first sequence, the second as it sees it
-    second: Tensor  # (B, T2, D), for each token of the second sequence, the first as it sees it
+    first: Tensor  # (B, T1, V), for each token of the first sequence, the second as it sees it
+    second: Tensor  # (B, T2, V), for each token of the second sequence, the first as it sees it
 
 
-def align(first: Tensor, second: Tensor, first_mask: Tensor, second_mask: Tensor) -> SoftAlignment:
+def align(
+    first: Tensor,
+    second: Tensor,
+    first_mask: Tensor,
+    second_mask: Tensor,
+    values: tuple[Tensor, Tensor] | None = None,
+) -> SoftAlignment:
     """Soft alignment of two sequences by dot products, in both directions.
 
     Source: ESIM, Chen et al. (2017), "Enhanced LSTM for Natural Language Inference", equations 11 to 13, which are
@@ -73,16 +79,18 @@ def align(first: Tensor, second: Tensor, first_mask: Tensor, second_mask: Tensor
         second: (B, T2, D).
         first_mask: (B, T1) bool, True where a token is real.
         second_mask: (B, T2) bool.
+        values: (B, T1, V) and (B, T2, V), what the tokens see of each other; by default `first` and `second`.
     """
     scores = first @ second.transpose(1, 2)  # (B, T1, T2)
     mask = first_mask.unsqueeze(2) & second_mask.unsqueeze(1)  # (B, T1, T2)
     first_weights = masked_softmax(scores, mask)  # (B, T1, T2)
     second_weights = masked_softmax(scores.transpose(1, 2), mask.transpose(1, 2))  # (B, T2, T1)
+    first_values, second_values = values or (first, second)
     return SoftAlignment(
         first_weights=first_weights,
         second_weights=second_weights,
-        first=first_weights @ second,  # (B, T1, D)
-        second=second_weights @ first,  # (B, T2, D)
+        first=first_weights @ second_values,  # (B, T1, V)
+        second=second_weights @ first_values,  # (B, T2, V)
     )
 
 

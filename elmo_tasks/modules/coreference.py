@@ -26,7 +26,6 @@ _CHUNK_TOKENS = 2048  # whose spans are scored at once
 _CHUNK_NUMBERS = 1 << 24  # of the largest tensor of a chunk of pairs
 _LEAST_DISTANCES = (1, 2, 3, 4, 5, 8, 16, 32, 64)  # the least distance of each bucket
 _SPEAKERS_UNKNOWN, _SAME_SPEAKER, _OTHER_SPEAKER = range(3)
-_PAIR_FEATURES = ("speaker", "genre", "distance")
 
 
 class PartwiseScorer(nn.Module):
@@ -40,15 +39,17 @@ class PartwiseScorer(nn.Module):
         part_sizes: the parts' names and sizes.
         hidden_sizes: features of each hidden layer; U is the first.
         dropout: probability of dropout on each hidden layer.
+        bias: whether a learned number is added to the scores.
     """
 
-    def __init__(self, part_sizes: Mapping[str, int], hidden_sizes: tuple[int, ...], dropout: float) -> None:
+    def __init__(
+        self, part_sizes: Mapping[str, int], hidden_sizes: tuple[int, ...], dropout: float, bias: bool = False
+    ) -> None:
         super().__init__()
         self.part_sizes = dict(part_sizes)
         self.first = make_linear(sum(part_sizes.values()), hidden_sizes[0])
         self.rest = FeedForward(hidden_sizes[0], hidden_sizes[1:], dropout=dropout)
-        self.output = nn.Linear(self.rest.output_size, 1, bias=False)
-        nn.init.xavier_uniform_(self.output.weight)
+        self.output = make_linear(self.rest.output_size, 1, bias=bias)
         self.dropout = Dropout(dropout)
 
     def project(self, part: str, values: Tensor) -> Tensor:
@@ -90,6 +91,7 @@ class SpanRepresentation(nn.Module):
         feature_size: F.
         hidden_sizes: units of the hidden layers of both scorers.
         dropout: probability of dropout on hidden layers and embeddings.
+        as_allennlp: the score of a token as a head is a linear function of its inputs, and mention scores have a bias.
     """
 
     def __init__(
@@ -100,19 +102,27 @@ class SpanRepresentation(nn.Module):
         feature_size: int,
         hidden_sizes: tuple[int, ...],
         dropout: float,
+        as_allennlp: bool = False,
     ) -> None:
         super().__init__()
         self.max_width = max_width
-        self.attention = PartwiseScorer({"token": encoded_size}, hidden_sizes, dropout)
+        self.attention: PartwiseScorer | nn.Linear
+        if as_allennlp:
+            self.attention = make_linear(input_size, 1, bias=False)
+        else:
+            self.attention = PartwiseScorer({"token": encoded_size}, hidden_sizes, dropout)
         parts = {"start": encoded_size, "end": encoded_size, "head": input_size, "width": feature_size}
-        self.mention_scorer = PartwiseScorer(parts, hidden_sizes, dropout)
+        self.mention_scorer = PartwiseScorer(parts, hidden_sizes, dropout, bias=as_allennlp)
         self.width_embedding = _make_table(max_width, feature_size)
         self.dropout = Dropout(dropout)
         self.output_size = sum(parts.values())
 
     def features(self, tokens: TokenVectors) -> SpanFeatures:
         """Computes what all spans share."""
-        head_logits = self.attention.score(self.attention.project("token", tokens.encoded))
+        if isinstance(self.attention, nn.Linear):
+            head_logits = self.attention(tokens.inputs).squeeze(1).float()
+        else:
+            head_logits = self.attention.score(self.attention.project("token", tokens.encoded))
         return SpanFeatures(tokens=tokens, head_logits=head_logits, widths=self.dropout(self.width_embedding))
 
     def mention_scores(self, features: SpanFeatures, tokens_left: Tensor) -> Tensor:
@@ -188,12 +198,10 @@ def best_non_crossing_spans(scores: NDArray[np.float32], count: int) -> NDArray[
         the numbers t * W + w of the spans that are kept, in ascending order: by first, then by last token.
     """
     num_tokens, longest = scores.shape
-    flat = scores.ravel()
-    order = np.argsort(-flat, kind="stable")[: np.count_nonzero(flat != -np.inf)]
     furthest_end = [-1] * num_tokens  # of the kept spans that start at a token
     earliest_start = [num_tokens] * num_tokens  # of the kept spans that end at a token
     kept: list[int] = []
-    for number in order.tolist():
+    for number in _from_best_to_worst(scores).tolist():
         if len(kept) == count:
             break
         start, width = divmod(number, longest)
@@ -205,6 +213,17 @@ def best_non_crossing_spans(scores: NDArray[np.float32], count: int) -> NDArray[
         earliest_start[end] = min(earliest_start[end], start)
         kept.append(number)
     return np.sort(np.array(kept, dtype=np.int64))
+
+
+def best_spans(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+    """As `best_non_crossing_spans`, but the spans may cross."""
+    return np.sort(_from_best_to_worst(scores)[:count])
+
+
+def _from_best_to_worst(scores: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The numbers t * W + w of the spans that there are, given their scores (N, W)."""
+    flat = scores.ravel()
+    return np.argsort(-flat, kind="stable")[: np.count_nonzero(flat != -np.inf)]
 
 
 class AntecedentScorer(nn.Module):
@@ -225,6 +244,7 @@ class AntecedentScorer(nn.Module):
         hidden_sizes: units of the hidden layers.
         dropout: probability of dropout on hidden layers and embeddings.
         max_antecedents: the most that K can be.
+        as_allennlp: phi is only the embedding of the distance, and the scores of antecedents have a bias.
     """
 
     def __init__(
@@ -235,14 +255,19 @@ class AntecedentScorer(nn.Module):
         hidden_sizes: tuple[int, ...],
         dropout: float,
         max_antecedents: int,
+        as_allennlp: bool = False,
     ) -> None:
         super().__init__()
         self.max_antecedents = max_antecedents
+        rows = {"distance": len(_LEAST_DISTANCES)}
+        if not as_allennlp:
+            rows = {"speaker": 3, "genre": num_genres, **rows}
         spans = dict.fromkeys(("span", "antecedent", "product"), span_size)
-        self.scorer = PartwiseScorer({**spans, **dict.fromkeys(_PAIR_FEATURES, feature_size)}, hidden_sizes, dropout)
-        rows = {"speaker": 3, "genre": num_genres, "distance": len(_LEAST_DISTANCES)}
-        self.embeddings = nn.ParameterDict({name: _make_table(rows[name], feature_size) for name in _PAIR_FEATURES})
-        nn.init.zeros_(self.embeddings["genre"])  # a genre that training never shows must not matter
+        parts = {**spans, **dict.fromkeys(rows, feature_size)}
+        self.scorer = PartwiseScorer(parts, hidden_sizes, dropout, bias=as_allennlp)
+        self.embeddings = nn.ParameterDict({name: _make_table(size, feature_size) for name, size in rows.items()})
+        if "genre" in self.embeddings:
+            nn.init.zeros_(self.embeddings["genre"])  # a genre that training never shows must not matter
         self.dropout = Dropout(dropout)
 
     def forward(
@@ -265,7 +290,9 @@ class AntecedentScorer(nn.Module):
         longest = max(1, min(self.max_antecedents, most_spans - 1))  # K
         project = self.scorer.project
         features = {name: project(name, self.dropout(table)) for name, table in self.embeddings.items()}
-        spans = project("span", vectors) + features["genre"][genres]  # (M, U)
+        spans = project("span", vectors)  # (M, U)
+        if "genre" in features:
+            spans = spans + features["genre"][genres]
         antecedents = project("antecedent", vectors)  # (M, U)
         distances = features["distance"][_distance_buckets(longest, vectors.device)]  # (K, U)
         kinds = _speaker_kinds(speakers, longest)  # (M, K)
@@ -274,9 +301,11 @@ class AntecedentScorer(nn.Module):
         for first in range(0, len(vectors), size):
             chunk = slice(first, first + size)
             products = vectors[chunk].unsqueeze(1) * previous(vectors, longest, chunk)  # (m, K, G)
-            # A product with rows of a unit matrix picks rows faster than an index does, especially backward.
-            is_kind = functional.one_hot(kinds[chunk], len(features["speaker"])).to(products.dtype)  # (m, K, 3)
-            hidden = project("product", products) + is_kind @ features["speaker"].to(products.dtype)  # (m, K, U)
+            hidden = project("product", products)  # (m, K, U)
+            if "speaker" in features:
+                # A product with rows of a unit matrix picks rows faster than an index does, especially backward.
+                is_kind = functional.one_hot(kinds[chunk], len(features["speaker"])).to(products.dtype)  # (m, K, 3)
+                hidden = hidden + is_kind @ features["speaker"].to(products.dtype)
             hidden = hidden + previous(antecedents, longest, chunk) + (spans[chunk].unsqueeze(1) + distances)
             chunks.append(self.scorer.score(hidden))
         scores = torch.cat(chunks) + mention_scores.unsqueeze(1) + previous(mention_scores, longest)  # (M, K)

@@ -13,11 +13,10 @@ import pydantic
 import torch
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn import functional
 
 from elmo_tasks.config import Config
 from elmo_tasks.elmo import ElmoConfig, ElmoEmbedder, ScalarMix
-from elmo_tasks.modules.character_cnn import CharacterCnn, CharacterCnnConfig
+from elmo_tasks.modules.character_cnn import CharacterEncoder, CharacterEncoderConfig
 from elmo_tasks.modules.transformer import TransformerConfig, TransformerEmbedder
 from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig
 from elmo_tasks.modules.word_vectors import open_word_vectors
@@ -29,7 +28,7 @@ class EmbedderConfig(Config):
     """The vectors that a head reads: one or more kinds."""
 
     words: WordEmbeddingConfig | None = Field(None, description="vectors of words from a table")
-    characters: CharacterCnnConfig | None = Field(None, description="vectors of words from their characters")
+    characters: CharacterEncoderConfig | None = Field(None, description="vectors of words from their characters")
     elmo: ElmoConfig | None = Field(None, description="mixes of a biLM's layers")
     transformer: TransformerConfig | None = Field(None, description="a mix of a frozen transformer's layers")
 
@@ -81,7 +80,7 @@ class Embedder(nn.Module):
     def __init__(
         self,
         words: WordEmbedding | None = None,
-        characters: CharacterCnn | None = None,
+        characters: CharacterEncoder | None = None,
         elmo: ElmoEmbedder | None = None,
         transformer: TransformerEmbedder | None = None,
     ) -> None:
@@ -104,7 +103,7 @@ class Embedder(nn.Module):
         if self.words is not None:
             vectors.append(self.words(tokens.words))
         if self.characters is not None:
-            vectors.append(functional.embedding(tokens.distinct, self.characters(tokens.characters)))
+            vectors.append(self.characters.embed(tokens))
         mixes: dict[str, Tensor] = self.elmo(tokens.texts) if self.elmo is not None else {}
         if "input" in mixes:
             vectors.append(mixes["input"])

@@ -14,7 +14,7 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from elmo_tasks.config import Part
-from elmo_tasks.modules.bidirectional import BidirectionalLayer, BiGru, BiLstm
+from elmo_tasks.modules.bidirectional import BidirectionalLayer, BiGru, BiLstm, ForwardGru, ForwardLayer, ForwardLstm
 from elmo_tasks.modules.dropout import VariationalDropout
 
 
@@ -45,20 +45,25 @@ class EncoderConfig(Part):
 
 
 class _StackedEncoder(Encoder):
-    """Bidirectional layers, one on top of the other; the output is that of the highest.
+    """Layers of one kind, one on top of the other; the output is that of the highest.
 
     Arguments:
         input_size: D.
-        hidden_sizes: units of one direction of each layer; H is twice the last.
+        hidden_sizes: units of one direction of each layer; H is twice the last, or the last with one direction.
         dropout: probability of variational dropout on the input of each layer.
+        bidirectional: otherwise each layer only reads from the beginning to the end.
     """
 
     layer_class: ClassVar[type[BidirectionalLayer]]
+    forward_class: ClassVar[type[ForwardLayer]]
 
-    def __init__(self, input_size: int, hidden_sizes: Sequence[int], dropout: float = 0.0) -> None:
+    def __init__(
+        self, input_size: int, hidden_sizes: Sequence[int], dropout: float = 0.0, bidirectional: bool = True
+    ) -> None:
         super().__init__()
-        sizes = [input_size, *(2 * size for size in hidden_sizes)]
-        layers = list(map(self.layer_class, sizes, hidden_sizes))
+        sizes = [input_size, *(2 * size if bidirectional else size for size in hidden_sizes)]
+        kind: type[nn.RNNBase] = self.layer_class if bidirectional else self.forward_class
+        layers: list[nn.RNNBase] = list(map(kind, sizes, hidden_sizes))  # type: ignore[arg-type]
         for layer in layers:
             initialize_gates(layer)
         self.layers = nn.ModuleList(layers)
@@ -67,7 +72,7 @@ class _StackedEncoder(Encoder):
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
         for layer in self.layers:
-            inputs = layer(self.dropout(inputs), mask)  # (B, T, 2 * units)
+            inputs = layer(self.dropout(inputs), mask)  # (B, T, units of all directions)
         return inputs
 
 
@@ -79,6 +84,7 @@ class StackedBiLstm(_StackedEncoder):
     """
 
     layer_class = BiLstm
+    forward_class = ForwardLstm
 
 
 class StackedBiGru(_StackedEncoder):
@@ -88,6 +94,7 @@ class StackedBiGru(_StackedEncoder):
     """
 
     layer_class = BiGru
+    forward_class = ForwardGru
 
 
 class _StackedConfig(EncoderConfig):
@@ -98,6 +105,9 @@ class _StackedConfig(EncoderConfig):
     dropout: Annotated[
         float, Field(ge=0, lt=1, description="variational dropout on the input of each layer, the lowest included")
     ] = 0.0
+    bidirectional: Annotated[bool, Field(description="false: each layer only reads from the beginning to the end")] = (
+        True
+    )
 
 
 class StackedBiLstmConfig(_StackedConfig):
@@ -106,7 +116,7 @@ class StackedBiLstmConfig(_StackedConfig):
     type: Literal["stacked_bilstm"] = "stacked_bilstm"
 
     def build(self, input_size: int) -> StackedBiLstm:
-        return StackedBiLstm(input_size, self.hidden_sizes, self.dropout)
+        return StackedBiLstm(input_size, self.hidden_sizes, self.dropout, self.bidirectional)
 
 
 class StackedBiGruConfig(_StackedConfig):
@@ -115,7 +125,7 @@ class StackedBiGruConfig(_StackedConfig):
     type: Literal["stacked_bigru"] = "stacked_bigru"
 
     def build(self, input_size: int) -> StackedBiGru:
-        return StackedBiGru(input_size, self.hidden_sizes, self.dropout)
+        return StackedBiGru(input_size, self.hidden_sizes, self.dropout, self.bidirectional)
 
 
 @torch.no_grad()

@@ -77,9 +77,10 @@ class FeedForward(nn.Module):
         return inputs
 
 
-def make_linear(input_size: int, output_size: int) -> nn.Linear:
-    """A linear layer with new weights, drawn after Glorot; biases are zero."""
-    layer = nn.Linear(input_size, output_size)
+def make_linear(input_size: int, output_size: int, bias: bool = True) -> nn.Linear:
+    """A linear layer with new weights, drawn after Glorot; biases, if it has any, are zero."""
+    layer = nn.Linear(input_size, output_size, bias=bias)
     nn.init.xavier_uniform_(layer.weight)
-    nn.init.zeros_(layer.bias)
+    if bias:
+        nn.init.zeros_(layer.bias)
     return layer

@@ -15,8 +15,8 @@ import safetensors.torch
 import torch
 from safetensors import SafetensorError
 
-from elmo_tasks.elmo.bilm_files import kept_hash
 from elmo_tasks.errors import ElmoTasksError, WeightsError, one_line
+from elmo_tasks.files import kept_hash
 from elmo_tasks.json_files import read_json
 
 HUB = "hub:"

@@ -6,6 +6,7 @@ from typing import Any
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.models.model import TaskModel
+from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors.classifier import ClassifierPredictor
 from elmo_tasks.predictors.coreference import CoreferencePredictor
 from elmo_tasks.predictors.inference import InferencePredictor
@@ -17,7 +18,7 @@ from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
 
-__all__ = ["DEFAULT_BATCH_TOKENS", "Input", "Predictor", "build_predictor", "register_predictor"]
+__all__ = ["DEFAULT_BATCH_TOKENS", "AllenNlpPredictor", "Input", "Predictor", "build_predictor", "register_predictor"]
 
 _PREDICTORS: dict[type[Task], type[Predictor]] = {
     Classification: ClassifierPredictor,

@@ -33,7 +33,8 @@ class ReadingPredictor(Predictor):
     where it is nearest to the middle: on either side it has a quarter of a window of context, or the rest of the
     passage. The search for the best spans and the softmax over their scores cover the whole passage: scores of windows
     are compared before any softmax, as Clark and Gardner (2018) compare those of a document's paragraphs. The memory
-    for the model is bounded by `batch_tokens`, whatever the length of the passage.
+    for the model is bounded by `batch_tokens`, whatever the length of the passage. Without a `window`, a passage is
+    read as a whole.
 
     Raises (from `predict`):
         DataError: the question or the passage is missing, blank or not a string.
@@ -55,9 +56,10 @@ class ReadingPredictor(Predictor):
     @torch.inference_mode()
     def _predict_batch(self, examples: list[dict[str, Any]]) -> list[dict[str, Any]]:
         lengths = [len(example["token_starts"]) for example in examples]
-        if max(lengths) <= self.model.window:
+        size = self.model.window
+        if size is None or max(lengths) <= size:
             return super()._predict_batch(examples)
-        windows = [(row, *part) for row, length in enumerate(lengths) for part in _windows(length, self.model.window)]
+        windows = [(row, *part) for row, length in enumerate(lengths) for part in _windows(length, size)]
         # In a window's example only the places of tokens differ from the whole passage's.
         parts = [
             {**examples[row], **{key: examples[row][key][read] for key in ("token_starts", "token_ends")}}

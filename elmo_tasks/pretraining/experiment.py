@@ -17,8 +17,8 @@ import torch
 from elmo_tasks.atomic import write_json
 from elmo_tasks.config import Config, load_config, to_json
 from elmo_tasks.elmo.bilm import BiLM
-from elmo_tasks.elmo.bilm_files import BiLMFiles, bilm_folder
-from elmo_tasks.errors import RunError
+from elmo_tasks.elmo.bilm_files import bilm_folder
+from elmo_tasks.errors import RunError, WeightsError
 from elmo_tasks.json_files import read_json
 from elmo_tasks.locks import locked
 from elmo_tasks.pretraining.config import PretrainingConfig
@@ -237,9 +237,11 @@ def _build_model(config: PretrainingConfig, corpus: Corpus, start_from: str | Pa
     vocabulary = most_frequent(corpus.types, corpus.counts, config.vocabulary_size, config.min_count)
     if start_from is None:
         return LanguageModel.untrained(config.options(), vocabulary, config.dropout)
+    bilm = BiLM.load(start_from)
+    if bilm.options.lexicon:
+        raise WeightsError(f"{start_from}: a biLM with a list of words; wanted one that reads only characters")
     logger.warning("%s: the biLM has no softmax and vocabulary; it starts with new, untrained ones", start_from)
-    files = BiLMFiles.in_folder(start_from)
-    return LanguageModel(BiLM.load(files.options, files.weights), vocabulary, config.dropout)
+    return LanguageModel(bilm, vocabulary, config.dropout)
 
 
 def _product_dtype(precision: str, device: torch.device) -> torch.dtype:

@@ -27,7 +27,7 @@ from elmo_tasks.errors import ElmoTasksError, did_you_mean
 from elmo_tasks.files import parse_json
 from elmo_tasks.rendering.drawing import INK, PALETTE
 from elmo_tasks.server.batching import Batcher, Process
-from elmo_tasks.server.guard import Guard, error_response
+from elmo_tasks.server.guard import Guard, admit, error_response
 from elmo_tasks.server.limits import Limits
 from elmo_tasks.server.metrics import CONTENT_TYPE, Metrics
 from elmo_tasks.server.runs import ServedRun, to_bytes
@@ -148,7 +148,6 @@ class Service:
         self._bilms = bilms
         self._batcher = Batcher(limits.batch_tokens, limits.wait_seconds, metrics.computed)
         self._preparing = ThreadPoolExecutor(1, "preparing")  # splitting text must not hold up the other requests
-        self.guard: Guard | None = None
 
     def run(self, name: str) -> ServedRun:
         return _named(name, self.runs, f"Runs: {', '.join(self.runs)}")
@@ -162,8 +161,7 @@ class Service:
         prepared = await asyncio.get_running_loop().run_in_executor(self._preparing, prepare)
         if prepared.tokens > (most := self.limits.request_tokens):
             raise ElmoTasksError(f"{prepared.tokens:,} tokens; wanted at most {most:,} in a request")
-        assert self.guard is not None
-        self.guard.admit(request.scope, prepared.tokens)
+        admit(request.scope, prepared.tokens)
         return _json(await asyncio.wrap_future(self._batcher.submit(process, prepared, prepared.tokens)))
 
     def close(self) -> None:
@@ -221,11 +219,7 @@ def create_app(
         )
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(allowed_hosts))
 
-    def guard(inner: Any) -> Guard:
-        service.guard = Guard(inner, service.limits, metrics)
-        return service.guard
-
-    app.add_middleware(guard)
+    app.add_middleware(Guard, limits=service.limits, metrics=metrics)
     return app
 
 

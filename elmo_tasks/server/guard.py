@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from elmo_tasks.server.limits import Limits
 from elmo_tasks.server.metrics import Metrics
 
-_TOKENS = "elmo_tasks.tokens"  # the key of a request's scope that counts its tokens
+_GUARD, _TOKENS = "elmo_tasks.guard", "elmo_tasks.tokens"  # keys of a request's scope: its guard, and its tokens
 _OWN = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
 # Swagger's page has a script and styles within it.
 _POLICIES = {"/docs": "default-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"}
@@ -69,7 +69,7 @@ class Guard:
             if self._requests > self._limits.queue_requests and counts:
                 await _refuse(Overload(), scope, receive, noted_send)
                 return
-            scope[_TOKENS] = 0
+            scope.update({_GUARD: self, _TOKENS: 0})
             await asyncio.wait_for(self._app(scope, bounded_receive, noted_send), self._limits.timeout_seconds)
         except asyncio.TimeoutError:
             if not status:  # otherwise the connection is closed, since the answer is not complete
@@ -79,25 +79,27 @@ class Guard:
                 await _refuse(late if body_read else slow, scope, receive, noted_send)
         finally:
             self._requests -= counts
-            self._hold(-scope.get(_TOKENS, 0))
+            self.hold(-scope.get(_TOKENS, 0))
             self._metrics.open_requests.set(self._requests)
             route = scope.get("route")
             self._metrics.answered(getattr(route, "path", "") or "other", status, time.monotonic() - begin)
 
-    def admit(self, scope: Scope, tokens: int) -> None:
-        """Counts the tokens of a request until it is answered.
+    def hold(self, tokens: int) -> None:
+        """Counts tokens that are not answered yet, or no longer if there are fewer than 0.
 
         Raises:
-            HTTPException: too many tokens are waiting.
+            Overload: there would be too many.
         """
-        if self._tokens + tokens > self._limits.queue_tokens:
+        if tokens > 0 and self._tokens + tokens > self._limits.queue_tokens:
             raise Overload
-        scope[_TOKENS] += tokens
-        self._hold(tokens)
-
-    def _hold(self, tokens: int) -> None:
         self._tokens += tokens
         self._metrics.open_tokens.set(self._tokens)
+
+
+def admit(scope: Scope, tokens: int) -> None:
+    """Counts the tokens of a request until it is answered; raises `Overload` if too many are waiting."""
+    scope[_GUARD].hold(tokens)
+    scope[_TOKENS] += tokens
 
 
 async def _refuse(error: HTTPException, scope: Scope, receive: Receive, send: Send) -> None:

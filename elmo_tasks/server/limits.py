@@ -23,7 +23,7 @@ class Limits:
     batch_tokens: int = 2048
     wait_seconds: float = 0.005
     request_tokens: int = 2000
-    body_bytes: int = 250_000
+    body_bytes: int = 100_000
     queue_requests: int = 256
     queue_tokens: int = 20_000
     timeout_seconds: float = 30.0

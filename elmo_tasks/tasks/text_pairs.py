@@ -33,6 +33,10 @@ class TextPairs(Task):
     """A label for each pair of texts.
 
     An example is `{"premise": [str], "hypothesis": [str], "label": str}`. For prediction, the texts are enough.
+
+    Arguments:
+        end_token: added to the end of each text of a batch, and to the vocabulary, so that a token can be aligned with
+            it instead of with a real one; None for no such token.
     """
 
     summary: ClassVar[str] = "pairs of texts with a label each"
@@ -40,17 +44,21 @@ class TextPairs(Task):
         {"premise": STRINGS, "hypothesis": STRINGS, "label": STRING}
     )
 
+    end_token: str | None = None
+
     def texts(self, example: Example) -> Iterable[Sequence[str]]:
-        return example["premise"], example["hypothesis"]
+        end = [] if self.end_token is None else [self.end_token]
+        return [*example["premise"], *end], [*example["hypothesis"], *end]
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         return {LABELS: (example["label"],)}
 
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> TextPairsBatch:
+        premises, hypotheses = zip(*map(self.texts, examples), strict=True)
         return TextPairsBatch(
             examples=examples,
-            premise=vocabulary.index_tokens([example["premise"] for example in examples]),
-            hypothesis=vocabulary.index_tokens([example["hypothesis"] for example in examples]),
+            premise=vocabulary.index_tokens(premises),
+            hypothesis=vocabulary.index_tokens(hypotheses),
             labels=label_tensor(examples, vocabulary),
         )
 
@@ -59,3 +67,9 @@ class TextPairs(Task):
 
     def build_metric(self) -> Metric:
         return Accuracy("label")
+
+    def misfit(self, wanted: Task) -> str | None:
+        problem = super().misfit(wanted)
+        if problem is None and isinstance(wanted, TextPairs) and wanted.end_token != self.end_token:
+            return f"texts with the end token {self.end_token!r}; wanted {wanted.end_token!r}"
+        return problem

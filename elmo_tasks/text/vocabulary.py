@@ -30,6 +30,8 @@ from elmo_tasks.text.tokens import Tokens
 PADDING, UNKNOWN = 0, 1
 SPECIAL = ("<padding>", "<unknown>")  # the names of the rows 0 and 1; a token with this text is a word like any other
 MAX_CHARACTERS = 50  # longer words are cut: addresses and lines of hyphens would need too much memory
+BEGIN_WORD, END_WORD = "<begin>", "<end>"  # the border characters, where characters are bytes
+BYTES = tuple(map(chr, range(256)))  # a byte is written as the code point of the same number
 _CACHED_WORDS = 50_000  # 20 MB; texts can be endless, so that the oldest make room
 
 Example = Mapping[str, Any]
@@ -54,6 +56,15 @@ class VocabularyConfig(Config):
     lowercase_words: Annotated[
         bool, Field(description="Look words up in lower case; characters and the biLM see them as written.")
     ] = False
+    byte_characters: Annotated[
+        bool,
+        Field(
+            description="A word's characters are the bytes of its UTF-8 instead of its code points: none is unknown."
+        ),
+    ] = False
+    border_characters: Annotated[
+        bool, Field(description="With bytes, two more characters mark the word's beginning and its end.")
+    ] = True
     min_count: Annotated[
         int, Field(ge=1, description="Words that the training data has less often get no trained vector.")
     ] = 1
@@ -93,10 +104,14 @@ class VocabularyConfig(Config):
         return Vocabulary(
             words=(*SPECIAL, *trained, *fixed),
             num_trained_words=len(SPECIAL) + len(trained),
-            characters=(*SPECIAL, *_by_frequency(characters)),
+            characters=(*SPECIAL, *(self._bytes() if self.byte_characters else _by_frequency(characters))),
             labels={namespace: tuple(sorted(found)) for namespace, found in sorted(labels.items())},
             lowercase_words=self.lowercase_words,
+            byte_characters=self.byte_characters,
         )
+
+    def _bytes(self) -> tuple[str, ...]:
+        return (*BYTES, BEGIN_WORD, END_WORD) if self.border_characters else BYTES
 
     def _key(self, word: str) -> str:
         return word.lower() if self.lowercase_words else word
@@ -122,7 +137,8 @@ class _Labels(dict[str, tuple[str, ...]]):
 class Vocabulary:
     """Immutable. A word is looked up in its exact form, or in lower case if `lowercase_words` is set.
 
-    Of a word's characters the first 50 are kept; characters are Unicode code points, as written.
+    Of a word's characters the first 50 are kept; characters are Unicode code points, as written. With `byte_characters`
+    each becomes the bytes of its UTF-8, and border characters are added if `characters` has them.
     """
 
     # Padding, unknown, training words (frequent first, then alphabetical), words of the vectors only.
@@ -131,6 +147,7 @@ class Vocabulary:
     characters: tuple[str, ...]  # padding, unknown, the training data's (frequent first, then alphabetical)
     labels: dict[str, tuple[str, ...]]  # namespace -> labels in alphabetical order
     lowercase_words: bool = False
+    byte_characters: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", _Labels(self.labels))
@@ -208,9 +225,14 @@ class Vocabulary:
         if known is None:
             if len(self._characters_of_words) >= _CACHED_WORDS:
                 self._characters_of_words.popitem(last=False)
-            known = np.array([self._character_ids.get(each, UNKNOWN) for each in word], dtype=np.int64)
+            characters = self._bytes(word) if self.byte_characters else word
+            known = np.array([self._character_ids.get(each, UNKNOWN) for each in characters], dtype=np.int64)
             self._characters_of_words[word] = known
         return known
+
+    def _bytes(self, word: str) -> list[str]:
+        characters = (BEGIN_WORD, *word.encode("utf-8", "ignore").decode("latin-1"), END_WORD)
+        return [each for each in characters if len(each) == 1 or each in self._character_ids]
 
     @functools.cached_property
     def _word_ids(self) -> dict[str, int]:
@@ -239,6 +261,7 @@ class _VocabularyFile(Config):
     characters: tuple[str, ...]
     labels: dict[str, tuple[str, ...]]
     lowercase_words: bool
+    byte_characters: bool = False  # runs of earlier versions lack it
 
     @pydantic.model_validator(mode="after")
     def _is_consistent(self) -> _VocabularyFile:

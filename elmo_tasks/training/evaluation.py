@@ -17,6 +17,7 @@ from accelerate.utils import gather_object
 from elmo_tasks.atomic import OutputFile, atomic_write
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.progress import progress_bar
+from elmo_tasks.tasks import Task
 from elmo_tasks.training.batching import BatchLoader
 
 Sink = Callable[[int, dict[str, Any], dict[str, Any]], None]
@@ -91,6 +92,16 @@ def ordered_lines(path: str | Path | None) -> Iterator[Callable[[int, Any], None
                 target.write(lines.read(length))
 
 
-def pairs_to(write: Callable[[int, Any], None]) -> Sink:
-    """Writes examples with their predictions, as `evaluate_model` gives them."""
-    return lambda row, example, prediction: write(row, {"example": example, "prediction": prediction})
+def pairs_to(write: Callable[[int, Any], None], task: Task | None = None) -> Sink:
+    """Writes examples with their predictions, as `evaluate` gives them.
+
+    Arguments:
+        task: if it is given, only its columns of an example are written, and what its metric reads of a prediction.
+            Probabilities and attention would take most of the room.
+    """
+    if task is None:
+        return lambda row, example, prediction: write(row, {"example": example, "prediction": prediction})
+    columns, field = [*task.features], task.build_metric().field
+    return lambda row, example, prediction: write(
+        row, {"example": {name: example[name] for name in columns}, "prediction": {field: prediction[field]}}
+    )

@@ -26,7 +26,7 @@ class ParameterGroup(Config):
 
 
 class OptimizerConfig(Part):
-    """One of torch's optimizers, `torch_class`; the fields and defaults are torch's."""
+    """One of torch's optimizers, `torch_class`; the fields and, except for SGD's `lr`, the defaults are torch's."""
 
     default_type: ClassVar[str | None] = "adam"
     torch_class: ClassVar[Any]

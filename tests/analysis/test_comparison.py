@@ -11,7 +11,7 @@ import pytest
 
 from elmo_tasks import cli, repeated_runs, trained_runs
 from elmo_tasks.analysis.comparison import compare
-from elmo_tasks.analysis.systems import find_systems, is_system, read_predictions
+from elmo_tasks.analysis.systems import System, find_systems, is_system, read_predictions
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError
 from elmo_tasks.tasks import Tagging
 
@@ -206,6 +206,21 @@ def test_runs_of_several_seeds(
     found = json.loads(capsys.readouterr().out)
     assert [each["seeds"] for each in found["systems"]] == [[1, 2], []]
     assert found["task"] == "Tagging"
+
+
+def test_the_difference_over_seeds_is_that_of_the_means(write_case: WriteCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    systems = [
+        System(
+            name, [write_case("Classification", [True] * right + [False] * (8 - right)) for right in numbers], (1, 2)
+        )
+        for name, numbers in (("one", (3, 4)), ("other", (5, 8)))
+    ]
+    monkeypatch.setattr("elmo_tasks.analysis.comparison.find_systems", lambda paths: systems)
+    (found,) = compare(["one", "other"], resamples=10).differences
+    assert found.seeds is not None
+    assert found.difference == pytest.approx(100 * (5 + 8 - 3 - 4) / 16)
+    assert found.seeds.mean == pytest.approx(found.difference)
+    assert found.seeds.interval.low < found.difference < found.seeds.interval.high
 
 
 def test_what_is_a_system(write_case: WriteCase, seeds: Path, sample_folder: Path, tmp_path: Path) -> None:

@@ -239,6 +239,9 @@ def test_words_that_training_has_not_seen() -> None:
     places = words_of_item(["the", "cat"], vocabulary)
     assert [place.name for place in places.values()] == ["some", "unseen"]
     assert [place.name for place in words_of_item(["dog"], vocabulary).values()] == ["none", "1 to 100"]
+    words = ("<padding>", "<unknown>", *map(str, range(1, 1001)))
+    large = Vocabulary(words, len(words), ("<padding>", "<unknown>"), {})
+    assert [place.name for place in words_of_item(["7", "101", "100"], large).values()] == ["none", "101 to 1000"]
 
 
 def test_a_run_knows_its_words(settings: dict[str, Any], tmp_path: Path) -> None:

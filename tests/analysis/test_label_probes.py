@@ -179,6 +179,11 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str], monkeypat
     file = str(folder / "pos_ud_ewt/en_ewt-ud-dev.conllu")
     assert cli.main(["probe", file, "--bilm", str(folder), "--test", file]) == 0
     assert "accuracy of linear classifiers" in capsys.readouterr().out
+    items = set()
+    for seed in ("1", "2", "3"):
+        assert cli.main(["probe", file, "--bilm", str(folder), "--seed", seed, "--json"]) == 0
+        items.add(json.loads(capsys.readouterr().out)["training_items"])
+    assert len(items) > 1  # of other sentences
     for arguments, problem in (
         (["pos", "--test", file], "--test: not for pos"),
         ([file, "--reader", "conlu"], "the reader 'conlu': unknown type; wanted one of"),

@@ -18,13 +18,15 @@ from elmo_tasks.metrics.confusion import ConfusionTable
 CONFUSION: ConfusionTable = {"labels": ["O", "LOC"], "counts": [[7, 0], [1, 12]]}
 
 
-def record(epoch: int, *, best: bool, elmo: bool = True) -> dict[str, Any]:
+def record(epoch: int, *, best: bool, elmo: bool = True, transformer: bool = False) -> dict[str, Any]:
     mix = {"layers": [0, 2], "weights": [0.125, 0.875], "gamma": 0.5}
+    of_transformer = {"layers": [0, 6], "weights": [0.375, 0.625], "gamma": 0.25}
     return {
         "epoch": epoch,
         "training": {"loss": 2 / epoch},
         "validation": {"f1": 60 + 10 * best, "loss": 3 / epoch},
         "elmo": {"input": mix} if elmo else {},
+        **({"transformer": of_transformer} if transformer else {}),
         "best": best,
     }
 
@@ -68,6 +70,16 @@ def test_several_runs_share_a_picture(tmp_path: Path) -> None:
 def test_a_baseline_has_no_layers(tmp_path: Path) -> None:
     plot_runs(tmp_path / "a.PNG", [RunCurves.read(run(tmp_path / "base", elmo=False))])
     assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("elmo", [True, False])
+def test_the_mix_of_a_transformer_is_drawn_like_elmos(tmp_path: Path, elmo: bool) -> None:
+    curves = RunCurves.read(run(tmp_path / "ner", elmo=elmo, transformer=True))
+    assert list(curves.mixes()) == ["input"] * elmo + ["transformer"]
+    plot_runs(tmp_path / "a.svg", [curves])
+    found = words(tmp_path / "a.svg")
+    assert {"transformer", "gamma 0.25", "tokens", "layer 6", "0.38", "0.62"} <= {*found}
+    assert ("layer 2" in found) == elmo
 
 
 def test_what_cannot_be_drawn_is_named(tmp_path: Path) -> None:

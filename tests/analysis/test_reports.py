@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
 from scipy import stats
 
 from elmo_tasks import cli
+from elmo_tasks.analysis.comparison import compare_predictions
+from elmo_tasks.analysis.error_report import error_report
 from elmo_tasks.analysis.reports import write_report
-from elmo_tasks.analysis.study_plots import common_start, families
+from elmo_tasks.analysis.study_findings import look
+from elmo_tasks.analysis.study_plots import common_start, draw_shares, families
 from elmo_tasks.analysis.study_runs import read_study
 from elmo_tasks.analysis.study_summaries import summarize
+from elmo_tasks.analysis.systems import Predictions, System, read_predictions
+from elmo_tasks.runs import RunFolder
+from elmo_tasks.text.vocabulary import Vocabulary
 
 ARMS = [
     {"name": "NER, baseline", "config": "b.json", "paper": 90.0, "group": "table"},
@@ -65,12 +73,21 @@ def test_means_are_compared_with_the_baseline_of_the_same_share(folder: Path) ->
     assert (baseline.mean, baseline.std, baseline.minutes) == (80.0, 1.0, 1.5)
     assert elmo.error_reduction() == pytest.approx(10.5 / 20)
     assert elmo.paper_error_reduction() == pytest.approx(2 / 10)
-    expected = stats.ttest_ind([90.0, 91.0], [80.0, 81.0, 79.0], equal_var=False).pvalue
-    assert elmo.p_values() == {"p (seeds)": pytest.approx(expected)}
     assert baseline.error_reduction() is None
-    assert baseline.p_values() == {"p (seeds)": None}
     assert summaries["NER, <ELMo>", 0.1].error_reduction() == pytest.approx(12 / 49)
     assert summaries["loss", 1.0].std is None
+
+
+def test_p_values_over_seeds(folder: Path) -> None:
+    found = look(summarize(*read_study(folder)), folder)
+    welch = stats.ttest_ind([90.0, 91.0], [80.0, 81.0, 79.0], equal_var=False).pvalue
+    paired = stats.ttest_rel([60.0, 66.0, 63.0], [50.0, 52.0, 51.0]).pvalue
+    assert found.p_values == {
+        ("NER, <ELMo>", 0.1): {"seeds": pytest.approx(paired)},
+        ("NER, <ELMo>", 1.0): {"seeds": pytest.approx(welch)},
+    }
+    assert found.errors == []
+    assert found.problems == ["not all runs of any arm have stored their predictions"]
 
 
 def test_arms_are_drawn_next_to_their_baseline(folder: Path) -> None:
@@ -78,6 +95,15 @@ def test_arms_are_drawn_next_to_their_baseline(folder: Path) -> None:
     assert (first.title, list(first.arms), second.title) == ("NER", ["baseline", "<ELMo>"], "other")
     assert [part.share for part in first.arms["baseline"]] == [0.1, 1.0]
     assert first.colors() == {"baseline": "0.6", "<ELMo>": "C0"}
+
+
+def test_shares_are_drawn_of_arms_that_have_several(folder: Path) -> None:
+    summaries = summarize(*read_study(folder))
+    figure = draw_shares(summaries)
+    assert figure is not None
+    (axes,) = (each for each in figure.axes if each.get_title())
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["10 %", "100 %"]
+    assert draw_shares([each for each in summaries if each.share == 1.0]) is None
 
 
 @pytest.mark.parametrize(
@@ -122,8 +148,11 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
     text = (folder / "report.md").read_text(encoding="utf-8")
     lines = text.splitlines()
     assert lines[0] == "# A <study>"
-    p = next(iter(summarize(*read_study(folder))[3].p_values().values()))
+    p = stats.ttest_ind([90.0, 91.0], [80.0, 81.0, 79.0], equal_var=False).pvalue
     assert f"| <ELMo> | 100 % | test f1 | 90.50 ± 0.71 | 2 of 3 | 52 % | {p:.3f} | 1.5 | 92 | 20 % |" in lines
+    assert "p (seeds) by Student's t-test" in text
+    assert "p (randomization)" not in text
+    assert "not all runs of any arm have stored their predictions" in text
     assert "| loss | test loss | 0.50 | 1 | 1.5 |" in lines  # without the columns that nothing fills
     pictures = re.findall(r"!\[.*\]\((.*)\)", text)
     assert pictures == ["plots/scores.svg", "plots/shares.svg", "plots/curves.svg", "plots/weights.svg"]
@@ -140,6 +169,111 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
     assert {address[:1] for address in page.addresses} == {"#"}  # nothing is loaded, and no image is needed
     assert write_report(folder) == [folder / "report.md", folder / "report.html"]
     assert (folder / "report.html").read_text(encoding="utf-8") == html
+
+
+PAD = ("<padding>", "<unknown>")
+RIGHT = {  # of 40 examples, how many each seed of each arm gets right
+    "SST-5, baseline": [20, 22],
+    "SST-5, <ELMo>": [34, 37],
+    "SST-5, last layer": [24, 21],
+}
+
+
+@pytest.fixture
+def predicting(tmp_path: Path, write: Callable[..., Path], cases: dict[str, Any]) -> Path:
+    """A study whose runs have stored predictions."""
+    arms = [
+        {"name": name, "config": "x.json", "baseline": None if "baseline" in name else "SST-5, baseline"}
+        for name in RIGHT
+    ]
+    config = {"title": "A study", "seeds": [1, 2], "arms": arms}
+    (tmp_path / "study.json").write_text(json.dumps({"command": "elmo-tasks study s.jsonnet", "config": config}))
+    example, right, wrong = cases["Classification"]
+    results = []
+    for arm, numbers in RIGHT.items():
+        for seed, number in enumerate(numbers, start=1):
+            run = RunFolder(tmp_path / f"{len(results)}")
+            run.path.mkdir()
+            run.config.write_text(json.dumps({"trainer": {"validation_metric": "+accuracy"}}))
+            record = {"training": {"loss": 1.0}, "elmo": {}, "epoch": 1, "best": True}
+            run.records.write_text(json.dumps({**record, "validation": {"accuracy": 1.0, "loss": 1.0}}) + "\n")
+            Vocabulary((*PAD, *example["tokens"][:2]), 4, PAD, {}).save(run.vocabulary)
+            pairs = [({**example, "tokens": example["tokens"][: 1 + row % 4]}, right if row < number else wrong)
+                     for row in range(40)]  # fmt: skip
+            write(run.predictions_for("validation"), pairs)
+            place = {"arm": arm, "seed": seed, "share": 1.0, "folder": run.path.name, "score": 100 * number / 40}
+            common = {"config": "x.json", "changes": [], "metrics": {}, "seconds": 1.0, "higher_is_better": True}
+            results.append({**common, **place, "metric": "accuracy", "split": "validation"})
+    (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in results))
+    return tmp_path
+
+
+def files_of(folder: Path, first: int) -> list[Predictions]:
+    return [read_predictions(RunFolder(folder / str(first + number)).validation_predictions) for number in range(2)]
+
+
+def test_the_report_has_the_tests_of_compare(predicting: Path) -> None:
+    found = look(summarize(*read_study(predicting)), predicting)
+    systems = [(System(name, (), [1, 2]), files_of(predicting, 2 * number)) for number, name in enumerate(RIGHT)]
+    comparison = compare_predictions(systems)
+    assert found.p_values == {(each.name, 1.0): each.corrected for each in comparison.differences}
+    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap", "seeds"}
+    better, equal = (found.p_values[name, 1.0]["randomization"] for name in list(RIGHT)[1:])
+    assert better < 0.01 < equal
+    assert found.problems == []
+
+
+def test_the_report_has_the_errors_of_each_arm(predicting: Path) -> None:
+    write_report(predicting)
+    text = (predicting / "report.md").read_text(encoding="utf-8")
+    row = "| arm | metric | score | n | error reduction | p (randomization) | p (bootstrap) | p (seeds) | minutes |"
+    assert row in text.splitlines()
+    assert "in the way" not in text
+    reports = [[error_report(each) for each in files_of(predicting, first)] for first in (0, 2, 4)]
+    assert "| right | 21 | 35.5 | 22.5 |" in text
+    by_length = [[each.breakdowns[0].buckets[0].scores["accuracy"] for each in own] for own in reports]
+    row = " | ".join(f"{fmean(each):.2f} (10)" for each in by_length)
+    table = text.partition("accuracy of examples by length\n\n")[2].splitlines()
+    assert (table[0], table[2]) == ("|  | baseline | <ELMo> | last layer |", f"| 1 | {row} |")
+    assert "by unseen words" in text  # the runs know their words
+    assert "### SST-5, <ELMo>: the first run\n\nlabels, gold (rows) and predicted (columns)" in text
+    assert "### SST-5, baseline" not in text
+    page = Outline(html := (predicting / "report.html").read_text(encoding="utf-8"))
+    assert page.open == []
+    assert html.count("<details>") == 3
+    assert html.count("<h2>predicted</h2>") == 6 + 16  # of each arm's first run, all that are wrong
+
+
+def test_predictions_that_do_not_have_the_scores_of_their_run_are_not_used(predicting: Path) -> None:
+    source, target = (RunFolder(predicting / name).validation_predictions for name in ("0", "3"))
+    target.write_text(source.read_text())
+    found = look(summarize(*read_study(predicting)), predicting)
+    (problem,) = found.problems
+    assert problem == "3: the accuracy of its stored predictions is 50.00, that of the run on its validation data 92.50"
+    assert found.errors == []
+    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"seeds"}
+
+
+def test_arms_with_other_seeds_are_tested_too(predicting: Path) -> None:
+    lines = (predicting / "results.jsonl").read_text().splitlines(keepends=True)
+    del lines[3]  # the second seed of ELMo, which has not finished yet
+    (predicting / "results.jsonl").write_text("".join(lines))
+    found = look(summarize(*read_study(predicting)), predicting)
+    assert found.problems == []
+    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap"}
+    lines[2:3] = [lines[2], lines[2].replace('"seed": 1', '"seed": 3')] * 2
+    (predicting / "results.jsonl").write_text("".join(lines))
+    found = look(summarize(*read_study(predicting)), predicting)
+    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap", "seeds"}
+
+
+def test_an_arm_without_predictions_is_left_out(predicting: Path) -> None:
+    RunFolder(predicting / "3").validation_predictions.unlink()
+    found = look(summarize(*read_study(predicting)), predicting)
+    assert found.problems == ["not all runs of SST-5, <ELMo> have stored their predictions"]
+    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"seeds"}
+    assert found.p_values["SST-5, last layer", 1.0].keys() == {"seeds", "randomization", "bootstrap"}
+    assert [each.title for each in found.errors] == ["SST-5", "SST-5, last layer: the first run"]
 
 
 @pytest.mark.parametrize(

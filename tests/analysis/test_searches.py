@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import shlex
 import statistics
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +14,11 @@ from typing import Any
 import pytest
 
 from elmo_tasks import cli
-from elmo_tasks.analysis.search_results import short_names
+from elmo_tasks.analysis.search_results import SearchRecord, TrialResult, short_names
 from elmo_tasks.analysis.searches import Search, expected_best
+from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError
+from elmo_tasks.experiment import ExperimentConfig
 from elmo_tasks.packaged import find_search, packaged_searches
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 
@@ -80,6 +83,39 @@ def test_a_key_that_takes_whole_numbers_gets_no_others(search_file: SearchFile) 
     assert search.experiment.trainer.validation_metric == "-loss"
     config = search.resolve(['model.encoder={"type": "stacked_bilstm", "hidden_sizes": [5]}'])
     assert (config.trainer.num_epochs, config.trainer.metric_name) == (1, "loss")
+
+
+def test_values_are_drawn_as_the_space_says(search_file: SearchFile) -> None:
+    optuna = pytest.importorskip("optuna")
+    space = {
+        "trainer.optimizer.lr": {"low": 0.001, "high": 0.1, "log": True},
+        "model.dropout": {"low": 0, "high": 0.5, "step": 0.25},
+        "model.embedder.characters.filters": {"low": 2, "high": 64, "log": True},
+        "model.encoder.hidden_sizes.0": {"low": 4, "high": 8, "step": 2},
+        "trainer.num_epochs": {"choices": [1, 2]},
+    }
+    trial = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1)).ask()
+    for parameter in Search.load(search_file(space)).parameters:
+        assert json.loads(parameter.suggest(trial)) == json.loads(str(trial.params[parameter.key]))
+    distributions = optuna.distributions
+    assert trial.distributions == {
+        "trainer.optimizer.lr": distributions.FloatDistribution(0.001, 0.1, log=True),
+        "model.dropout": distributions.FloatDistribution(0, 0.5, step=0.25),
+        "model.embedder.characters.filters": distributions.IntDistribution(2, 64, log=True),
+        "model.encoder.hidden_sizes.0": distributions.IntDistribution(4, 8, step=2),
+        "trainer.num_epochs": distributions.CategoricalDistribution(("1", "2")),
+    }
+
+
+def test_the_command_of_a_trial_trains_its_config(search_file: SearchFile) -> None:
+    space = {"trainer.optimizer.lr": {"low": 0.001, "high": 0.1}}
+    search = Search.load(search_file(space, changes={"trainer": {"optimizer": {"lr": 0.5}}}))
+    values = {"trainer.optimizer.lr": 0.01}
+    trial = TrialResult(number=1, state="finished", values=values, score=1.0, epochs=1, error=None, folder="1")
+    words = shlex.split(SearchRecord.of(search, "elmo-tasks tune").train_command(trial))
+    assert words[:2] == ["elmo-tasks", "train"]
+    overrides = [word for option, word in itertools.pairwise(words) if option == "--set"]
+    assert load_config(words[2], ExperimentConfig, overrides) == search.resolve(trial.overrides)
 
 
 @pytest.mark.parametrize(

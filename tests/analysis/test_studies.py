@@ -86,6 +86,7 @@ def test_all_problems_are_reported_at_once(study_file: StudyFile) -> None:
         {"name": "four", "changes": {"train_data_path": "nowhere.txt", "test_data_path": "gone.txt"}},
         {"name": "five", "changes": {"model": {"embedder": {"words": {"vectors": "no.txt"}}}}},
         {"name": "six", "changes": {"test_data_path": None}, "split": "test"},
+        {"name": "seven", "changes": {"model": {"embedder": {"transformer": {"model": "no-bert"}}}}},
     )
     with pytest.raises(ConfigError) as raised:
         Study.load(source)
@@ -99,9 +100,10 @@ def test_all_problems_are_reported_at_once(study_file: StudyFile) -> None:
         "gone.txt: no such file.",
         "no.txt: no such file.",
         "arm 'six': split: got 'test', but experiment.json is not evaluated on test data",
+        "no-bert: no such folder",
     ):
         assert sum(problem.startswith(expected) for problem in problems) == 1, expected
-    assert len(problems) == 8
+    assert len(problems) == 9
 
 
 def test_arms_must_fit_together(study_file: StudyFile) -> None:

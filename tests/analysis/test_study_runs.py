@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from elmo_tasks import cli
+from elmo_tasks.analysis import study_runs
 from elmo_tasks.analysis.studies import Study
 from elmo_tasks.analysis.study_runs import StudyFolder, read_study, train_arguments
+from elmo_tasks.runs import RunFolder
 from elmo_tasks.sample_data import write_sample_data
 
 # The study of the package in its smallest form: two tasks, one of them with shares of the data.
@@ -103,8 +105,13 @@ def test_a_killed_study_goes_on_without_repeating_a_finished_run(
     plan = capsys.readouterr().out
     assert plan.count("finished") == 6
     assert "to go: 0 s" in plan
+    assert all(RunFolder(folder / each.folder).predictions_for(each.split).is_file() for each in results)
     assert cli.main(["report", str(folder)]) == 0
     assert len(list((folder / "plots").iterdir())) == 4
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    assert "| p (randomization) | p (bootstrap) |" in report
+    assert "## Errors" in report
+    assert "in the way" not in report
 
 
 @pytest.mark.slow
@@ -156,7 +163,41 @@ def test_a_run_that_is_killed_says_so_and_not_what_an_earlier_attempt_said(
         assert f"  a, seed 1: {error} (see {log})" in capsys.readouterr().err
 
 
-def test_estimates_come_from_finished_runs(config_file: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_run_stores_the_predictions_that_its_arms_report(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, folder, python = tmp_path / "study.json", tmp_path / "runs", tmp_path / "python"
+    arms = [{"name": name, "config": str(config_file), "split": name} for name in ("validation", "test")]
+    study.write_text(json.dumps({"title": "t", "arms": arms}))
+    python.write_text('#!/bin/sh\necho "$@"; exit 1\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert cli.main(["study", str(study), "-s", str(folder)]) == 2
+    assert "--predictions test --predictions validation" in (folder / "validation" / "seed_1" / "log.txt").read_text()
+
+
+def test_runs_share_the_cores_unless_the_environment_says_how_many_threads_they_have(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, python = tmp_path / "study.json", tmp_path / "python"
+    study.write_text(json.dumps({"title": "t", "arms": [{"name": "a", "config": str(config_file)}]}))
+    python.write_text('#!/bin/sh\necho "$OMP_NUM_THREADS threads"; exit 3\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setattr(study_runs, "_num_cores", lambda: 10)
+    for given, used in ((None, 5), ("7", 7)):
+        if given:
+            monkeypatch.setenv("OMP_NUM_THREADS", given)
+        else:
+            monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+        assert cli.main(["study", str(study), "-s", str(tmp_path / "runs"), "--jobs", "2"]) == 2
+        assert f"  a, seed 1: {used} threads (see " in capsys.readouterr().err
+
+
+def test_estimates_come_from_finished_runs(
+    config_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     study = tmp_path / "study.json"
     arm = {"name": "a", "config": str(config_file), "shares": [0.5, 1], "seeds": [1, 2]}
     study.write_text(json.dumps({"title": "t", "arms": [arm]}))
@@ -168,6 +209,9 @@ def test_estimates_come_from_finished_runs(config_file: Path, tmp_path: Path) ->
     place.metrics.write_text('{"best": {"epoch": 1, "validation": {"f1": 50.0}}, "test": {"f1": 40.0}}')
     place.records.write_text('{"seconds": 6.0}\n{"seconds": 4.0}\n')
     assert StudyFolder(tmp_path / "runs", planned.study).estimates() == [10.0, 10.0, 20.0, 20.0]
+    for jobs, wanted in (("1", "50 s"), ("2", "25 s")):
+        assert cli.main(["study", str(study), "-s", str(tmp_path / "runs"), "--dry-run", "--jobs", jobs]) == 0
+        assert f"to go: {wanted} with {jobs} job(s)\n" in capsys.readouterr().out
 
 
 def test_a_study_passes_on_its_packages_and_variables(config_file: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from unittest.mock import Mock
 import jsonschema
 import pytest
 from accelerate import PartialState
+from rich.progress import Progress
 
 import elmo_tasks.experiment
 import elmo_tasks.repeated_runs
@@ -265,6 +266,22 @@ def test_predict_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert cli.main([*both, "--force"]) == 0
     assert (page.read_text(encoding="utf-8"), len(lines.read_text().splitlines())) == (text, 2)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.usefixtures("load")
+def test_predict_shows_its_progress_where_it_does_not_print(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[bool] = []
+
+    def noting(*, visible: bool) -> Progress:
+        shown.append(visible)
+        return Progress(disable=True)
+
+    monkeypatch.setattr("elmo_tasks.progress.progress_bar", noting)
+    source = tmp_path / "in.txt"
+    source.write_text("one\n")
+    for option in ([], ["--output", str(tmp_path / "out.jsonl")], ["--html", str(tmp_path / "page.html")]):
+        assert cli.main(["predict", "run", str(source), *option]) == 0
+    assert shown == [False, True, True]
 
 
 @pytest.mark.usefixtures("load")

@@ -56,6 +56,13 @@ def test_memory_gives_what_the_file_gave(file: str, folder: Path) -> None:
         assert found["line"][:] == list(range(len(found)))
 
 
+@pytest.mark.parametrize("config", [Conll2003Config(), ConlluConfig(), SrlConll2012Config()])
+@pytest.mark.parametrize("tags", [["O"], ["O", "O", "O"]])
+def test_there_is_a_tag_for_every_token(config: DatasetReaderConfig, tags: list[str]) -> None:
+    with pytest.raises(DataError, match=f"example 0: {len(tags)} tags for 2 tokens"):
+        config.build().read([{"tokens": ["Mira", "left"], "tags": tags, "predicate": 1}])
+
+
 def test_the_name_depends_on_the_content_only(folder: Path) -> None:
     examples = SstConfig().build().read(folder / "sst5/dev.txt")
     assert source_name(examples) == source_name(examples.to_list()) != source_name(examples.to_list()[1:])

@@ -8,6 +8,7 @@ import logging
 import lzma
 import multiprocessing
 import os
+import shutil
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -246,6 +247,20 @@ def test_hub_data_set_with_class_ids(cache: Path, tmp_path: Path) -> None:
     assert len(Conll2003Config().build().read(f"{source}:test")) == 1
     assert len(Conll2003Config().build().read(f"{source}:train[:2]")) == 1
     assert train.features == {**Tagging.features, **PLACE_FEATURES}
+
+
+def test_documents_of_a_hub_data_set(cache: Path, tmp_path: Path) -> None:
+    train = Conll2003Config().build().read(write_hub(tmp_path / "hub", train=HUB_ROWS * 2))
+    assert train["document"][:] == [0, 0, 1, 1]
+    assert train["sentence"][:] == [0, 1, 0, 1]
+
+
+def test_a_hub_data_set_that_has_changed_is_read_again(cache: Path, tmp_path: Path) -> None:
+    source, reader = write_hub(tmp_path / "hub", train=HUB_ROWS), Conll2003Config().build()
+    assert len(reader.read(source)) == 2
+    shutil.rmtree(tmp_path / "hub")
+    assert write_hub(tmp_path / "hub", train=HUB_ROWS[1:2]) == source
+    assert reader.read(source)["tokens"][:] == [["Oslo", "sleeps"]]
 
 
 @pytest.mark.parametrize("tag", [-1, -100, 3, None])

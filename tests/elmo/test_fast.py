@@ -72,6 +72,7 @@ def test_a_repeated_sentence_is_computed_once(bilm: BiLM, monkeypatch: pytest.Mo
     assert not computed
     assert_same(fast.layers([["c"], ["a", "b"], []]), bilm.plain_layers([["c"], ["a", "b"], []]))
     assert_same(fast.layers([["d"]] * 2), bilm.plain_layers([["d"]] * 2))
+    assert_same(fast.layers([["e"]] * 2), bilm.plain_layers([["e"]] * 2))  # another one
     assert set(computed) == {5, 2}
 
 

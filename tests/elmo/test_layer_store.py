@@ -29,6 +29,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import filelock
 import pytest
 import torch
 
@@ -180,8 +181,12 @@ class TestKeys:
             dataclasses.replace(KEY, num_layers=2),
             dataclasses.replace(KEY, output_size=10),
             dataclasses.replace(KEY, storage="float16"),
+            dataclasses.replace(KEY, has_token_layer=False),
         ]
         assert len({key.name for key in keys}) == len(keys)
+
+    def test_the_stores_of_earlier_versions_are_found(self) -> None:
+        assert KEY.name == "c31b2c51a79d6ed9006383d9784a3055"
 
 
 class TestFillAndRead:
@@ -370,6 +375,18 @@ class TestAccidents:
         assert sorted(source.computed) == sorted(SENTENCES)
         _assert_same(read(store, SENTENCES), FakeSource().layers(SENTENCES))
         assert info()[0].sentences == whole.sentences
+
+    def test_a_damaged_store_stays_while_another_process_fills_it(self, full_store: LayerStore) -> None:
+        _replace(_database(full_store), b"")
+        other = filelock.FileLock(f"{full_store.folder}.lock", thread_local=False)
+        other.acquire()
+        end = threading.Timer(10, other.release)  # for a reader that waits
+        end.start()
+        with pytest.raises(CacheError, match="cannot be read: no such table"):
+            LayerStore(KEY).read(SENTENCES)
+        end.cancel()
+        assert _database(full_store).exists()
+        other.release()
 
     def test_a_damaged_store_is_made_anew_by_filling_it(self, full_store: LayerStore) -> None:
         _replace(_database(full_store), _database(full_store).read_bytes()[:-4096])

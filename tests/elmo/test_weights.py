@@ -32,7 +32,7 @@ def test_round_trip_is_exact(bilm: BiLM, bilm_files: Files) -> None:
 def test_a_folder_or_the_bilm_of_the_package(bilm: BiLM, bilm_files: Files) -> None:
     assert BiLM.load(bilm_files[0].parent).fingerprint() == bilm.fingerprint()
     assert BiLM.load().output_size == BiLM.load("default").output_size == 256
-    with pytest.raises(WeightsError, match=r"options.json: not a folder; wanted one with"):
+    with pytest.raises(WeightsError, match=r"options.json: neither a folder nor a zip archive; wanted one with"):
         BiLM.load(bilm_files[0])
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from elmo_tasks.metrics.confusion import Confusion, largest
+from elmo_tasks.metrics.confusion import Confusion, cells, largest
 
 
 def test_pairs_are_counted_in_the_order_of_gold_labels() -> None:
@@ -23,6 +23,14 @@ def test_rare_labels_are_added_up() -> None:
     table = confusion.table()
     assert largest(table, 4) == table
     assert largest(table, 3) == {"labels": ["a", "b", "other"], "counts": [[3, 0, 0], [0, 1, 2], [0, 0, 1]]}
+
+
+def test_a_table_as_texts() -> None:
+    assert cells({"labels": ["a", "b", "c"], "counts": [[3, 0, 1], [0, 0, 0], [0, 2, 0]]}, 2) == [
+        ["", "a", "other"],
+        ["a", "3", "1"],
+        ["other", "·", "2"],
+    ]
 
 
 def test_no_pairs() -> None:

@@ -165,6 +165,19 @@ def test_answers_are_pieces_of_the_passage() -> None:
         assert len(prediction["best"]) == min(5, len(allowed))
 
 
+def test_without_a_limit_an_answer_can_be_the_whole_passage() -> None:
+    model, vocabulary = make(PLAIN, max_answer_length=None, window=None)
+    batch = Reading().collate(examples(), vocabulary)
+    mask = batch.passage.mask
+    length = int(mask[1].sum())
+    start, end = torch.zeros(mask.shape), torch.zeros(mask.shape)
+    start[:, 0], end[1, length - 1] = 30.0, 30.0
+    assert length > 17
+    prediction = model.decode(ReadingOutput(start, end, mask), batch)[1]
+    assert prediction["answer"] == PASSAGES[1]
+    assert prediction["best"][0]["probability"] == pytest.approx(1)
+
+
 def test_metric() -> None:
     assert isinstance(make(PLAIN)[0].task.build_metric(), SquadScores)
 
@@ -177,6 +190,8 @@ def test_types() -> None:
 def test_a_window_holds_answers_and_their_context() -> None:
     with pytest.raises(pydantic.ValidationError, match="window 40; wanted at least 68, 4 x max_answer_length"):
         make(PLAIN, window=40)
+    with pytest.raises(pydantic.ValidationError, match="window 400, but max_answer_length is null; wanted null"):
+        make(PLAIN, max_answer_length=None)
 
 
 def test_highway_layers_begin_by_letting_inputs_pass() -> None:

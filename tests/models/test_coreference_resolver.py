@@ -191,6 +191,21 @@ def test_in_a_window_the_spans_are_those_of_the_document_s_places() -> None:
     assert sentences == {frozenset({0, 1, 2}), frozenset({3, 4})}
 
 
+def test_in_a_window_the_speakers_are_those_of_the_document_s_places() -> None:
+    resolver = make_resolver(max_training_sentences=1, spans_per_word=9.0, dropout=0.0, lexical_dropout=0.0)
+    with torch.no_grad():
+        resolver.antecedents.embeddings["speaker"].mul_(50)
+    last = {"sentences": [["orla", "fen"]], "clusters": [], "speakers": [["a", "b"]]}
+    whole = {**last, "sentences": [["tarn", "vale"], *last["sentences"]], "speakers": [["a", "a"], *last["speakers"]]}
+    wanted = resolver(collate(last))
+    resolver.train()
+    outputs = [resolver(collate(whole)) for _ in range(20)]
+    windows = [output for output in outputs if output.starts[0] == 2]
+    assert 0 < len(windows) < 20
+    for output in windows:
+        torch.testing.assert_close(output.antecedent_scores, wanted.antecedent_scores)
+
+
 def test_genres_are_hidden_in_training_alone() -> None:
     batch = collate(*[make_document(2, genre=genre) for genre in ["story", "talk", None] * 40])
     resolver = make_resolver(unknown_genre_probability=0.5)

@@ -135,3 +135,16 @@ def test_refuses_tags_that_are_no_roles() -> None:
 
 def test_the_constraints_are_no_part_of_the_weights() -> None:
     assert not [name for name in make_labeler()[0].state_dict() if name.startswith("decoder")]
+
+
+def test_decodes_by_the_sum_of_probabilities_on_request() -> None:
+    labeler, vocabulary = make_labeler(decoded_scores="probabilities")
+    batch = make_batch(vocabulary, 2)
+    probabilities = torch.full((2, len(LABELS)), 1e-6)
+    for token, tag, value in ((0, "O", 0.9), (0, "B-ARG0", 0.09), (1, "I-ARG0", 0.6), (1, "I-ARG1", 0.38)):
+        probabilities[token, LABELS.index(tag)] = value
+    output = dataclasses.replace(labeler(batch), logits=probabilities.log().unsqueeze(0))
+    (by_sum,) = labeler.decode(output, batch)
+    (by_product,) = make_labeler()[0].decode(output, batch)
+    assert by_sum["tags"][0] == "O"  # 0.9 against 0.69
+    assert by_product["tags"] == ["B-ARG0", "I-ARG0"]  # 0.054 against less than 1e-5

@@ -11,7 +11,13 @@ from torch import Tensor
 
 from elmo_tasks.elmo.fast.compilation import compiled
 from elmo_tasks.modules import alternating_lstm
-from elmo_tasks.modules.alternating_lstm import AlternatingLstm, AlternatingLstmConfig, HighwayLstm
+from elmo_tasks.modules.alternating_lstm import (
+    AlternatingLstm,
+    AlternatingLstmConfig,
+    HighwayLstm,
+    StackedHighwayBiLstm,
+    StackedHighwayBiLstmConfig,
+)
 from elmo_tasks.modules.encoders import EncoderConfig
 
 
@@ -35,13 +41,14 @@ def plain_layer(layer: HighwayLstm, sentence: Tensor, dropout: Tensor | None = N
     """The equations of He et al. (2017) for one sentence, (T, D) -> (T, H)."""
     size = layer.recurrent_weight.shape[1]
     weight, highway = layer.input_weight.split([5 * size, size])
+    bias = torch.zeros(size) if layer.highway_bias is None else layer.highway_bias
     hidden = cell = sentence.new_zeros(size)
     outputs = []
     for word in sentence:
         sums = weight @ word + layer.recurrent_weight @ hidden + layer.bias
         enter, candidate, forget, leave, carry = sums.chunk(5)
         cell = forget.sigmoid() * cell + enter.sigmoid() * candidate.tanh()
-        hidden = carry.sigmoid() * leave.sigmoid() * cell.tanh() + (1 - carry.sigmoid()) * (highway @ word)
+        hidden = carry.sigmoid() * leave.sigmoid() * cell.tanh() + (1 - carry.sigmoid()) * (highway @ word + bias)
         hidden = hidden if dropout is None else dropout * hidden
         outputs.append(hidden)
     return torch.stack(outputs)
@@ -55,11 +62,15 @@ def plain_stack(encoder: AlternatingLstm, sentence: Tensor) -> Tensor:
 
 
 @pytest.mark.usefixtures("_steps")
-@pytest.mark.parametrize("steps", [1, 2, 7])
+@pytest.mark.parametrize(("steps", "highway_bias"), [(1, False), (2, True), (7, False), (7, True)])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
-def test_a_layer_is_the_paper_s_in_values_and_gradients(steps: int, dtype: torch.dtype, tolerance: float) -> None:
-    layer = HighwayLstm(5, 4).to(dtype)
+def test_a_layer_is_the_paper_s_in_values_and_gradients(
+    steps: int, highway_bias: bool, dtype: torch.dtype, tolerance: float
+) -> None:
+    layer = HighwayLstm(5, 4, highway_bias=highway_bias).to(dtype)
     torch.nn.init.normal_(layer.bias)
+    if layer.highway_bias is not None:
+        torch.nn.init.normal_(layer.highway_bias)
     inputs = torch.randn(steps, 3, 5, dtype=dtype, requires_grad=True)
     weights = torch.randn(steps, 3, 4, dtype=dtype)
     outputs = layer(inputs)
@@ -202,3 +213,24 @@ def test_config() -> None:
     assert (encoder.output_size, len(encoder.layers), encoder.layers[0].input_weight.shape) == (6, 3, (36, 5))
     with pytest.raises(pydantic.ValidationError):
         AlternatingLstmConfig(num_layers=0)
+
+
+def test_bidirectional_layers_read_from_both_ends() -> None:
+    config = EncoderConfig.model_validate(
+        {"type": "stacked_highway_bilstm", "hidden_size": 3, "num_layers": 2, "highway_bias": True}
+    )
+    assert isinstance(config, StackedHighwayBiLstmConfig)
+    encoder = config.build(5).double()
+    assert isinstance(encoder, StackedHighwayBiLstm)
+    for parameter in encoder.parameters():
+        torch.nn.init.normal_(parameter)
+    assert encoder.output_size == 6
+    lengths = [3, 6, 1]
+    inputs = torch.randn(3, 6, 5, dtype=torch.float64)
+    outputs = encoder(inputs, mask_of(lengths))
+    for row, length in enumerate(lengths):
+        values = inputs[row, :length]
+        for forward, backward in zip(encoder.forward_layers, encoder.backward_layers, strict=True):
+            values = torch.cat([plain_layer(forward, values), plain_layer(backward, values.flip(0)).flip(0)], dim=1)
+        torch.testing.assert_close(outputs[row, :length], values)
+        assert not outputs[row, length:].any()

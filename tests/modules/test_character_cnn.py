@@ -4,7 +4,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_tasks.modules.character_cnn import Activation, CharacterCnn, CharacterCnnConfig
+from elmo_tasks.modules.character_cnn import (
+    Activation,
+    CharacterCnn,
+    CharacterCnnConfig,
+    CharacterEncoderConfig,
+    CharacterLstmConfig,
+    Padding,
+)
+from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +58,14 @@ def test_learns_from_characters_alone_and_keeps_the_padding_zero() -> None:
     assert (module.embedding.weight[0] == 0).all()
 
 
+def test_weights_start_as_described() -> None:
+    module = CharacterCnnConfig(embedding_size=12, filters=300, width=3).build(1000)
+    characters, bound = module.embedding.weight[1:], 0.5  # a variance of 1 / 12
+    assert 0.99 * bound < characters.abs().max() <= bound
+    assert (module.embedding.weight[0] == 0).all()
+    assert (module.convolution.bias == 0).all()
+
+
 def test_a_batch_without_words() -> None:
     module = CharacterCnnConfig(filters=6).build(10)
     assert module(torch.zeros(1, 0, dtype=torch.int64)).tolist() == [[0.0] * 6]
@@ -77,3 +93,68 @@ def test_dropout_drops_a_characters_feature_in_all_its_windows() -> None:
     vectors = module(torch.ones(400, 1, dtype=torch.int64))
     assert torch.equal(vectors, vectors[:, :1].expand_as(vectors))
     assert set(vectors.unique().tolist()) == {0.0, 2.0}
+
+
+VOCABULARY = Vocabulary(words=SPECIAL, num_trained_words=2, characters=(*SPECIAL, *"abcdefgh"), labels={})
+SENTENCES = [["ab", "a", "abcde", "h"], ["c"], ["ab", "gh", "fed"]]
+
+
+def plain_embedding(module: CharacterCnn, word: str, longest: int) -> Tensor:
+    """All windows of a word that is padded on the right to `longest` characters; zero without any."""
+    ids = [VOCABULARY.characters.index(character) for character in word]
+    padded = torch.zeros(longest, module.embedding.embedding_dim)
+    padded[: len(ids)] = module.embedding.weight[ids]
+    if longest < module.width:
+        return torch.zeros(module.output_size)
+    features = torch.tanh(torch.nn.functional.conv1d(padded.t().unsqueeze(0), *module.convolution.parameters()))
+    return features[0].amax(1)
+
+
+@pytest.mark.parametrize("least", [0, 4])
+@pytest.mark.parametrize("padding", ["none", "right"])
+def test_other_paddings_are_those_of_allennlp(padding: Padding, least: int) -> None:
+    config = CharacterCnnConfig(filters=6, width=3, activation="tanh", padding=padding, token_min_padding_length=least)
+    module = config.build(len(VOCABULARY.characters))
+    torch.nn.init.normal_(module.convolution.get_parameter("bias"))
+    embedded = module.embed(VOCABULARY.index_tokens(SENTENCES))
+    for row, sentence in enumerate(SENTENCES):
+        longest = max(3, least, *map(len, sentence))
+        for token, word in enumerate(sentence):
+            wanted = plain_embedding(module, word, longest if padding == "right" else len(word))
+            torch.testing.assert_close(embedded[row, token], wanted)
+        assert not embedded[row, len(sentence) :].any()
+
+
+def test_gradient_with_padding_to_the_right_is_that_of_the_definition() -> None:
+    module = CharacterCnnConfig(filters=6, width=3, activation="tanh", padding="right").build(10)
+    parameters = list(module.parameters())
+    weights = torch.randn(3, 4, 6)
+    plain = torch.zeros(3, 4, 6)
+    for row, sentence in enumerate(SENTENCES):
+        longest = max(3, *map(len, sentence))
+        for token, word in enumerate(sentence):
+            plain[row, token] = plain_embedding(module, word, longest)
+    gradients = torch.autograd.grad((module.embed(VOCABULARY.index_tokens(SENTENCES)) * weights).sum(), parameters)
+    for gradient, wanted in zip(gradients, torch.autograd.grad((plain * weights).sum(), parameters), strict=True):
+        torch.testing.assert_close(gradient, wanted)
+
+
+@pytest.mark.parametrize(("num_layers", "bidirectional"), [(1, False), (2, True)])
+def test_the_lstm_gives_its_last_states(num_layers: int, bidirectional: bool) -> None:
+    settings = {"type": "lstm", "hidden_size": 5, "num_layers": num_layers, "bidirectional": bidirectional}
+    config = CharacterEncoderConfig.model_validate(settings)
+    assert isinstance(config, CharacterLstmConfig)
+    module = config.build(12)
+    words = [[], [3], [4, 5], [6, 7, 8, 9, 10, 11, 2]]
+    vectors = module(torch.tensor([word + [0] * (9 - len(word)) for word in words]))
+    assert vectors.shape == (4, module.output_size)
+    assert not vectors[0].any()
+    for word, vector in zip(words[1:], vectors[1:], strict=True):
+        outputs, _ = module.get_submodule("lstm")(module.embedding(torch.tensor([word])))
+        wanted = torch.cat([outputs[0, -1, :5], outputs[0, 0, 5:]])  # after the last character, and after the first
+        torch.testing.assert_close(vector, wanted)
+    assert module(torch.zeros(1, 0, dtype=torch.int64)).tolist() == [[0.0] * module.output_size]
+
+
+def test_without_a_type_a_cnn_is_meant() -> None:
+    assert isinstance(CharacterEncoderConfig.model_validate({"filters": 3}), CharacterCnnConfig)

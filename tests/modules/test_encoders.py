@@ -91,3 +91,21 @@ def test_a_gru_starts_orthogonal_without_biases() -> None:
         elif name.startswith("weight_hh"):
             for gate in parameter.chunk(3):
                 torch.testing.assert_close(gate @ gate.t(), torch.eye(5))
+
+
+@pytest.mark.parametrize(("name", "kind"), [("stacked_bilstm", nn.LSTM), ("stacked_bigru", nn.GRU)])
+def test_one_direction_is_torch_s_and_sees_nothing_that_comes_later(name: str, kind: type[nn.RNNBase]) -> None:
+    config = EncoderConfig.model_validate({"type": name, "hidden_sizes": (6, 4), "bidirectional": False})
+    encoder = config.build(5)
+    assert encoder.output_size == 4
+    mask = torch.arange(7) < torch.tensor([[3], [7]])
+    inputs = torch.randn(2, 7, 5).masked_fill(~mask.unsqueeze(2), 1e4)
+    outputs = encoder(inputs, mask)
+    for row, length in enumerate((3, 7)):
+        values = inputs[row : row + 1, :length]
+        for number, size in enumerate((6, 4)):
+            layer = kind(values.shape[2], size, batch_first=True)  # type: ignore[call-arg, arg-type]
+            layer.load_state_dict(encoder.get_submodule(f"layers.{number}").state_dict())
+            values, _ = layer(values)
+        torch.testing.assert_close(outputs[row, :length], values[0])
+    assert (outputs[~mask] == 0).all()

@@ -135,6 +135,15 @@ def test_roberta_counts_positions_from_behind_the_padding(bert: Path, tmp_path: 
     assert frozen(tmp_path, layers=(1,)).layers([words, words[:5]]).layers.isfinite().all()
 
 
+def test_a_model_that_was_saved_without_its_pooler(bert: Path, tmp_path: Path) -> None:
+    shutil.copytree(bert, tmp_path, dirs_exist_ok=True)
+    tensors = safetensors.torch.load_file(bert / "model.safetensors")
+    rest = {name: tensor for name, tensor in tensors.items() if "pooler" not in name}
+    assert len(rest) < len(tensors)
+    safetensors.torch.save_file(rest, tmp_path / "model.safetensors")
+    torch.testing.assert_close(frozen(tmp_path).layers(TEXTS).layers, frozen(bert).layers(TEXTS).layers)
+
+
 def test_the_mix_learns_and_the_transformer_does_not(bert: Path) -> None:
     embedder = TransformerConfig(model=str(bert), layer_cache=None, dropout=0.0).build()
     assert [name for name, _ in embedder.named_parameters()] == ["mixes.input.weights", "mixes.input.gamma"]

@@ -10,6 +10,7 @@ import torch
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.models.biattentive_classifier import BiattentiveClassifierConfig
+from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors.classifier import ClassifierPredictor
 from elmo_tasks.text.vocabulary import VocabularyConfig
 
@@ -86,3 +87,17 @@ def test_texts_that_would_take_too_long_are_refused(
         next(inputs)
     monkeypatch.setenv("ELMO_TASKS_LIMITS", "2")
     assert len(list(predictor.predict([{"tokens": ["Orla"] * 8}]))) == 1
+
+
+def test_the_keys_of_allennlp(predictor: ClassifierPredictor) -> None:
+    (own,) = predictor([{"text": "It rained. Orla left!"}])
+    (result,) = AllenNlpPredictor(predictor)([{"sentence": "It rained. Orla left!", "id": 7}])
+    probabilities = list(own["probabilities"].values())
+    assert result == {
+        "id": 7,
+        "label": own["label"],
+        "probs": probabilities,
+        "class_probabilities": probabilities,
+        "labels": ["bad", "good"],
+        "tokens": ["It", "rained", ".", "Orla", "left", "!"],
+    }

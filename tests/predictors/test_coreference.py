@@ -13,6 +13,7 @@ from torch import nn
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.models.model import TaskModel
+from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors.coreference import CoreferencePredictor, marked_text
 from elmo_tasks.tasks.coreference import Coreference, CoreferenceBatch
 from elmo_tasks.text.tokens import TensorRecord
@@ -178,3 +179,13 @@ def test_marked_mentions_can_be_nested_and_touch() -> None:
 def test_unusable_inputs_are_named(predictor: CoreferencePredictor, fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(DataError, match=rf"^some\.jsonl:2: .*{problem}"):
         list(predictor.predict([{"text": "a"}, fields], source="some.jsonl"))
+
+
+def test_the_keys_of_allennlp(predictor: CoreferencePredictor) -> None:
+    (result,) = AllenNlpPredictor(predictor)([{"document": "Ann saw Bo. Bo saw Ann."}])
+    document = ["Ann", "saw", "Bo", ".", "Bo", "saw", "Ann", "."]
+    assert result == {"document": document, "clusters": [[[0, 0], [6, 6]], [[2, 2], [4, 4]]]}
+    (same,) = AllenNlpPredictor(predictor)([{"sentences": [document[:4], document[4:]]}])
+    assert same == result
+    with pytest.raises(DataError, match="'document' is ' '; wanted a string that is not blank"):
+        AllenNlpPredictor(predictor)([{"document": " "}])

@@ -11,6 +11,7 @@ import torch
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.models.esim import EsimConfig
+from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors.inference import InferencePredictor
 from elmo_tasks.text.vocabulary import VocabularyConfig
 
@@ -84,3 +85,18 @@ def test_results_come_in_the_order_of_the_inputs(predictor: InferencePredictor) 
 def test_unusable_inputs_are_named(predictor: InferencePredictor, fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(DataError, match=rf"^some\.jsonl:2: .*{problem}"):
         list(predictor.predict([{"premise": "a", "hypothesis": "b"}, fields], source="some.jsonl"))
+
+
+def test_the_keys_of_allennlp(predictor: InferencePredictor) -> None:
+    fields = {"premise": "It rained. Orla left.", "hypothesis": "Orla stayed."}
+    (own,) = predictor([fields])
+    (result,) = AllenNlpPredictor(predictor)([fields])
+    assert result == {
+        "label": own["label"],
+        "label_probs": list(own["probabilities"].values()),
+        "labels": list(LABELS),
+        "premise_tokens": own["premise_tokens"],
+        "hypothesis_tokens": own["hypothesis_tokens"],
+        "p2h_attention": own["premise_attention"],
+        "h2p_attention": own["hypothesis_attention"],
+    }

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.models.reading import ReadingModel, ReadingOutput
+from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors.reading import ReadingPredictor
 from elmo_tasks.tasks.reading import Reading, ReadingBatch, unanswered
 from elmo_tasks.text.vocabulary import VocabularyConfig
@@ -99,6 +100,8 @@ def test_windows_find_what_the_whole_passage_would(predictor: ReadingPredictor, 
     model(predictor).window = 10_000
     assert found == list(predictor.predict(inputs))
     assert max(shape[1] for shape in model(predictor).shapes) == length
+    model(predictor).window = None
+    assert found == list(predictor.predict(inputs))
 
 
 def test_every_token_has_context_on_both_sides(predictor: ReadingPredictor) -> None:
@@ -141,3 +144,15 @@ def test_passages_of_all_lengths_share_batches(predictor: ReadingPredictor) -> N
 def test_unusable_inputs_are_named(predictor: ReadingPredictor, fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(DataError, match=rf"^some\.jsonl:2: .*{problem}"):
         list(predictor.predict([{"passage": "a", "question": "a"}, fields], source="some.jsonl"))
+
+
+def test_the_keys_of_allennlp(predictor: ReadingPredictor) -> None:
+    fields = {"passage": "They saw that  ORLA of Brusk left.", "question": "Who left?"}
+    (result,) = AllenNlpPredictor(predictor)([fields])
+    assert result == {
+        "best_span": [3, 3],
+        "best_span_str": "ORLA",
+        "question_tokens": ["Who", "left", "?"],
+        "passage_tokens": ["They", "saw", "that", "ORLA", "of", "Brusk", "left", "."],
+        "token_offsets": [[0, 4], [5, 8], [9, 13], [15, 19], [20, 22], [23, 28], [29, 33], [33, 34]],
+    }

@@ -12,7 +12,7 @@ from elmo_tasks.models import TaskModel
 from elmo_tasks.models.biattentive_classifier import BiattentiveClassifier
 from elmo_tasks.models.crf_tagger import CrfTagger
 from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler
-from elmo_tasks.predictors import Predictor, build_predictor, register_predictor
+from elmo_tasks.predictors import AllenNlpPredictor, Predictor, allennlp_format, build_predictor, register_predictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.tasks import Tagging, Task
 
@@ -68,3 +68,10 @@ def test_every_task_has_a_predictor() -> None:
     tasks = {value for value in own if issubclass(value, Task) and value is not Task}
     served = set(elmo_tasks.predictors._PREDICTORS)
     assert tasks == {task for task in served if task.__module__.startswith("elmo_tasks.")}
+
+
+def test_allennlp_has_a_predictor_for_every_task_but_those_of_users(predictor: TaggerPredictor) -> None:
+    assert set(allennlp_format._FORMATS) == set(elmo_tasks.predictors._PREDICTORS)
+    predictor.model.task = object()  # type: ignore[assignment]
+    with pytest.raises(TypeError, match="AllenNLP has no predictor for the task object"):
+        AllenNlpPredictor(TaggerPredictor(predictor.model, predictor.vocabulary))

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.models.model import TaskModel
+from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.tasks import Batch, SemanticRoles, Tagging
@@ -273,3 +274,40 @@ def test_without_a_tagger_predicates_must_be_given() -> None:
 def test_refuses_a_tagger_of_something_else() -> None:
     with pytest.raises(ElmoTasksError, match=r"knows no tag B-V, only O, B-PER, \.\.\.; wanted one that was trained"):
         make_predictor(make_tagger("O", "B-PER"))
+
+
+def test_the_keys_of_allennlp(predictor: SemanticRolesPredictor) -> None:
+    words = ["Bo", "agreed", ".", "Ann", "smiled", "at", "Bo", "."]
+    wanted = {
+        "words": words,
+        "verbs": [
+            {
+                "verb": "agreed",
+                "description": "[ARG0: Bo] [V: agreed] [ARG1: . Ann] smiled at Bo .",
+                "tags": ["B-ARG0", "B-V", "B-ARG1", "I-ARG1", "O", "O", "O", "O"],
+            },
+            {
+                "verb": "smiled",
+                "description": "Bo agreed . [ARG0: Ann] [V: smiled] [ARG1: at Bo] .",
+                "tags": ["O", "O", "O", "B-ARG0", "B-V", "B-ARG1", "I-ARG1", "O"],
+            },
+        ],
+    }
+    sentence = {"sentence": "Bo agreed. Ann smiled at Bo."}  # one sentence, as AllenNLP takes it
+    assert AllenNlpPredictor(predictor)([sentence, {"tokens": ["Ann"]}]) == [wanted, {"words": ["Ann"], "verbs": []}]
+    places = {"tokens": words, "predicates": [4]}
+    by_function = AllenNlpPredictor(make_predictor(None), lambda tokens: [tokens.index("agreed")])
+    first, second = by_function([sentence, places])
+    assert [*first["verbs"], *second["verbs"]] == wanted["verbs"]
+
+
+def test_predicates_that_allennlps_format_cannot_place(predictor: SemanticRolesPredictor) -> None:
+    both = {"sentence": "Bo agreed.", "predicates": [1]}
+    with pytest.raises(DataError, match="wanted 'tokens' with them, not 'sentence'"):
+        AllenNlpPredictor(predictor)([both])
+    with pytest.raises(DataError, match="'predicates' has 9; wanted places of tokens, from 0 to 2"):
+        AllenNlpPredictor(predictor, lambda _: [9])([{"sentence": "Bo agreed."}])
+    with pytest.raises(DataError, match="no 'predicates', and no tagger that finds them"):
+        AllenNlpPredictor(make_predictor(None))([{"sentence": "Bo agreed."}])
+    with pytest.raises(ElmoTasksError, match="predicates are for semantic roles; the model is a PastTagger"):
+        AllenNlpPredictor(make_tagger("B-V"), lambda _: [0])

@@ -11,6 +11,7 @@ import pytest
 
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.predictors import memory
+from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors.inputs import LiveLines, read_inputs
 from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.tasks import Tagging
@@ -192,3 +193,22 @@ def test_memory_is_released_after_many_tokens(predictor: TaggerPredictor, monkey
     for number in range(1, 65):
         list(predictor.predict([{"tokens": ["a", "b", "c"]}]))
         assert len(released) == number // 64
+
+
+def test_the_keys_of_allennlp(predictor: TaggerPredictor) -> None:
+    inputs = [{"sentence": "Ann Lee left. Bo stayed.", "id": 7}, "Bo", {"tokens": ["Bo"]}]
+    whole, text, tokens = AllenNlpPredictor(predictor)(inputs)
+    assert whole == {
+        "id": 7,
+        "words": ["Ann", "Lee", "left", ".", "Bo", "stayed", "."],
+        "tags": ["B-NAME", "L-NAME", "O", "O", "U-NAME", "O", "O"],
+        "mask": [True] * 7,
+    }
+    assert text == tokens == {"words": ["Bo"], "tags": ["U-NAME"], "mask": [True]}
+    for fields, problem in (
+        ({"sentence": " "}, "'sentence' is ' '"),
+        ({"sentence": 3}, "'sentence' is 3"),
+        ({"words": ["Bo"]}, "wanted either 'sentence' or 'text' or 'tokens'"),
+    ):
+        with pytest.raises(DataError, match=problem):
+            AllenNlpPredictor(predictor)([fields])

@@ -14,8 +14,10 @@ import pytest
 import torch
 
 from elmo_tasks import cli
-from elmo_tasks.elmo import BiLM
-from elmo_tasks.errors import ElmoTasksError, RunError, WriteError
+from elmo_tasks.elmo import TINY_OPTIONS, BiLM
+from elmo_tasks.elmo.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, as_bytes
+from elmo_tasks.elmo.options import LexiconOptions
+from elmo_tasks.errors import ElmoTasksError, RunError, WeightsError, WriteError
 from elmo_tasks.locks import locked
 from elmo_tasks.pretraining.experiment import perplexity_of_text, pretrain
 from elmo_tasks.pretraining.language_model import LanguageModel
@@ -198,6 +200,34 @@ def test_fine_tuning_begins_where_the_biLM_stands(config_file: Path, tmp_path: P
     assert tuned["held_out"]["mean"] < 1.2 * first["held_out"]["mean"]
     vocabularies = [LanguageModel.load(tmp_path / name).vocabulary.words for name in ("first", "tuned")]
     assert vocabularies[0] == vocabularies[1]
+
+
+@pytest.mark.parametrize("has_softmax", [True, False])
+def test_fine_tuning_has_the_dropout_of_its_config(has_softmax: bool, config_file: Path, tmp_path: Path) -> None:
+    pretrain(config_file, tmp_path / "first", overrides=["trainer.num_epochs=0.1"])
+    if not has_softmax:
+        (tmp_path / "first" / "softmax.safetensors").unlink()
+    tuned = []
+    for dropout in ("0.0", "0.0", "0.5"):
+        run = tmp_path / f"run{len(tuned)}"
+        overrides = ["trainer.num_epochs=0.1", f"dropout={dropout}"]
+        pretrain(config_file, run, start_from=tmp_path / "first", overrides=overrides)
+        tuned.append(weights(run))
+    without, again, dropped = tuned
+    assert all(np.array_equal(values, again[name]) for name, values in without.items())
+    assert not all(np.array_equal(values, dropped[name]) for name, values in without.items())
+
+
+def test_a_biLM_with_a_list_of_words_is_refused(config_file: Path, tmp_path: Path) -> None:
+    words, characters = as_bytes(NEEDED_WORDS), as_bytes(NEEDED_CHARACTERS)
+    sizes = {"num_words": len(NEEDED_WORDS), "word_dim": 2, "num_characters": len(NEEDED_CHARACTERS)}
+    lexicon = LexiconOptions(**sizes, word_bytes=len(words), character_bytes=len(characters))
+    bilm = BiLM(TINY_OPTIONS.model_copy(update={"lexicon": lexicon}))
+    lists = {"token_encoder.words": words, "token_encoder.characters": characters}
+    bilm.load_state_dict({**bilm.state_dict(), **lists})
+    bilm.save(tmp_path / "options.json", tmp_path / "weights.hdf5")
+    with pytest.raises(WeightsError, match="a biLM with a list of words; wanted one that reads only characters"):
+        pretrain(config_file, tmp_path / "run", start_from=tmp_path)
 
 
 def test_a_part_of_the_biLM_can_stay_frozen(config_file: Path, tmp_path: Path) -> None:

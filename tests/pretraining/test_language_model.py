@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, tokens_to_ids
 from elmo_tasks.elmo.options import BiLMOptions, CharacterCnnOptions, CharacterEmbeddingOptions, LstmOptions
 from elmo_tasks.elmo.random_weights import random_bilm
+from elmo_tasks.errors import WeightsError
 from elmo_tasks.pretraining import language_model
-from elmo_tasks.pretraining.language_model import LanguageModel
+from elmo_tasks.pretraining.language_model import SOFTMAX_FILE, VOCABULARY_FILE, LanguageModel
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.pretraining.windows import NO_TARGET, Window
 
@@ -59,6 +60,28 @@ def test_losses_are_those_of_the_biLMs_top_layer() -> None:
         logits = hidden @ model.softmax_weight.t() + model.softmax_bias
         targets = window.targets[direction, 1:, 0]
         torch.testing.assert_close(found, nn.functional.cross_entropy(logits, targets, reduction="sum"))
+
+
+def test_weights_start_as_in_bilm_tf() -> None:
+    encoder = LanguageModel.untrained(OPTIONS, OutputVocabulary(TOKENS)).bilm.token_encoder
+    assert (encoder.embedding.weight[0] == 0).all()
+    assert 0.9 < encoder.embedding.weight.abs().max() <= 1
+    for convolution in encoder.convolutions:
+        assert 0.03 < convolution.weight.abs().max() <= 0.05
+        assert (convolution.get_parameter("bias") == 0).all()
+    (highway,) = encoder.highways
+    assert (highway.carry.bias == -2).all()  # most of the inputs pass
+    assert (highway.transform.bias == 0).all()
+
+
+@pytest.mark.parametrize("missing", [VOCABULARY_FILE, SOFTMAX_FILE])
+def test_a_softmax_without_its_vocabulary_is_none(missing: str, tmp_path: Path) -> None:
+    make_model(0.0).save(tmp_path)
+    assert LanguageModel.is_in_folder(tmp_path)
+    (tmp_path / missing).unlink()
+    assert not LanguageModel.is_in_folder(tmp_path)
+    with pytest.raises(WeightsError, match=r"wanted vocabulary\.txt and softmax\.safetensors in addition"):
+        LanguageModel.load(tmp_path)
 
 
 def test_skip_connections_carry_on_what_dropout_has_left() -> None:

@@ -25,7 +25,7 @@ def test_spans_of_a_sentence_within_a_longer_text() -> None:
 
 
 def test_tags_that_are_not_spans() -> None:
-    result = {"tokens": ["Ann", "left"], "tags": ["NNP", "VBD"], "probabilities": [0.9, 0.8]}
+    result = {"tokens": ["Ann", "left", "."], "tags": ["NNP", "VBD", "O"], "probabilities": [0.9, 0.8, 0.9]}
     (part,) = describe(Tagging(), result)
     assert marked(part) == [("Ann", "NNP"), ("left", "VBD")]
 

@@ -69,6 +69,22 @@ def test_many_sentences_hold_both_good_and_bad_and_either_can_decide(folder: Pat
     assert min(mixed[True], mixed[False]) > 70
 
 
+def test_the_main_clause_or_what_follows_but_decides(folder: Path) -> None:
+    forms = collections.Counter()
+    for line in (folder / "train.txt").read_text().splitlines():
+        tokens, phrases = parse_tree(line)
+        if "," not in tokens:
+            continue
+        comma = tokens.index(",")
+        form = tokens[comma + 1] if tokens[comma + 1] in ("but", "although") else tokens[0]
+        forms[form] += 1
+        begin = comma + 1 if form == "Although" else comma + 2
+        (first,) = (phrase.sentiment for phrase in phrases if (phrase.start, phrase.length) == (0, comma))
+        second = max((phrase for phrase in phrases if phrase.start == begin), key=lambda phrase: phrase.length)
+        assert phrases[0].sentiment == (first if form == "although" else second.sentiment)
+    assert set(forms) == {"but", "although", "Although"}
+
+
 def test_names_of_test_and_dev_are_unseen_in_training(folder: Path) -> None:
     names = {
         split: {token for example in read(folder, split) for token in example["tokens"][1:] if token[0].isupper()}

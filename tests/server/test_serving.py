@@ -45,6 +45,7 @@ def test_sigterm_ends_after_the_answers(run_folder: Path) -> None:
         answer = slow.getresponse()
         assert answer.status == 200
         assert len(json.loads(answer.read())["results"][0]["tags"]) == 1900
+        slow.close()
         assert server.wait(60) == 128 + signal.SIGTERM
         assert "Traceback" not in server.stderr.read()
 
@@ -111,8 +112,8 @@ def test_slow_and_greedy_clients_are_cut(
         assert 'status="200"' in text or 'status="504"' in text
         assert time.monotonic() - begin < 60
         large = stack.enter_context(socket.create_connection(address, timeout=30))
-        large.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Large: " + b"a" * 100_000 + b"\r\n\r\n")
-        assert b" 400 " in read_all(large) or True
+        large.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Large: " + b"a" * 20_000)
+        assert read_all(large).startswith(b"HTTP/1.1 400 ")
         assert get(address[1], "/healthz") == '{"status":"ok"}'
 
 

@@ -35,6 +35,7 @@ def test_collate(vocabulary: Vocabulary) -> None:
 def test_collate_without_labels(vocabulary: Vocabulary) -> None:
     batch = TASK.collate([{"tokens": ["Never"]}, {"tokens": ["The", "opera"]}], vocabulary)
     assert batch.labels is None
+    assert TASK.collate([EXAMPLES[0], {"tokens": ["Never"]}], vocabulary).labels is None
     assert batch.to("cpu").tokens.mask.tolist() == [[True, False], [True, True]]
 
 

@@ -14,6 +14,7 @@ from elmo_tasks.models.biattentive_classifier import BiattentiveClassifierConfig
 from elmo_tasks.models.bidaf import BidafConfig, BidafSelfAttentionConfig
 from elmo_tasks.models.coreference_resolver import CoreferenceResolverConfig
 from elmo_tasks.models.crf_tagger import CrfTaggerConfig
+from elmo_tasks.models.decomposable_attention import DecomposableAttentionConfig
 from elmo_tasks.models.esim import EsimConfig
 from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabelerConfig
 from elmo_tasks.tasks import Classification
@@ -25,10 +26,12 @@ FITTING: dict[type[ModelConfig], list[dict[str, Any]]] = {
     BidafSelfAttentionConfig: [{"type": "squad"}],
     CoreferenceResolverConfig: [{"type": "coref_conll2012"}],
     CrfTaggerConfig: [{"type": "conll2003"}, {"type": "conllu"}, PREDICATES],
+    DecomposableAttentionConfig: [{"type": "snli"}],
     EsimConfig: [{"type": "snli"}],
     SemanticRoleLabelerConfig: [{"type": "srl_conll2005"}, {"type": "srl_conll2012"}],
 }
-READERS = [reader for model, readers in FITTING.items() if model is not BidafConfig for reader in readers]
+TWICE = (BidafConfig, DecomposableAttentionConfig)
+READERS = [reader for model, readers in FITTING.items() if model not in TWICE for reader in readers]
 
 
 def misfit(reader: dict[str, Any], model: ModelConfig) -> str | None:
@@ -75,6 +78,18 @@ def test_the_tagger_s_scheme_is_the_reader_s(reader: dict[str, Any], scheme: str
     else:
         assert found is not None
         assert found == f"dataset_reader '{reader['type']}' does not fit model 'crf_tagger': {problem}"
+
+
+def test_the_end_token_is_the_reader_s() -> None:
+    model = DecomposableAttentionConfig.model_construct(end_token="NULL")
+    assert misfit({"type": "snli", "end_token": "NULL"}, model) is None
+    assert misfit({"type": "snli"}, model) == (
+        "dataset_reader 'snli' does not fit model 'decomposable_attention': texts with the end token None; wanted "
+        "'NULL'. Set model.end_token to null, or dataset_reader.end_token to \"NULL\""
+    )
+    problem = misfit({"type": "snli", "end_token": "NULL"}, EsimConfig.model_construct())
+    assert problem is not None
+    assert problem.endswith("Set dataset_reader.end_token to null")
 
 
 def test_a_special_case_of_a_task_fits_it_and_not_the_other_way_round() -> None:

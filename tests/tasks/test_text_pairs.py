@@ -34,6 +34,16 @@ def test_collate(vocabulary: Vocabulary) -> None:
     assert batch.labels.tolist() == [1, 0, 2]
 
 
+def test_the_end_token_is_part_of_a_batch_and_of_the_vocabulary() -> None:
+    task = TextPairs(end_token="END")
+    vocabulary = VocabularyConfig().build(task, EXAMPLES, [])
+    assert "END" in vocabulary.words
+    batch = task.collate(EXAMPLES, vocabulary)
+    assert batch.examples == EXAMPLES
+    assert batch.premise.texts == [[*example["premise"], "END"] for example in EXAMPLES]
+    assert batch.hypothesis.texts[2] == [*EXAMPLES[2]["hypothesis"], "END"]
+
+
 def test_collate_without_labels(vocabulary: Vocabulary) -> None:
     pair = {"premise": ["Two", "boys"], "hypothesis": ["Sons"]}
     batch = TASK.collate([pair, {**pair, "label": "neutral"}], vocabulary)

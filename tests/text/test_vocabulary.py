@@ -82,6 +82,7 @@ def test_a_token_that_reads_like_a_special_word_is_a_word() -> None:
     train = [example("<unknown> <padding> <unknown>")]
     vocab = VocabularyConfig().build(Pairs(), train, [])
     assert [vocab.word_id(word) for word in ("<unknown>", "<padding>", "other")] == [2, 3, 1]
+    assert [build().word_id(word) for word in ("<unknown>", "<padding>")] == [1, 1]
 
 
 def test_index_tokens() -> None:
@@ -225,3 +226,15 @@ def test_a_missing_file(tmp_path: Path) -> None:
 def test_labels_that_do_not_exist_are_named() -> None:
     with pytest.raises(ElmoTasksError, match="no labels 'topics'; the vocabulary has: "):
         build().labels["topics"]
+
+
+@pytest.mark.parametrize("borders", [True, False])
+def test_bytes_as_characters(borders: bool, tmp_path: Path) -> None:
+    vocab = build(byte_characters=True, border_characters=borders)
+    vocab.save(tmp_path / "vocabulary.json")
+    assert Vocabulary.load(tmp_path / "vocabulary.json") == vocab
+    assert len(vocab.characters) == 2 + 256 + 2 * borders
+    tokens = vocab.index_tokens([["é", "a"]])
+    rows = [[ord("Ã") + 2, ord("©") + 2], [ord("a") + 2]]  # UTF-8's C3 A9, after padding and unknown
+    wanted = [[258, *row, 259] if borders else row for row in rows]
+    assert [[each for each in row if each] for row in tokens.characters[1:].tolist()] == wanted

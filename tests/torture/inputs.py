@@ -30,6 +30,7 @@ _PREDICTED = {
     "crf_tagger, BIOUL": [{"text": "Orla left. Tavo too!"}, {"tokens": ["Orla", "left"], "id": 1}],
     "bcn, relu": [{"text": "A bright film."}, {"tokens": ["Bright"], "label": "x"}],
     "esim": [{"premise": "A man sleeps.", "hypothesis": "No"}, {"premise_tokens": ["A"], "hypothesis_tokens": ["B"]}],
+    "decomposable_attention, end token": [{"premise": "A man sleeps.", "hypothesis": "No"}],
     "bidaf": [{"passage": "Tavo left Brusk on a Friday.", "question": "Who?"}, {"context": "A b", "question": "c"}],
     "srl, biLSTM": [{"tokens": ["Orla", "gave", "it"], "predicates": [1]}, {"tokens": ["No"], "predicates": []}],
     "coref": [
@@ -181,7 +182,9 @@ def _predictor_inputs() -> Iterator[Target]:
     for head, examples in _PREDICTED.items():
         lines = "\n".join(map(json.dumps, examples)).encode()
         texts = (
-            [lines] if head in ("esim", "bidaf", "srl, biLSTM") else [lines, b"Orla left. \xc3\x89douard, too?\n\nNo"]
+            [lines]
+            if head in ("esim", "decomposable_attention, end token", "bidaf", "srl, biLSTM")
+            else [lines, b"Orla left. \xc3\x89douard, too?\n\nNo"]
         )
         name = head.partition(",")[0]
         run = functools.partial(_predict, head)

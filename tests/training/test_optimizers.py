@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import inspect
+
 import pytest
 import torch
 from torch import nn
@@ -24,6 +26,15 @@ def test_each_optimizer_is_torchs_and_moves_parameters(name: str) -> None:
         parameter.grad = torch.ones(2)
     optimizer.step()
     assert all((parameter < 2.0).all() for _, parameter in named)
+
+
+@pytest.mark.parametrize("name", sorted(OptimizerConfig.alternatives))
+def test_defaults_are_torchs(name: str) -> None:
+    kind = OptimizerConfig.alternatives[name]
+    torchs = inspect.signature(kind.torch_class).parameters
+    own = {field: info.default for field, info in kind.model_fields.items() if field in torchs}
+    changed = {"lr": 0.1} if name == "sgd" else {}
+    assert own == {field: torchs[field].default for field in own} | changed
 
 
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW])

@@ -76,6 +76,12 @@ def test_folds_are_a_partition_and_whole_documents() -> None:
     assert sorted(held_out) == list(range(40))
 
 
+def test_as_many_documents_as_folds_stay_whole() -> None:
+    whole = data([(0, row) for row in range(12)], [row // 4 for row in range(12)])
+    folds = [rows(Fold(number=number, of=3).split(whole, whole, TASK)[1]) for number in (1, 2, 3)]
+    assert sorted(folds) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+
+
 @pytest.mark.parametrize("documents", [None, [0] * 12], ids=["unknown", "only one"])
 def test_without_enough_documents_examples_are_split(documents: list[int | None] | None) -> None:
     whole = data([(0, row // 2) for row in range(12)], documents)

@@ -93,7 +93,9 @@ class FastBiLM:
         self.output_size = bilm.options.output_size
         self.device = bilm.token_encoder.embedding.weight.device
         self._token_budget = token_budget
-        encoder = WordEncoder(bilm.token_encoder, bilm.options.char_cnn, precision)
+        encoder: Callable[[Sequence[Word]], Tensor] = bilm.token_encoder.of_tokens  # of lists, in float32
+        if bilm.options.lexicon is None:
+            encoder = WordEncoder(bilm.token_encoder, bilm.options.char_cnn, precision)
         self._words = WordVectors(encoder, cached_words)
         self._directions = [self._build_stack(stack) for stack in bilm.directions]
         self._repeated: tuple[list[tuple[str, ...]], LayerOutput] | None = None  # the last call's, if some occur twice
@@ -129,7 +131,7 @@ class FastBiLM:
     def reads(self, character_ids: Tensor) -> bool:
         """Whether these are ids of tokens as `batch_to_ids` makes them for this biLM."""
         width = self.options.char_cnn.max_characters_per_token
-        if character_ids.shape[-1] != width or not character_ids.numel():
+        if self.options.lexicon or character_ids.shape[-1] != width or not character_ids.numel():
             return False
         known = character_ids.min() >= 0 and character_ids.max() < NUM_CHARACTERS
         written = character_ids != PADDING_ID

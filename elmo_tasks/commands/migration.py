@@ -1,0 +1,45 @@
+"""The command that turns AllenNLP's archives into runs."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+
+from elmo_tasks.commands.arguments import add_force
+from elmo_tasks.commands.command import Command
+
+logger = logging.getLogger(__name__)
+
+
+def _add_import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("archive", metavar="ARCHIVE", help="AllenNLP's model.tar.gz, or the folder that it unpacks to")
+    parser.add_argument("run_folder", metavar="RUN", help="the folder to write the run to")
+    parser.add_argument(
+        "--bilm",
+        metavar="DIR",
+        help="the folder for the biLM of the model's ELMo, which several runs can share: if it holds the same biLM, it "
+        "is used (default: RUN/bilm)",
+    )
+    add_force(parser)
+
+
+def _import(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.migration.importing import import_allennlp
+
+    folder = arguments.run_folder
+    imported = import_allennlp(arguments.archive, folder, bilm=arguments.bilm, force=arguments.force)
+    print(f"{folder}: AllenNLP's {imported.kind}")
+    for note in imported.notes:
+        print(f"- {note}")
+    if imported.unread:
+        print(f"- without a meaning here: {', '.join(imported.unread)}")
+
+
+COMMANDS = {
+    "import-allennlp": Command(
+        "turn an archive of AllenNLP's into a run",
+        "elmo-tasks import-allennlp model.tar.gz runs/imported",
+        _add_import,
+        _import,
+    ),
+}

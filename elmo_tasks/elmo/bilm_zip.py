@@ -1,0 +1,54 @@
+"""Zip archives of biLMs, as the NLPL vectors repository has them, unpacked into the cache."""
+
+from __future__ import annotations
+
+import fnmatch
+import zipfile
+from pathlib import Path, PurePosixPath
+
+from elmo_tasks.atomic import atomic_folder, write_errors
+from elmo_tasks.cache import used_cache
+from elmo_tasks.errors import WeightsError
+from elmo_tasks.files import ZIP_ERRORS, kept_hash
+from elmo_tasks.limits import ADVICE, unpacked_numbers
+
+_CHUNK = 1 << 20
+
+
+def unzipped(archive: Path, patterns: tuple[str, ...]) -> Path:
+    """The folder in the cache with the files of a zip archive, which is unpacked once.
+
+    Only the contents of files are used, and each is written under its name without its folders. So links, absolute
+    paths and paths with `..` have no effect.
+
+    Arguments:
+        patterns: the names of the files that are needed; others stay in the archive.
+
+    Raises:
+        WeightsError: the archive is damaged, has two files of the same name, or unpacks to far more than its size.
+    """
+    target = used_cache("archives") / kept_hash(archive)
+    if not target.is_dir():
+        with atomic_folder(target) as folder:
+            try:
+                _unzip(archive, patterns, folder)
+            except ZIP_ERRORS as error:
+                raise WeightsError(f"{archive}: damaged, or not a zip archive ({error})") from None
+    return target
+
+
+def _unzip(archive: Path, patterns: tuple[str, ...], folder: Path) -> None:
+    left = most = unpacked_numbers(archive.stat().st_size)
+    with zipfile.ZipFile(archive) as members:
+        for member in members.infolist():
+            name = PurePosixPath(member.filename).name
+            if member.is_dir() or not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+                continue
+            path = folder / name
+            if path.exists():
+                raise WeightsError(f"{archive}: has two files {name}; wanted the files of one biLM")
+            with members.open(member) as content, write_errors(path, member.file_size), open(path, "xb") as copy:
+                while chunk := content.read(_CHUNK):
+                    if (left := left - len(chunk)) < 0:
+                        raise WeightsError(f"{archive}: unpacks to more than {most:,} bytes; {ADVICE}")
+                    copy.write(chunk)

@@ -1,0 +1,151 @@
+"""Reads AllenNLP's archives: `model.tar.gz`, or the folder that it unpacks to, or that AllenNLP trained in.
+
+config.json            the config, as plain JSON
+weights.th             the tensors, a pickle; best.th in the folder of a training
+vocabulary/            a file of names for each namespace, and non_padded_namespaces.txt
+meta.json              the version of AllenNLP, since 1.1
+fta/                   until 1.0: other files that the config names, each named by its key; among them a biLM's options
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import pickle
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from elmo_tasks.archives import unpack_known
+from elmo_tasks.elmo.options import BiLMOptions
+from elmo_tasks.errors import RunError, one_line
+from elmo_tasks.json_files import read_json
+from elmo_tasks.limits import ADVICE, MAX_VOCABULARY_BYTES, limit, unpacked_numbers
+from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.vocabulary import PADDING, UNKNOWN, AllenNlpVocabulary, is_padded
+
+_WEIGHTS = ("weights.th", "best.th")
+_KNOWN = re.compile(r"config\.json|meta\.json|weights\.th|vocabulary/[^/]+\.txt|fta/[^/]*options_file")
+_NOT_PADDED = "non_padded_namespaces"
+_WANTED = "an archive that AllenNLP has written (model.tar.gz), or the folder that it unpacks to"
+# What reading a damaged or hostile pickle can raise.
+_DAMAGE = (
+    ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
+    pickle.UnpicklingError,
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Archive:
+    """What an archive holds."""
+
+    path: Path
+    config: dict[str, Any]
+    version: str | None  # of AllenNLP, such as 2.1.0; None before 1.1
+    vocabulary: AllenNlpVocabulary
+    tensors: dict[str, Tensor]
+    bilm_options: BiLMOptions | None  # those in the archive
+
+
+@contextlib.contextmanager
+def opened(path: str | Path, scratch: Path) -> Iterator[Archive]:
+    """Reads an archive.
+
+    Arguments:
+        scratch: an existing folder for temporary files, which need as much room as the unpacked archive, and are gone
+            at the end of the block.
+
+    Raises:
+        MigrationError: the archive is missing or damaged, or its files are not those of AllenNLP.
+    """
+    path = Path(path)
+    if path.is_dir():
+        yield _read(path, path)
+        return
+    if not path.is_file():
+        found = "not a regular file" if path.exists() else "no such file or folder"
+        raise MigrationError(f"{path}: {found}; wanted {_WANTED}")
+    with tempfile.TemporaryDirectory(prefix=".elmo-tasks.", dir=scratch) as folder:
+        try:
+            unpack_known(path, _KNOWN, Path(folder), "an archive of AllenNLP's", _WANTED)
+        except RunError as error:
+            raise MigrationError(str(error)) from None
+        yield _read(Path(folder), path)
+
+
+def _read(folder: Path, path: Path) -> Archive:
+    """Reads the files in a folder; messages name `path`."""
+    with _named(folder, path):
+        if not (folder / "config.json").is_file():
+            raise MigrationError(f"{folder}: has no config.json; wanted {_WANTED}")
+        if not (weights := [folder / name for name in _WEIGHTS if (folder / name).is_file()]):
+            raise MigrationError(f"{folder}: has no weights.th; wanted {_WANTED}")
+        config = read_json(folder / "config.json", dict[str, Any], "AllenNLP's config", error=MigrationError)
+        meta: dict[str, Any] = {}
+        if (folder / "meta.json").is_file():
+            meta = read_json(folder / "meta.json", dict[str, Any], "AllenNLP's meta.json", error=MigrationError)
+        options = sorted(folder.glob("fta/*options_file"))
+        return Archive(
+            path=path,
+            config=config,
+            version=str(meta["version"]) if "version" in meta else None,
+            vocabulary=_read_vocabulary(folder / "vocabulary", config),
+            tensors=_read_tensors(weights[0]),
+            bilm_options=BiLMOptions.load(options[0]) if options else None,
+        )
+
+
+@contextlib.contextmanager
+def _named(folder: Path, path: Path) -> Iterator[None]:
+    """Messages about files in a temporary folder name the archive."""
+    try:
+        yield
+    except MigrationError as error:
+        raise MigrationError(str(error).replace(str(folder), str(path))) from None
+
+
+def _read_vocabulary(folder: Path, config: dict[str, Any]) -> AllenNlpVocabulary:
+    files = {path.stem: path for path in sorted(folder.glob("*.txt"))}
+    patterns = tuple(_lines(files.pop(_NOT_PADDED))) if _NOT_PADDED in files else ("*tags", "*labels")
+    settings = config.get("vocabulary")
+    unknown = settings.get("oov_token", UNKNOWN) if isinstance(settings, dict) else UNKNOWN
+    namespaces: dict[str, tuple[str, ...]] = {}
+    for namespace, path in files.items():
+        names = (UNKNOWN if line == unknown else line.replace("@@NEWLINE@@", "\n") for line in _lines(path))
+        namespaces[namespace] = (PADDING, *names) if is_padded(namespace, patterns) else tuple(names)
+    return AllenNlpVocabulary(namespaces)
+
+
+def _lines(path: Path) -> list[str]:
+    if (size := path.stat().st_size) > (most := limit(MAX_VOCABULARY_BYTES)):
+        raise MigrationError(f"{path}: {size:,} bytes; wanted at most {most:,}; {ADVICE}")
+    try:
+        lines = re.split(r"\r?\n", path.read_bytes().decode())  # names may have other characters that end lines
+    except UnicodeDecodeError as error:
+        raise MigrationError(f"{path}: not UTF-8 ({error}); wanted a file of AllenNLP's vocabulary") from None
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a state dict. A pickle with code is refused."""
+    try:
+        tensors = torch.load(path, map_location="cpu", weights_only=True)
+    except _DAMAGE as error:
+        reason = one_line(error)
+        if "Unsupported" in reason or "Weights only load failed" in reason:
+            reason = "it holds more than tensors, perhaps code, which is not run"
+        raise MigrationError(f"{path}: damaged, or not a state dict ({reason})") from None
+    if not isinstance(tensors, dict):
+        raise MigrationError(f"{path}: holds a {type(tensors).__name__}; wanted a state dict")
+    for name, tensor in tensors.items():
+        if not isinstance(name, str) or not isinstance(tensor, Tensor) or tensor.layout != torch.strided:
+            raise MigrationError(f"{path}: {str(name)[:80]!r} is not a tensor; wanted a state dict of tensors")
+    # A hostile file can repeat the same number endlessly.
+    if (size := sum(tensor.nbytes for tensor in tensors.values())) > (most := unpacked_numbers(path.stat().st_size)):
+        raise MigrationError(f"{path}: unpacks to {size:,} bytes; wanted at most {most:,}; {ADVICE}")
+    return dict(tensors)

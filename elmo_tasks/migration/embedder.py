@@ -1,0 +1,355 @@
+"""AllenNLP's text field embedders: word vectors, characters and ELMo.
+
+# D features of the embedder's output, V words, E features of a word or a character, K layers of a biLM
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from elmo_tasks.elmo import BiLM, BiLMOptions
+from elmo_tasks.migration.bilm import convert_bilm
+from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.params import Params
+from elmo_tasks.migration.vocabulary import PADDING, UNKNOWN, AllenNlpVocabulary
+from elmo_tasks.migration.weights import Weights
+from elmo_tasks.text.vocabulary import BEGIN_WORD, BYTES, END_WORD, SPECIAL, Vocabulary
+
+_PARTS = ("words", "characters", "elmo")  # in the order of our embedder's output
+_TYPES = {"embedding": "words", "character_encoding": "characters", "elmo_token_embedder": "elmo"}
+_INDEXERS = {"words": "single_id", "characters": "characters", "elmo": "elmo_characters"}
+_ACTIVATIONS = {"relu": "relu", "tanh": "tanh", "linear": "none"}
+_MASKED_CNN = (1, 2, 1)  # the version from which padding of characters does not count
+
+
+@dataclasses.dataclass(frozen=True)
+class ConvertedEmbedder:
+    """An embedder's config and tensors here, and what belongs to them."""
+
+    config: dict[str, Any]  # without the biLM's place
+    tensors: dict[str, Tensor]
+    columns: Tensor  # (D,) int64: for each of our features the index of AllenNLP's
+    vocabulary: Vocabulary  # without labels
+    vocabulary_config: dict[str, Any]  # how training would make such a vocabulary
+    bilm: BiLM | None
+    notes: tuple[str, ...]
+
+
+@dataclasses.dataclass
+class _Conversion:
+    """What is collected while the parts are converted."""
+
+    params: Params
+    vocabulary: AllenNlpVocabulary
+    version: str | None
+    config: dict[str, Any] = dataclasses.field(default_factory=dict)
+    tensors: dict[str, Tensor] = dataclasses.field(default_factory=dict)
+    words: tuple[str, ...] = SPECIAL
+    characters: tuple[str, ...] = SPECIAL
+    vocabulary_config: dict[str, Any] = dataclasses.field(default_factory=dict)
+    bilm: BiLM | None = None
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+
+def convert_embedder(
+    params: Params,
+    weights: Weights,
+    vocabulary: AllenNlpVocabulary,
+    bilm_options: BiLMOptions | None,
+    version: str | None,
+) -> ConvertedEmbedder:
+    """The text field embedder of a model and, of a classifier that has it beside it, its ELMo.
+
+    Arguments:
+        params: the whole config.
+        weights: all tensors of the model.
+        bilm_options: the biLM's, if they are known; otherwise what its tensors do not say is as published.
+        version: AllenNLP's, None before 2.5.
+
+    Raises:
+        MigrationError: this project has no such embedder, or the tensors do not fit the config.
+    """
+    model = params.part("model")
+    result = _Conversion(params, vocabulary, version)
+    prefix = "text_field_embedder."
+    prefix = prefix if weights.part(prefix).names() else f"_{prefix}"  # a private attribute of some models
+    sizes: dict[str, tuple[str, int]] = {}  # of each part: its key in AllenNLP's embedder, and its features
+    for key, embedder in _embedders(model.part("text_field_embedder")).items():
+        kind = _TYPES.get(name := embedder.get("type", "embedding"))
+        if kind is None or kind in sizes:
+            problem = "is the second of its type" if kind else f"has the type {name!r}"
+            taken = ", ".join(_TYPES)
+            raise MigrationError(
+                f"config.json: {embedder.place('type')}: {key!r} {problem}; one of each is taken: {taken}"
+            )
+        part = weights.part(f"{prefix}token_embedder_{key}.")
+        indexer = _indexer(params, key, kind)
+        if kind == "words":
+            size = _words(result, embedder, part, indexer)
+        elif kind == "characters":
+            size = _characters(result, embedder, part, indexer)
+        else:
+            indexer.ignore("namespace")
+            size = _elmo(result, embedder, part.part("_elmo."), ("input",), bilm_options)
+        sizes[kind] = (key, size)
+    order = sorted(sizes, key=lambda kind: sizes[kind][0])
+    if "elmo" in model:  # of the biattentive classifier, which appends it to the embedder's output
+        mixes = tuple(
+            mix
+            for mix, key in (("input", "use_input_elmo"), ("output", "use_integrator_output_elmo"))
+            if model.get(key, False)
+        )
+        size = _elmo(result, model.part("elmo"), weights.part("_elmo."), mixes, bilm_options)
+        if "input" in mixes:
+            sizes["elmo"] = ("", size)
+            order.append("elmo")
+    return ConvertedEmbedder(
+        config=result.config,
+        tensors=result.tensors,
+        columns=_columns(order, {kind: size for kind, (_, size) in sizes.items()}),
+        vocabulary=Vocabulary(
+            words=result.words,
+            num_trained_words=len(result.words),
+            characters=result.characters,
+            labels={},
+            lowercase_words=result.vocabulary_config.get("lowercase_words", False),
+            byte_characters=result.vocabulary_config.get("byte_characters", False),
+        ),
+        vocabulary_config=result.vocabulary_config,
+        bilm=result.bilm,
+        notes=tuple(result.notes),
+    )
+
+
+def _columns(order: list[str], sizes: Mapping[str, int]) -> Tensor:
+    """(D,): the places of our features in AllenNLP's output, whose parts are in the given order."""
+    blocks = torch.arange(sum(sizes.values())).split([sizes[kind] for kind in order])
+    places = dict(zip(order, blocks, strict=True))
+    return torch.cat([places[kind] for kind in _PARTS if kind in places])
+
+
+def _embedders(params: Params) -> dict[str, Params]:
+    """The parts of a text field embedder by their keys; until 0.5 they were not in `token_embedders`."""
+    params.expect("type", None, "basic")
+    params.ignore("allow_unmatched_keys", "embedder_to_indexer_map")
+    inner = params.part("token_embedders") if "token_embedders" in params else params
+    own = ("type", "allow_unmatched_keys", "embedder_to_indexer_map", "token_embedders")
+    return {key: inner.part(key) for key in inner.keys() if key not in own}  # noqa: SIM118 - not a dict
+
+
+def _indexer(params: Params, key: str, kind: str) -> Params:
+    """The token indexer of an embedder."""
+    mapping = params.part("model").part("text_field_embedder").get("embedder_to_indexer_map", None)
+    if isinstance(mapping, dict) and mapping.get(key):
+        named = mapping[key]
+        key = str(next(iter(named.values() if isinstance(named, dict) else named)))
+    reader = params.part("dataset_reader")
+    reader = reader.part("base_reader") if "base_reader" in reader else reader
+    names = [name for name in reader.keys() if name.endswith("token_indexers")]  # noqa: SIM118 - not a dict
+    indexer = reader.part(names[0]).part(key) if names else Params({})
+    indexer.expect("type", _INDEXERS[kind], default=_INDEXERS[kind])
+    for other in ("start_tokens", "end_tokens", "tokens_to_add"):
+        indexer.expect(other, None, [], {})
+    indexer.ignore("namespace", "token_min_padding_length")
+    return indexer
+
+
+def _table(params: Params, weights: Weights, least: int) -> Tensor:
+    """The weight (V, E) of an `Embedding`, multiplied with its projection if it has one.
+
+    Arguments:
+        least: the smallest V. Since 1.0 a table of characters has as many rows as there are words, if its config does
+            not name their namespace.
+    """
+    params.ignore("num_embeddings", "pretrained_file", "trainable", "sparse", "vocab_namespace", "padding_index")
+    params.ignore("type", "norm_type", "scale_grad_by_freq")
+    params.expect("max_norm", None)
+    table = weights.take("weight", None, params.number("embedding_dim", None))
+    if len(table) < least:
+        raise MigrationError(f"weights.th: {weights.prefix}weight has {len(table)} rows for {least} names")
+    if params.get("projection_dim", None):
+        projection = weights.take("_projection.weight", params.number("projection_dim"), table.shape[1])
+        table = functional.linear(table.float(), projection, weights.take("_projection.bias"))
+    return table
+
+
+def _reordered(table: Tensor, rows: list[int | None]) -> Tensor:
+    """Rows of a table; None is a row of zeros. A table whose other rows stay in their places is changed, not copied."""
+    if rows == [None, *range(1, len(table))]:
+        table[0] = 0
+        return table
+    places = torch.tensor([0 if row is None else row for row in rows])
+    is_zero = torch.tensor([row is None for row in rows])
+    return table.index_select(0, places).masked_fill_(is_zero.unsqueeze(1), 0)
+
+
+def _named_rows(names: tuple[str, ...]) -> tuple[tuple[str, ...], list[int | None]]:
+    """Our names for a namespace, and for each of its rows that of AllenNLP's table; the padding's is zero."""
+    places = {name: row for row, name in enumerate(names)}
+    unknown = places.pop(UNKNOWN, None)
+    places.pop(PADDING, None)
+    return (*SPECIAL, *places), [None, unknown, *places.values()]
+
+
+def _words(result: _Conversion, params: Params, weights: Weights, indexer: Params) -> int:
+    indexer.expect("feature_name", None, "text")
+    names = result.vocabulary.labels(indexer.get("namespace", "tokens"))
+    result.words, rows = _named_rows(names)
+    table = _table(params, weights, len(names))
+    if "projection_dim" in params:
+        result.notes.append("the projection of the word vectors is multiplied out: each word has the projected vector")
+    trainable = bool(params.get("trainable", True))
+    result.tensors["words.trained"] = _reordered(table, rows)
+    result.tensors["words.fixed"] = table.new_zeros(0, table.shape[1])
+    result.config["words"] = {"size": table.shape[1], "trainable": trainable}
+    result.vocabulary_config["lowercase_words"] = bool(indexer.get("lowercase_tokens", False))
+    return table.shape[1]
+
+
+def _characters(result: _Conversion, params: Params, weights: Weights, indexer: Params) -> int:
+    embedding, encoder = params.part("embedding"), params.part("encoder")
+    tokenizer = indexer.part("character_tokenizer")
+    tokenizer.expect("type", None, "character")
+    tokenizer.expect("lowercase_characters", False, None)
+    borders = {BEGIN_WORD: tokenizer.get("start_tokens", None), END_WORD: tokenizer.get("end_tokens", None)}
+    part = weights.part("_embedding._module.")
+    if tokenizer.get("byte_encoding", None) is not None:
+        tokenizer.expect("byte_encoding", "utf-8", "utf8")
+        rows, result.characters = _byte_rows(borders, tokenizer)
+        result.vocabulary_config |= {"byte_characters": True, "border_characters": BEGIN_WORD in result.characters}
+        table = _table(embedding, part, 1)
+        rows = [row if row is not None and row < len(table) else None for row in rows]  # unused ones may be missing
+    else:
+        if any(borders.values()):
+            raise MigrationError(f"config.json: {tokenizer.place('start_tokens')}: only taken with byte_encoding utf-8")
+        names = result.vocabulary.labels(indexer.get("namespace", "token_characters"))
+        result.characters, rows = _named_rows(names)
+        table = _table(embedding, part, len(names))
+    result.tensors["characters.embedding.weight"] = _reordered(table, rows)
+    if params.number("dropout", 0.0):
+        result.notes.append(
+            "the dropout on the characters' output is not taken over: ours is on the characters' features"
+        )
+    convert = {"cnn": _character_cnn, "lstm": _character_lstm}.get(encoder.get("type", None))
+    if convert is None:
+        raise MigrationError(
+            f"config.json: {encoder.place('type')} is {str(encoder.get('type', None))[:80]!r}; wanted cnn or lstm"
+        )
+    config, tensors = convert(result, encoder, weights.part("_encoder._module."), indexer, table.shape[1])
+    result.config["characters"] = {"embedding_size": table.shape[1], **config}
+    result.tensors |= {f"characters.{name}": tensor for name, tensor in tensors.items()}
+    return int(config["filters"] if "filters" in config else config["hidden_size"] * (1 + config["bidirectional"]))
+
+
+def _byte_rows(borders: dict[str, Any], tokenizer: Params) -> tuple[list[int | None], tuple[str, ...]]:
+    """The rows of AllenNLP's table of bytes, and the names of ours: a byte has the row after its number."""
+    rows: list[int | None] = [None, None, *range(1, 257)]
+    names = [*SPECIAL, *BYTES]
+    for name, ids in borders.items():
+        if not ids:
+            continue
+        if not (isinstance(ids, list) and len(ids) == 1 and isinstance(ids[0], int) and ids[0] > 0):
+            raise MigrationError(
+                f"config.json: {tokenizer.place('start_tokens')} and end_tokens: only one number each is taken"
+            )
+        rows.append(ids[0])
+        names.append(name)
+    return rows, tuple(names)
+
+
+def _character_cnn(
+    result: _Conversion, params: Params, weights: Weights, indexer: Params, size: int
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    params.ignore("embedding_dim")
+    params.expect("output_dim", None, 0)
+    widths = params.get("ngram_filter_sizes", [2, 3, 4, 5])
+    if not isinstance(widths, list) or len(widths) != 1:
+        raise MigrationError(
+            f"config.json: {params.place('ngram_filter_sizes')} is {str(widths)[:80]}; filters of one width are taken"
+        )
+    activation = params.get("conv_layer_activation", None) or "relu"
+    if activation not in _ACTIVATIONS:
+        raise MigrationError(
+            f"config.json: {params.place('conv_layer_activation')} is {str(activation)[:80]!r}; "
+            f"wanted one of {', '.join(_ACTIVATIONS)}"
+        )
+    kernel = weights.take("conv_layer_0.weight", params.number("num_filters"), size, widths[0])
+    config: dict[str, Any] = {"filters": len(kernel), "width": widths[0], "activation": _ACTIVATIONS[activation]}
+    least = indexer.get("min_padding_length", 0)
+    if _has_masked_cnn(result.params, result.version):
+        config["padding"] = "none"
+    else:
+        config |= {"padding": "right", "token_min_padding_length": least}
+        result.notes.append(
+            "a word's characters are padded to the longest word of its sentence, as AllenNLP did before 1.2.1 "
+            "(model.embedder.characters.padding: none is as later versions)"
+        )
+    tensors = {"convolution.weight": kernel, "convolution.bias": weights.take("conv_layer_0.bias")}
+    return config, tensors
+
+
+def _has_masked_cnn(params: Params, version: str | None) -> bool:
+    """Whether padding does not count: by the version or, in archives without one, by the config's layout of 1.0."""
+    if version is None:
+        return "data_loader" in params
+    numbers = tuple(int(part) for part in version.split(".")[:3] if part.isdecimal())
+    return numbers >= _MASKED_CNN
+
+
+def _character_lstm(
+    result: _Conversion, params: Params, weights: Weights, indexer: Params, size: int
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    indexer.ignore("min_padding_length")
+    params.ignore("input_size", "dropout")
+    params.expect("bias", True, default=True)
+    layers, bidirectional = params.number("num_layers", 1), bool(params.get("bidirectional", False))
+    config = {
+        "type": "lstm",
+        "hidden_size": params.number("hidden_size"),
+        "num_layers": layers,
+        "bidirectional": bidirectional,
+    }
+    names = [
+        f"{name}_l{layer}{suffix}"
+        for layer in range(layers)
+        for suffix in ("", "_reverse")[: 1 + bidirectional]
+        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    ]
+    return config, {f"lstm.{name}": weights.take(f"_module.{name}") for name in names}
+
+
+def _elmo(
+    result: _Conversion,
+    params: Params,
+    weights: Weights,
+    mixes: tuple[str, ...],
+    options: BiLMOptions | None,
+) -> int:
+    """ELMo with a mix for each place; their weights are learned, also where AllenNLP's config fixes them."""
+    params.ignore("options_file", "weight_file", "vocab_to_cache", "namespace_to_cache", "scalar_mix_parameters")
+    params.ignore("num_output_representations", "type")
+    params.expect("do_layer_norm", False, default=False)
+    params.expect("projection_dim", None, 0)
+    if params.get("requires_grad", False):
+        result.notes.append("the biLM was trained with the task; it is imported as it is and frozen")
+    bilm = convert_bilm(weights.part("_elmo_lstm."), options)
+    if options is None:
+        result.notes.append("the biLM's clips and skip connections are those of the published models")
+    for number, mix in enumerate(mixes):
+        part = weights.part(f"scalar_mix_{number}.")
+        parameters = [part.take(f"scalar_parameters.{layer}", 1) for layer in range(bilm.num_layers)]
+        result.tensors[f"elmo.mixes.{mix}.weights"] = torch.cat(parameters)
+        result.tensors[f"elmo.mixes.{mix}.gamma"] = part.take("gamma", 1).squeeze(0)
+    result.bilm = bilm
+    result.config["elmo"] = {"mixes": list(mixes), "dropout": params.number("dropout", 0.5)}
+    result.notes.append(
+        "each sentence starts from a biLM state of zeros; AllenNLP starts from that of the sentences before "
+        "(model.embedder.elmo.stateful)"
+    )
+    return bilm.output_size

@@ -1,0 +1,152 @@
+"""AllenNLP's sequence-to-sequence encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.params import Params
+from elmo_tasks.migration.weights import Weights
+
+_PARAMETERS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+_TORCH = {"lstm": "stacked_bilstm", "gru": "stacked_bigru"}
+_HIGHWAY = {"alternating_lstm": "alternating_lstm", "stacked_bidirectional_lstm": "stacked_highway_bilstm"}
+_NOT_USED = (
+    "input_size", "dropout", "recurrent_dropout_probability", "layer_dropout_probability", "use_input_projection_bias",
+)  # fmt: skip
+
+Converted = tuple[dict[str, Any], dict[str, Tensor]]
+
+
+def convert_encoder(params: Params, weights: Weights, columns: Tensor) -> Converted:
+    """An encoder's config and tensors here.
+
+    Arguments:
+        params: the encoder's part of the config, such as `params.part("model").part("encoder")`.
+        weights: the encoder's tensors, such as `weights.part("encoder.")`, with the wrapper's `_module.` in them.
+        columns: (D,) int64: for each input feature of our encoder the one of AllenNLP's; `torch.arange(D)` if both are
+            in the same order.
+
+    Returns:
+        the encoder's config as JSON values, and its tensors by their names in our encoder (without `encoder.`).
+
+    Raises:
+        MigrationError: this project has no such encoder, or the tensors do not fit the config.
+    """
+    name = params.get("type", None)
+    params.expect("stateful", False, None)
+    if name in _TORCH:
+        return _torch_layers(params, weights.part("_module."), columns, _TORCH[name])
+    if name in _HIGHWAY:
+        return _augmented_layers(params, weights.part("_module."), columns, name)
+    taken = ", ".join([*_TORCH, *_HIGHWAY])
+    raise MigrationError(f"config.json: {params.place('type')} is {str(name)[:80]!r}; encoders that are taken: {taken}")
+
+
+def _torch_layers(params: Params, weights: Weights, columns: Tensor, name: str) -> Converted:
+    """`torch.nn.LSTM` and `torch.nn.GRU`, whose layers are modules of their own here."""
+    params.expect("bias", True, default=True)
+    params.expect("proj_size", 0, default=0)
+    params.ignore("batch_first")
+    bidirectional = bool(params.get("bidirectional", False))
+    size, num_layers = params.number("hidden_size"), params.number("num_layers", 1)
+    tensors: dict[str, Tensor] = {}
+    for layer in range(num_layers):
+        for suffix in ("", "_reverse")[: 1 + bidirectional]:
+            for parameter in _PARAMETERS:
+                tensor = weights.take(f"{parameter}_l{layer}{suffix}")
+                if layer == 0 and parameter == "weight_ih":
+                    tensor = _with_columns(tensor, columns, weights.prefix)
+                tensors[f"layers.{layer}.{parameter}_l0{suffix}"] = tensor
+    # AllenNLP's dropout is between the layers; ours is also on the input of the lowest.
+    params.ignore(*_NOT_USED)
+    config = {"type": name, "hidden_sizes": [size] * num_layers, "bidirectional": bidirectional}
+    return config, tensors
+
+
+def _augmented_layers(params: Params, weights: Weights, columns: Tensor, name: str) -> Converted:
+    """AllenNLP's `AugmentedLstm`s, in alternating directions or two to a layer."""
+    size, num_layers = params.number("hidden_size"), params.number("num_layers")
+    dropout = params.number("recurrent_dropout_probability", 0.0)
+    params.ignore(*_NOT_USED)
+    highway = bool(params.get("use_highway", True))
+    if name == "stacked_bidirectional_lstm":
+        layers = {
+            f"{direction}_layer_{layer}.": f"{direction}_layers.{layer}."
+            for layer in range(num_layers)
+            for direction in ("forward", "backward")
+        }
+    else:
+        layers = {f"layer_{layer}.": f"layers.{layer}." for layer in range(num_layers)}
+    if not highway:
+        if name == "alternating_lstm":
+            raise MigrationError(
+                f"config.json: {params.place('use_highway')} is false; an alternating LSTM is taken with its highway"
+            )
+        return _plain_bilstm(weights, size, num_layers, columns)
+    tensors: dict[str, Tensor] = {}
+    for theirs, ours in layers.items():
+        part = _cell(weights.part(theirs))
+        tensors |= {f"{ours}{key}": tensor for key, tensor in _highway_layer(part, size, columns, theirs)}
+    config = {"type": _HIGHWAY[name], "hidden_size": size, "num_layers": num_layers, "dropout": dropout}
+    if any(key.endswith("highway_bias") for key in tensors):
+        config["highway_bias"] = True
+    return config, tensors
+
+
+def _cell(weights: Weights) -> Weights:
+    """Since 1.0 a layer's tensors are in its cell."""
+    return weights if "input_linearity.weight" in weights else weights.part("cell.")
+
+
+def _highway_layer(weights: Weights, size: int, columns: Tensor, layer: str) -> Iterator[tuple[str, Tensor]]:
+    """Gates there: input, forget, candidate, output, highway; here the candidate is the second."""
+    inputs = weights.take("input_linearity.weight", 6 * size, None)
+    inputs = _with_columns(inputs, columns, weights.prefix) if layer.endswith("layer_0.") else inputs
+    bias = weights.take("state_linearity.bias", 5 * size)
+    yield "input_weight", _gates(inputs, size)
+    yield "recurrent_weight", _gates(weights.take("state_linearity.weight", 5 * size, size), size)
+    input_bias = weights.take_optional("input_linearity.bias")
+    if input_bias is not None:
+        gates, highway = input_bias.split([5 * size, size])
+        bias = bias + gates
+        yield "highway_bias", highway.clone()
+    yield "bias", _gates(bias, size)
+
+
+def _gates(tensor: Tensor, size: int) -> Tensor:
+    enter, forget, candidate, *others = tensor.split(size)
+    return torch.cat([enter, candidate, forget, *others])
+
+
+def _plain_bilstm(weights: Weights, size: int, num_layers: int, columns: Tensor) -> Converted:
+    """`StackedBidirectionalLstm` without highways: as torch's LSTM, with gates in the same order."""
+    tensors: dict[str, Tensor] = {}
+    for layer in range(num_layers):
+        for direction, suffix in (("forward", ""), ("backward", "_reverse")):
+            part = _cell(weights.part(f"{direction}_layer_{layer}."))
+            inputs = part.take("input_linearity.weight", 4 * size, None)
+            inputs = _with_columns(inputs, columns, part.prefix) if layer == 0 else inputs
+            bias = part.take("state_linearity.bias", 4 * size)
+            input_bias = part.take_optional("input_linearity.bias")
+            tensors |= {
+                f"layers.{layer}.weight_ih_l0{suffix}": inputs,
+                f"layers.{layer}.weight_hh_l0{suffix}": part.take("state_linearity.weight", 4 * size, size),
+                f"layers.{layer}.bias_ih_l0{suffix}": torch.zeros_like(bias) if input_bias is None else input_bias,
+                f"layers.{layer}.bias_hh_l0{suffix}": bias,
+            }
+    config = {"type": "stacked_bilstm", "hidden_sizes": [size] * num_layers}
+    return config, tensors
+
+
+def _with_columns(matrix: Tensor, columns: Tensor, place: str) -> Tensor:
+    """A matrix that reads the encoder's input, with its columns in our order."""
+    if matrix.dim() != 2 or matrix.shape[1] != len(columns):
+        raise MigrationError(
+            f"weights.th: {place} reads {matrix.shape[-1]} features; wanted {len(columns)}, by the rest of the model"
+        )
+    return matrix[:, columns]

@@ -1,0 +1,98 @@
+"""AllenNLP's `coref`, as in 0.x, and in 2.x with neither `coarse_to_fine` nor `inference_order` above 1."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.feed_forward import Layer, feed_forward, read_layers
+from elmo_tasks.migration.heads.head import Head
+from elmo_tasks.migration.params import Params
+from elmo_tasks.migration.parts import Parts, other_reader
+from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
+from elmo_tasks.migration.weights import Weights
+
+
+def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
+    """The same model as our `coref` with `as_allennlp`; see `elmo_tasks.migration.heads.head`."""
+    model = params.part("model")
+    model.expect("coarse_to_fine", False, default=False)
+    model.expect("inference_order", 1, default=1)
+    max_width = params.part("dataset_reader").number("max_span_width")
+    feature_size = model.number("feature_size")
+    parts = Parts(
+        type="coref",
+        as_allennlp=True,
+        lexical_dropout=model.number("lexical_dropout", 0.2),
+        feature_size=feature_size,
+        max_span_width=max_width,
+        spans_per_word=model.number("spans_per_word"),
+        max_antecedents=model.number("max_antecedents"),
+        max_training_sentences=None,
+    )
+    parts.add_encoder("encoder.encoder", model.part("context_layer"), weights.part("_context_layer."), columns)
+
+    head = weights.part("_attentive_span_extractor._global_attention._module.")
+    parts.tensors["spans.attention.weight"] = head.take("weight", 1, len(columns))[:, columns]
+    head.take("bias", 1)  # the same for all tokens, so that it changes no softmax
+    widths = weights.take(
+        "_endpoint_span_extractor._span_width_embedding.weight", model.number("max_span_width"), feature_size
+    )
+    distances = weights.take("_distance_embedding.weight", 10, feature_size)
+    parts.tensors["spans.width_embedding"] = widths[:max_width]
+    parts.tensors["antecedents.embeddings.distance"] = distances[1:]  # no span has the distance 0
+
+    mentions = read_layers(model.part("mention_feedforward"), _mention_layers(weights))
+    pairs = read_layers(model.part("antecedent_feedforward"), weights.part("_antecedent_feedforward._module."))
+    span = _span_columns(mentions[0].weight.shape[1], feature_size, columns)
+    size = len(span)
+    pair = torch.cat([span, span + size, span + 2 * size, torch.arange(3 * size, 3 * size + feature_size)])
+    _add_scorer(parts, "spans.mention_scorer", mentions, _mention_scores(weights), span)
+    _add_scorer(parts, "antecedents.scorer", pairs, weights.part("_antecedent_scorer._module."), pair)
+    parts.config |= {
+        "hidden_sizes": [len(layer.bias) for layer in mentions],
+        "pair_hidden_sizes": [len(layer.bias) for layer in pairs],
+        "dropout": max(layer.dropout for layer in (*mentions, *pairs)),
+    }
+    dropouts = "dropout is also on the encoder's output and on the embeddings of widths and distances here"
+    notes = (dropouts, *other_reader(params, "coref_conll2012", "coref"))
+    return parts.head(labels={"genres": ()}, dataset_reader={"type": "coref_conll2012"}, notes=notes)
+
+
+def _mention_layers(weights: Weights) -> Weights:
+    """The hidden layers of the scorer of mentions, which 0.x has inside its pruner."""
+    new = weights.part("_mention_feedforward._module.")
+    return new if new.names() else weights.part("_mention_pruner._scorer.0._module.")
+
+
+def _mention_scores(weights: Weights) -> Weights:
+    new = weights.part("_mention_scorer._module.")
+    return new if new.names() else weights.part("_mention_pruner._scorer.1._module.")
+
+
+def _span_columns(size: int, feature_size: int, columns: Tensor) -> Tensor:
+    """For each feature of a span, [start; end; head; width], the one of AllenNLP's, [start; end; width; head].
+
+    Arguments:
+        size: of a span.
+        columns: for each feature of a head, the input of a token, the one of AllenNLP's.
+    """
+    ends = size - feature_size - len(columns)
+    return torch.cat([torch.arange(ends), ends + feature_size + columns, torch.arange(ends, ends + feature_size)])
+
+
+def _add_scorer(parts: Parts, name: str, layers: list[Layer], scores: Weights, columns: Tensor) -> None:
+    """A scorer of mentions or of pairs, whose first layer is separate here."""
+    if {layer.activation for layer in layers} != {"relu"}:
+        raise MigrationError("config.json: the scorers of coreference have an activation other than relu")
+    first, *rest = layers
+    parts.tensors |= {
+        f"{name}.first.weight": first.weight[:, columns],
+        f"{name}.first.bias": first.bias,
+        f"{name}.output.weight": scores.take("weight", 1, len(layers[-1].bias)),
+        f"{name}.output.bias": scores.take("bias", 1),
+    }
+    if rest:
+        _, tensors = feed_forward(rest, name)
+        parts.tensors |= {f"{name}.rest.{tensor}": values for tensor, values in tensors.items()}

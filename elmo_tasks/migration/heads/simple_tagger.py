@@ -1,0 +1,26 @@
+"""AllenNLP's `simple_tagger`."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from elmo_tasks.migration.heads.head import Head
+from elmo_tasks.migration.params import Params
+from elmo_tasks.migration.parts import Parts
+from elmo_tasks.migration.tags import all_tags, projection, scheme_of, tagged_sentences
+from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
+from elmo_tasks.migration.weights import Weights
+
+
+def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
+    """The same model as our `simple_tagger`; see `elmo_tasks.migration.heads.head`."""
+    model, reader = params.part("model"), params.part("dataset_reader")
+    model.ignore("calculate_span_f1", "verbose_metrics")
+    labels = vocabulary.labels(model.get("label_namespace", "labels"))
+    scheme = scheme_of(model, "label_encoding") or scheme_of(reader, "coding_scheme")
+    scheme = scheme if scheme and all_tags(labels, scheme) else None  # it only says how predictions are scored
+    parts = Parts(type="simple_tagger", tag_scheme=scheme)
+    parts.add_encoder("encoder", model.part("encoder"), weights.part("encoder."), columns)
+    parts.tensors |= projection(weights, len(labels))
+    config, notes = tagged_sentences(reader, scheme)
+    return parts.head(labels={"tags": labels}, dataset_reader=config, notes=tuple(notes))

@@ -1,0 +1,230 @@
+"""From an archive of AllenNLP's to a run."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib
+import logging
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from elmo_tasks.atomic import write_errors, write_json
+from elmo_tasks.config import load_config, to_json
+from elmo_tasks.elmo import BiLM, BiLMOptions
+from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.errors import ConfigError, RunError, WeightsError, one_line
+from elmo_tasks.experiment import ExperimentConfig, build_model
+from elmo_tasks.locks import locked
+from elmo_tasks.migration.archive import Archive, opened
+from elmo_tasks.migration.embedder import ConvertedEmbedder, convert_embedder
+from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.heads import KINDS
+from elmo_tasks.migration.heads.head import Head
+from elmo_tasks.migration.params import Params
+from elmo_tasks.migration.training import convert_data_loader, convert_trainer
+from elmo_tasks.migration.weights import Weights
+from elmo_tasks.outputs import check_folder
+from elmo_tasks.runs import RunFolder
+from elmo_tasks.tensor_files import write_tensors
+
+logger = logging.getLogger(__name__)
+
+_SHOWN = 3  # names in a message
+_OPTIONS, _WEIGHTS = "options.json", "weights.hdf5"
+_NO_TRAINING: dict[str, dict[str, Any]] = {
+    "data_loader": {"batch_size": 32},
+    "trainer": {"num_epochs": 20, "validation_metric": "-loss"},
+}
+# What the conversion of values that no model of AllenNLP's has can raise, such as a text in place of a size.
+_MISFITS = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
+
+
+@dataclasses.dataclass(frozen=True)
+class Imported:
+    """What there is to say about an import."""
+
+    kind: str  # AllenNLP's type of the model
+    notes: tuple[str, ...]  # what differs from AllenNLP, a line each
+    unread: tuple[str, ...]  # the keys of AllenNLP's config that mean nothing here
+
+
+def import_allennlp(
+    path: str | Path, folder: str | Path, *, bilm: str | Path | None = None, force: bool = False
+) -> Imported:
+    """Writes the model of an archive as a run, which predicts, evaluates and trains on like any other.
+
+    Arguments:
+        path: AllenNLP's `model.tar.gz`, or the folder that it unpacks to.
+        folder: the folder of the run.
+        bilm: the folder for the files of the model's biLM; by default one within the run. If it holds them already,
+            they are used. If it only holds their options.json, that says what the weights do not: clips and the like.
+        force: removes an earlier run in the folder.
+
+    Raises:
+        MigrationError: the archive is missing or damaged, or this project does not have its model; nothing is written.
+        RunError: the folder holds a run, and `force` is not given.
+    """
+    run = RunFolder(folder)
+    check_folder(run.path)
+    if not force and (present := [each.name for each in run.files if each.exists()]):
+        raise RunError(f"{run.path}: holds {', '.join(present)}; name another folder, or --force removes them first")
+    with (
+        locked(run.path),
+        tempfile.TemporaryDirectory(prefix=".elmo-tasks.", dir=run.path) as temporary,
+        opened(path, Path(temporary)) as archive,
+    ):
+        params, shared = Params(archive.config), None if bilm is None else Path(bilm)
+        with _misfits(archive):
+            embedder, head = _convert(archive, params, shared)
+            files = _stored_bilm(embedder.bilm, shared, Path(temporary, "bilm")) if embedder.bilm else None
+            embedder = dataclasses.replace(embedder, bilm=None)  # its memory is free again
+            values = _config(params, embedder, head)
+            if files:
+                values["model"]["embedder"]["elmo"] |= {"options": str(files.options), "weights": str(files.weights)}
+            config, more = _with_training(values, params)
+            tensors = {f"embedder.{name}": tensor for name, tensor in embedder.tensors.items()} | dict(head.tensors)
+            trained = _check(config, embedder, tensors)
+        imported = Imported(
+            kind=archive.config["model"]["type"],
+            notes=(*embedder.notes, *head.notes, *more),
+            unread=tuple(params.unread()),
+        )
+        if force:
+            run.clear()
+        resolved = to_json(config)
+        if files:
+            own = files.fingerprint()
+            files = files if files.weights.parent == shared else _moved_bilm(files, shared or run.bilm)
+            names = {"options": str(files.options.resolve()), "weights": str(files.weights.resolve())}
+            write_json(run.bilm_reference, {**names, "fingerprint": own})
+            resolved["model"]["embedder"]["elmo"] |= names
+        embedder.vocabulary.save(run.vocabulary)
+        write_tensors(run.frozen, {name: tensor for name, tensor in tensors.items() if name not in trained})
+        write_tensors(run.model, {name: tensor for name, tensor in tensors.items() if name in trained})
+        write_json(run.origin, {"allennlp": str(archive.path), **dataclasses.asdict(imported)})
+        run.begin(resolved)
+        return imported
+
+
+@contextlib.contextmanager
+def _misfits(archive: Archive) -> Iterator[None]:
+    """Errors of the conversion name the archive. Those of impossible values become a `MigrationError`."""
+    try:
+        yield
+    except (MigrationError, ConfigError, WeightsError) as error:
+        raise MigrationError(f"{archive.path}: {one_line(error, 1000)}") from None
+    except _MISFITS as error:
+        logger.debug("the conversion failed", exc_info=True)
+        problem = f"config.json and weights.th do not fit together ({one_line(error)})"
+        raise MigrationError(f"{archive.path}: {problem}") from None
+
+
+def _convert(archive: Archive, params: Params, bilm: Path | None) -> tuple[ConvertedEmbedder, Head]:
+    """The embedder and the head; raises `MigrationError` if this project does not have them."""
+    kind, weights = params.part("model").get("type", None), Weights(archive.tensors)
+    if not isinstance(kind, str) or kind not in KINDS:
+        taken = ", ".join(sorted(KINDS))
+        raise MigrationError(f"a model of the type {str(kind)[:80]!r}; the types that are taken: {taken}")
+    options = archive.bilm_options
+    if options is None and bilm and (bilm / _OPTIONS).is_file():
+        options = BiLMOptions.load(bilm / _OPTIONS)
+    embedder = convert_embedder(params, weights, archive.vocabulary, options, archive.version)
+    module = importlib.import_module(f"elmo_tasks.migration.heads.{KINDS[kind]}")
+    head: Head = module.convert(params, weights, archive.vocabulary, embedder.columns)
+    if unused := weights.unused():
+        raise MigrationError(f"weights.th: there is no place here for {_some(unused)}")
+    params.part("model").ignore("initializer", "regularizer")
+    vocabulary = dataclasses.replace(embedder.vocabulary, labels=dict(head.labels))
+    return dataclasses.replace(embedder, vocabulary=vocabulary), head
+
+
+def _config(params: Params, embedder: ConvertedEmbedder, head: Head) -> dict[str, Any]:
+    """The config of the run without its training, and without the place of the biLM."""
+    train, validation, test = (params.get(f"{name}_data_path", None) for name in ("train", "validation", "test"))
+    values: dict[str, Any] = {
+        "dataset_reader": dict(head.dataset_reader),
+        "train_data_path": str(train),
+        "validation_data_path": str(validation or train),
+        "vocabulary": embedder.vocabulary_config,
+        "model": {**head.config, "embedder": embedder.config},
+        **_NO_TRAINING,
+    }
+    if test:
+        values["test_data_path"] = str(test)
+    seed = params.get("random_seed", None)
+    if isinstance(seed, int) and seed >= 0:
+        values["random_seed"] = seed
+    return values
+
+
+def _with_training(values: dict[str, Any], params: Params) -> tuple[ExperimentConfig, tuple[str, ...]]:
+    """The config with AllenNLP's settings of the training, or a line that says why not."""
+    metric = load_config(values, ExperimentConfig).model.task.build_metric()
+    training = {"data_loader": convert_data_loader(params), "trainer": convert_trainer(params, metric)}
+    try:
+        return load_config({**values, **training}, ExperimentConfig), ()
+    except ConfigError as error:
+        default = {**_NO_TRAINING["trainer"], "validation_metric": f"+{metric.main}"}
+        note = f"the settings of the training are not taken over ({one_line(error)})"
+        return load_config({**values, "trainer": default}, ExperimentConfig), (note,)
+
+
+def _check(config: ExperimentConfig, embedder: ConvertedEmbedder, tensors: Mapping[str, Tensor]) -> set[str]:
+    """Compares the tensors with those of the run's model; returns the names of those that are trained.
+
+    Raises:
+        MigrationError: they differ; the first differences are named.
+    """
+    with torch.device("meta"):  # takes no memory
+        model = build_model(config, embedder.vocabulary, pretrained=False)
+    wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    if misfits := [name for name in sorted(wanted.keys() | found.keys()) if wanted.get(name) != found.get(name)]:
+        shown = [f"{name} is {found.get(name, 'missing')} (wanted {wanted.get(name, 'none')})" for name in misfits]
+        raise MigrationError(f"the tensors do not fit the config: {_some(shown)}")
+    return {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+
+
+def _stored_bilm(bilm: BiLM, shared: Path | None, scratch: Path) -> BiLMFiles:
+    """The biLM's files: those in the shared folder if they are there, otherwise new ones in a temporary folder.
+
+    Raises:
+        MigrationError: another biLM is there.
+    """
+    if shared and (shared / _WEIGHTS).exists():
+        there = BiLM.load(shared / _OPTIONS, shared / _WEIGHTS)
+        if not _alike(bilm, there):
+            raise MigrationError(f"its biLM is not the one in {shared}; choose another folder with --bilm")
+        return BiLMFiles(shared / _OPTIONS, shared / _WEIGHTS)
+    scratch.mkdir()
+    bilm.save(scratch / _OPTIONS, scratch / _WEIGHTS)
+    return BiLMFiles(scratch / _OPTIONS, scratch / _WEIGHTS)
+
+
+def _alike(one: BiLM, other: BiLM) -> bool:
+    """Whether two biLMs are equal; AllenNLP's biases of the forget gates have a rounding error."""
+    tensors = other.state_dict()
+    return one.options.architecture() == other.options.architecture() and all(
+        torch.allclose(tensor, tensors[name], rtol=0, atol=1e-6) for name, tensor in one.state_dict().items()
+    )
+
+
+def _moved_bilm(files: BiLMFiles, place: Path) -> BiLMFiles:
+    """The biLM's files after they are moved to their place."""
+    moved = BiLMFiles(place / _OPTIONS, place / _WEIGHTS)
+    place.mkdir(parents=True, exist_ok=True)
+    for source, target in ((files.options, moved.options), (files.weights, moved.weights)):
+        with write_errors(target):
+            shutil.move(source, target)
+    return moved
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

@@ -1,0 +1,81 @@
+"""Puts a head together from its converted parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from elmo_tasks.migration.encoders import convert_encoder
+from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.feed_forward import Layer, feed_forward
+from elmo_tasks.migration.heads.head import Head
+from elmo_tasks.migration.params import Params
+from elmo_tasks.migration.weights import Weights
+
+
+def other_reader(params: Params, ours: str, *names: str) -> tuple[str, ...]:
+    """A note if the archive's reader is none of those whose files our reader reads.
+
+    Arguments:
+        ours: the type of our reader.
+        names: AllenNLP's types.
+    """
+    name = params.part("dataset_reader").get("type", None)
+    return () if name in names else (f"there is no reader {str(name)[:80]!r} here; data are read as by {ours!r}",)
+
+
+class Parts:
+    """The parts of a head that have been converted.
+
+    Attributes:
+        config: our `model` config so far.
+        tensors: our state dict so far.
+    """
+
+    def __init__(self, **config: Any) -> None:
+        self.config: dict[str, Any] = config
+        self.tensors: dict[str, Tensor] = {}
+
+    def add(self, name: str, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        """Adds a part with its config and its tensors, which are named as in the part.
+
+        Arguments:
+            name: in our model; the key in the config is what follows its last dot.
+        """
+        self.config[name.rpartition(".")[2]] = config
+        self.tensors |= {f"{name}.{tensor}": values for tensor, values in tensors.items()}
+
+    def add_encoder(
+        self, name: str, params: Params, weights: Weights, columns: Tensor | None = None, **settings: Any
+    ) -> None:
+        """Adds an encoder.
+
+        Arguments:
+            columns: for each feature of our input the one of AllenNLP's; by default both have the same order.
+            settings: what its config has in addition.
+        """
+        if columns is None:
+            columns = torch.arange(params.number("input_size"))
+        config, tensors = convert_encoder(params, weights, columns)
+        self.add(name, config | settings, tensors)
+
+    def add_layers(self, name: str, layers: Sequence[Layer], place: str) -> None:
+        """Adds feed-forward layers; `place` says where they are, for messages."""
+        self.add(name, *feed_forward(layers, place))
+
+    def add_scores(self, layer: Layer, place: str) -> None:
+        """Adds the linear layer whose outputs are the scores of the labels.
+
+        Raises:
+            MigrationError: it is followed by an activation.
+        """
+        if layer.activation != "linear":
+            raise MigrationError(f"config.json: {place}: the last activation is {layer.activation}; wanted linear")
+        self.tensors |= {"scores.weight": layer.weight, "scores.bias": layer.bias}
+
+    def head(self, **rest: Any) -> Head:
+        """The head; `rest` are its other fields."""
+        return Head(config=self.config, tensors=self.tensors, **rest)

@@ -1,0 +1,173 @@
+"""State dicts in AllenNLP's layout, against the formulas of AllenNLP's modules."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_tasks.elmo import BiLM, BiLMOptions, Elmo, ScalarMix, batch_to_ids
+from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
+from tests.elmo.formulas import allennlp_lstm_layers
+
+State = dict[str, Tensor]
+WORDS = ["the", "café", "opened", "the", "naïve-coöperation" * 5]
+
+
+def _elmo_state(options: BiLMOptions, mixes: int = 2) -> State:
+    """Random tensors under the names, and in the shapes, that AllenNLP's `Elmo` saves."""
+    cnn, lstm = options.char_cnn, options.lstm
+    filters, cells, size = cnn.num_filters, lstm.dim, lstm.projection_dim
+    shapes: dict[str, tuple[int, ...]] = {"_token_embedder._char_embedding_weights": (262, cnn.embedding.dim)}
+    for number, (width, count) in enumerate(cnn.filters):
+        shapes[f"_token_embedder.char_conv_{number}.weight"] = (count, cnn.embedding.dim, width)
+        shapes[f"_token_embedder.char_conv_{number}.bias"] = (count,)
+    shapes["_token_embedder._highways._layers.0.weight"] = (2 * filters, filters)
+    shapes["_token_embedder._highways._layers.0.bias"] = (2 * filters,)
+    shapes["_token_embedder._projection.weight"] = (size, filters)
+    shapes["_token_embedder._projection.bias"] = (size,)
+    for number in range(lstm.n_layers):
+        for direction in ("forward", "backward"):
+            prefix = f"_elmo_lstm.{direction}_layer_{number}"
+            shapes[f"{prefix}.input_linearity.weight"] = (4 * cells, size)
+            shapes[f"{prefix}.state_linearity.weight"] = (4 * cells, size)
+            shapes[f"{prefix}.state_linearity.bias"] = (4 * cells,)
+            shapes[f"{prefix}.state_projection.weight"] = (size, cells)
+    shapes = {f"_elmo_lstm.{name}": shape for name, shape in shapes.items()}
+    for number in range(mixes):
+        shapes[f"scalar_mix_{number}.gamma"] = (1,)
+        shapes |= {f"scalar_mix_{number}.scalar_parameters.{layer}": (1,) for layer in range(options.num_layers)}
+    generator = torch.Generator().manual_seed(5)
+    return {name: torch.randn(shape, generator=generator) / 2 for name, shape in shapes.items()}
+
+
+def _allennlp_layers(state: State, options: BiLMOptions, sentence: list[str]) -> Tensor:
+    """(L+1, T, D): the formulas of AllenNLP's `_ElmoCharacterEncoder`, `Highway` and `LstmCellWithProjection`."""
+    tensors = {name.removeprefix("_elmo_lstm."): tensor for name, tensor in state.items()}
+    ids = batch_to_ids([[BEGIN_SENTENCE, *sentence, END_SENTENCE]])[0]
+    characters = tensors["_token_embedder._char_embedding_weights"][ids].transpose(1, 2)
+    vectors = torch.cat(
+        [
+            functional.conv1d(
+                characters,
+                tensors[f"_token_embedder.char_conv_{number}.weight"],
+                tensors[f"_token_embedder.char_conv_{number}.bias"],
+            ).amax(dim=-1)
+            for number in range(len(options.char_cnn.filters))
+        ],
+        dim=-1,
+    ).relu()
+    highway = "_token_embedder._highways._layers.0"
+    nonlinear, gate = functional.linear(vectors, tensors[f"{highway}.weight"], tensors[f"{highway}.bias"]).chunk(2, -1)
+    vectors = gate.sigmoid() * vectors + (1 - gate.sigmoid()) * nonlinear.relu()
+    projection = "_token_embedder._projection"
+    vectors = functional.linear(vectors, tensors[f"{projection}.weight"], tensors[f"{projection}.bias"])
+    lstms = {name.removeprefix("_elmo_lstm."): tensor for name, tensor in tensors.items()}
+    return allennlp_lstm_layers(lstms, vectors, options.lstm)[:, 1:-1]
+
+
+def _allennlp_mix(state: State, number: int, layers: Tensor) -> Tensor:
+    weights = torch.cat([state[f"scalar_mix_{number}.scalar_parameters.{layer}"] for layer in range(len(layers))])
+    return state[f"scalar_mix_{number}.gamma"] * (weights.softmax(0)[:, None, None] * layers).sum(dim=0)
+
+
+@pytest.fixture
+def state(options: BiLMOptions) -> State:
+    return _elmo_state(options)
+
+
+@pytest.fixture
+def elmo(bilm_files: tuple[Path, Path]) -> Elmo:
+    return Elmo(*bilm_files, num_output_representations=2, dropout=0.0).eval()
+
+
+def test_elmo_computes_what_allennlp_does(state: State, elmo: Elmo, options: BiLMOptions) -> None:
+    given = dict(state)
+    elmo.load_state_dict(state)
+    assert state.keys() == given.keys()
+    layers = _allennlp_layers(state, options, WORDS)
+    for number, vectors in enumerate(elmo(batch_to_ids([WORDS]))["elmo_representations"]):
+        torch.testing.assert_close(vectors[0], _allennlp_mix(state, number, layers), rtol=0.0, atol=2e-6)
+
+
+def test_the_bilm_and_the_mix_of_a_state_dict(state: State, bilm: BiLM, options: BiLMOptions) -> None:
+    prefix = "_elmo_lstm."
+    bilm.load_state_dict({name.removeprefix(prefix): state[name] for name in state if name.startswith(prefix)})
+    wanted = _allennlp_layers(state, options, WORDS)
+    torch.testing.assert_close(bilm.layers([WORDS]).layers[0], wanted, rtol=0.0, atol=2e-6)
+    mix = ScalarMix(3)
+    prefix = "scalar_mix_1."
+    mix.load_state_dict({name.removeprefix(prefix): state[name] for name in state if name.startswith(prefix)})
+    mixed = mix(wanted[None], torch.ones(1, len(WORDS), dtype=torch.bool))[0]
+    torch.testing.assert_close(mixed, _allennlp_mix(state, 1, wanted))
+
+
+def test_elmo_in_a_model_of_users(state: State, bilm_files: tuple[Path, Path], options: BiLMOptions) -> None:
+    vocabulary = ["@@PADDING@@", "the", "café"]
+    model = nn.ModuleDict(
+        {"elmo": Elmo(*bilm_files, 2, dropout=0.0, vocab_to_cache=vocabulary), "out": nn.Linear(2, 3)}
+    )
+    words = {"elmo._elmo_lstm._word_embedding.weight": torch.full((3, 6), 9.0)}
+    own = {name: tensor for name, tensor in model.state_dict().items() if name.startswith("out.")}
+    model.load_state_dict({**{f"elmo.{name}": tensor for name, tensor in state.items()}, **words, **own})
+    wanted = _allennlp_mix(state, 0, _allennlp_layers(state, options, ["café", "the"]))
+    for each in (model, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        vectors = each["elmo"](None, torch.tensor([[2, 1]]))["elmo_representations"][0]  # of the cached vocabulary
+        torch.testing.assert_close(vectors[0], wanted, rtol=0.0, atol=2e-6)
+
+
+def test_allennlps_attributes(state: State, elmo: Elmo) -> None:
+    elmo.load_state_dict(state)
+    assert elmo._scalar_mixes == [elmo.scalar_mix_0, elmo.scalar_mix_1]
+    assert elmo.scalar_mix_1.gamma == state["scalar_mix_1.gamma"]
+    for ours, theirs in zip(elmo.scalar_mix_1.scalar_parameters, [0, 1, 2], strict=True):
+        assert torch.equal(ours, state[f"scalar_mix_1.scalar_parameters.{theirs}"])
+    for name in ("scalar_mix_2", "scalar_mix_x", "nothing"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(elmo, name)
+
+
+def test_our_own_state_dicts_load_as_ever(state: State, elmo: Elmo) -> None:
+    elmo.load_state_dict(state)
+    saved = {name: tensor.clone() for name, tensor in elmo.state_dict().items()}
+    assert not any(name.startswith(("_elmo_lstm.", "scalar_mix_0.")) for name in saved)
+    elmo.load_state_dict({name: torch.zeros_like(tensor) for name, tensor in saved.items()})
+    elmo.load_state_dict(saved)
+    assert all(torch.equal(tensor, saved[name]) for name, tensor in elmo.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("_elmo_lstm._elmo_lstm.forward_layer_1.state_linearity.bias", "bilm.directions.0.layers.1.bias"),
+        ("_elmo_lstm._token_embedder.char_conv_1.bias", "bilm.token_encoder.convolutions.1.bias"),
+        ("_elmo_lstm._token_embedder._char_embedding_weights", "bilm.token_encoder.embedding.weight"),
+        ("scalar_mix_1.gamma", "scalar_mixes.1.gamma"),
+        ("scalar_mix_0.scalar_parameters.2", "scalar_mixes.0.weights"),
+    ],
+)
+def test_missing_tensors_and_other_shapes(state: State, elmo: Elmo, name: str, ours: str) -> None:
+    with pytest.raises(RuntimeError, match=f'Missing key.*"{ours}"'):
+        elmo.load_state_dict({key: tensor for key, tensor in state.items() if key != name})
+    for wrong in (torch.zeros(3), torch.zeros(3, 3), torch.zeros(8, 8)):
+        with pytest.raises(RuntimeError, match=f"size mismatch for {ours}"):
+            elmo.load_state_dict({**state, name: wrong})
+
+
+def test_a_state_dict_with_more(state: State, elmo: Elmo) -> None:
+    more = {"_elmo_lstm._word_embedding.weight": torch.zeros(3, 6)}  # there is no cached vocabulary
+    with pytest.raises(RuntimeError, match=r'Unexpected key.*"bilm._word_embedding.weight"'):
+        elmo.load_state_dict(state | more)
+
+
+def test_a_bilm_of_another_size(options: BiLMOptions, elmo: Elmo) -> None:
+    lstm = options.lstm.model_copy(update={"dim": 16, "n_layers": 1})
+    with pytest.raises(
+        RuntimeError, match=r"holds AllenNLP's biLM of 1 layers of 16 cells .* wanted one of 2 layers of 12"
+    ):
+        elmo.load_state_dict(_elmo_state(options.model_copy(update={"lstm": lstm})))

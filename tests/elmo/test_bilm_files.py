@@ -1,0 +1,75 @@
+"""BiLMs as others publish them: other names, and zip archives."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import torch
+
+from elmo_tasks.elmo import BiLM
+from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.errors import WeightsError
+
+Files = tuple[Path, Path]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+
+
+def zipped(path: Path, contents: Mapping[str, Path | bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content if isinstance(content, bytes) else content.read_bytes())
+    return path
+
+
+def test_the_names_of_the_nlpl_repository(bilm: BiLM, bilm_files: Files, tmp_path: Path) -> None:
+    folder = tmp_path / "213"
+    folder.mkdir()
+    shutil.copy(bilm_files[0], folder / "options.json")
+    shutil.copy(bilm_files[1], folder / "model.hdf5")
+    assert BiLM.load(folder).fingerprint() == bilm.fingerprint()
+    shutil.copy(bilm_files[1], folder / "weights.hdf5")
+    assert BiLMFiles.in_folder(folder).weights.name == "weights.hdf5"
+
+
+@pytest.mark.parametrize("prefix", ["", "213/", "../../", "/"])
+def test_a_zip_archive_is_unpacked_once(bilm: BiLM, bilm_files: Files, tmp_path: Path, prefix: str) -> None:
+    contents = {"options.json": bilm_files[0], "model.hdf5": bilm_files[1], "vocab.txt.gz": b"?", "meta.json": b"{}"}
+    archive = zipped(tmp_path / "213.zip", {prefix + name: content for name, content in contents.items()})
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    files = BiLMFiles.in_folder(archive)
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} - before == {files.options, files.weights}
+    assert files.options.is_relative_to(tmp_path / "cache" / "archives")
+    sentences = [["the", "cat"]]
+    assert torch.equal(BiLM.load(archive).layers(sentences).layers, bilm.layers(sentences).layers)
+    written = files.weights.stat()
+    assert BiLMFiles.in_folder(archive).weights.stat() == written
+
+
+def test_archives_that_are_refused(bilm_files: Files, tmp_path: Path) -> None:
+    options, weights = bilm_files
+    whole = zipped(tmp_path / "whole.zip", {"options.json": options, "model.hdf5": weights})
+    broken = tmp_path / "broken.zip"
+    content = bytearray(whole.read_bytes())
+    content[300] ^= 255
+    broken.write_bytes(content)
+    twice = zipped(tmp_path / "twice.zip", {"a/options.json": options, "b/options.json": options})
+    bomb = zipped(tmp_path / "bomb.zip", {"model.hdf5": bytes(70_000_000)})
+    other = zipped(tmp_path / "other.zip", {"a.txt": b"text"})
+    for archive, problem in (
+        (broken, "damaged, or not a zip archive"),
+        (twice, "two files options.json"),
+        (bomb, r"unpacks to more than 65,\d+,\d+ bytes; .*LIMITS"),
+        (other, r"wanted one file \*options.json, found none"),
+        (options, "neither a folder nor a zip archive"),
+    ):
+        with pytest.raises(WeightsError, match=problem):
+            BiLMFiles.in_folder(archive)
+        assert not list((tmp_path / "cache").rglob("*.hdf5"))

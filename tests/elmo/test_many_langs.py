@@ -1,0 +1,308 @@
+"""BiLMs in the files of ELMoForManyLangs, against the formulas of its modules."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import pickle
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_tasks.elmo import BiLM, Elmo, ElmoConfig, FastBiLM, batch_to_ids
+from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.elmo.many_langs import _PUBLISHED_NAME
+from elmo_tasks.elmo.options import BiLMOptions
+from elmo_tasks.errors import ElmoTasksError, WeightsError
+from tests.elmo.formulas import allennlp_lstm_layers
+
+CELLS, SIZE, WORD_DIM, CHAR_DIM, WIDTH = 9, 6, 5, 4, 8
+FILTERS = ((1, 3), (2, 4), (3, 5))
+SETTINGS: dict[str, Any] = {
+    "encoder": {
+        "name": "elmo",
+        "dim": CELLS,
+        "projection_dim": SIZE,
+        "n_layers": 2,
+        "cell_clip": 0.5,
+        "proj_clip": 0.4,
+    },
+    "token_embedder": {
+        "name": "cnn",
+        "activation": "relu",
+        "filters": FILTERS,
+        "n_highway": 2,
+        "word_dim": WORD_DIM,
+        "char_dim": CHAR_DIM,
+        "max_characters_per_token": WIDTH,
+    },
+    "classifier": {"name": "sampled_softmax", "n_samples": 8192},
+    "dropout": 0.1,
+}
+WORDS = ["the", "<oov>", "猫", "<eos>", "<bos>", "<pad>", "cat", "abcdef"]
+CHARACTERS = ["<eow>", "t", "h", "e", "<pad>", "猫", "<oov>", "<bow>", "<bos>", "a", "b", "c", "<eos>"]
+CLOSE: dict[str, Any] = {"rtol": 0.0, "atol": 1e-5}
+SENTENCES = [["the", "猫", "cat"], [], ["abcdefgh", "het", "né", "\U0001d4b3", "<bos>"], ["the"]]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+
+
+def token_tensors() -> dict[str, Tensor]:
+    filters = sum(number for _, number in FILTERS)
+    shapes: dict[str, tuple[int, ...]] = {
+        "word_emb_layer.embedding.weight": (len(WORDS), WORD_DIM),
+        "char_emb_layer.embedding.weight": (len(CHARACTERS), CHAR_DIM),
+        "projection.weight": (SIZE, WORD_DIM + filters),
+        "projection.bias": (SIZE,),
+    }
+    for number, (width, count) in enumerate(FILTERS):
+        shapes |= {f"convolutions.{number}.weight": (count, CHAR_DIM, width), f"convolutions.{number}.bias": (count,)}
+    for number in range(2):
+        shapes[f"highways._layers.{number}.weight"] = (2 * filters, filters)
+        shapes[f"highways._layers.{number}.bias"] = (2 * filters,)
+    return random_tensors(shapes, 1)
+
+
+def lstm_tensors() -> dict[str, Tensor]:
+    shapes: dict[str, tuple[int, ...]] = {}
+    for prefix in (f"{direction}_layer_{number}" for direction in ("forward", "backward") for number in range(2)):
+        shapes[f"{prefix}.input_linearity.weight"] = shapes[f"{prefix}.state_linearity.weight"] = (4 * CELLS, SIZE)
+        shapes[f"{prefix}.state_linearity.bias"] = (4 * CELLS,)
+        shapes[f"{prefix}.state_projection.weight"] = (SIZE, CELLS)
+    return random_tensors(shapes, 2)
+
+
+def random_tensors(shapes: dict[str, tuple[int, ...]], seed: int) -> dict[str, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return {name: torch.randn(shape, generator=generator) * 0.6 for name, shape in shapes.items()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A biLM in ELMoForManyLangs' files, which names its settings by a path of another machine."""
+    path = tmp_path / "zht.model"
+    path.mkdir()
+    (path / "config.json").write_text(json.dumps({"config_path": "/home/someone/configs/cnn_x.json", "seed": 1}))
+    (path / "cnn_x.json").write_text(json.dumps(SETTINGS))
+    for name, items in (("word.dic", WORDS), ("char.dic", CHARACTERS)):
+        lines = [f"{item}\t{number}\n" for number, item in enumerate(items)]
+        (path / name).write_text("".join(reversed(lines)), encoding="utf-8")
+    torch.save(token_tensors(), path / "token_embedder.pkl")
+    torch.save(lstm_tensors(), path / "encoder.pkl", _use_new_zipfile_serialization=False)  # as the published ones
+    return path
+
+
+def token_vector(token: str) -> Tensor:
+    """(P,): `create_one_batch` and `ConvTokenEmbedder`, of one token."""
+    tensors = token_tensors()
+    if len(token) + 2 > WIDTH:
+        token = token[: WIDTH - 2]
+    letters = [token] if token in ("<bos>", "<eos>") else list(token)
+    spelled = ["<eow>", *(letter if letter in CHARACTERS else "<oov>" for letter in letters), "<bow>"]
+    spelled += ["<pad>"] * (WIDTH - len(spelled))
+    characters = tensors["char_emb_layer.embedding.weight"][[CHARACTERS.index(letter) for letter in spelled]]
+    values = []
+    for number in range(len(FILTERS)):
+        weight, bias = (tensors[f"convolutions.{number}.{name}"] for name in ("weight", "bias"))
+        values.append(functional.conv1d(characters.t()[None], weight, bias).amax(dim=-1)[0].relu())
+    vector = torch.cat(values)
+    for number in range(2):
+        weight, bias = (tensors[f"highways._layers.{number}.{name}"] for name in ("weight", "bias"))
+        nonlinear, gate = functional.linear(vector, weight, bias).chunk(2)
+        vector = gate.sigmoid() * vector + (1 - gate.sigmoid()) * nonlinear.relu()
+    word = tensors["word_emb_layer.embedding.weight"][WORDS.index(token if token in WORDS else "<oov>")]
+    return functional.linear(torch.cat([word, vector]), tensors["projection.weight"], tensors["projection.bias"])
+
+
+def layers(sentence: list[str], options: BiLMOptions) -> Tensor:
+    """(L+1, T, D)"""
+    vectors = torch.stack([token_vector(token) for token in ("<bos>", *sentence, "<eos>")])
+    return allennlp_lstm_layers(lstm_tensors(), vectors, options.lstm)[:, 1:-1]
+
+
+def assert_computes(bilm: BiLM | FastBiLM) -> None:
+    found = bilm.layers(SENTENCES)
+    for row, sentence in enumerate(SENTENCES):
+        vectors = found.layers[row, :, : len(sentence)]
+        torch.testing.assert_close(vectors, layers(sentence, bilm.options), **CLOSE)
+
+
+def test_it_computes_what_elmoformanylangs_does(folder: Path) -> None:
+    bilm = BiLM.load(folder)
+    assert_computes(bilm)
+    plain = bilm.plain_layers(SENTENCES)
+    torch.testing.assert_close(plain.layers, bilm.layers(SENTENCES).layers, **CLOSE)
+    assert_computes(bilm.requires_grad_(True))
+    bilm.layers([["cat", "né"]]).layers.sum().backward()
+    assert all(parameter.grad is not None for parameter in bilm.parameters())
+
+
+def test_it_is_converted_once(folder: Path, tmp_path: Path) -> None:
+    files = BiLMFiles.in_folder(folder)
+    assert sorted(path.name for path in files.options.parent.iterdir()) == ["options.json", "weights.hdf5"]
+    assert files.weights.is_relative_to(tmp_path / "cache" / "archives")
+    known = files.fingerprint(), files.weights.stat()
+    assert (BiLMFiles.in_folder(folder).fingerprint(), files.weights.stat()) == known
+    shutil.rmtree(tmp_path / "cache")
+    assert BiLMFiles.in_folder(folder).fingerprint() == known[0]
+    archive = tmp_path / "zht.zip"
+    with zipfile.ZipFile(archive, "w") as zipped:
+        for path in folder.iterdir():
+            zipped.write(path, f"zht/{path.name}")
+    assert BiLMFiles.in_folder(archive) == files
+
+
+def test_files_copies_and_state_dicts_keep_the_lists(folder: Path, tmp_path: Path) -> None:
+    bilm = BiLM.load(folder)
+    assert_computes(bilm)
+    for half in (False, True):
+        paths = tmp_path / "options.json", tmp_path / "weights.hdf5"
+        bilm.save(*paths, half_precision=half)
+        again = BiLM.load(*paths)
+        assert (again.fingerprint() == bilm.fingerprint()) is not half
+        assert torch.equal(again.token_encoder.words, bilm.token_encoder.words)  # type: ignore[arg-type]
+        loaded = BiLM(bilm.options)
+        with pytest.raises(WeightsError, match="list of words or characters has 1 items; wanted 8"):  # of zeros
+            loaded.token_vectors(["the"])
+        loaded.load_state_dict(bilm.state_dict())
+        assert_computes(loaded.requires_grad_(False).eval())
+    for each in (copy.deepcopy(bilm), pickle.loads(pickle.dumps(bilm)), FastBiLM(bilm)):
+        assert_computes(each)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("words", b"a" * 40, "weights.hdf5: .* has 1 items; wanted 8, as its table"),
+        ("words", b"\xff" * 40, "weights.hdf5: .* is damaged: .*utf-8"),
+        ("characters", None, "weights.hdf5: .* has no <eow>; wanted them"),
+        ("characters", 0.5, "weights.hdf5: characters holds float64; wanted bytes"),
+    ],
+)
+def test_damaged_lists(folder: Path, name: str, content: bytes | float | None, problem: str) -> None:
+    files = BiLMFiles.in_folder(folder)
+    with h5py.File(files.weights, "r+") as file:
+        values = file[name][...]
+        if content is None:
+            values[1] = ord("x")  # of <eow>
+        elif isinstance(content, bytes):
+            values = np.resize(np.frombuffer(content, dtype=np.uint8), values.shape)
+        else:
+            values = values + content
+        del file[name]
+        file[name] = values
+    with pytest.raises(WeightsError, match=problem):
+        BiLM.load(files.options, files.weights)
+
+
+def test_in_the_embedder_of_a_model(folder: Path) -> None:
+    embedder = ElmoConfig(bilm=str(folder), dropout=0.0).build()
+    mixed = embedder(SENTENCES)["input"]
+    wanted = layers(SENTENCES[0], BiLMOptions.load(BiLMFiles.in_folder(folder).options)).mean(dim=0)
+    torch.testing.assert_close(mixed[0, :3], wanted, **CLOSE)
+
+
+def test_character_ids_are_refused(folder: Path) -> None:
+    ids = batch_to_ids([["the", "cat"]])
+    bilm = BiLM.load(folder)
+    for compute in (bilm, bilm.layers_of_ids, Elmo(folder)):
+        with pytest.raises(ValueError, match="looks words up in a list; wanted tokens"):
+            compute(ids)
+    cached = Elmo(folder, dropout=0.0, vocab_to_cache=["", "the", "cat"])
+    vectors = cached(None, torch.tensor([[1, 2]]))["elmo_representations"][0]
+    torch.testing.assert_close(vectors[0], layers(["the", "cat"], bilm.options).mean(dim=0), **CLOSE)
+
+
+def test_where_the_settings_are(folder: Path) -> None:
+    known = BiLMFiles.in_folder(folder)
+    (folder / "configs").mkdir()
+    (folder / "cnn_x.json").rename(folder / "configs" / "cnn_x.json")
+    assert BiLMFiles.in_folder(folder) == known
+    (folder / "configs" / "cnn_x.json").rename(folder.parent / "cnn_x.json")
+    (folder / "config.json").write_text(json.dumps({"config_path": "../cnn_x.json"}))
+    with pytest.raises(WeightsError, match=r"names the settings 'cnn_x.json', which are not in .*zht.model"):
+        BiLMFiles.in_folder(folder)
+    (folder / "config.json").write_text(json.dumps({"config_path": f"C:\\configs\\{_PUBLISHED_NAME}"}))
+    with pytest.raises(WeightsError, match=r"the weights do not fit config.json .*Missing key"):
+        BiLMFiles.in_folder(folder)
+
+
+def test_white_space_in_a_list_stands_for_one_character(folder: Path) -> None:
+    text = (folder / "char.dic").read_text(encoding="utf-8")
+    (folder / "char.dic").write_text(text.replace("猫\t", "\u00a0\t"), encoding="utf-8")
+    bilm = BiLM.load(folder)
+    found = bilm.token_vectors(["\u3000", "\u00a0"])
+    assert not torch.allclose(*found)
+    assert "猫" not in bilm.token_encoder._numbers.characters  # type: ignore[union-attr]
+
+
+class Code:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str]]:
+        return os.mkdir, (str(self.path),)
+
+
+@pytest.mark.parametrize("name", ["token_embedder.pkl", "encoder.pkl"])
+def test_pickles_with_code_are_refused(folder: Path, tmp_path: Path, name: str) -> None:
+    made = tmp_path / "made"
+    torch.save({"a": Code(made)}, folder / name)
+    with pytest.raises(
+        WeightsError, match=f"{name}: damaged, or holds more than tensors, perhaps code, which is not run"
+    ):
+        BiLMFiles.in_folder(folder)
+    assert not made.exists()
+    assert not list((tmp_path / "cache").rglob("*.hdf5"))
+    for content in ({"a": "text"}, nn.Linear(1, 1).weight, {1: torch.ones(1)}):
+        torch.save(content, folder / name)
+        with pytest.raises(WeightsError, match=f"{name}: .*tensors"):
+            BiLMFiles.in_folder(folder)
+    (folder / name).write_bytes(b"\x80")
+    with pytest.raises(WeightsError, match=f"{name}: damaged"):
+        BiLMFiles.in_folder(folder)
+
+
+def changed(**values: dict[str, Any]) -> str:
+    return json.dumps({name: {**part, **values.get(name, {})} for name, part in SETTINGS.items() if name != "dropout"})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("word.dic", None, "word.dic: no such file; wanted a whole biLM"),
+        ("encoder.pkl", None, "encoder.pkl: no such file"),
+        ("config.json", None, "config.json: no such file"),
+        ("config.json", "{}", "config_path"),
+        ("word.dic", "the\t0\n", "word.dic: has no <oov>"),
+        ("char.dic", "a\t0\n", "char.dic: has no <bos>, <bow>, <eos>, <eow>, <oov>, <pad>"),
+        ("char.dic", "a\t13\n", "char.dic:1: 'a\\\\t13'; wanted an item, a tab and a number below 13"),
+        ("char.dic", f"a\t{'9' * 5000}\n", "char.dic:1: .*; wanted an item"),
+        ("char.dic", "a b\n", "char.dic:1: 'a b'; wanted an item"),
+        ("cnn_x.json", changed(encoder={"name": "lstm"}), "encoder.name"),
+        ("cnn_x.json", changed(token_embedder={"name": "lstm"}), "token_embedder.name"),
+        ("cnn_x.json", changed(token_embedder={"word_dim": 0}), "token_embedder.word_dim"),
+        ("cnn_x.json", changed(token_embedder={"word_dim": 7}), "do not fit cnn_x.json .*size mismatch"),
+        ("cnn_x.json", changed(encoder={"n_layers": 1}), "do not fit cnn_x.json .*layers.1"),
+        ("cnn_x.json", changed(encoder={"projection_dim": 10}), "cnn_x.json: .*projection_dim 10 is larger than dim 9"),
+    ],
+)
+def test_files_that_do_not_fit(folder: Path, name: str, content: str | None, problem: str) -> None:
+    (folder / name).unlink() if content is None else (folder / name).write_text(content)
+    with pytest.raises(ElmoTasksError, match=problem):
+        BiLMFiles.in_folder(folder)

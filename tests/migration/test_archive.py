@@ -1,0 +1,158 @@
+"""Archives as AllenNLP writes them, damaged ones, and those made to do harm. Each of the latter gets one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_tasks.limits import VARIABLE
+from elmo_tasks.migration.archive import opened
+from elmo_tasks.migration.errors import MigrationError
+from tests.migration.archives import OPTIONS, member, saved, write_archive
+
+TENSORS = {"one": torch.arange(6.0).view(2, 3), "two": torch.ones(2, dtype=torch.int64)}
+CONFIG = {"model": {"type": "simple_tagger"}}
+
+
+@pytest.fixture(params=[True, False], ids=["since torch 1.6", "before torch 1.6"])
+def new_format(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+def test_reads_the_file_and_the_folder(new_format: bool, tmp_path: Path) -> None:
+    names = {"tokens": ("@@UNKNOWN@@", "a b", "x\x85y", "two@@NEWLINE@@lines"), "labels": ("B", "A")}
+    options = member("fta/model.elmo.options_file", OPTIONS.model_dump_json().encode())
+    meta = member("meta.json", b'{"version": "2.8.0"}')
+    path = write_archive(tmp_path / "model.tar.gz", CONFIG, TENSORS, names, new_format=new_format, more=[options, meta])
+    with tarfile.open(path) as tar:
+        tar.extractall(tmp_path / "folder", filter="data")
+    (tmp_path / "folder" / "weights.th").rename(tmp_path / "folder" / "best.th")  # as in the folder of a training
+    (scratch := tmp_path / "scratch").mkdir()
+    for given in (path, tmp_path / "folder"):
+        with opened(given, scratch) as archive:
+            assert archive.config == CONFIG
+            assert archive.version == "2.8.0"
+            assert archive.bilm_options == OPTIONS
+            assert archive.vocabulary.labels("tokens") == (
+                "@@PADDING@@", "@@UNKNOWN@@", "a b", "x\x85y", "two\nlines",
+            )  # fmt: skip
+            assert archive.vocabulary.labels() == ("B", "A")
+            assert archive.tensors.keys() == TENSORS.keys()
+            assert all(torch.equal(tensor, TENSORS[name]) for name, tensor in archive.tensors.items())
+            with pytest.raises(
+                MigrationError, match=r"vocabulary/pos\.txt is missing; the archive has: labels, tokens"
+            ):
+                archive.vocabulary.labels("pos")
+        assert not list(scratch.iterdir())
+
+
+def test_names_of_its_own_for_padded_namespaces_and_for_unknown_words(tmp_path: Path) -> None:
+    config = {**CONFIG, "vocabulary": {"oov_token": "UNK"}}
+    path = write_archive(tmp_path / "a", config, {}, {"tokens": ("x", "UNK")})
+    with opened(path, tmp_path) as archive:
+        assert archive.vocabulary.labels("tokens") == ("@@PADDING@@", "x", "@@UNKNOWN@@")
+
+
+def linked(kind: bytes, target: str) -> tuple[tarfile.TarInfo, bytes]:
+    info = tarfile.TarInfo("vocabulary/more.txt")
+    info.type, info.linkname = kind, target
+    return info, b""
+
+
+class Code:
+    """Its pickle runs code when it is read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
+        return os.mkdir, (str(self.path / "harmed"),)
+
+
+HOSTILE: dict[str, tuple[Callable[[Path], tuple[tarfile.TarInfo, bytes]], str]] = {
+    "a path with ..": (lambda _: member("../harmed", b"x"), "a place outside of its folder"),
+    "a path with .. below": (lambda _: member("vocabulary/../../harmed", b"x"), "a place outside of its folder"),
+    "an absolute path": (lambda outside: member(str(outside / "harmed"), b"x"), "a place outside of its folder"),
+    "a link": (lambda outside: linked(tarfile.SYMTYPE, str(outside)), "not a regular file"),
+    "a hard link": (lambda outside: linked(tarfile.LNKTYPE, "config.json"), "not a regular file"),
+    "a device": (lambda outside: linked(tarfile.CHRTYPE, ""), "not a regular file"),
+    "a file twice": (lambda _: member("vocabulary/tokens.txt", b"x"), "twice"),
+}
+
+
+@pytest.mark.parametrize(("harm", "message"), HOSTILE.values(), ids=HOSTILE)
+def test_hostile_members_are_refused(
+    harm: Callable[[Path], tuple[tarfile.TarInfo, bytes]], message: str, tmp_path: Path
+) -> None:
+    path = write_archive(tmp_path / "model.tar.gz", CONFIG, TENSORS, {"tokens": ("a",)}, more=[harm(tmp_path)])
+    (scratch := tmp_path / "scratch").mkdir()
+    with pytest.raises(MigrationError) as error, opened(path, scratch):
+        pass
+    assert message in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["model.tar.gz", "scratch"]
+    assert not list(scratch.iterdir())
+
+
+def test_code_in_the_pickle_is_not_run(new_format: bool, tmp_path: Path) -> None:
+    tensors: Any = {**TENSORS, "code": Code(tmp_path)}
+    path = write_archive(tmp_path / "model.tar.gz", CONFIG, tensors, {}, new_format=new_format)
+    with pytest.raises(MigrationError) as error, opened(path, tmp_path):
+        pass
+    assert "more than tensors, perhaps code, which is not run" in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+    assert not (tmp_path / "harmed").exists()
+
+
+WRONG: dict[str, tuple[dict[str, bytes], str]] = {
+    "config": ({"config.json": b"{"}, "config.json"),
+    "no object": ({"config.json": b"[]"}, "config.json"),
+    "no tensors": ({"weights.th": saved([1, 2])}, "holds a list; wanted a state dict"),
+    "no tensor": ({"weights.th": saved({"a": 1})}, "'a' is not a tensor"),
+    "cut short": ({"weights.th": saved(TENSORS, new_format=False)[:-20]}, "damaged, or not a state dict"),
+    "text": ({"weights.th": b"weights"}, "damaged, or not a state dict"),
+    "endless zeros": ({"weights.th": saved({"a": torch.zeros(1).expand(10**11)})}, f"{VARIABLE}=10"),
+    "sparse": ({"weights.th": saved({"a": torch.eye(3).to_sparse()})}, "'a' is not a tensor"),
+    "no UTF-8": ({"vocabulary/tokens.txt": b"\xff"}, "not UTF-8"),
+    "meta": ({"meta.json": b"2.8"}, "meta.json"),
+}
+
+
+@pytest.mark.parametrize(("files", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_files_are_named(files: dict[str, bytes], message: str, tmp_path: Path) -> None:
+    contents = {"config.json": json.dumps(CONFIG).encode(), "weights.th": saved(TENSORS), **files}
+    for name, content in contents.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(MigrationError) as error, opened(tmp_path, tmp_path):
+        pass
+    assert str(error.value).startswith(str(tmp_path / next(iter(files))))
+    assert message in str(error.value)
+
+
+def test_a_bomb_is_refused(tmp_path: Path) -> None:
+    path = write_archive(tmp_path / "model.tar.gz", CONFIG, {"a": torch.zeros(30_000_000)}, {})
+    with pytest.raises(MigrationError, match=f"unpacks to more than .*{VARIABLE}=10"), opened(path, tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("missing", ["config.json", "weights.th"])
+def test_other_places_are_refused(missing: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "weights.th").write_bytes(b"")
+    (tmp_path / missing).unlink()
+    with pytest.raises(MigrationError, match=f"has no {missing}"), opened(tmp_path, tmp_path):
+        pass
+    for given in (tmp_path / "none.tar.gz", tmp_path / "text"):
+        (tmp_path / "text").write_text("no archive")
+        with pytest.raises(MigrationError) as error, opened(given, tmp_path):
+            pass
+        assert str(error.value).startswith(f"{given}: ")
+        assert "wanted an archive that AllenNLP has written" in str(error.value)

@@ -1,0 +1,141 @@
+"""AllenNLP's encoders: torch's own with the same weights, and AllenNLP's `AugmentedLstm` written down step by step."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from elmo_tasks.migration.encoders import convert_encoder
+from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.params import Params
+from elmo_tasks.migration.weights import Weights
+from elmo_tasks.modules.encoders import EncoderConfig
+
+COLUMNS = torch.tensor([3, 0, 4, 1, 2])  # of our inputs, AllenNLP's
+SIZE = 3
+LENGTHS = (4, 1, 6)
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(2)
+
+
+def outputs(params: dict[str, Any], tensors: dict[str, Tensor], inputs: Tensor) -> Tensor:
+    """What our encoder makes of AllenNLP's inputs (B, T, 5), whose features it reads in another order."""
+    weights = Weights(dict(tensors))
+    read = Params(params)
+    config, converted = convert_encoder(read, weights, COLUMNS)
+    assert not weights.unused()
+    assert not read.unread()
+    encoder = EncoderConfig.model_validate_json(json.dumps(config)).build(5)
+    encoder.load_state_dict(converted)
+    mask = torch.arange(inputs.shape[1]) < torch.tensor(LENGTHS).unsqueeze(1)
+    return encoder.eval()(inputs[:, :, COLUMNS], mask)
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+@pytest.mark.parametrize("num_layers", [1, 2])
+@pytest.mark.parametrize(("name", "kind"), [("lstm", nn.LSTM), ("gru", nn.GRU)])
+def test_torch_s_layers(name: str, kind: type[nn.RNNBase], num_layers: int, bidirectional: bool) -> None:
+    layers: Any = kind(5, SIZE, num_layers, batch_first=True, bidirectional=bidirectional)  # type: ignore[arg-type, call-arg]
+    params = {"type": name, "input_size": 5, "hidden_size": SIZE, "num_layers": num_layers, "dropout": 0.2}
+    inputs = torch.randn(3, 6, 5)
+    tensors = {f"_module.{key}": tensor for key, tensor in layers.state_dict().items()}
+    came = outputs({**params, "bidirectional": bidirectional}, tensors, inputs)
+    for row, length in enumerate(LENGTHS):
+        torch.testing.assert_close(came[row, :length], layers(inputs[row : row + 1, :length])[0][0])
+
+
+def augmented_lstm(tensors: dict[str, Tensor], prefix: str, sentence: Tensor, highway: bool) -> Tensor:
+    """AllenNLP's `AugmentedLstm` in one direction, (T, D) -> (T, H)."""
+    state = memory = torch.zeros(SIZE)
+    read = []
+    for token in sentence:
+        projected = tensors[f"{prefix}input_linearity.weight"] @ token
+        projected = projected + tensors.get(f"{prefix}input_linearity.bias", 0.0)
+        recurrent = tensors[f"{prefix}state_linearity.weight"] @ state + tensors[f"{prefix}state_linearity.bias"]
+        enter, forget, candidate, leave, *more = (projected[: len(recurrent)] + recurrent).split(SIZE)
+        memory = enter.sigmoid() * candidate.tanh() + forget.sigmoid() * memory
+        state = leave.sigmoid() * memory.tanh()
+        if highway:
+            gate = more[0].sigmoid()
+            state = gate * state + (1 - gate) * projected[5 * SIZE :]
+        read.append(state)
+    return torch.stack(read)
+
+
+def augmented_tensors(prefix: str, input_size: int, highway: bool, input_bias: bool) -> dict[str, Tensor]:
+    gates = 5 if highway else 4
+    tensors = {
+        f"{prefix}input_linearity.weight": torch.randn((gates + highway) * SIZE, input_size),
+        f"{prefix}state_linearity.weight": torch.randn(gates * SIZE, SIZE),
+        f"{prefix}state_linearity.bias": torch.randn(gates * SIZE),
+    }
+    if input_bias:
+        tensors[f"{prefix}input_linearity.bias"] = torch.randn((gates + highway) * SIZE)
+    return tensors
+
+
+@pytest.mark.parametrize("cell", ["", "cell."])
+@pytest.mark.parametrize("input_bias", [True, False])
+@pytest.mark.parametrize("num_layers", [1, 3])
+def test_alternating_layers(num_layers: int, input_bias: bool, cell: str) -> None:
+    tensors: dict[str, Tensor] = {}
+    for layer in range(num_layers):
+        prefix = f"_module.layer_{layer}.{cell}"
+        tensors |= augmented_tensors(prefix, 5 if layer == 0 else SIZE, highway=True, input_bias=input_bias)
+    params = {
+        "type": "alternating_lstm", "input_size": 5, "hidden_size": SIZE, "num_layers": num_layers,
+        "recurrent_dropout_probability": 0.1, "use_input_projection_bias": input_bias,
+    }  # fmt: skip
+    inputs = torch.randn(3, 6, 5)
+    came = outputs(params, tensors, inputs)
+    for row, length in enumerate(LENGTHS):
+        values = inputs[row, :length]
+        for layer in range(num_layers):
+            values = values if layer % 2 == 0 else values.flip(0)
+            values = augmented_lstm(tensors, f"_module.layer_{layer}.{cell}", values, highway=True)
+            values = values if layer % 2 == 0 else values.flip(0)
+        torch.testing.assert_close(came[row, :length], values)
+
+
+@pytest.mark.parametrize("highway", [True, False])
+@pytest.mark.parametrize("input_bias", [True, False])
+def test_stacked_bidirectional_layers(input_bias: bool, highway: bool) -> None:
+    tensors: dict[str, Tensor] = {}
+    for layer in range(2):
+        for direction in ("forward", "backward"):
+            size = 5 if layer == 0 else 2 * SIZE
+            prefix = f"_module.{direction}_layer_{layer}."
+            tensors |= augmented_tensors(prefix, size, highway=highway, input_bias=input_bias)
+    params = {
+        "type": "stacked_bidirectional_lstm", "input_size": 5, "hidden_size": SIZE, "num_layers": 2,
+        "recurrent_dropout_probability": 0.5, "use_highway": highway,
+    }  # fmt: skip
+    inputs = torch.randn(3, 6, 5)
+    came = outputs(params, tensors, inputs)
+    for row, length in enumerate(LENGTHS):
+        values = inputs[row, :length]
+        for layer in range(2):
+            forward = augmented_lstm(tensors, f"_module.forward_layer_{layer}.", values, highway)
+            backward = augmented_lstm(tensors, f"_module.backward_layer_{layer}.", values.flip(0), highway).flip(0)
+            values = torch.cat([forward, backward], dim=1)
+        torch.testing.assert_close(came[row, :length], values)
+
+
+def test_others_are_refused() -> None:
+    weights = Weights({"_module.weight_ih_l0": torch.zeros(12, 4)})
+    for params, message in (
+        ({"type": "multi_head_self_attention"}, "encoders that are taken: lstm, gru, alternating_lstm"),
+        ({}, "type is 'None'"),
+        ({"type": "lstm", "stateful": True}, "stateful is True"),
+        ({"type": "alternating_lstm", "hidden_size": 3, "num_layers": 1, "use_highway": False}, "use_highway is false"),
+        ({"type": "lstm", "hidden_size": 3}, "reads 4 features; wanted 5"),
+    ):
+        with pytest.raises(MigrationError, match=message):
+            convert_encoder(Params(params), weights, COLUMNS)

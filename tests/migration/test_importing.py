@@ -1,0 +1,401 @@
+"""From archives to runs: the forward passes are AllenNLP's, written down step by step, and runs are like any other."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import elmo_tasks
+from elmo_tasks.cli import main
+from elmo_tasks.elmo import BiLM, Elmo, batch_to_ids
+from elmo_tasks.errors import RunError
+from elmo_tasks.migration import import_allennlp
+from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.runs import RunFolder
+from elmo_tasks.tensor_files import read_tensors
+from elmo_tasks.trained_runs import load_run
+from tests.migration.archives import (
+    CHARACTERS,
+    HIDDEN,
+    NER,
+    OPTIONS,
+    TAGS,
+    VOCABULARY,
+    WORDS,
+    bilm,
+    elmo_tensors,
+    member,
+    ner_config,
+    ner_tensors,
+    write_archive,
+)
+
+SENTENCES = [["The", "dog", "lives", "in", "Seattle", "."], ["☃"], ["-LRB-", "an", "unheard-of", "THE"]]
+EMBEDDER = "text_field_embedder.token_embedder"
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    return write_archive(tmp_path / "model.tar.gz", NER, ner_tensors(), VOCABULARY, new_format=False)
+
+
+def logits(run: str | Path, sentence: list[str]) -> Tensor:
+    """The scores (T, K) of a run's tags."""
+    loaded = load_run(run)
+    batch = loaded.model.task.collate([{"tokens": sentence}], loaded.vocabulary)
+    with torch.no_grad():
+        return loaded.model(batch).logits[0]
+
+
+def table(tensors: dict[str, Tensor], name: str, names: tuple[str, ...], wanted: list[str]) -> Tensor:
+    """Rows of a table, whose first is that of padding; those of unknown names are the first name's."""
+    rows = [names.index(each) + 1 if each in names else 1 for each in wanted]
+    return tensors[name][rows]
+
+
+def allennlp_words(tensors: dict[str, Tensor], sentence: list[str]) -> Tensor:
+    return table(tensors, f"{EMBEDDER}_tokens.weight", WORDS, [word.lower() for word in sentence])
+
+
+def allennlp_characters(tensors: dict[str, Tensor], sentence: list[str], *, padded: bool) -> Tensor:
+    """The convolutions before 1.2.1, padded to the longest word of the sentence, and those since."""
+    prefix = f"{EMBEDDER}_token_characters."
+    longest = max(3, *map(len, sentence))
+    vectors = []
+    for word in sentence:
+        embedded = table(tensors, f"{prefix}_embedding._module.weight", CHARACTERS, list(word))
+        embedded = torch.cat([embedded, torch.zeros(longest - len(word), 3)]) if padded else embedded
+        kernel, bias = (tensors[f"{prefix}_encoder._module.conv_layer_0.{name}"] for name in ("weight", "bias"))
+        windows = embedded.unfold(0, 3, 1) if len(embedded) >= 3 else torch.zeros(0, 3, 3)  # (R, E, W)
+        features = (torch.einsum("rew,few->rf", windows, kernel) + bias).relu()
+        vectors.append(features.amax(0) if len(features) else torch.zeros(7))
+    return torch.stack(vectors)
+
+
+def allennlp_elmo(tensors: dict[str, Tensor], sentence: list[str]) -> Tensor:
+    """By a biLM whose files we wrote, and the mix of AllenNLP."""
+    layers = bilm().layers([sentence]).layers[0]  # (L + 1, T, D)
+    mix = f"{EMBEDDER}_elmo._elmo.scalar_mix_0."
+    weights = torch.cat([tensors[f"{mix}scalar_parameters.{layer}"] for layer in range(len(layers))]).softmax(0)
+    return tensors[f"{mix}gamma"] * torch.einsum("l,ltd->td", weights, layers)
+
+
+def allennlp_tags(tensors: dict[str, Tensor], inputs: Tensor) -> Tensor:
+    lstm = nn.LSTM(inputs.shape[1], HIDDEN, 2, batch_first=True, bidirectional=True)
+    names = [name for name in tensors if name.startswith("encoder._module.")]
+    lstm.load_state_dict({name.removeprefix("encoder._module."): tensors[name] for name in names})
+    with torch.no_grad():
+        encoded = lstm(inputs.unsqueeze(0))[0][0]
+    return functional.linear(encoded, *(tensors[f"tag_projection_layer._module.{name}"] for name in ("weight", "bias")))
+
+
+@pytest.mark.parametrize("masked", [False, True], ids=["0.x", "2.x"])
+def test_a_tagger_with_words_characters_and_elmo(masked: bool, tmp_path: Path) -> None:
+    tensors, config = ner_tensors(), ner_config()
+    if masked:
+        config["data_loader"] = config.pop("iterator")
+    run = tmp_path / "run"
+    imported = import_allennlp(write_archive(tmp_path / "a", config, tensors, VOCABULARY), run)
+    for sentence in SENTENCES:
+        parts = [
+            allennlp_elmo(tensors, sentence),  # in the order of the keys
+            allennlp_characters(tensors, sentence, padded=not masked),
+            allennlp_words(tensors, sentence),
+        ]
+        wanted = allennlp_tags(tensors, torch.cat(parts, dim=1))
+        torch.testing.assert_close(logits(run, sentence), wanted, atol=1e-5, rtol=1e-5)
+    assert imported.kind == "crf_tagger"
+    assert any("longest word" in note for note in imported.notes) != masked
+    loaded = load_run(run)
+    crf = loaded.model.state_dict()
+    assert torch.equal(crf["crf.transitions"], tensors["crf.transitions"])
+    assert not crf["crf.start_transitions"].any()
+    assert loaded.vocabulary.labels == {"tags": TAGS}
+    assert loaded.config.dataset_reader.task == loaded.config.model.task
+
+
+def test_training_settings_are_carried_over_and_the_rest_is_listed(archive: Path, tmp_path: Path) -> None:
+    imported = import_allennlp(archive, tmp_path / "run")
+    assert imported.unread == ("iterator.cache_instances", "trainer.num_serialized_models_to_keep")
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    trainer = config["trainer"]
+    assert (trainer["num_epochs"], trainer["patience"], trainer["grad_norm"]) == (75, 25, 5.0)
+    assert (trainer["optimizer"]["type"], trainer["optimizer"]["lr"]) == ("adam", 0.002)
+    assert trainer["validation_metric"] == "+f1"
+    assert [(each["parameters"], each["l2"]) for each in trainer["regularizers"]] == [(r"elmo\.mixes\..*weights", 0.1)]
+    assert config["data_loader"]["batch_size"] == 64
+    assert (config["train_data_path"], config["validation_data_path"]) == ("train.txt", "dev.txt")
+    assert config["vocabulary"]["lowercase_words"]
+    model = config["model"]
+    assert (model["dropout"], model["encoder"]["dropout"], model["embedder"]["elmo"]["dropout"]) == (0.5, 0.5, 0.2)
+
+
+def test_impossible_training_settings_do_not_matter(tmp_path: Path) -> None:
+    config = copy.deepcopy(NER) | {"trainer": {"num_epochs": 0, "optimizer": "bert_adam"}}
+    imported = import_allennlp(write_archive(tmp_path / "a", config, ner_tensors(), VOCABULARY), tmp_path / "run")
+    assert any("the settings of the training are not taken over" in note for note in imported.notes)
+    assert load_run(tmp_path / "run").config.trainer.validation_metric == "+f1"
+
+
+def test_a_run_like_any_other(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Predicts, evaluates, is packed, and is where training begins."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["import-allennlp", str(archive), "run"]) == 0
+    assert "run: AllenNLP's crf_tagger\n- " in capsys.readouterr().out
+    for name in ("train.txt", "dev.txt"):
+        Path(name).write_text("The O\ndog O\nlives O\nin O\nSeattle B-LOC\n\nOrla B-PER\n")
+    Path("text").write_text("The dog lives .\n")
+    assert main(["archive", "run", "run.tar.gz"]) == 0
+    wanted = logits("run", SENTENCES[0])
+    Path("run", "bilm").rename("elsewhere")  # the archive has its own
+    assert torch.equal(logits("run.tar.gz", SENTENCES[0]), wanted)
+    Path("elsewhere").rename(Path("run", "bilm"))
+    capsys.readouterr()
+    assert main(["predict", "run.tar.gz", "text"]) == 0
+    assert json.loads(capsys.readouterr().out)["tokens"] == ["The", "dog", "lives", "."]
+    assert 0 <= elmo_tasks.evaluate("run", "dev.txt")["f1"] <= 100
+    assert main(["train", "run/config.json", "-s", "more", "--from", "run", "--set", "trainer.num_epochs=1"]) == 0
+    origin = json.loads(Path("more", "origin.json").read_text())
+    assert not origin["not_taken"]
+    kept = load_run("more").vocabulary
+    row = kept.word_id("seattle")
+    assert "embedder.words" in origin["taken"]
+    assert row > 1
+
+
+def test_the_bilm_is_written_in_the_published_layout(archive: Path, tmp_path: Path) -> None:
+    run = RunFolder(tmp_path / "run")
+    imported = import_allennlp(archive, run.path)
+    assert any("clips and skip connections are those of the published models" in note for note in imported.notes)
+    written = BiLM.load(run.bilm)
+    assert written.options.architecture() == OPTIONS.architecture()
+    for name, tensor in bilm().state_dict().items():
+        torch.testing.assert_close(written.state_dict()[name], tensor)
+    run.check_bilm(run.bilm_files())
+    assert not [name for name in (read_tensors(run.model) | read_tensors(run.frozen)) if "bilm" in name]
+
+
+def test_options_of_the_archive_say_what_the_weights_do_not(tmp_path: Path) -> None:
+    lstm = OPTIONS.lstm.model_copy(update={"use_skip_connections": False, "cell_clip": 1.0})
+    options = OPTIONS.model_copy(update={"lstm": lstm})
+    more = member("fta/model.text_field_embedder.elmo.options_file", options.model_dump_json().encode())
+    path = write_archive(tmp_path / "a", NER, ner_tensors(), VOCABULARY, more=[more])
+    imported = import_allennlp(path, tmp_path / "run")
+    assert not any("clips" in note for note in imported.notes)
+    assert BiLM.load(tmp_path / "run" / "bilm").options.lstm == lstm
+
+
+def test_runs_share_a_bilm(archive: Path, tmp_path: Path) -> None:
+    shared = tmp_path / "bilm"
+    import_allennlp(archive, tmp_path / "one", bilm=shared)
+    before = (shared / "weights.hdf5").stat().st_mtime_ns
+    import_allennlp(archive, tmp_path / "two", bilm=shared)
+    assert (shared / "weights.hdf5").stat().st_mtime_ns == before
+    assert not (tmp_path / "two" / "bilm").exists()
+    assert torch.equal(logits(tmp_path / "one", SENTENCES[0]), logits(tmp_path / "two", SENTENCES[0]))
+    tensors = ner_tensors()
+    tensors[f"{EMBEDDER}_elmo._elmo._elmo_lstm._token_embedder.char_conv_0.bias"] += 1
+    other = write_archive(tmp_path / "other", NER, tensors, VOCABULARY)
+    with pytest.raises(MigrationError, match=f"its biLM is not the one in {shared}"):
+        import_allennlp(other, tmp_path / "three", bilm=shared)
+    assert not (tmp_path / "three").exists()
+
+
+def test_an_earlier_run_is_kept_without_force(archive: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    import_allennlp(archive, run)
+    before = (run / "config.json").stat().st_mtime_ns
+    with pytest.raises(RunError, match=r"holds config\.json.*--force removes them first"):
+        import_allennlp(archive, run)
+    assert (run / "config.json").stat().st_mtime_ns == before
+    import_allennlp(archive, run, force=True)
+    assert (run / "config.json").stat().st_mtime_ns > before
+
+
+def test_embedders_without_elmo_and_a_projection(tmp_path: Path) -> None:
+    config, tensors = (
+        ner_config(encoder={"type": "lstm", "hidden_size": HIDDEN, "num_layers": 2, "bidirectional": True}),
+        {},
+    )
+    embedding = {"embedding_dim": 6, "projection_dim": 4, "vocab_namespace": "tokens", "trainable": False}
+    config["model"]["text_field_embedder"] = {"tokens": embedding}  # as until 0.5
+    for name, tensor in ner_tensors().items():
+        if "token_embedder" not in name or "tokens" in name:
+            tensors[name] = tensor[:, :4] if "weight_ih_l0" in name else tensor
+    tensors |= {
+        f"{EMBEDDER}_tokens._projection.{name}": torch.randn(*shape)
+        for name, shape in (("weight", (4, 6)), ("bias", (4,)))
+    }
+    imported = import_allennlp(write_archive(tmp_path / "a", config, tensors, VOCABULARY), tmp_path / "run")
+    projection = [tensors[f"{EMBEDDER}_tokens._projection.{name}"] for name in ("weight", "bias")]
+    for sentence in SENTENCES:
+        wanted = allennlp_tags(tensors, functional.linear(allennlp_words(tensors, sentence), *projection))
+        torch.testing.assert_close(logits(tmp_path / "run", sentence), wanted, atol=1e-5, rtol=1e-5)
+    assert any("projection" in note for note in imported.notes)
+    assert not load_run(tmp_path / "run").model.get_parameter("embedder.words.trained").requires_grad
+
+
+@pytest.mark.parametrize("borders", [True, False])
+def test_characters_as_bytes_in_an_lstm(borders: bool, tmp_path: Path) -> None:
+    config = ner_config(label_encoding=None)
+    tokenizer: dict[str, Any] = {"byte_encoding": "utf-8"}
+    tokenizer |= {"start_tokens": [259], "end_tokens": [260]} if borders else {}
+    config["dataset_reader"]["token_indexers"]["token_characters"]["character_tokenizer"] = tokenizer
+    config["model"]["text_field_embedder"]["token_embedders"] = {
+        "token_characters": {
+            "type": "character_encoding",
+            "embedding": {"embedding_dim": 3, "num_embeddings": 262},
+            "encoder": {"type": "lstm", "input_size": 3, "hidden_size": 4, "num_layers": 1},
+        }
+    }
+    lstm, characters = nn.LSTM(3, 4, batch_first=True), torch.randn(262, 3)
+    prefix = f"{EMBEDDER}_token_characters."
+    tensors = {
+        name: tensor[:, :4] if "weight_ih_l0" in name else tensor
+        for name, tensor in ner_tensors().items()
+        if "token_embedder" not in name
+    }
+    tensors |= {f"{prefix}_encoder._module._module.{name}": tensor for name, tensor in lstm.state_dict().items()}
+    tensors[f"{prefix}_embedding._module.weight"] = characters
+    labels = ("@@UNKNOWN@@", *TAGS[1:])  # without constraints any label can be predicted
+    import_allennlp(write_archive(tmp_path / "a", config, tensors, {"labels": labels}), tmp_path / "run")
+    for sentence in (*SENTENCES, ["naïve", "語"]):
+        vectors = []
+        for word in sentence:
+            ids = [byte + 1 for byte in word.encode()]
+            ids = [259, *ids, 260] if borders else ids
+            vectors.append(lstm(characters[ids].unsqueeze(0))[0][0, -1])
+        wanted = allennlp_tags(tensors, torch.stack(vectors))
+        torch.testing.assert_close(logits(tmp_path / "run", sentence), wanted, atol=1e-5, rtol=1e-5)
+    assert load_run(tmp_path / "run").vocabulary.labels["tags"] == labels
+
+
+def test_two_mixes_of_an_elmo_beside_the_embedder(tmp_path: Path) -> None:
+    """Those of the biattentive classifier, in the embedder's conversion."""
+    from elmo_tasks.migration.embedder import convert_embedder
+    from elmo_tasks.migration.params import Params
+    from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
+    from elmo_tasks.migration.weights import Weights
+
+    config = ner_config(elmo={"dropout": 0.3}, use_input_elmo=True, use_integrator_output_elmo=True)
+    del config["model"]["text_field_embedder"]["token_embedders"]["elmo"]
+    tensors = {name: tensor for name, tensor in ner_tensors().items() if "tokens" in name or "characters" in name}
+    tensors |= {f"_elmo.{name}": tensor for name, tensor in elmo_tensors(bilm(), mixes=2).items()}
+    names = {name: ("@@PADDING@@", *each) for name, each in VOCABULARY.items()}
+    converted = convert_embedder(Params(config), Weights(dict(tensors)), AllenNlpVocabulary(names), None, "2.8.0")
+    assert converted.config["elmo"] == {"mixes": ["input", "output"], "dropout": 0.3}
+    # Words, characters and ELMo here; characters, words and, behind the embedder's output, ELMo there.
+    assert converted.columns.tolist() == [*range(7, 13), *range(7), *range(13, 21)]
+    assert converted.tensors["elmo.mixes.output.gamma"] == tensors["_elmo.scalar_mix_1.gamma"]
+
+
+def test_our_elmo_reads_what_the_tests_call_allennlp_s() -> None:
+    """So that the tensors of these tests are those of the format."""
+    elmo = Elmo(module=bilm(), dropout=0.0)
+    wanted = elmo(batch_to_ids(SENTENCES))["elmo_representations"][0]
+    state = {name: tensor for name, tensor in elmo_tensors(bilm()).items() if "scalar_mix" not in name}
+    for parameter in elmo.bilm.parameters():
+        nn.init.zeros_(parameter)
+    assert not elmo.load_state_dict(state, strict=False).unexpected_keys
+    torch.testing.assert_close(elmo(batch_to_ids(SENTENCES))["elmo_representations"][0], wanted)
+
+
+def changed(change: str) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]]:
+    """A config, tensors and a vocabulary that do not fit, by what is wrong."""
+    config, tensors, vocabulary = copy.deepcopy(NER), ner_tensors(), dict(VOCABULARY)
+    embedders = config["model"]["text_field_embedder"]["token_embedders"]
+    if change == "kind":
+        config["model"]["type"] = "dialog_qa"
+    elif change == "more tensors":
+        tensors |= {"more.weight": torch.zeros(2), "more.bias": torch.zeros(1)}
+    elif change == "a tensor less":
+        del tensors["crf.transitions"]
+    elif change == "embedder":
+        embedders["tokens"]["type"] = "pretrained_transformer"
+    elif change == "two tables":
+        embedders["pos"] = embedders["tokens"]
+    elif change == "tag":
+        vocabulary["labels"] = (*TAGS[:-1], "X-LOC")
+    elif change == "filters":
+        embedders["token_characters"]["encoder"]["ngram_filter_sizes"] = [2, 3]
+    elif change == "text for a number":
+        config["model"]["encoder"]["num_layers"] = "two"
+    elif change == "a fraction of layers":
+        config["model"]["encoder"]["num_layers"] = 1.5
+    elif change == "a list for a part":
+        config["model"]["encoder"] = [1]
+    elif change == "sizes":
+        tensors["encoder._module.weight_hh_l0"] = torch.zeros(4 * HIDDEN, 3)
+    elif change == "constraints":
+        tensors["crf._constraint_mask"] = torch.ones(len(TAGS) + 2, len(TAGS) + 2)
+    elif change == "normalization":
+        embedders["elmo"]["do_layer_norm"] = True
+    elif change == "no biLM":
+        name = f"{EMBEDDER}_elmo._elmo._elmo_lstm._elmo_lstm.forward_layer_0.input_linearity.weight"
+        tensors[name] = tensors[name][:5]
+    return config, tensors, vocabulary
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("kind", "a model of the type 'dialog_qa'; the types that are taken: bcn, bidaf, coref, crf_tagger"),
+        ("more tensors", "there is no place here for more.weight, more.bias"),
+        ("a tensor less", "has no tensor 'crf.transitions'"),
+        ("embedder", "'tokens' has the type 'pretrained_transformer'"),
+        ("two tables", "'pos' is the second of its type"),
+        ("tag", "the label 'X-LOC' is not a tag of BIOUL"),
+        ("filters", "ngram_filter_sizes is [2, 3]; filters of one width are taken"),
+        ("text for a number", "model.encoder.num_layers is 'two'; wanted a number"),
+        ("a fraction of layers", "config.json and weights.th do not fit together"),
+        ("a list for a part", "model.encoder is '[1]'; wanted an object"),
+        ("sizes", "the tensors do not fit the config: encoder.layers.0.weight_hh_l0 is (20, 3) (wanted (20, 5))"),
+        ("constraints", "crf._constraint_mask has other constraints; by the config wanted those of BIOUL"),
+        ("normalization", "do_layer_norm is True; only False can be imported"),
+        ("no biLM", "not the tensors of a biLM"),
+    ],
+)
+def test_other_models_get_one_line_and_nothing_is_written(change: str, message: str, tmp_path: Path) -> None:
+    path = write_archive(tmp_path / "model.tar.gz", *changed(change))
+    with pytest.raises(MigrationError) as error:
+        import_allennlp(path, tmp_path / "run")
+    assert str(error.value).startswith(f"{path}: ")
+    assert message in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["model.tar.gz"]
+
+
+def test_constraints_of_the_archive_are_compared(tmp_path: Path) -> None:
+    tensors, config = ner_tensors(), ner_config(label_encoding="BIO")
+    names = ("@@UNKNOWN@@", "O", "B-LOC", "I-LOC", "B-PER", "I-PER", "B-ORG", "I-ORG")
+    mask = torch.zeros(11, 11)
+    allowed = {"O", "B-LOC", "B-PER", "B-ORG"}
+    labels = ("@@PADDING@@", *names)
+    for one, first in enumerate((*labels, "START")):
+        for other, second in enumerate(labels):
+            continues = first[:1] in "BI" and second[:1] == "I" and first[2:] == second[2:]
+            mask[one, other] = float(second in allowed or continues)
+    mask[2:9, 10] = 1.0
+    tensors["crf._constraint_mask"] = mask
+    config["vocabulary"] = {"non_padded_namespaces": []}
+    vocabulary = {**VOCABULARY, "labels": names, "non_padded_namespaces": ("*tags",)}
+    path = write_archive(tmp_path / "a", config, tensors, vocabulary)
+    imported = import_allennlp(path, tmp_path / "run")
+    assert "@@PADDING@@ and @@UNKNOWN@@: labels that are never predicted are left out" in imported.notes
+    run = load_run(tmp_path / "run")
+    assert run.vocabulary.labels["tags"] == names[1:]
+    assert torch.equal(run.model.state_dict()["crf.transitions"], tensors["crf.transitions"][2:, 2:])
+    mask[1, 1] = 1.0  # the unknown label can follow itself, but nothing leads to it
+    import_allennlp(write_archive(tmp_path / "b", config, tensors, vocabulary), tmp_path / "second")
+    mask[2, 1] = 1.0
+    with pytest.raises(MigrationError, match="has other constraints"):
+        import_allennlp(write_archive(tmp_path / "c", config, tensors, vocabulary), tmp_path / "third")

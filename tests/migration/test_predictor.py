@@ -1,0 +1,89 @@
+"""AllenNLP's `Predictor` with an archive of AllenNLP's; with a run, it is tested in `test_api`."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from elmo_tasks import cli
+from elmo_tasks.errors import AllenNlpArchiveError, RunError
+from elmo_tasks.migration import Predictor, predictor
+from elmo_tasks.run_archives import open_run
+
+WORDS = ["@@PADDING@@", "@@UNKNOWN@@", "the", "cat", "sat", "down"]
+TAGS = ["DET", "NOUN", "VERB"]
+TOKENS = ["the", "cat", "sat", "there"]
+
+
+@pytest.fixture
+def weights() -> dict[str, torch.Tensor]:
+    """Of a `simple_tagger`: word vectors, an LSTM, a projection."""
+    torch.manual_seed(4)
+    lstm = {f"encoder._module.{name}": tensor for name, tensor in nn.LSTM(4, 3).state_dict().items()}
+    embedding = {"text_field_embedder.token_embedder_tokens.weight": 2 * torch.randn(len(WORDS), 4)}
+    projection = {"weight": 4 * torch.randn(len(TAGS), 3), "bias": torch.randn(len(TAGS))}
+    return embedding | lstm | {f"tag_projection_layer._module.{name}": each for name, each in projection.items()}
+
+
+@pytest.fixture
+def unpacked(weights: dict[str, torch.Tensor], tmp_path: Path) -> Path:
+    """The folder that an archive unpacks to."""
+    folder = tmp_path / "unpacked"
+    (folder / "vocabulary").mkdir(parents=True)
+    model = {
+        "type": "simple_tagger",
+        "text_field_embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}},
+        "encoder": {"type": "lstm", "input_size": 4, "hidden_size": 3},
+    }
+    config = {"dataset_reader": {"type": "sequence_tagging"}, "train_data_path": "train.tsv", "model": model}
+    (folder / "config.json").write_text(json.dumps(config))
+    torch.save(weights, folder / "weights.th")
+    for name, lines in (("tokens", WORDS[1:]), ("labels", TAGS), ("non_padded_namespaces", ["*labels", "*tags"])):
+        (folder / "vocabulary" / f"{name}.txt").write_text("\n".join(lines))
+    return folder
+
+
+@pytest.fixture
+def archive(unpacked: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "model.tar.gz"
+    with tarfile.open(path, "w:gz") as tar:
+        tar.add(unpacked, arcname=".")
+    return path
+
+
+def test_an_archive_is_imported_once(
+    archive: Path, weights: dict[str, torch.Tensor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lstm = nn.LSTM(4, 3)
+    lstm.load_state_dict({name: weights[f"encoder._module.{name}"] for name in lstm.state_dict()})
+    rows = torch.tensor([WORDS.index(token) if token in WORDS else 1 for token in TOKENS])
+    encoded = lstm(weights["text_field_embedder.token_embedder_tokens.weight"][rows])[0]
+    logits = encoded @ weights["tag_projection_layer._module.weight"].t() + weights["tag_projection_layer._module.bias"]
+    tags = [TAGS[number] for number in logits.argmax(dim=1).tolist()]
+    assert len(set(tags)) > 1
+    for _ in range(2):
+        result = Predictor.from_path(archive, "sentence_tagger").predict(sentence=" ".join(TOKENS))
+        assert result == {"words": TOKENS, "tags": tags, "mask": [True] * len(TOKENS)}
+        monkeypatch.delattr(predictor, "import_allennlp", raising=False)
+
+
+def test_elsewhere_an_archive_says_how_it_is_imported(
+    archive: Path, unpacked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in (archive, unpacked):
+        wanted = f"{path}: an archive of AllenNLP's; `elmo-tasks import-allennlp {path} RUN` makes a run of it"
+        with pytest.raises(AllenNlpArchiveError) as caught:
+            open_run(path)
+        assert str(caught.value) == wanted
+        assert cli.main(["predict", str(path), str(unpacked / "config.json")]) == 2
+        assert capsys.readouterr().err == f"error: {wanted}\n"
+    with pytest.raises(AllenNlpArchiveError):
+        Predictor.from_path(unpacked)
+    archive.write_bytes(archive.read_bytes()[:100])
+    with pytest.raises(RunError, match="damaged, or not the archive of a run"):
+        open_run(archive)

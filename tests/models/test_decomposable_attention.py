@@ -1,0 +1,72 @@
+"""Decomposable attention: its equations, one pair at a time, and the end token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_tasks.models.decomposable_attention import DecomposableAttention, DecomposableAttentionConfig
+from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
+
+LABELS = ("contradiction", "entailment", "neutral")
+PAIRS = (
+    (["tarn", "vale", "moro", "orla", "vale"], ["orla", "moro"]),
+    (["orla"], ["tarn", "tarn", "vale", "orla"]),
+)
+EXAMPLES = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothesis in PAIRS]
+
+
+def make_model(**settings: Any) -> tuple[DecomposableAttention, Vocabulary]:
+    torch.manual_seed(4)
+    config = DecomposableAttentionConfig.model_validate(
+        {
+            "embedder": {"words": {"size": 6}},
+            "attend": {"hidden_sizes": (5, 4)},
+            "compare": {"hidden_sizes": (7,)},
+            **settings,
+        }
+    )
+    words = (*SPECIAL, "tarn", "vale", "moro", "orla", "END")
+    vocabulary = Vocabulary(words=words, num_trained_words=len(words), characters=SPECIAL, labels={"labels": LABELS})
+    return config.build(vocabulary, config.embedder.build(vocabulary)).eval(), vocabulary
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("end", [None, "END"])
+@pytest.mark.parametrize("output", [None, {"hidden_sizes": (3,)}])
+def test_the_papers_equations(output: Any, end: str | None) -> None:
+    """Parikh et al. (2016), equations 1 to 6."""
+    model, vocabulary = make_model(output=output, end_token=end)
+    batch = model.task.collate(EXAMPLES, vocabulary)
+    result = model(batch)
+    predictions = model.decode(result, batch)
+    for row, pair in enumerate(PAIRS):
+        rows = [[vocabulary.word_id(word) for word in [*text, *([end] if end else [])]] for text in pair]
+        first, second = (model.embedder.words.trained[each] for each in rows)  # type: ignore[union-attr]
+        scores = model.attend(first) @ model.attend(second).T
+        premise_weights, hypothesis_weights = scores.softmax(1), scores.T.softmax(1)
+        compared = [
+            model.compare(torch.cat([own, weights @ other], dim=1)).sum(0)
+            for own, other, weights in ((first, second, premise_weights), (second, first, hypothesis_weights))
+        ]
+        summed = torch.cat(compared)
+        logits = model.scores(model.output(summed) if model.output else summed)
+        assert result.logits[row].tolist() == pytest.approx(logits.tolist(), abs=1e-5)
+        for key, weights, size in (
+            ("premise_attention", premise_weights, (len(pair[0]), len(pair[1]))),
+            ("hypothesis_attention", hypothesis_weights, (len(pair[1]), len(pair[0]))),
+        ):
+            found = torch.tensor(predictions[row][key])
+            assert found.shape == size
+            torch.testing.assert_close(found, weights[: size[0], : size[1]])
+            assert (found.sum(1) < 0.999).all() == bool(end)
+
+
+@torch.no_grad()
+def test_the_order_of_words_does_not_matter() -> None:
+    model, vocabulary = make_model()
+    turned = [{side: text[::-1] for side, text in example.items()} for example in EXAMPLES]
+    logits, others = (model(model.task.collate(each, vocabulary)).logits for each in (EXAMPLES, turned))
+    torch.testing.assert_close(logits, others)

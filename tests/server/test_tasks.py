@@ -1,0 +1,118 @@
+"""Runs of all six tasks in one application: its results are those of `predict`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from accelerate.state import AcceleratorState
+from fastapi.testclient import TestClient
+
+import elmo_tasks
+from elmo_tasks import experiment
+from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
+from elmo_tasks.server.app import create_app
+from elmo_tasks.server.limits import Limits
+from elmo_tasks.server.runs import ServedRun, load_runs
+from elmo_tasks.server.vectors import bilms_of_runs
+
+TEXT = "Mira Dolvane joined Karvel as coach. She closed a mill."
+CONFIGS = {
+    "predicates": "predicates_ewt",
+    "roles": "cpu/srl_ewt",
+    "ner": "ner_conll03",
+    "sentiment": "cpu/baselines/sst5",
+    "inference": "cpu/snli",
+    "reading": "cpu/squad",
+    "coreference": "cpu/coref_ontogum",
+}
+INPUTS: dict[str, list[dict[str, Any]]] = {
+    "predicates": [{"text": TEXT}],
+    "roles": [{"text": TEXT}, {"tokens": TEXT.split(), "predicates": [2, 7], "id": "given"}],
+    "ner": [{"text": TEXT, "id": [1, None]}, {"tokens": ["Karvel"]}],
+    "sentiment": [{"text": TEXT}, {"tokens": ["cold"]}],
+    "inference": [{"premise": TEXT, "hypothesis": "Nobody joined Karvel."}],
+    "reading": [{"passage": f"{TEXT} " * 8, "question": "Who closed a mill?"}],
+    "coreference": [{"text": TEXT}, {"sentences": [TEXT.split()], "speakers": ["Mira"]}],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runs of all tasks, each trained for an epoch."""
+    folder = tmp_path_factory.mktemp("tasks")
+    write_sample_data(folder / "data", ALL_TASKS, sentences=(24, 8, 8))
+    overrides = ["trainer.num_epochs=1", "data_loader.batch_size=8", "evaluate_on_test=false"]
+    for name, config in CONFIGS.items():
+        AcceleratorState._reset_state(reset_partial_state=True)  # the configs differ in precision
+        variables = {"ELMO_TASKS_DATA": str(folder / "data")}
+        experiment.train(config, folder / name, overrides=overrides, variables=variables)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(folder: Path) -> dict[str, ServedRun]:
+    return load_runs([str(folder / name) for name in CONFIGS], batch_tokens=256)
+
+
+@pytest.fixture(scope="module")
+def client(runs: dict[str, ServedRun]) -> Iterator[TestClient]:
+    assert len(set(bilms_of_runs(runs).values())) == 1  # one for all
+    with TestClient(create_app(runs, bilms_of_runs(runs), Limits(batch_tokens=256))) as client:
+        yield client
+
+
+@pytest.mark.slow
+def test_every_task_is_described(client: TestClient) -> None:
+    runs = {run["name"]: run for run in client.get("/api/runs").json()["runs"]}
+    assert {name: run["task"] for name, run in runs.items()} == {
+        "predicates": "tagging",
+        "roles": "semantic_roles",
+        "ner": "tagging",
+        "sentiment": "classification",
+        "inference": "text_pairs",
+        "reading": "reading",
+        "coreference": "coreference",
+    }
+    assert {name for name, run in runs.items() if run["predicates"]} == {"roles"}
+    assert runs["roles"]["predicates"] == "predicates"
+    assert {name for name, run in runs.items() if run["labels"] is None} == {"reading", "coreference"}
+    for key in ("bilm", "mixes"):
+        assert {name for name, run in runs.items() if run[key] is None} == {"sentiment"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONFIGS)
+def test_results_are_those_of_predict(name: str, folder: Path, client: TestClient) -> None:
+    predictor = elmo_tasks.load(
+        folder / name, batch_tokens=256, predicates=folder / "predicates" if name == "roles" else None
+    )
+    path = f"/api/runs/{name}/predict"
+    for one in INPUTS[name]:
+        wanted = json.loads(json.dumps(predictor(one)))
+        assert client.post(path, json=one).json()["results"] == wanted
+        detailed = client.post(path, params={"details": True}, json=one).json()["results"]
+        assert [{key: each[key] for key in plain} for each, plain in zip(detailed, wanted, strict=True)] == wanted
+    batch = client.post(f"{path}-batch", json={"inputs": INPUTS[name]}).json()["results"]
+    assert batch == json.loads(json.dumps(predictor(INPUTS[name])))
+    wrong = client.post(path, json={"other": 1})
+    assert wrong.status_code == 422
+    assert "wanted" in wrong.json()["error"]
+
+
+@pytest.mark.slow
+def test_only_the_request_with_too_many_roles_is_refused(
+    runs: dict[str, ServedRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELMO_TASKS_LIMITS", "0.00005")  # 10 tags
+    short, long = {"tokens": ["a"], "predicates": [0]}, {"tokens": TEXT.split(), "predicates": [2, 7]}
+    run = runs["roles"]
+    requests = [run.prepare(each, details=False, numbered=True) for each in ([short], [short, long], [short, short])]
+    one, refused, two = run.answer(requests)
+    assert str(refused).startswith("inputs:2: 10 tokens x 2 predicates are 20 tags; wanted at most 10")
+    assert isinstance(one, bytes)
+    assert isinstance(two, bytes)
+    assert json.loads(two)["results"] == 2 * json.loads(one)["results"]
