@@ -100,9 +100,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        with playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]) as browser:
-            yield browser
+    with (
+        sync_api.sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]) as browser,
+    ):
+        yield browser
 
 
 @dataclasses.dataclass
@@ -423,8 +425,8 @@ def test_pictures_are_downloaded_as_svg(tab: str, visit: Visit) -> None:
     words = {each.text for each in svg.iter("{http://www.w3.org/2000/svg}text")}
     assert set(shown.locator(".picture").inner_text().split()) - words <= {"\u00a0"}
     width, height = (float(svg.attrib[key]) for key in ("width", "height"))
-    assert 0 < width
-    assert 0 < height
+    assert width > 0
+    assert height > 0
     assert {each.tag.split("}")[1] for each in svg.iter()} == {"svg", "g", "rect", "text"}
 
 
