@@ -150,8 +150,8 @@ def _config(params: Params, embedder: ConvertedEmbedder, head: Head) -> dict[str
     train, validation, test = (params.get(f"{name}_data_path", None) for name in ("train", "validation", "test"))
     values: dict[str, Any] = {
         "dataset_reader": dict(head.dataset_reader),
-        "train_data_path": str(train),
-        "validation_data_path": str(validation or train),
+        "train_data_path": str(train or ""),
+        "validation_data_path": str(validation or train or ""),
         "vocabulary": embedder.vocabulary_config,
         "model": {**head.config, "embedder": embedder.config},
         **_NO_TRAINING,
