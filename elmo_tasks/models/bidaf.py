@@ -147,8 +147,9 @@ class Bidaf(ReadingModel):
         self.end = _scores(joined_size + self.end_encoder.output_size)
 
     def forward(self, batch: ReadingBatch) -> ReadingOutput:
-        passage = self.text_encoder(self.embedder, batch.passage)  # (B, T, D)
+        # A stateful biLM carries its state from the question to the passage, as in AllenNLP.
         question = self.text_encoder(self.embedder, batch.question)  # (B, Q, D)
+        passage = self.text_encoder(self.embedder, batch.passage)  # (B, T, D)
         mask = batch.passage.mask
         joined = self.attention(passage, question, mask, batch.question.mask)  # (B, T, G)
         modeled = self.dropout(self.modeling_encoder(joined, mask))  # (B, T, H)
