@@ -126,8 +126,7 @@ class Bidaf(ReadingModel):
     Source: Seo et al. (2017), "Bidirectional Attention Flow for Machine Comprehension", section 2. As in the authors'
     code and in AllenNLP's, the encoder for ends also reads the joined texts, and the passage as a likely start sees it.
     Departs from them in that dropout is variational and answers have a limited length, unless `max_answer_length` is
-    null. ELMo's second mix is
-    concatenated to the first encoder's output, as in `BidafSelfAttention`.
+    null. ELMo's second mix is concatenated to the first encoder's output, as in `BidafSelfAttention`.
 
     Arguments:
         embedder: reads passage and question.
