@@ -40,6 +40,14 @@ def test_configs_are_in_sight_at_the_root() -> None:
     assert "elmo" not in NAMES
 
 
+def test_configs_in_folders_are_listed_after_the_others() -> None:
+    assert sorted(NAMES, key=lambda name: name.count("/")) == NAMES  # which keeps the order of equals
+    for depth in (0, 1, 2):
+        names = [name for name in NAMES if name.count("/") == depth]
+        assert names == sorted(names)
+    assert sorted(NAMES) != NAMES
+
+
 def test_every_file_of_the_package_is_installed() -> None:
     text = (REPOSITORY / "pyproject.toml").read_text()
     listed = re.search(r"^elmo_tasks = \[(.*?)\]", text, re.DOTALL | re.MULTILINE)

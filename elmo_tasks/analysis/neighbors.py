@@ -53,7 +53,7 @@ class EmbeddedTokens:
     """Tokens of sentences with their vectors, to be compared with others."""
 
     tokens: list[TokenInContext]
-    vectors: Tensor  # (T, L+1, D), each of length 1
+    vectors: Tensor  # (T, L+1, D), each of length 1, in main memory
 
     @classmethod
     def of(cls, bilm: LayerSource, sentences: Sequence[tuple[str, ...]], word: str | None = None) -> EmbeddedTokens:
@@ -66,7 +66,8 @@ class EmbeddedTokens:
         for rows in batches_of_like_lengths(list(map(len, sentences)), max_padded=_TOKENS_AT_ONCE):
             layers = bilm.layers([sentences[row] for row in rows]).layers.transpose(1, 2)  # (B, longest, L+1, D)
             vectors |= {
-                row: functional.normalize(each[places[row]], dim=-1) for row, each in zip(rows, layers, strict=True)
+                row: functional.normalize(each[places[row]], dim=-1).cpu()
+                for row, each in zip(rows, layers, strict=True)
             }
         tokens = [
             TokenInContext(sentence, place)
@@ -81,7 +82,8 @@ class EmbeddedTokens:
         Arguments:
             wanted: (L+1, D), a vector for each layer, of any length.
         """
-        similarities = torch.einsum("tld,ld->lt", self.vectors, functional.normalize(wanted, dim=-1))
+        wanted = functional.normalize(wanted, dim=-1).to(self.vectors)
+        similarities = torch.einsum("tld,ld->lt", self.vectors, wanted)
         values, places = similarities.topk(min(count, len(self.tokens)), dim=1)
         return [
             [Neighbor(self.tokens[place], value) for value, place in zip(*layer, strict=True)]

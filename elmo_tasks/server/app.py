@@ -207,18 +207,13 @@ def create_app(
     )
     app.include_router(_routes(service))
     app.mount("/", StaticFiles(directory=PAGE, html=True), name="page")
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(ElmoTasksError, lambda _, error: error_response(HTTPException(422, str(error))))
-    app.add_exception_handler(StarletteHTTPException, lambda _, error: error_response(error))
-    app.add_exception_handler(
-        Exception, lambda *_: error_response(HTTPException(500, "a fault of the server; its log says more"))
-    )
+    for kind in (RequestValidationError, ElmoTasksError, StarletteHTTPException, Exception):
+        app.add_exception_handler(kind, _refuse)
     if allowed_origins:
         app.add_middleware(
             CORSMiddleware, allow_origins=list(allowed_origins), allow_methods=["*"], allow_headers=["*"]
         )
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(allowed_hosts))
-
     app.add_middleware(Guard, limits=service.limits, metrics=metrics)
     return app
 
@@ -320,10 +315,14 @@ def _json(content: bytes) -> Response:
     return StreamingResponse(chunks(), media_type="application/json", headers={"Content-Length": str(len(content))})
 
 
-def _invalid(_: Request, error: Exception) -> JSONResponse:
-    """The first problem of a body or a query."""
-    assert isinstance(error, RequestValidationError)
-    problem = error.errors()[0]
-    place = ".".join(map(str, problem["loc"][1:])) or "the request"
-    came = repr(problem.get("input"))
-    return error_response(HTTPException(422, f"{place}: {problem['msg']}; got {came[:80]}"))
+async def _refuse(_: Request, error: Exception) -> JSONResponse:
+    """The answer for an error; of a wrong body or query, its first problem."""
+    if isinstance(error, StarletteHTTPException):
+        return error_response(error)
+    if isinstance(error, ElmoTasksError):
+        return error_response(HTTPException(422, str(error)))
+    if isinstance(error, RequestValidationError):
+        problem = error.errors()[0]
+        place = ".".join(map(str, problem["loc"][1:])) or "the request"
+        return error_response(HTTPException(422, f"{place}: {problem['msg']}; got {problem.get('input')!r:.80}"))
+    return error_response(HTTPException(500, "a fault of the server; its log says more"))

@@ -47,6 +47,19 @@ def test_predicts_valid_sequences_alone() -> None:
             assert all(0 <= probability <= 1 for probability in prediction["probabilities"])
 
 
+def test_details_are_the_marginals_of_the_most_probable_tags() -> None:
+    tagger, vocabulary = make_tagger(BIOUL)
+    batch = make_batch(vocabulary, 1, 3)
+    output = tagger(batch)
+    marginals = tagger.crf.marginals(output.logits, output.mask)
+    for row, (detail, length) in enumerate(zip(tagger.details(output, batch), (1, 3), strict=True)):
+        assert len(detail["tag_probabilities"]) == length
+        for place, tags in enumerate(detail["tag_probabilities"]):
+            wanted = dict(zip(BIOUL, marginals[row, place].tolist(), strict=True))
+            assert list(tags.values()) == sorted(wanted.values(), reverse=True)[:5]
+            assert all(wanted[tag] == value for tag, value in tags.items())
+
+
 def test_probabilities_are_the_marginals_of_the_chosen_tags() -> None:
     tagger, vocabulary = make_tagger(("NOUN", "VERB"), tag_scheme=None)
     batch = make_batch(vocabulary, 1, 3)

@@ -15,7 +15,7 @@ import pytest
 from elmo_tasks.data_readers import Conll2003Config
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.modules.word_vectors import WordVectorFile
-from elmo_tasks.sample_data import SAMPLE_TASKS, VECTORS, ner, write_sample_data
+from elmo_tasks.sample_data import SAMPLE_TASKS, VECTORS, ner, sample_sentences, write_sample_data
 from elmo_tasks.sample_data.grammar import parse_grammar, write_sentence
 from elmo_tasks.sample_data.names import make_names
 from elmo_tasks.sample_data.vectors import word_vectors_text
@@ -187,3 +187,11 @@ np:
     assert sentence.parts_of_speech == ["DT", "JJ", "NNP", "VBD", "DT", "JJ", "NNP", "."]
     assert sentence.spans_in("[") == [Span("NP", 0, 2), Span("VP", 3, 3), Span("NP", 4, 6)]
     assert sentence.spans_in("{") == [Span("MISC", 1, 2), Span("MISC", 5, 6)]
+
+
+def test_sentences_of_all_tasks_come_in_turn() -> None:
+    sentences = sample_sentences(2 * len(SAMPLE_TASKS) + 1)
+    assert len(sentences) == 2 * len(SAMPLE_TASKS) + 1
+    assert sentences[0] == next(ner.NER.corpus(13))
+    assert all(isinstance(token, str) for sentence in sentences for token in sentence)
+    assert sample_sentences(3, seed=14) != sentences[:3] == sample_sentences(3)
