@@ -56,7 +56,7 @@ DEMO := $(RUNS)/demo
 config-ner := ner_conll03 --set trainer.num_epochs=3
 config-srl := cpu/srl_ewt --set trainer.num_epochs=4
 config-predicates := predicates_ewt --set trainer.num_epochs=2
-config-coref := cpu/coref_ontogum --set trainer.num_epochs=12
+config-coref := cpu/coref_ontogum --set trainer.num_epochs=20
 config-squad := cpu/squad --set dataset_reader.share=1 --set trainer.num_epochs=8
 config-snli := cpu/snli
 config-sst5 := cpu/sst5 --set trainer.num_epochs=3
