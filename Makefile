@@ -77,6 +77,7 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/hadolint Dockerfile
 	$(PYTEST) -m 'not slow'
 
 test: $(STAMP)

@@ -423,6 +423,8 @@ def write_archive(allennlp: AllenNlp, path: Path, folder: Path) -> Path:
         for name, parameter in model.named_parameters():
             if parameter.requires_grad and (parameter.dim() < 2 or "crf" in name):  # biases and mixes begin at zero
                 parameter.add_(0.1 * torch.randn_like(parameter))
+            if "tag_projection_layer" in name:
+                parameter.mul_(20)  # so that some tags are more probable than others
     vocabulary.save_to_files(str(target / "vocabulary"))
     (target / "config.json").write_text(json.dumps(config, indent=2))
     torch.save(model.state_dict(), target / "best.th", _use_new_zipfile_serialization=not allennlp.is_old)

@@ -10,7 +10,7 @@ bilm/                 the biLM's files themselves, where the run is self-contain
 transformer.json      the place of the transformer and the hash of its files, as the run began with them
 transformer/          the transformer's files themselves, where the run is self-contained
 bilm_options.json     the options of a biLM that is trained with the task; its weights are in model.safetensors
-origin.json           the run that it began from (--from), and what it took over
+origin.json           the run that it began from (--from), and what it took over; or the archive of AllenNLP's
 metrics.jsonl         a line for each epoch
 metrics.json          the best epoch's metrics, and the test set's
 predictions.jsonl     of the best epoch, for the examples of a fold or, with --predictions test, for the test data

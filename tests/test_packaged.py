@@ -126,7 +126,7 @@ def test_the_default_run_folder_of_a_name(elsewhere: Path) -> None:
 
 def test_names_and_files_are_completed(elsewhere: Path) -> None:
     (elsewhere / "snow.jsonnet").touch()
-    assert arguments._complete_config("sn") == ["snli", "snow.jsonnet"]
+    assert arguments._complete_config("sn") == ["snli", "snli_decomposable", "snow.jsonnet"]
 
 
 def test_missing_data_says_what_to_do() -> None:

@@ -62,9 +62,10 @@ def _torch_layers(params: Params, weights: Weights, columns: Tensor, name: str) 
                 if layer == 0 and parameter == "weight_ih":
                     tensor = _with_columns(tensor, columns, weights.prefix)
                 tensors[f"layers.{layer}.{parameter}_l0{suffix}"] = tensor
-    # AllenNLP's dropout is between the layers; ours is also on the input of the lowest.
-    params.ignore(*_NOT_USED)
     config = {"type": name, "hidden_sizes": [size] * num_layers, "bidirectional": bidirectional}
+    if num_layers > 1:  # AllenNLP's is between the layers; ours is also on the input of the lowest
+        config["dropout"] = params.number("dropout", 0.0)
+    params.ignore(*_NOT_USED)
     return config, tensors
 
 

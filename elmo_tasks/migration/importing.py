@@ -100,16 +100,15 @@ def import_allennlp(
             run.clear()
         resolved = to_json(config)
         if files:
-            own = files.fingerprint()
-            files = files if files.weights.parent == shared else _moved_bilm(files, shared or run.bilm)
+            files = _moved_bilm(files, shared or run.bilm)
             names = {"options": str(files.options.resolve()), "weights": str(files.weights.resolve())}
-            write_json(run.bilm_reference, {**names, "fingerprint": own})
+            write_json(run.bilm_reference, {**names, "fingerprint": files.fingerprint()})
             resolved["model"]["embedder"]["elmo"] |= names
         embedder.vocabulary.save(run.vocabulary)
         write_tensors(run.frozen, {name: tensor for name, tensor in tensors.items() if name not in trained})
         write_tensors(run.model, {name: tensor for name, tensor in tensors.items() if name in trained})
         write_json(run.origin, {"allennlp": str(archive.path), **dataclasses.asdict(imported)})
-        run.begin(resolved)
+        run.begin(resolved)  # last: it makes the folder a run
         return imported
 
 
@@ -150,8 +149,8 @@ def _config(params: Params, embedder: ConvertedEmbedder, head: Head) -> dict[str
     train, validation, test = (params.get(f"{name}_data_path", None) for name in ("train", "validation", "test"))
     values: dict[str, Any] = {
         "dataset_reader": dict(head.dataset_reader),
-        "train_data_path": str(train),
-        "validation_data_path": str(validation or train),
+        "train_data_path": str(train or ""),
+        "validation_data_path": str(validation or train or ""),
         "vocabulary": embedder.vocabulary_config,
         "model": {**head.config, "embedder": embedder.config},
         **_NO_TRAINING,
@@ -198,31 +197,33 @@ def _stored_bilm(bilm: BiLM, shared: Path | None, scratch: Path) -> BiLMFiles:
     Raises:
         MigrationError: another biLM is there.
     """
-    if shared and (shared / _WEIGHTS).exists():
-        there = BiLM.load(shared / _OPTIONS, shared / _WEIGHTS)
-        if not _alike(bilm, there):
+    if shared and (shared / _OPTIONS).exists():
+        is_whole = (shared / _WEIGHTS).exists()
+        there = BiLM.load(shared / _OPTIONS, shared / _WEIGHTS) if is_whole else None
+        options = BiLMOptions.load(shared / _OPTIONS)
+        if options.architecture() != bilm.options.architecture() or (there and not _alike(bilm, there)):
             raise MigrationError(f"its biLM is not the one in {shared}; choose another folder with --bilm")
-        return BiLMFiles(shared / _OPTIONS, shared / _WEIGHTS)
+        if is_whole:
+            return BiLMFiles(shared / _OPTIONS, shared / _WEIGHTS)
     scratch.mkdir()
     bilm.save(scratch / _OPTIONS, scratch / _WEIGHTS)
     return BiLMFiles(scratch / _OPTIONS, scratch / _WEIGHTS)
 
 
 def _alike(one: BiLM, other: BiLM) -> bool:
-    """Whether two biLMs are equal; AllenNLP's biases of the forget gates have a rounding error."""
+    """Whether the weights of two biLMs are equal; AllenNLP's biases of the forget gates have a rounding error."""
     tensors = other.state_dict()
-    return one.options.architecture() == other.options.architecture() and all(
-        torch.allclose(tensor, tensors[name], rtol=0, atol=1e-6) for name, tensor in one.state_dict().items()
-    )
+    return all(torch.allclose(tensor, tensors[name], rtol=0, atol=1e-6) for name, tensor in one.state_dict().items())
 
 
 def _moved_bilm(files: BiLMFiles, place: Path) -> BiLMFiles:
-    """The biLM's files after they are moved to their place."""
+    """The biLM's files after they are moved to their place; what is there already stays."""
     moved = BiLMFiles(place / _OPTIONS, place / _WEIGHTS)
     place.mkdir(parents=True, exist_ok=True)
     for source, target in ((files.options, moved.options), (files.weights, moved.weights)):
-        with write_errors(target):
-            shutil.move(source, target)
+        if not target.exists():
+            with write_errors(target):
+                shutil.move(source, target)
     return moved
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from elmo_tasks.migration.errors import MigrationError
 
 _MISSING: Any = object()
+_MOST = 1 << 20
 
 
 class Params:
@@ -48,10 +49,13 @@ class Params:
         return self._values.get(key, default)
 
     def number(self, key: str, default: Any = _MISSING) -> Any:
-        """Like `get`, for an int or a float."""
+        """Like `get`, for an int or a float that could be a size, a count or a probability."""
         value = self.get(key, default)
-        if value is not default and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise MigrationError(f"config.json: {self.place(key)} is {str(value)[:80]!r}; wanted a number")
+        if value is not default and (
+            isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST
+        ):
+            wanted = f"wanted a number, from 0 to {_MOST:,}"
+            raise MigrationError(f"config.json: {self.place(key)} is {str(value)[:80]!r}; {wanted}")
         return value
 
     def part(self, key: str) -> Params:

@@ -37,7 +37,8 @@ def all_tags(labels: tuple[str, ...], scheme: TagScheme) -> bool:
 
 def tagged_sentences(reader: Params, scheme: TagScheme | None) -> tuple[dict[str, Any], list[str]]:
     """Our reader of tagged sentences, and what is to be said about it."""
-    name, config = reader.get("type", None), {"type": "conll2003", "tag_scheme": scheme}
+    name = reader.get("type", None)
+    config: dict[str, Any] = {"type": "conll2003", "tag_scheme": scheme}
     notes: list[str] = []
     if name == "conll2003":
         tag_label = reader.get("tag_label", "ner")

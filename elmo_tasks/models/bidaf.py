@@ -126,8 +126,7 @@ class Bidaf(ReadingModel):
     Source: Seo et al. (2017), "Bidirectional Attention Flow for Machine Comprehension", section 2. As in the authors'
     code and in AllenNLP's, the encoder for ends also reads the joined texts, and the passage as a likely start sees it.
     Departs from them in that dropout is variational and answers have a limited length, unless `max_answer_length` is
-    null. ELMo's second mix is
-    concatenated to the first encoder's output, as in `BidafSelfAttention`.
+    null. ELMo's second mix is concatenated to the first encoder's output, as in `BidafSelfAttention`.
 
     Arguments:
         embedder: reads passage and question.
@@ -147,8 +146,9 @@ class Bidaf(ReadingModel):
         self.end = _scores(joined_size + self.end_encoder.output_size)
 
     def forward(self, batch: ReadingBatch) -> ReadingOutput:
-        passage = self.text_encoder(self.embedder, batch.passage)  # (B, T, D)
+        # A stateful biLM carries its state from the question to the passage, as in AllenNLP.
         question = self.text_encoder(self.embedder, batch.question)  # (B, Q, D)
+        passage = self.text_encoder(self.embedder, batch.passage)  # (B, T, D)
         mask = batch.passage.mask
         joined = self.attention(passage, question, mask, batch.question.mask)  # (B, T, G)
         modeled = self.dropout(self.modeling_encoder(joined, mask))  # (B, T, H)

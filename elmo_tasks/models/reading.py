@@ -37,7 +37,8 @@ class ReadingConfig(ModelConfig):
     )
     max_answer_length: PositiveInt | None = Field(
         17,
-        description="the most tokens of a predicted answer; null: no limit, as in AllenNLP, with the window null too",
+        description="the most tokens of a predicted answer; null: no limit, as in AllenNLP, with the window null too; "
+        "memory then grows with the square of the passage's length",
     )
     window: PositiveInt | None = Field(
         400,

@@ -63,7 +63,7 @@ class _StackedEncoder(Encoder):
         super().__init__()
         sizes = [input_size, *(2 * size if bidirectional else size for size in hidden_sizes)]
         kind: type[nn.RNNBase] = self.layer_class if bidirectional else self.forward_class
-        layers: list[nn.RNNBase] = list(map(kind, sizes, hidden_sizes))  # type: ignore[arg-type]
+        layers: list[nn.RNNBase] = list(map(kind, sizes, hidden_sizes))
         for layer in layers:
             initialize_gates(layer)
         self.layers = nn.ModuleList(layers)

@@ -21,7 +21,8 @@ class InferencePredictor(Predictor):
     - `premise_tokens` and `hypothesis_tokens`, and the raw texts under the keys of the input;
     - `label`, the most probable one, and `probabilities`, that of every label;
     - `premise_attention`, a row for each token of the premise: its attention to each token of the hypothesis, which
-      sums to 1; and `hypothesis_attention`, the same from the other side.
+      sums to 1; and `hypothesis_attention`, the same from the other side. If the model adds a token to the end of
+      texts, what a row lacks to 1 is the attention to it.
 
     Raises (from `predict`):
         DataError: one of the two texts is missing, given twice, or not made of strings, or has no tokens.

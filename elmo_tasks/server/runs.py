@@ -20,6 +20,7 @@ from elmo_tasks.predictors.memory import release_memory_after
 from elmo_tasks.predictors.predictor import ExampleError, Fields
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.run_archives import open_run
+from elmo_tasks.runs import RunFolder
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.trained_runs import Run, load_run, run_predictor
@@ -112,6 +113,7 @@ def load_runs(paths: Sequence[str], *, batch_tokens: int, overrides: Sequence[st
 
     Arguments:
         paths: folders and archives. The name of a run is that of its folder or archive, or the given one: `NAME=PATH`.
+            Of several, folders without a trained model are left out with a warning, so that a shell may list them all.
 
     Raises:
         RunError: one of them is not a run, or cannot be loaded.
@@ -120,9 +122,14 @@ def load_runs(paths: Sequence[str], *, batch_tokens: int, overrides: Sequence[st
     named: dict[str, Path] = {}
     for text in paths:
         name, path = _name_and_path(text)
+        if len(paths) > 1 and path.is_dir() and not RunFolder(path).model.is_file():
+            logger.warning("%s: not a run that has finished an epoch; left out", path)
+            continue
         if name in named:
             raise ElmoTasksError(f"{named[name]} and {path} have the same name; give one of them another: NAME={path}")
         named[name] = path
+    if not named:
+        raise ElmoTasksError(f"{', '.join(paths)}: none of them is a run that has finished an epoch")
     runs = {name: ServedRun(name, path, batch_tokens=batch_tokens, overrides=overrides) for name, path in named.items()}
     for run in runs.values():
         run.about["predicates"] = None

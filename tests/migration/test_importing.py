@@ -210,6 +210,21 @@ def test_runs_share_a_bilm(archive: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "three").exists()
 
 
+def test_a_folder_with_only_the_options_gets_the_weights(archive: Path, tmp_path: Path) -> None:
+    (shared := tmp_path / "bilm").mkdir()
+    lstm = OPTIONS.lstm.model_copy(update={"cell_clip": 2.0})
+    OPTIONS.model_copy(update={"lstm": lstm}).save(shared / "options.json")
+    before = (shared / "options.json").read_bytes()
+    import_allennlp(archive, tmp_path / "run", bilm=shared)
+    assert (shared / "options.json").read_bytes() == before
+    assert BiLM.load(shared).options.lstm.cell_clip == 2.0
+    assert logits(tmp_path / "run", SENTENCES[0]).isfinite().all()
+    (shared / "weights.hdf5").unlink()
+    OPTIONS.model_copy(update={"lstm": lstm.model_copy(update={"n_layers": 3})}).save(shared / "options.json")
+    with pytest.raises(MigrationError, match="its biLM is not the one in"):
+        import_allennlp(archive, tmp_path / "other", bilm=shared)
+
+
 def test_an_earlier_run_is_kept_without_force(archive: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     import_allennlp(archive, run)

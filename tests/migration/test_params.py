@@ -31,6 +31,8 @@ def test_wrong_values_are_named() -> None:
         (lambda: params.get("h"), "config.json: h is missing"),
         (lambda: params.number("g"), "g is 'text'; wanted a number"),
         (lambda: params.part("b").number("e"), "b.e is .*; wanted a number"),
+        (lambda: Params({"n": 1e9}).number("n"), "n is '1000000000.0'; wanted a number, from 0 to 1,048,576"),
+        (lambda: Params({"n": float("nan")}).number("n"), "n is 'nan'; wanted a number"),
         (lambda: params.part("a"), "a is '1'; wanted an object"),
         (lambda: params.expect("g", "other", None), "g is text; only other or None can be imported"),
     ):

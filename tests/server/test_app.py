@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import elmo_tasks
+from elmo_tasks import trained_runs
 from elmo_tasks.analysis.neighbors import TokenInContext, nearest_tokens
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.errors import ElmoTasksError
@@ -414,7 +415,7 @@ def test_no_body_is_a_fault(endpoint: str, client: TestClient) -> None:
 def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> None:
     assert list(runs) == ["ner", "again"]
     archive = tmp_path / "packed.tar.gz"
-    elmo_tasks.api.trained_runs.archive(run_folder, archive)
+    trained_runs.archive(run_folder, archive)
     (packed,) = load_runs([str(archive)], batch_tokens=256).values()
     assert packed.name == "packed"
     assert packed.about | {"name": "ner"} == runs["ner"].about | {"config": packed.about["config"]}
@@ -433,3 +434,13 @@ def test_without_a_run_that_has_one_the_package_s_bilm_is_used(tmp_path: Path) -
     (tmp_path / "empty.txt").write_text("\n")
     with pytest.raises(ElmoTasksError, match=r"empty\.txt: no sentence"):
         bilms_of_runs({}, tmp_path / "empty.txt")
+
+
+def test_folders_that_are_not_trained_runs_are_left_out(
+    run_folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "data").mkdir()
+    assert list(load_runs([str(tmp_path / "data"), str(run_folder)], batch_tokens=256)) == ["ner"]
+    assert f"{tmp_path}/data: not a run that has finished an epoch; left out" in caplog.text
+    with pytest.raises(ElmoTasksError, match=r"data, .*data: none of them is a run"):
+        load_runs([str(tmp_path / "data")] * 2, batch_tokens=256)

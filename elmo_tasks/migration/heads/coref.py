@@ -43,12 +43,13 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     parts.tensors["spans.width_embedding"] = widths[:max_width]
     parts.tensors["antecedents.embeddings.distance"] = distances[1:]  # no span has the distance 0
 
-    mentions = read_layers(model.part("mention_feedforward"), _mention_layers(weights))
+    scorer, scores = _mention_scorer(weights)
+    mentions = read_layers(model.part("mention_feedforward"), scorer)
     pairs = read_layers(model.part("antecedent_feedforward"), weights.part("_antecedent_feedforward._module."))
     span = _span_columns(mentions[0].weight.shape[1], feature_size, columns)
     size = len(span)
     pair = torch.cat([span, span + size, span + 2 * size, torch.arange(3 * size, 3 * size + feature_size)])
-    _add_scorer(parts, "spans.mention_scorer", mentions, _mention_scores(weights), span)
+    _add_scorer(parts, "spans.mention_scorer", mentions, scores, span)
     _add_scorer(parts, "antecedents.scorer", pairs, weights.part("_antecedent_scorer._module."), pair)
     parts.config |= {
         "hidden_sizes": [len(layer.bias) for layer in mentions],
@@ -60,15 +61,12 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     return parts.head(labels={"genres": ()}, dataset_reader={"type": "coref_conll2012"}, notes=notes)
 
 
-def _mention_layers(weights: Weights) -> Weights:
-    """The hidden layers of the scorer of mentions, which 0.x has inside its pruner."""
-    new = weights.part("_mention_feedforward._module.")
-    return new if new.names() else weights.part("_mention_pruner._scorer.0._module.")
-
-
-def _mention_scores(weights: Weights) -> Weights:
-    new = weights.part("_mention_scorer._module.")
-    return new if new.names() else weights.part("_mention_pruner._scorer.1._module.")
+def _mention_scorer(weights: Weights) -> tuple[Weights, Weights]:
+    """The hidden layers of the scorer of mentions and its last layer, which 0.x has inside a pruner."""
+    pruner = weights.part("_mention_pruner._scorer.")
+    if pruner.names():
+        return pruner.part("0._module."), pruner.part("1._module.")
+    return weights.part("_mention_feedforward._module."), weights.part("_mention_scorer._module.")
 
 
 def _span_columns(size: int, feature_size: int, columns: Tensor) -> Tensor:
