@@ -19,7 +19,7 @@ const TASKS = [
   ["classification", "Classification", classification],
 ];
 
-const main = document.getElementById("main");
+const panels = document.getElementById("panels");
 const tablist = document.getElementById("tabs");
 const tabs = []; // {button, panel, view, runs}
 
@@ -64,7 +64,7 @@ function addTab(title, view, runs) {
   button.addEventListener("click", () => select(tab));
   tabs.push(tab);
   tablist.append(button);
-  main.append(panel);
+  panels.append(panel);
 }
 
 /** Opens the permalink of some fields. */
@@ -113,7 +113,7 @@ tablist.addEventListener("keydown", (event) => {
 
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the address after # is the permalink
-  main.focus();
+  panels.focus();
 });
 
 /** Light or dark: as the system has it, until the user decides. */
@@ -136,4 +136,4 @@ function startTheme() {
 }
 
 startTheme();
-start().catch((error) => main.append(element("p.error", { role: "alert" }, error.message)));
+start().catch((error) => panels.append(element("p.error", { role: "alert" }, error.message)));
