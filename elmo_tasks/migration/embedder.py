@@ -48,6 +48,7 @@ class _Conversion:
     params: Params
     vocabulary: AllenNlpVocabulary
     version: str | None
+    bilm_options: BiLMOptions | None
     config: dict[str, Any] = dataclasses.field(default_factory=dict)
     tensors: dict[str, Tensor] = dataclasses.field(default_factory=dict)
     words: tuple[str, ...] = SPECIAL
@@ -55,6 +56,27 @@ class _Conversion:
     vocabulary_config: dict[str, Any] = dataclasses.field(default_factory=dict)
     bilm: BiLM | None = None
     notes: list[str] = dataclasses.field(default_factory=list)
+
+    def finished(self, columns: Tensor) -> ConvertedEmbedder:
+        """The result; `columns` are its own."""
+        settings = self.vocabulary_config
+        vocabulary = Vocabulary(
+            words=self.words,
+            num_trained_words=len(self.words),
+            characters=self.characters,
+            labels={},
+            lowercase_words=settings.get("lowercase_words", False),
+            byte_characters=settings.get("byte_characters", False),
+        )
+        return ConvertedEmbedder(
+            config=self.config,
+            tensors=self.tensors,
+            columns=columns,
+            vocabulary=vocabulary,
+            vocabulary_config=settings,
+            bilm=self.bilm,
+            notes=tuple(self.notes),
+        )
 
 
 def convert_embedder(
@@ -76,55 +98,36 @@ def convert_embedder(
         MigrationError: this project has no such embedder, or the tensors do not fit the config.
     """
     model = params.part("model")
-    result = _Conversion(params, vocabulary, version)
+    result = _Conversion(params, vocabulary, version, bilm_options)
     prefix = "text_field_embedder."
     prefix = prefix if weights.part(prefix).names() else f"_{prefix}"  # a private attribute of some models
-    sizes: dict[str, tuple[str, int]] = {}  # of each part: its key in AllenNLP's embedder, and its features
+    keys: dict[str, str] = {}  # of each part: its key in AllenNLP's embedder
+    sizes: dict[str, int] = {}
     for key, embedder in _embedders(model.part("text_field_embedder")).items():
-        kind = _TYPES.get(name := embedder.get("type", "embedding"))
-        if kind is None or kind in sizes:
-            problem = "is the second of its type" if kind else f"has the type {name!r}"
-            taken = ", ".join(_TYPES)
-            raise MigrationError(
-                f"config.json: {embedder.place('type')}: {key!r} {problem}; one of each is taken: {taken}"
-            )
-        part = weights.part(f"{prefix}token_embedder_{key}.")
-        indexer = _indexer(params, key, kind)
-        if kind == "words":
-            size = _words(result, embedder, part, indexer)
-        elif kind == "characters":
-            size = _characters(result, embedder, part, indexer)
-        else:
-            indexer.ignore("namespace")
-            size = _elmo(result, embedder, part.part("_elmo."), ("input",), bilm_options)
-        sizes[kind] = (key, size)
-    order = sorted(sizes, key=lambda kind: sizes[kind][0])
-    if "elmo" in model:  # of the biattentive classifier, which appends it to the embedder's output
-        mixes = tuple(
-            mix
-            for mix, key in (("input", "use_input_elmo"), ("output", "use_integrator_output_elmo"))
-            if model.get(key, False)
-        )
-        size = _elmo(result, model.part("elmo"), weights.part("_elmo."), mixes, bilm_options)
+        kind = _kind(key, embedder, keys)
+        part, indexer = weights.part(f"{prefix}token_embedder_{key}."), _indexer(params, key, kind)
+        keys[kind], sizes[kind] = key, _CONVERSIONS[kind](result, embedder, part, indexer)
+    order = sorted(keys, key=lambda kind: keys[kind])
+    if (
+        "elmo" in model and "elmo" not in keys
+    ):  # of the biattentive classifier, which appends it to its embedder's output
+        places = {"input": "use_input_elmo", "output": "use_integrator_output_elmo"}
+        mixes = [mix for mix, key in places.items() if model.get(key, False)]
+        size = _elmo_mixes(result, model.part("elmo"), weights.part("_elmo."), mixes)
         if "input" in mixes:
-            sizes["elmo"] = ("", size)
-            order.append("elmo")
-    return ConvertedEmbedder(
-        config=result.config,
-        tensors=result.tensors,
-        columns=_columns(order, {kind: size for kind, (_, size) in sizes.items()}),
-        vocabulary=Vocabulary(
-            words=result.words,
-            num_trained_words=len(result.words),
-            characters=result.characters,
-            labels={},
-            lowercase_words=result.vocabulary_config.get("lowercase_words", False),
-            byte_characters=result.vocabulary_config.get("byte_characters", False),
-        ),
-        vocabulary_config=result.vocabulary_config,
-        bilm=result.bilm,
-        notes=tuple(result.notes),
-    )
+            order, sizes["elmo"] = [*order, "elmo"], size
+    return result.finished(_columns(order, sizes))
+
+
+def _kind(key: str, embedder: Params, known: Mapping[str, str]) -> str:
+    """Our name of an embedder's kind, of which there must be only one."""
+    name = embedder.get("type", "embedding")
+    kind = _TYPES.get(name)
+    if kind is None or kind in known:
+        problem = "is the second of its type" if kind else f"has the type {str(name)[:80]!r}"
+        wanted = f"one of each of these is taken: {', '.join(_TYPES)}"
+        raise MigrationError(f"config.json: {embedder.place('type')}: {key!r} {problem}; {wanted}")
+    return kind
 
 
 def _columns(order: list[str], sizes: Mapping[str, int]) -> Tensor:
@@ -324,13 +327,12 @@ def _character_lstm(
     return config, {f"lstm.{name}": weights.take(f"_module.{name}") for name in names}
 
 
-def _elmo(
-    result: _Conversion,
-    params: Params,
-    weights: Weights,
-    mixes: tuple[str, ...],
-    options: BiLMOptions | None,
-) -> int:
+def _elmo(result: _Conversion, params: Params, weights: Weights, indexer: Params) -> int:
+    indexer.ignore("namespace")
+    return _elmo_mixes(result, params, weights.part("_elmo."), ["input"])
+
+
+def _elmo_mixes(result: _Conversion, params: Params, weights: Weights, mixes: list[str]) -> int:
     """ELMo with a mix for each place; their weights are learned, also where AllenNLP's config fixes them."""
     params.ignore("options_file", "weight_file", "vocab_to_cache", "namespace_to_cache", "scalar_mix_parameters")
     params.ignore("num_output_representations", "type")
@@ -338,8 +340,8 @@ def _elmo(
     params.expect("projection_dim", None, 0)
     if params.get("requires_grad", False):
         result.notes.append("the biLM was trained with the task; it is imported as it is and frozen")
-    bilm = convert_bilm(weights.part("_elmo_lstm."), options)
-    if options is None:
+    bilm = convert_bilm(weights.part("_elmo_lstm."), result.bilm_options)
+    if result.bilm_options is None:
         result.notes.append("the biLM's clips and skip connections are those of the published models")
     for number, mix in enumerate(mixes):
         part = weights.part(f"scalar_mix_{number}.")
@@ -347,9 +349,12 @@ def _elmo(
         result.tensors[f"elmo.mixes.{mix}.weights"] = torch.cat(parameters)
         result.tensors[f"elmo.mixes.{mix}.gamma"] = part.take("gamma", 1).squeeze(0)
     result.bilm = bilm
-    result.config["elmo"] = {"mixes": list(mixes), "dropout": params.number("dropout", 0.5)}
+    result.config["elmo"] = {"mixes": mixes, "dropout": params.number("dropout", 0.5)}
     result.notes.append(
         "each sentence starts from a biLM state of zeros; AllenNLP starts from that of the sentences before "
         "(model.embedder.elmo.stateful)"
     )
     return bilm.output_size
+
+
+_CONVERSIONS = {"words": _words, "characters": _characters, "elmo": _elmo}
