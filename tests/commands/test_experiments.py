@@ -50,6 +50,7 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
         "resume": False,
         "force": False,
         "self_contained": False,
+        "predictions": [],
     }
     output = capsys.readouterr().out
     assert all(word in output for word in ("epoch 3", "test", "91.23", "90.00", "PER", "95.00"))
@@ -65,7 +66,7 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
     }
     train_seeds = Mock(return_value=summary)
     monkeypatch.setattr(elmo_tasks.repeated_runs, "train_seeds", train_seeds)
-    arguments = "train c.jsonnet -s out --set a.b=1 --set c=d --ext-var N=V=W --seeds 1,2 --resume --self-contained"
+    arguments = "train c.jsonnet -s out --set a.b=1 --set c=d --ext-var N=V=W --seeds 1,2 --resume --self-contained --predictions test"
     assert cli.main([*arguments.split(), "--from", "old"]) == 0
     assert train_seeds.call_args.args == ("c.jsonnet", "out", (1, 2))
     assert train_seeds.call_args.kwargs == {
@@ -75,6 +76,7 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
         "resume": True,
         "force": False,
         "self_contained": True,
+        "predictions": ["test"],
     }
     output = capsys.readouterr().out
     assert all(word in output for word in ("validation, 2 seeds", "91.00", "0.25", "test, 2 seeds", "90.00", "0.75"))
