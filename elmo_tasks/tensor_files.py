@@ -65,15 +65,16 @@ def read_pickled_tensors(path: Path, error: type[ElmoTasksError]) -> dict[str, T
     """
     try:
         tensors = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError:
-        raise error(f"{path}: damaged, or holds more than tensors, perhaps code, which is not run") from None
-    except (*DAMAGED_STATE, OSError) as problem:
-        raise error(f"{path}: damaged, or not a state dict ({one_line(problem)})") from None
-    if not isinstance(tensors, dict) or not all(
-        isinstance(name, str) and isinstance(tensor, Tensor) and tensor.layout == torch.strided
-        for name, tensor in tensors.items()
-    ):
-        raise error(f"{path}: holds more than tensors by their names; wanted a state dict")
+    except (*DAMAGED_STATE, MemoryError, OSError) as problem:
+        reason = one_line(problem)
+        if "Unsupported" in reason or "Weights only load failed" in reason:
+            reason = "it holds more than tensors, perhaps code, which is not run"
+        raise error(f"{path}: damaged, or not a state dict ({reason})") from None
+    if not isinstance(tensors, dict):
+        raise error(f"{path}: holds a {type(tensors).__name__}; wanted a state dict")
+    for name, tensor in tensors.items():
+        if not isinstance(name, str) or not isinstance(tensor, Tensor) or tensor.layout != torch.strided:
+            raise error(f"{path}: {str(name)[:80]!r} is not a tensor; wanted a state dict of tensors")
     # A hostile file can repeat the same number endlessly.
     if (size := sum(tensor.nbytes for tensor in tensors.values())) > (most := unpacked_numbers(path.stat().st_size)):
         raise error(f"{path}: unpacks to {size:,} bytes; wanted at most {most:,}; {ADVICE}")

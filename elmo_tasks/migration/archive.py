@@ -11,33 +11,27 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import pickle
 import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from elmo_tasks.archives import unpack_known
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.errors import RunError, one_line
+from elmo_tasks.errors import RunError
 from elmo_tasks.json_files import read_json
-from elmo_tasks.limits import ADVICE, MAX_VOCABULARY_BYTES, limit, unpacked_numbers
+from elmo_tasks.limits import ADVICE, MAX_VOCABULARY_BYTES, limit
 from elmo_tasks.migration.errors import MigrationError
 from elmo_tasks.migration.vocabulary import PADDING, UNKNOWN, AllenNlpVocabulary, is_padded
+from elmo_tasks.tensor_files import read_pickled_tensors
 
 _WEIGHTS = ("weights.th", "best.th")
 _KNOWN = re.compile(r"config\.json|meta\.json|weights\.th|vocabulary/[^/]+\.txt|fta/[^/]*options_file")
 _NOT_PADDED = "non_padded_namespaces"
 _WANTED = "an archive that AllenNLP has written (model.tar.gz), or the folder that it unpacks to"
-# What reading a damaged or hostile pickle can raise.
-_DAMAGE = (
-    ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
-    pickle.UnpicklingError,
-)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +89,7 @@ def _read(folder: Path, path: Path) -> Archive:
             config=config,
             version=str(meta["version"]) if "version" in meta else None,
             vocabulary=_read_vocabulary(folder / "vocabulary", config),
-            tensors=_read_tensors(weights[0]),
+            tensors=read_pickled_tensors(weights[0], MigrationError),
             bilm_options=BiLMOptions.load(options[0]) if options else None,
         )
 
@@ -129,23 +123,3 @@ def _lines(path: Path) -> list[str]:
     except UnicodeDecodeError as error:
         raise MigrationError(f"{path}: not UTF-8 ({error}); wanted a file of AllenNLP's vocabulary") from None
     return lines[:-1] if lines[-1] == "" else lines
-
-
-def _read_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a state dict. A pickle with code is refused."""
-    try:
-        tensors = torch.load(path, map_location="cpu", weights_only=True)
-    except _DAMAGE as error:
-        reason = one_line(error)
-        if "Unsupported" in reason or "Weights only load failed" in reason:
-            reason = "it holds more than tensors, perhaps code, which is not run"
-        raise MigrationError(f"{path}: damaged, or not a state dict ({reason})") from None
-    if not isinstance(tensors, dict):
-        raise MigrationError(f"{path}: holds a {type(tensors).__name__}; wanted a state dict")
-    for name, tensor in tensors.items():
-        if not isinstance(name, str) or not isinstance(tensor, Tensor) or tensor.layout != torch.strided:
-            raise MigrationError(f"{path}: {str(name)[:80]!r} is not a tensor; wanted a state dict of tensors")
-    # A hostile file can repeat the same number endlessly.
-    if (size := sum(tensor.nbytes for tensor in tensors.values())) > (most := unpacked_numbers(path.stat().st_size)):
-        raise MigrationError(f"{path}: unpacks to {size:,} bytes; wanted at most {most:,}; {ADVICE}")
-    return dict(tensors)

@@ -66,8 +66,8 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
     }
     train_seeds = Mock(return_value=summary)
     monkeypatch.setattr(elmo_tasks.repeated_runs, "train_seeds", train_seeds)
-    arguments = "train c.jsonnet -s out --set a.b=1 --set c=d --ext-var N=V=W --seeds 1,2 --resume --self-contained --predictions test"
-    assert cli.main([*arguments.split(), "--from", "old"]) == 0
+    arguments = "train c.jsonnet -s out --set a.b=1 --set c=d --ext-var N=V=W --seeds 1,2 --resume --self-contained"
+    assert cli.main([*arguments.split(), "--from", "old", "--predictions", "test"]) == 0
     assert train_seeds.call_args.args == ("c.jsonnet", "out", (1, 2))
     assert train_seeds.call_args.kwargs == {
         "overrides": ["a.b=1", "c=d"],

@@ -263,15 +263,13 @@ class Code:
 def test_pickles_with_code_are_refused(folder: Path, tmp_path: Path, name: str) -> None:
     made = tmp_path / "made"
     torch.save({"a": Code(made)}, folder / name)
-    with pytest.raises(
-        WeightsError, match=f"{name}: damaged, or holds more than tensors, perhaps code, which is not run"
-    ):
+    with pytest.raises(WeightsError, match=f"{name}: .*it holds more than tensors, perhaps code, which is not run"):
         BiLMFiles.in_folder(folder)
     assert not made.exists()
     assert not list((tmp_path / "cache").rglob("*.hdf5"))
     for content in ({"a": "text"}, nn.Linear(1, 1).weight, {1: torch.ones(1)}):
         torch.save(content, folder / name)
-        with pytest.raises(WeightsError, match=f"{name}: .*tensors"):
+        with pytest.raises(WeightsError, match=f"{name}: .*wanted a state dict"):
             BiLMFiles.in_folder(folder)
     (folder / name).write_bytes(b"\x80")
     with pytest.raises(WeightsError, match=f"{name}: damaged"):
