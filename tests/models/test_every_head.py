@@ -301,7 +301,9 @@ HEADS = {
     "srl, biLSTM": semantic_roles({"type": "stacked_bilstm", "hidden_sizes": (8,), "dropout": 0.1}),
     "coref": coref(unknown_genre_probability=0.1),
     "coref, as AllenNLP's": dataclasses.replace(
-        coref(as_allennlp=True, pair_hidden_sizes=(24, 16)), learning_rate=0.02, without=("unknown_genre_probability",)
+        coref(as_allennlp=True, pair_hidden_sizes=(24, 16), encoder={"type": "stacked_bilstm", "hidden_sizes": (24,)}),
+        learning_rate=0.02,
+        without=("unknown_genre_probability",),
     ),
 }
 
