@@ -41,7 +41,6 @@ class Head:
     best_metric: str
     labels: tuple[str, ...] = ()
     learning_rate: float = 0.02
-    steps: int = 80  # in which it learns four examples by heart
     without: tuple[str, ...] = ()  # probabilities of the config that this model has no use for
     embedder: Mapping[str, Any] = dataclasses.field(
         default_factory=lambda: {
@@ -302,7 +301,9 @@ HEADS = {
     "srl, biLSTM": semantic_roles({"type": "stacked_bilstm", "hidden_sizes": (8,), "dropout": 0.1}),
     "coref": coref(unknown_genre_probability=0.1),
     "coref, as AllenNLP's": dataclasses.replace(
-        coref(as_allennlp=True, pair_hidden_sizes=(24, 16)), steps=200, without=("unknown_genre_probability",)
+        coref(as_allennlp=True, pair_hidden_sizes=(24, 16), encoder={"type": "stacked_bilstm", "hidden_sizes": (24,)}),
+        learning_rate=0.02,
+        without=("unknown_genre_probability",),
     ),
 }
 
@@ -399,7 +400,7 @@ def test_learns_four_examples_by_heart(built: Built) -> None:
     metric = built.model.task.build_metric()
     metric.update(built.predict(), built.head.examples)
     assert metric.compute()[built.head.best_metric] < 100
-    learn(built, built.head.steps)
+    learn(built, 80)
     predictions = built.predict()
     for prediction, example in zip(predictions, built.head.examples, strict=True):
         assert {key: prediction[key] for key in built.head.gold} == {key: example[key] for key in built.head.gold}
