@@ -1,4 +1,4 @@
-"""Measures the server under load: requests one at a time beside requests in batches.
+"""Measures the server under load: requests one at a time, and in batches.
 
 Locust (`pip install locust`) is the load: clients that send a sentence as soon as they have the answer to the last one.
 The server computes all layers: its cache is an empty folder.

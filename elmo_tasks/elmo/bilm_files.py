@@ -15,7 +15,7 @@ from elmo_tasks.files import kept_hash
 DEFAULT_BILM = "default"
 """The name of the biLM that is installed with the package. It can be given instead of a folder."""
 
-_NLPL_WEIGHTS = "model.hdf5"  # beside an options.json, in the NLPL vectors repository
+_NLPL_WEIGHTS = "model.hdf5"  # next to an options.json, in the NLPL vectors repository
 
 
 def bilm_folder(name: str | Path) -> Path:
