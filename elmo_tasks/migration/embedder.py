@@ -86,7 +86,7 @@ def convert_embedder(
     bilm_options: BiLMOptions | None,
     version: str | None,
 ) -> ConvertedEmbedder:
-    """The text field embedder of a model and, of a classifier that has it beside it, its ELMo.
+    """The text field embedder of a model and, of a classifier that keeps it separately, its ELMo.
 
     Arguments:
         params: the whole config.

@@ -71,7 +71,8 @@ def test_every_task_has_a_predictor() -> None:
 
 
 def test_allennlp_has_a_predictor_for_every_task_but_those_of_users(predictor: TaggerPredictor) -> None:
-    assert set(allennlp_format._FORMATS) == set(elmo_tasks.predictors._PREDICTORS)
+    own = {task for task in elmo_tasks.predictors._PREDICTORS if task.__module__.startswith("elmo_tasks.")}
+    assert set(allennlp_format._FORMATS) == own  # other tests add tasks of their own
     predictor.model.task = object()  # type: ignore[assignment]
     with pytest.raises(TypeError, match="AllenNLP has no predictor for the task object"):
         AllenNlpPredictor(TaggerPredictor(predictor.model, predictor.vocabulary))
