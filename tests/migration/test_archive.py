@@ -32,10 +32,10 @@ def test_reads_the_file_and_the_folder(new_format: bool, tmp_path: Path) -> None
     meta = member("meta.json", b'{"version": "2.8.0"}')
     path = write_archive(tmp_path / "model.tar.gz", CONFIG, TENSORS, names, new_format=new_format, more=[options, meta])
     with tarfile.open(path) as tar:
-        for name in tar.getnames():  # `extractall` has another signature in older Pythons
-            path = tmp_path / "folder" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.read() if (content := tar.extractfile(name)) else b"")
+        for entry in filter(tarfile.TarInfo.isfile, tar):  # `extractall` has another signature in older Pythons
+            place = tmp_path / "folder" / entry.name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(tar.extractfile(entry).read())  # type: ignore[union-attr]
     (tmp_path / "folder" / "weights.th").rename(tmp_path / "folder" / "best.th")  # as in the folder of a training
     (scratch := tmp_path / "scratch").mkdir()
     for given in (path, tmp_path / "folder"):
