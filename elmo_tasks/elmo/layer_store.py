@@ -265,10 +265,11 @@ class LayerStore:
 
     def _discard(self, problem: str) -> None:
         """Removes a damaged store, unless another process is filling it."""
-        logger.warning("%s: this layer cache is damaged and removed; it will be filled again: %s", self.folder, problem)
         self._disconnect()
         with contextlib.suppress(CacheError), _locked(self._lock, self.folder, wait=False):
             _remove(self.folder)
+            said = "this layer cache is damaged and removed; it will be filled again"
+            logger.warning("%s: %s: %s", self.folder, said, problem)
 
     def _need(self, sentences: Sequence[Sequence[str]]) -> tuple[int, str]:
         """The bytes that sentences need, and a description."""

@@ -376,7 +376,9 @@ class TestAccidents:
         _assert_same(read(store, SENTENCES), FakeSource().layers(SENTENCES))
         assert info()[0].sentences == whole.sentences
 
-    def test_a_damaged_store_stays_while_another_process_fills_it(self, full_store: LayerStore) -> None:
+    def test_a_damaged_store_stays_while_another_process_fills_it(
+        self, full_store: LayerStore, caplog: pytest.LogCaptureFixture
+    ) -> None:
         _replace(_database(full_store), b"")
         other = filelock.FileLock(f"{full_store.folder}.lock", thread_local=False)
         other.acquire()
@@ -386,6 +388,7 @@ class TestAccidents:
             LayerStore(KEY).read(SENTENCES)
         end.cancel()
         assert _database(full_store).exists()
+        assert "removed" not in caplog.text
         other.release()
 
     def test_a_damaged_store_is_made_anew_by_filling_it(self, full_store: LayerStore) -> None:
