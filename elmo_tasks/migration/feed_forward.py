@@ -50,7 +50,7 @@ def read_layers(params: Params, weights: Weights) -> list[Layer]:
 
 
 def _each(params: Params, key: str, count: int, *default: Any) -> list[Any]:
-    """A value for each layer; one for all may stand alone."""
+    """A value for each layer; a single one holds for all."""
     value = params.get(key, *default)
     values = value if isinstance(value, list) else [value] * count
     if len(values) != count:
