@@ -1,114 +1,121 @@
 """The biLM's recurrent layers in training: one layer in both directions, forward and back through time.
 
 Autograd would keep a dozen tensors for every token and start twice as many small operations. Here a step is one product
-and a few passes over the gates, and the gradients of all weights are one product for all steps of a window.
+and a few passes over the gates, for both directions in the same operations, so that few of them are started and each is
+large enough for several threads. The gradients of all weights are one product for all steps of a window.
 
-# T steps of a window, B rows of a batch, P features of one direction, H cells, Q features read: [input, output]
+# T steps of a window, D = 2 directions, B rows of a batch, P features of one direction, H cells, Q features read:
+# [input, output]
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.nn import functional
 
-from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
 from elmo_tasks.elmo.tanh_by_sigmoid import DoubledWeights
 
 
 class _Pass:
-    """One layer in one direction over one window.
+    """One layer over one window, in both directions.
 
     Arguments:
-        weights: of the gates (4H, Q), their bias (4H,), and of the projection (P, H) or None; see `tanh_by_sigmoid`.
+        weights: of the gates (D, 4H, Q), their biases (D, 1, 4H), and of the projections (D, P, H) or None; see
+            `tanh_by_sigmoid`.
         clips: bounds of the doubled cells and of the projected outputs.
         keeps: (T, B, 1) 0 where a row starts from zero at a step, otherwise 1.
     """
 
-    def __init__(self, weights: Sequence[Any], clips: tuple[float | None, float | None], keeps: Tensor | None) -> None:
+    def __init__(
+        self,
+        weights: tuple[Tensor, Tensor, Tensor | None],
+        clips: tuple[float | None, float | None],
+        keeps: Tensor | None,
+    ) -> None:
         self._weight, self._bias, self._projection = weights
         self._cell_clip, self._output_clip = clips
         self._keeps = keeps
 
     def forward(self, inputs: Tensor, hidden: Tensor, cells: Tensor) -> Tensor:
-        """(T, B, P), (B, P), (B, H) -> (T, B, P); keeps what `backward` needs, and the cells."""
-        steps, rows, size = inputs.shape
-        num_cells, dtype = cells.shape[1], self._weight.dtype
-        self._read = inputs.new_empty(steps, rows, 2 * size, dtype=dtype)  # (T, B, Q)
-        self._read[:, :, :size] = inputs
-        self._gates = inputs.new_empty(steps, rows, 4 * num_cells)
-        self.cells = inputs.new_empty(steps + 1, rows, num_cells)  # of each step twice the cells before it
-        self._curved = inputs.new_empty(steps, rows, num_cells)  # sigmoid(2c) - 1/2: half of tanh(c)
-        self._put_out = inputs.new_empty(steps, rows, num_cells, dtype=dtype)  # half the cells' outputs
-        self.outputs = inputs.new_empty(steps, rows, size)
-        self.cells[0] = cells
-        for step in range(steps):
-            self._read[step, :, size:] = self._kept(hidden, step)
+        """(T, D, B, P), (D, B, P), (D, B, H) -> (T, D, B, P); keeps what `backward` needs, and the cells."""
+        *shape, size = inputs.shape
+        dtype = self._weight.dtype
+        self._read = inputs.new_empty(*shape, 2 * size, dtype=dtype)  # (T, D, B, Q)
+        self._read[..., :size] = inputs
+        self._put_out = inputs.new_empty(*shape, cells.shape[-1], dtype=dtype)  # half the cells' outputs
+        self.outputs = torch.empty_like(inputs)
+        # Of each step, since the C library would give larger tensors back to the system and take new pages for them:
+        self._gates: list[Tensor] = []  # (D, B, 4H)
+        self.cells = [cells]  # (D, B, H) twice the cells before each step, and after the last one
+        self._curved: list[Tensor] = []  # (D, B, H) sigmoid(2c) - 1/2: half of tanh(c)
+        for step in range(len(inputs)):
+            self._read[step, ..., size:] = self._kept(hidden, step)
             hidden = self._step_forward(step)
         return self.outputs
 
     def _step_forward(self, step: int) -> Tensor:
-        gates, cells = self._gates[step], self.cells[step + 1]
-        gates.copy_(functional.linear(self._read[step], self._weight, self._bias)).sigmoid_()
-        enter, candidate, forget, leave = gates.chunk(4, dim=1)  # each (B, H)
-        torch.mul(self._kept(self.cells[step], step), forget, out=cells)
+        gates = torch.baddbmm(self._bias, self._read[step], self._weight.transpose(1, 2)).to(self.outputs.dtype)
+        enter, candidate, forget, leave = gates.sigmoid_().chunk(4, dim=-1)  # each (D, B, H)
+        cells = self._kept(self.cells[step], step) * forget
         cells.addcmul_(enter, candidate - 0.5, value=4.0)
         if self._cell_clip is not None:
             cells.clamp_(-self._cell_clip, self._cell_clip)
-        curved = torch.sigmoid(cells, out=self._curved[step]).sub_(0.5)
+        curved = torch.sigmoid(cells).sub_(0.5)
+        self._gates.append(gates)
+        self.cells.append(cells)
+        self._curved.append(curved)
         put_out, outputs = self._put_out[step], self.outputs[step]
         put_out.copy_(curved * leave)
         if self._projection is None:
             return torch.mul(put_out, 2.0, out=outputs)
-        outputs.copy_(functional.linear(put_out, self._projection))
+        outputs.copy_(torch.bmm(put_out, self._projection.transpose(1, 2)))
         if self._output_clip is not None:
             outputs.clamp_(-self._output_clip, self._output_clip)
         return outputs
 
     def backward(self, output_gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-        """The gradients of inputs (T, B, P) and of the weights, from those of the outputs (T, B, P)."""
-        steps, _, size = self.outputs.shape
+        """The gradients of inputs (T, D, B, P) and of the weights, from those of the outputs (T, D, B, P)."""
+        steps, _, _, size = self.outputs.shape
         dtype = self._weight.dtype
-        gates = torch.empty_like(self._gates, dtype=dtype)  # gradients, (T, B, 4H)
-        outputs = torch.empty_like(self.outputs, dtype=dtype)  # gradients before the clip, (T, B, P)
-        read = torch.empty_like(self._read, dtype=torch.promote_types(dtype, torch.float32))  # gradients, (T, B, Q)
+        num_directions, rows, num_gates = self._gates[0].shape
+        gates = self.outputs.new_empty(num_directions, steps, rows, num_gates, dtype=dtype)  # gradients
+        outputs = torch.empty_like(self.outputs, dtype=dtype)  # gradients before the clip, (T, D, B, P)
+        read = torch.empty_like(self._read, dtype=torch.promote_types(dtype, torch.float32))  # gradients
         cells = torch.zeros_like(self.cells[0])
         hidden = torch.zeros_like(self.outputs[0])
         for step in reversed(range(steps)):
             gradient = output_gradients[step] + hidden
-            if self._projection is not None and self._output_clip is not None:
-                gradient *= self.outputs[step].abs() < self._output_clip
+            if self._projection is not None:
+                gradient = _through_clip(gradient, self.outputs[step], self._output_clip)
             outputs[step] = gradient
-            gates[step], cells = self._step_backward(step, outputs[step], cells)
-            read[step] = gates[step] @ self._weight  # (B, Q)
-            hidden = self._kept(read[step, :, size:], step)
-        flat_gates = gates.flatten(0, 1)
-        weight = flat_gates.t() @ self._read.flatten(0, 1)  # (4H, Q)
-        bias = flat_gates.sum(dim=0)
+            gates[:, step], cells = self._step_backward(step, outputs[step], cells)
+            read[step] = torch.bmm(gates[:, step], self._weight)  # (D, B, Q)
+            hidden = self._kept(read[step, ..., size:], step)
+        by_direction = gates.flatten(1, 2)  # (T B, 4H)
+        bias = torch.stack([each.sum(dim=0, keepdim=True) for each in by_direction])  # (D, 1, 4H)
+        weight = _sums_of_products(gates, self._read)  # (D, 4H, Q)
         projection = None
         if self._projection is not None:
-            projection = outputs.flatten(0, 1).t() @ self._put_out.flatten(0, 1)  # (P, H)
-        return read[:, :, :size], weight, bias, projection
+            projection = _sums_of_products(outputs.transpose(0, 1), self._put_out)  # (D, P, H)
+        return read[..., :size], weight, bias, projection
 
     def _step_backward(self, step: int, outputs: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
-        """The gradients of the gates' sums (B, 4H), and of the cells before the step (B, H)."""
-        put_out = 2.0 * outputs if self._projection is None else outputs @ self._projection  # (B, H)
+        """The gradients of the gates' sums (D, B, 4H), and of the cells before the step (D, B, H)."""
+        put_out = 2.0 * outputs if self._projection is None else torch.bmm(outputs, self._projection)  # (D, B, H)
         put_out = put_out.to(cells.dtype)
-        enter, candidate, forget, leave = self._gates[step].chunk(4, dim=1)
+        enter, candidate, forget, leave = self._gates[step].chunk(4, dim=-1)
         curved = self._curved[step]
         cells = cells.addcmul(put_out * leave, 0.25 - curved.square())
-        if self._cell_clip is not None:
-            cells *= self.cells[step + 1].abs() < self._cell_clip
+        cells = _through_clip(cells, self.cells[step + 1], self._cell_clip)
         gates = torch.empty_like(self._gates[step])
-        by_gate = gates.chunk(4, dim=1)
-        torch.mul(cells, candidate - 0.5, out=by_gate[0]).mul_(4.0)
-        torch.mul(cells, enter, out=by_gate[1]).mul_(4.0)
+        by_gate = gates.chunk(4, dim=-1)
+        fourfold = 4.0 * cells
+        torch.mul(fourfold, candidate - 0.5, out=by_gate[0])
+        torch.mul(fourfold, enter, out=by_gate[1])
         torch.mul(cells, self._kept(self.cells[step], step), out=by_gate[2])
         torch.mul(put_out, curved, out=by_gate[3])
         return torch.ops.aten.sigmoid_backward(gates, self._gates[step]), self._kept(cells.mul_(forget), step)
@@ -118,36 +125,43 @@ class _Pass:
         return state if self._keeps is None else state * self._keeps[step]
 
 
-class _BothDirections(torch.autograd.Function):
-    """Two passes side by side; of each: inputs, hidden, cells, gates' weights, bias and projection."""
+def _through_clip(gradient: Tensor, clipped: Tensor, bound: float | None) -> Tensor:
+    """The gradient before a clip, from that after it and from the clipped values: 0 where the clip bit."""
+    return gradient if bound is None else torch.ops.aten.hardtanh_backward(gradient, clipped, -bound, bound)
+
+
+def _sums_of_products(gradients: Tensor, factors: Tensor) -> Tensor:
+    """(D, T, B, M), (T, D, B, N) -> (D, M, N)"""
+    pairs = zip(gradients, factors.unbind(1), strict=True)
+    return torch.stack([gradient.flatten(0, 1).t() @ factor.flatten(0, 1) for gradient, factor in pairs])
+
+
+class _Layer(torch.autograd.Function):
+    """Inputs (T, D, B, P), outputs and cells before them, the gates' weights and biases, projections."""
 
     @staticmethod
     def forward(
-        ctx: Any, clips: tuple[float | None, float | None], keeps: Tensor | None, *tensors: Any
-    ) -> tuple[Tensor, ...]:
-        passes, tasks = [], []
-        for each in (tensors[:6], tensors[6:]):
-            passes.append(_Pass(each[3:], clips, keeps))
-            tasks.append(functools.partial(passes[-1].forward, *each[:3]))
+        ctx: Any,
+        clips: tuple[float | None, float | None],
+        keeps: Tensor | None,
+        inputs: Tensor,
+        hidden: Tensor,
+        cells: Tensor,
+        *weights: Any,
+    ) -> tuple[Tensor, Tensor]:
+        ctx.window = _Pass(weights, clips, keeps)
         # Detached: a pass that held its own result would never be freed.
-        outputs = [output.detach() for output in run_together(tasks, tasks[0].args[0].device)]
-        cells_after = [each.cells[-1].clone() for each in passes]
-        ctx.passes = passes
-        ctx.mark_non_differentiable(*cells_after)
-        return *outputs, *cells_after
+        outputs = ctx.window.forward(inputs, hidden, cells).detach()
+        cells_after = ctx.window.cells[-1].clone()
+        ctx.mark_non_differentiable(cells_after)
+        return outputs, cells_after
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, forward: Tensor, backward: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        tasks = [
-            functools.partial(each.backward, gradients)
-            for each, gradients in zip(ctx.passes, (forward, backward), strict=True)
-        ]
-        ctx.passes = None
-        gradients: list[Tensor | None] = [None, None]
-        for inputs, weight, bias, projection in run_together(tasks, forward.device):
-            gradients += [inputs, None, None, weight, bias, projection]
-        return tuple(gradients)
+    def backward(ctx: Any, gradients: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        inputs, *weights = ctx.window.backward(gradients)
+        ctx.window = None
+        return None, None, inputs, None, None, *weights
 
 
 def run_layer(
@@ -170,16 +184,16 @@ def run_layer(
         of each direction the outputs (T, B, P), and the state after the last step.
     """
     keeps = None if resets is None else (~resets)[:, :, None].to(inputs[0].dtype)
-    arguments: list[Tensor | None] = []
-    for lstm, read, (hidden, cells) in zip(lstms, inputs, states, strict=True):
-        weights = DoubledWeights.of(lstm)
-        gates = torch.cat([weights.inputs, weights.recurrent], dim=1).to(dtype)
-        projection = None if weights.projection is None else weights.projection.to(dtype)
-        arguments += [read, hidden, 2.0 * cells, gates, weights.bias.to(dtype), projection]
-    clips = weights.cell_clip, lstms[0].projection_clip
-    *outputs, forward_cells, backward_cells = _BothDirections.apply(clips, keeps, *arguments)
-    forward, backward = outputs
-    return (forward, backward), (
-        (forward[-1].detach(), 0.5 * forward_cells),
-        (backward[-1].detach(), 0.5 * backward_cells),
+    each = [DoubledWeights.of(lstm) for lstm in lstms]
+    gates = torch.stack([torch.cat([weights.inputs, weights.recurrent], dim=1) for weights in each]).to(dtype)
+    biases = torch.stack([weights.bias for weights in each])[:, None].to(dtype)
+    projections = [weights.projection for weights in each if weights.projection is not None]
+    projection = torch.stack(projections).to(dtype) if projections else None
+    hidden, cells = (torch.stack(parts) for parts in zip(*states, strict=True))
+    clips = each[0].cell_clip, lstms[0].projection_clip
+    outputs, cells_after = _Layer.apply(
+        clips, keeps, torch.stack(inputs, dim=1), hidden, 2.0 * cells, gates, biases, projection
     )
+    forward, backward = outputs.unbind(1)
+    hidden_after, cells_after = outputs[-1].detach(), 0.5 * cells_after
+    return (forward, backward), ((hidden_after[0], cells_after[0]), (hidden_after[1], cells_after[1]))

@@ -19,7 +19,7 @@ from torch.nn import functional
 from elmo_tasks.config import Part
 from elmo_tasks.text.tokens import TensorRecord
 
-_SCORES_AT_ONCE = 1 << 22  # of tokens with candidates: 16 MB, which may fit into a processor's caches
+_SCORES_AT_ONCE = 1 << 21  # of tokens with candidates: 8 MB, which may fit into a processor's caches
 
 
 @dataclasses.dataclass(frozen=True)

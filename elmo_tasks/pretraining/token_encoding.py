@@ -20,6 +20,7 @@ from elmo_tasks.elmo.characters import PADDING_ID
 from elmo_tasks.elmo.token_encoder import TokenEncoder
 
 _ROWS = 64
+_INTEGERS = {torch.bfloat16: torch.int16, torch.float32: torch.int32, torch.float64: torch.int64}
 
 
 def encode_tokens(encoder: TokenEncoder, character_ids: Tensor, dtype: torch.dtype) -> Tensor:
@@ -77,16 +78,17 @@ class _MaximumOverWindows(torch.autograd.Function):
         words_at = [_rounded_up(sum(number > position for number in num_windows)) for position in range(num_windows[0])]
         earliest = int(first_invalid.min())
         best = filters.new_full((len(characters), len(filters)), -torch.inf)  # (U, F)
-        places = torch.zeros_like(best, dtype=torch.uint8)
+        places = torch.zeros_like(best, dtype=_INTEGERS[filters.dtype])
         for position, words in enumerate(words_at):
             windows = characters[:words, position : position + width].flatten(1)  # (words, width E)
             values = functional.linear(windows, filters, bias)  # (words, F)
             if position >= earliest:
                 values.masked_fill_(first_invalid <= position, -torch.inf)
-            # The last position that was better than all before it; faster than `masked_fill_`.
-            better = (values > best[:words]).view(torch.uint8).mul_(position)
-            torch.maximum(places[:words], better, out=places[:words])
-            torch.maximum(best[:words], values, out=best[:words])
+            highest = torch.maximum(best[:words], values)
+            # The last position that was better than all before it.
+            better = torch.ne(_bits(highest), _bits(best[:words]), out=torch.empty_like(places[:words]))
+            torch.maximum(places[:words], better.mul_(position), out=places[:words])
+            best[:words] = highest
         ctx.save_for_backward(characters, filters, places)
         ctx.words_at = words_at
         return best
@@ -99,11 +101,17 @@ class _MaximumOverWindows(torch.autograd.Function):
         of_filters = torch.zeros_like(filters, dtype=torch.promote_types(filters.dtype, torch.float32))
         width = filters.shape[1] // characters.shape[2]
         for position, words in enumerate(ctx.words_at):
-            chosen = torch.where(places[:words] == position, gradient[:words], 0.0)  # (words, F)
+            here = torch.eq(places[:words], position, out=torch.empty_like(places[:words]))
+            chosen = here.mul_(_bits(gradient[:words])).view(gradient.dtype)  # (words, F), elsewhere 0
             window = slice(position, position + width)
             of_filters += chosen.t() @ characters[:words, window].flatten(1)
             of_characters[:words, window] += (chosen @ filters).view(words, width, -1)
         return of_characters, of_filters.to(filters.dtype), gradient.sum(dim=0), None, None
+
+
+def _bits(values: Tensor) -> Tensor:
+    """The values as integers of their size, which torch compares several times as fast, and into integers."""
+    return values.view(_INTEGERS[values.dtype])
 
 
 def _rounded_up(number: int) -> int:
