@@ -16,24 +16,10 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import IO
 
 from elmo_tasks import __version__
-from elmo_tasks.commands import (
-    analysis,
-    data,
-    experiments,
-    migration,
-    plots,
-    pretraining,
-    probes,
-    serving,
-    studies,
-    tuning,
-    vectors,
-)
+from elmo_tasks.commands.command import COMMANDS
 from elmo_tasks.console import set_up_logging
 from elmo_tasks.errors import NO_ROOM, ElmoTasksError, did_you_mean
 
-_GROUPS = (experiments, plots, analysis, serving, studies, tuning, pretraining, vectors, probes, migration, data)
-COMMANDS = {name: command for group in _GROUPS for name, command in group.COMMANDS.items()}
 USER_ERROR = 2  # exit codes; of signals, 128 + the number
 BROKEN_PIPE, INTERRUPTED = 128 + signal.SIGPIPE, 128 + signal.SIGINT
 

@@ -1,4 +1,4 @@
 """The commands of `elmo-tasks`: the arguments of each command, next to the function that runs it.
 
-These functions import what they need when they are called, so that `--help` answers at once.
+`command` lists them all. The functions import what they need when they are called, so that `--help` answers at once.
 """

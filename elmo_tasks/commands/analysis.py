@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from elmo_tasks.commands.arguments import add_flag, add_include_package, device_overrides, positive, refuse_torchrun
-from elmo_tasks.commands.command import Command
 from elmo_tasks.console import print_metrics, print_table
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ _CONFUSED_LABELS = 12  # the most labels of a printed table
 _SHOWN_SCORES = 6  # in a breakdown; of more, only the F1 of those that have one
 
 
-def _add_compare(parser: argparse.ArgumentParser) -> None:
+def add_compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths",
         metavar="SYSTEM",
@@ -47,7 +46,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     add_include_package(parser)
 
 
-def _compare(arguments: argparse.Namespace) -> None:
+def run_compare(arguments: argparse.Namespace) -> None:
     from elmo_tasks.analysis.comparison import compare, split_paths
     from elmo_tasks.config import include_packages
 
@@ -141,7 +140,7 @@ def _print_changed(comparison: Comparison) -> None:
                 terminal.show(describe_versions(comparison.task, example, predictions))
 
 
-def _add_errors(parser: argparse.ArgumentParser) -> None:
+def add_errors(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "path", metavar="SYSTEM", help="a run, as a folder or an archive, or a file that `evaluate --predictions` wrote"
     )
@@ -154,7 +153,7 @@ def _add_errors(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
 
 
-def _errors(arguments: argparse.Namespace) -> None:
+def run_errors(arguments: argparse.Namespace) -> None:
     from elmo_tasks.analysis.error_report import errors
     from elmo_tasks.config import include_packages
 
@@ -199,19 +198,3 @@ def print_confusion(table: ConfusionTable, title: str) -> None:
 
     columns, *rows = cells(table, _CONFUSED_LABELS)
     print_table(f"{title}, gold (rows) and predicted (columns)", columns, rows)
-
-
-COMMANDS = {
-    "compare": Command(
-        "compare systems on the same data, with intervals and tests of significance",
-        "elmo-tasks compare runs/baseline runs/ner eng.testb",
-        _add_compare,
-        _compare,
-    ),
-    "errors": Command(
-        "show what a system gets wrong: kinds of errors, scores of parts of the data, the worst examples",
-        "elmo-tasks errors runs/ner eng.testb",
-        _add_errors,
-        _errors,
-    ),
-}

@@ -26,7 +26,7 @@ def add_include_package(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_config(parser: argparse.ArgumentParser, help: str, nargs: str | None = None) -> None:
+def add_config_path(parser: argparse.ArgumentParser, help: str, nargs: str | None = None) -> None:
     action = parser.add_argument("config", metavar="CONFIG", nargs=nargs, help=help)
     action.completer = _complete_config  # type: ignore[attr-defined]  # for argcomplete
 
@@ -42,7 +42,9 @@ def _complete_config(prefix: str, **_: object) -> list[str]:
 
 
 def add_config_and_folder(parser: argparse.ArgumentParser, described: str, written: str) -> None:
-    add_config(parser, f"the Jsonnet or JSON file that describes {described}, or the name of a config in the package")
+    add_config_path(
+        parser, f"the Jsonnet or JSON file that describes {described}, or the name of a config in the package"
+    )
     parser.add_argument(
         "-s",
         "--run-folder",

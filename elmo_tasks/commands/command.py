@@ -1,8 +1,9 @@
-"""The parts of a command."""
+"""All commands. A command's module is imported when the command is called, so that `--help` answers at once."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -21,3 +22,122 @@ class Command(NamedTuple):
     example: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], None]
+
+
+def _command(place: str, summary: str, example: str) -> Command:
+    """The command whose module, in this package, has `add_NAME` and `run_NAME`; `place` is MODULE.NAME."""
+    module, name = place.split(".")
+
+    def call(prefix: str, argument: object) -> None:
+        getattr(importlib.import_module(f"{__package__}.{module}"), f"{prefix}_{name}")(argument)
+
+    return Command(summary, example, lambda parser: call("add", parser), lambda arguments: call("run", arguments))
+
+
+COMMANDS = {
+    "train": _command(
+        "experiments.train",
+        "train a model and evaluate it on the test set",
+        "elmo-tasks train ner_conll03 -s runs/ner --set model.dropout=0.3",
+    ),
+    "evaluate": _command(
+        "experiments.evaluate",
+        "score a trained run on data with gold labels",
+        "elmo-tasks evaluate runs/ner eng.testb",
+    ),
+    "predict": _command(
+        "experiments.predict",
+        "apply a trained run to raw text or JSON lines",
+        "echo 'Alan Turing worked at Bletchley Park.' | elmo-tasks predict runs/ner -",
+    ),
+    "config": _command(
+        "experiments.config",
+        "check a config and print all of its values; list, copy or describe configs",
+        "elmo-tasks config ner_conll03 --set random_seed=2",
+    ),
+    "archive": _command(
+        "experiments.archive",
+        "pack a run into a single file",
+        "elmo-tasks archive runs/ner ner.tar.gz",
+    ),
+    "plot": _command(
+        "plots.plot",
+        "draw the curves of runs, the weights of their layers, and which labels are confused",
+        "elmo-tasks plot runs/ner --output ner.svg --confusion eng.testb",
+    ),
+    "compare": _command(
+        "analysis.compare",
+        "compare systems on the same data, with intervals and tests of significance",
+        "elmo-tasks compare runs/baseline runs/ner eng.testb",
+    ),
+    "errors": _command(
+        "analysis.errors",
+        "show what a system gets wrong: kinds of errors, scores of parts of the data, the worst examples",
+        "elmo-tasks errors runs/ner eng.testb",
+    ),
+    "serve": _command(
+        "serving.serve",
+        "serve runs to browsers and programs",
+        "elmo-tasks serve runs/ner runs/sst5 --port 8000",
+    ),
+    "study": _command(
+        "studies.study",
+        "train every run of a table or figure: configs, changes, seeds and shares of the training data",
+        "elmo-tasks study benchmarks --jobs 2",
+    ),
+    "report": _command(
+        "studies.report",
+        "write the tables and plots of a study or a search, as Markdown and as a page for a browser",
+        "elmo-tasks report runs/studies/benchmarks",
+    ),
+    "tune": _command(
+        "tuning.tune",
+        "search for the best values of a config's keys, on the validation data",
+        "elmo-tasks tune tune_quick",
+    ),
+    "pretrain": _command(
+        "pretraining.pretrain",
+        "train a biLM on text, or fine-tune one",
+        "elmo-tasks pretrain bilm/small -s runs/bilm",
+    ),
+    "perplexity": _command(
+        "pretraining.perplexity",
+        "measure the perplexity of a biLM, with the full softmax",
+        "elmo-tasks perplexity runs/bilm text.txt",
+    ),
+    "embed": _command(
+        "vectors.embed",
+        "write the biLM vectors of a text",
+        "elmo-tasks embed sentences.txt --output vectors.hdf5 --bilm bilm",
+    ),
+    "neighbors": _command(
+        "vectors.neighbors",
+        "find the tokens with the most similar vectors, layer by layer",
+        'elmo-tasks neighbors "The dog let out a sharp bark ." --word bark --pool sentences.txt',
+    ),
+    "cache": _command(
+        "vectors.cache",
+        "show or remove what is cached on disk: layers of biLMs, data sets, unpacked archives",
+        "elmo-tasks cache info",
+    ),
+    "random-bilm": _command(
+        "vectors.random_bilm",
+        "write an untrained biLM with random weights, for trying things out",
+        "elmo-tasks random-bilm bilm --size tiny",
+    ),
+    "probe": _command(
+        "probes.probe",
+        "measure what each layer of a biLM knows: word senses, parts of speech, or labels of your own",
+        "elmo-tasks probe train.conllu --test test.conllu",
+    ),
+    "import-allennlp": _command(
+        "migration.import_allennlp",
+        "turn an archive of AllenNLP's into a run",
+        "elmo-tasks import-allennlp model.tar.gz runs/imported",
+    ),
+    "sample-data": _command(
+        "data.sample_data",
+        "make small data sets for trying things out",
+        "elmo-tasks sample-data data --task ner",
+    ),
+}

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 
 from elmo_tasks.commands.arguments import add_force, integers
-from elmo_tasks.commands.command import Command
 from elmo_tasks.errors import ElmoTasksError
 
 
-def _add_sample_data(parser: argparse.ArgumentParser) -> None:
+def add_sample_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", help="the folder to write the files to")
     parser.add_argument(
         "--task", default="all", metavar="TASK", help="the name of a task, for example ner, or all (default: all)"
@@ -26,7 +25,7 @@ def _add_sample_data(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _sample_data(arguments: argparse.Namespace) -> None:
+def run_sample_data(arguments: argparse.Namespace) -> None:
     from elmo_tasks.sample_data import write_sample_data
 
     if len(arguments.sentences) != 3:
@@ -36,13 +35,3 @@ def _sample_data(arguments: argparse.Namespace) -> None:
     sizes, force = arguments.sentences, arguments.force
     for path in write_sample_data(arguments.folder, arguments.task, arguments.seed, sizes, force=force):
         print(path)
-
-
-COMMANDS = {
-    "sample-data": Command(
-        "make small data sets for trying things out",
-        "elmo-tasks sample-data data --task ner",
-        _add_sample_data,
-        _sample_data,
-    ),
-}

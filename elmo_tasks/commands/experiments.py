@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands.analysis import print_confusion
 from elmo_tasks.commands.arguments import (
-    add_config,
     add_config_and_folder,
     add_config_arguments,
+    add_config_path,
     add_flag,
     add_force,
     add_from,
@@ -30,7 +30,6 @@ from elmo_tasks.commands.arguments import (
     run_overrides,
     tokenizer_overrides,
 )
-from elmo_tasks.commands.command import Command
 from elmo_tasks.console import is_main_process, print_metrics, print_training_metrics
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.outputs import check_output
@@ -43,7 +42,7 @@ logger = logging.getLogger(__name__)
 _TRAINING = ("resume", "force", "self_contained", "predictions")  # arguments of `experiment.train`
 
 
-def _add_train(parser: argparse.ArgumentParser) -> None:
+def add_train(parser: argparse.ArgumentParser) -> None:
     add_config_and_folder(parser, "the experiment", "the run")
     add_from(
         parser,
@@ -80,7 +79,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     add_flag(parser, "--dry-run", "check and print the config without reading any data")
 
 
-def _train(arguments: argparse.Namespace) -> None:
+def run_train(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
     from elmo_tasks.experiment import ExperimentConfig, train
     from elmo_tasks.repeated_runs import train_folds, train_seeds
@@ -122,7 +121,7 @@ def _print_config(arguments: argparse.Namespace, kind: type[Config]) -> None:
     print(describe(load_config(arguments.config, kind, arguments.set, dict(arguments.ext_var))), end="")
 
 
-def _add_evaluate(parser: argparse.ArgumentParser) -> None:
+def add_evaluate(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(parser)
     parser.add_argument(
         "data", metavar="DATA", help="a file or hub data set with gold labels that the run's reader can read"
@@ -136,7 +135,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add_flag(parser, "--json", "print the metrics as JSON instead of a table")
 
 
-def _evaluate(arguments: argparse.Namespace) -> None:
+def run_evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tasks.atomic import write_json
     from elmo_tasks.config import include_packages
     from elmo_tasks.trained_runs import evaluate
@@ -165,7 +164,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
             print_confusion(confusion, title=arguments.data)
 
 
-def _add_predict(parser: argparse.ArgumentParser) -> None:
+def add_predict(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(parser)
     parser.add_argument("input", metavar="INPUT", help="the input file, compressed or not, or - for standard input")
     parser.add_argument(
@@ -190,7 +189,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _predict(arguments: argparse.Namespace) -> None:
+def run_predict(arguments: argparse.Namespace) -> None:
     from elmo_tasks.commands.prediction import predict_stream
     from elmo_tasks.config import include_packages
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor
@@ -215,9 +214,9 @@ def _predict(arguments: argparse.Namespace) -> None:
     predict_stream(AllenNlpPredictor(predictor) if arguments.format == "allennlp" else predictor, arguments)
 
 
-def _add_config(parser: argparse.ArgumentParser) -> None:
+def add_config(parser: argparse.ArgumentParser) -> None:
     about = "the Jsonnet or JSON file, or the name of a config in the package (not needed for --list and --schema)"
-    add_config(parser, about, nargs="?")
+    add_config_path(parser, about, nargs="?")
     add_config_arguments(parser)
     action = parser.add_mutually_exclusive_group()
     add_flag(action, "--list", "list the configs in the package")
@@ -230,7 +229,7 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
     add_flag(action, "--schema", "print the JSON schema of all configs, for use in editors")
 
 
-def _config(arguments: argparse.Namespace) -> None:
+def run_config(arguments: argparse.Namespace) -> None:
     if arguments.list:
         _list_configs()
         return
@@ -273,7 +272,7 @@ def _copy_config(name: str, target: str, *, force: bool) -> None:
     print(target)
 
 
-def _add_archive(parser: argparse.ArgumentParser) -> None:
+def add_archive(parser: argparse.ArgumentParser) -> None:
     add_run_path(parser)
     parser.add_argument("file", metavar="FILE.tar.gz", help="the archive to write")
     add_force(parser)
@@ -286,7 +285,7 @@ def _add_archive(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _archive(arguments: argparse.Namespace) -> None:
+def run_archive(arguments: argparse.Namespace) -> None:
     from elmo_tasks.trained_runs import archive
 
     check_output(arguments.file, force=arguments.force)
@@ -294,34 +293,3 @@ def _archive(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError(f"{arguments.file}: an archive is a .tar.gz file; wanted a name with that ending")
     archive(arguments.run_path, arguments.file, self_contained=not arguments.without_bilm)
     print(arguments.file)
-
-
-COMMANDS = {
-    "train": Command(
-        "train a model and evaluate it on the test set",
-        "elmo-tasks train ner_conll03 -s runs/ner --set model.dropout=0.3",
-        _add_train,
-        _train,
-    ),
-    "evaluate": Command(
-        "score a trained run on data with gold labels",
-        "elmo-tasks evaluate runs/ner eng.testb",
-        _add_evaluate,
-        _evaluate,
-    ),
-    "predict": Command(
-        "apply a trained run to raw text or JSON lines",
-        "echo 'Alan Turing worked at Bletchley Park.' | elmo-tasks predict runs/ner -",
-        _add_predict,
-        _predict,
-    ),
-    "config": Command(
-        "check a config and print all of its values; list, copy or describe configs",
-        "elmo-tasks config ner_conll03 --set random_seed=2",
-        _add_config,
-        _config,
-    ),
-    "archive": Command(
-        "pack a run into a single file", "elmo-tasks archive runs/ner ner.tar.gz", _add_archive, _archive
-    ),
-}

@@ -6,12 +6,11 @@ import argparse
 import logging
 
 from elmo_tasks.commands.arguments import add_force
-from elmo_tasks.commands.command import Command
 
 logger = logging.getLogger(__name__)
 
 
-def _add_import(parser: argparse.ArgumentParser) -> None:
+def add_import_allennlp(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("archive", metavar="ARCHIVE", help="AllenNLP's model.tar.gz, or the folder that it unpacks to")
     parser.add_argument("run_folder", metavar="RUN", help="the folder to write the run to")
     parser.add_argument(
@@ -23,7 +22,7 @@ def _add_import(parser: argparse.ArgumentParser) -> None:
     add_force(parser)
 
 
-def _import(arguments: argparse.Namespace) -> None:
+def run_import_allennlp(arguments: argparse.Namespace) -> None:
     from elmo_tasks.migration.importing import import_allennlp
 
     folder = arguments.run_folder
@@ -33,13 +32,3 @@ def _import(arguments: argparse.Namespace) -> None:
         print(f"- {note}")
     if imported.unread:
         print(f"- without a meaning here: {', '.join(imported.unread)}")
-
-
-COMMANDS = {
-    "import-allennlp": Command(
-        "turn an archive of AllenNLP's into a run",
-        "elmo-tasks import-allennlp model.tar.gz runs/imported",
-        _add_import,
-        _import,
-    ),
-}

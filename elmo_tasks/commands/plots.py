@@ -6,12 +6,11 @@ import argparse
 from typing import Any
 
 from elmo_tasks.commands.arguments import add_force, add_include_package, device_overrides
-from elmo_tasks.commands.command import Command
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.outputs import check_output
 
 
-def _add_plot(parser: argparse.ArgumentParser) -> None:
+def add_plot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_paths", metavar="RUN", nargs="+", help="the folders or archives of runs")
     parser.add_argument("--output", metavar="FILE", required=True, help="the .svg, .png or .pdf file to write")
     add_force(parser)
@@ -21,7 +20,7 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
     add_include_package(parser)
 
 
-def _plot(arguments: argparse.Namespace) -> None:
+def run_plot(arguments: argparse.Namespace) -> None:
     from elmo_tasks.analysis.plots import RunCurves, plot_runs
     from elmo_tasks.config import include_packages
 
@@ -38,13 +37,3 @@ def _plot(arguments: argparse.Namespace) -> None:
         confusion = metrics["confusion"]
     plot_runs(arguments.output, [RunCurves.read(path) for path in arguments.run_paths], confusion)
     print(arguments.output)
-
-
-COMMANDS = {
-    "plot": Command(
-        "draw the curves of runs, the weights of their layers, and which labels are confused",
-        "elmo-tasks plot runs/ner --output ner.svg --confusion eng.testb",
-        _add_plot,
-        _plot,
-    ),
-}

@@ -17,11 +17,10 @@ from elmo_tasks.commands.arguments import (
     chosen_tokenizer,
     default_run_folder,
 )
-from elmo_tasks.commands.command import Command
 from elmo_tasks.console import is_main_process, print_table
 
 
-def _add_pretrain(parser: argparse.ArgumentParser) -> None:
+def add_pretrain(parser: argparse.ArgumentParser) -> None:
     add_config_and_folder(parser, "the pretraining", "the biLM")
     add_from(parser, "BILM", "fine-tune this biLM: the folder with its *options.json and *weights.hdf5, or default")
     add_config_arguments(parser)
@@ -30,7 +29,7 @@ def _add_pretrain(parser: argparse.ArgumentParser) -> None:
     add_flag(parser, "--dry-run", dry_run)
 
 
-def _pretrain(arguments: argparse.Namespace) -> None:
+def run_pretrain(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
     from elmo_tasks.pretraining.experiment import pretrain
 
@@ -52,7 +51,7 @@ def _pretrain(arguments: argparse.Namespace) -> None:
         print(f"perplexity of a unigram model: {results['held_out_unigram']:.1f}")
 
 
-def _add_perplexity(parser: argparse.ArgumentParser) -> None:
+def add_perplexity(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bilm", metavar="BILM", help="the folder of a pretrained biLM, or default")
     parser.add_argument("text", metavar="TEXT", nargs="+", help="text files or glob patterns, compressed or not")
     add_tokenizer_arguments(parser, BILM_TOKENIZER)
@@ -60,7 +59,7 @@ def _add_perplexity(parser: argparse.ArgumentParser) -> None:
     add_flag(parser, "--json", "print the results as JSON instead of a table")
 
 
-def _perplexity(arguments: argparse.Namespace) -> None:
+def run_perplexity(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
     from elmo_tasks.pretraining.experiment import perplexity_of_text
     from elmo_tasks.text.tokenizer_config import parse_tokenizer
@@ -87,19 +86,3 @@ def _print_perplexities(columns: dict[str, dict[str, float]]) -> None:
         for name, label in names.items()
     ]
     print_table("full softmax", ("", *columns), rows)
-
-
-COMMANDS = {
-    "pretrain": Command(
-        "train a biLM on text, or fine-tune one",
-        "elmo-tasks pretrain bilm/small -s runs/bilm",
-        _add_pretrain,
-        _pretrain,
-    ),
-    "perplexity": Command(
-        "measure the perplexity of a biLM, with the full softmax",
-        "elmo-tasks perplexity runs/bilm text.txt",
-        _add_perplexity,
-        _perplexity,
-    ),
-}

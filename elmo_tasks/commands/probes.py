@@ -8,7 +8,6 @@ import logging
 from typing import TYPE_CHECKING
 
 from elmo_tasks.commands.arguments import add_flag, add_force, add_include_package
-from elmo_tasks.commands.command import Command
 from elmo_tasks.console import print_table
 from elmo_tasks.data_folder import DATA_VARIABLE, data_folder
 from elmo_tasks.errors import ElmoTasksError
@@ -27,7 +26,7 @@ _POS_FILES = "pos_ud_ewt/en_ewt-ud-train.conllu.xz", "pos_ud_ewt/en_ewt-ud-test.
 _POS_READER = '{"type": "conllu", "tag_column": "xpos"}'
 
 
-def _add_probe(parser: argparse.ArgumentParser) -> None:
+def add_probe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
         metavar="wsd|pos|FILE",
@@ -64,7 +63,7 @@ def _add_probe(parser: argparse.ArgumentParser) -> None:
     add_include_package(parser)
 
 
-def _probe(arguments: argparse.Namespace) -> None:
+def run_probe(arguments: argparse.Namespace) -> None:
     import dataclasses
 
     from elmo_tasks.atomic import write_json
@@ -153,13 +152,3 @@ def _print(probe: SenseProbe | LabelProbe) -> None:
         counts = ["instances", *(f"{probe.instances[name]:,}" for name in columns)]
         values = [[row, *(f"{found[name]:.1f}" for name in columns)] for row, found in rows.items()]
         print_table(title, ("vectors", *columns), [counts, *values])
-
-
-COMMANDS = {
-    "probe": Command(
-        "measure what each layer of a biLM knows: word senses, parts of speech, or labels of your own",
-        "elmo-tasks probe train.conllu --test test.conllu",
-        _add_probe,
-        _probe,
-    ),
-}

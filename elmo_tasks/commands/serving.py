@@ -7,13 +7,12 @@ import importlib.util
 from pathlib import Path
 
 from elmo_tasks.commands.arguments import add_device, add_include_package, device_overrides, positive
-from elmo_tasks.commands.command import Command
 from elmo_tasks.errors import ElmoTasksError
 
 _NEEDED = ("fastapi", "fastapi_offline", "prometheus_client", "uvicorn")
 
 
-def _add_serve(parser: argparse.ArgumentParser) -> None:
+def add_serve(parser: argparse.ArgumentParser) -> None:
     from elmo_tasks.server.limits import Limits
 
     parser.add_argument(
@@ -60,7 +59,7 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     add_include_package(parser)
 
 
-def _serve(arguments: argparse.Namespace) -> None:
+def run_serve(arguments: argparse.Namespace) -> None:
     if any(importlib.util.find_spec(name) is None for name in _NEEDED):
         raise ElmoTasksError("serve needs packages that are not installed: pip install 'elmo-tasks[server]'")
     from elmo_tasks.config import include_packages
@@ -98,13 +97,3 @@ def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port, from 0 to 65535")
     return int(text)
-
-
-COMMANDS = {
-    "serve": Command(
-        "serve runs to browsers and programs",
-        "elmo-tasks serve runs/ner runs/sst5 --port 8000",
-        _add_serve,
-        _serve,
-    ),
-}

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elmo_tasks.commands.arguments import add_config_arguments, add_flag, positive
-from elmo_tasks.commands.command import Command
 from elmo_tasks.console import print_table
 from elmo_tasks.errors import ElmoTasksError
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def _add_study(parser: argparse.ArgumentParser) -> None:
+def add_study(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "study", metavar="FILE", nargs="?", help="the Jsonnet or JSON file, or the name of a study in the package"
     )
@@ -34,7 +33,7 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     add_flag(parser, "--list", "list the studies in the package")
 
 
-def _study(arguments: argparse.Namespace) -> None:
+def run_study(arguments: argparse.Namespace) -> None:
     from elmo_tasks.packaged import packaged_studies
 
     if arguments.list:
@@ -104,30 +103,14 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
 
 
-def _add_report(parser: argparse.ArgumentParser) -> None:
+def add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", help="the folder of a study or a search")
 
 
-def _report(arguments: argparse.Namespace) -> None:
+def run_report(arguments: argparse.Namespace) -> None:
     from elmo_tasks.analysis.reports import write_report
     from elmo_tasks.analysis.search_results import SEARCH, write_search_report
 
     is_search = Path(arguments.folder, SEARCH).is_file()
     for path in (write_search_report if is_search else write_report)(arguments.folder):
         print(path)
-
-
-COMMANDS = {
-    "study": Command(
-        "train every run of a table or figure: configs, changes, seeds and shares of the training data",
-        "elmo-tasks study benchmarks --jobs 2",
-        _add_study,
-        _study,
-    ),
-    "report": Command(
-        "write the tables and plots of a study or a search, as Markdown and as a page for a browser",
-        "elmo-tasks report runs/studies/benchmarks",
-        _add_report,
-        _report,
-    ),
-}

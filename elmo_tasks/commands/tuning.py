@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elmo_tasks.commands.arguments import add_config_arguments, add_flag, refuse_torchrun
-from elmo_tasks.commands.command import Command
 from elmo_tasks.commands.studies import command_line, print_summaries
 from elmo_tasks.console import print_table
 from elmo_tasks.errors import ElmoTasksError
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def _add_tune(parser: argparse.ArgumentParser) -> None:
+def add_tune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "search", metavar="FILE", nargs="?", help="the Jsonnet or JSON file, or the name of a search in the package"
     )
@@ -35,7 +34,7 @@ def _add_tune(parser: argparse.ArgumentParser) -> None:
     add_flag(parser, "--list", "list the searches in the package")
 
 
-def _tune(arguments: argparse.Namespace) -> None:
+def run_tune(arguments: argparse.Namespace) -> None:
     from elmo_tasks.packaged import packaged_searches
 
     if arguments.list:
@@ -79,13 +78,3 @@ def _print_space(search: Search) -> None:
     print_table(search.config.title, ("key", "kind", "values"), rows)
     metric = search.experiment.trainer.validation_metric
     print(f"{search.config.trials} trials of {search.config_file}, by the validation metric {metric}")
-
-
-COMMANDS = {
-    "tune": Command(
-        "search for the best values of a config's keys, on the validation data",
-        "elmo-tasks tune tune_quick",
-        _add_tune,
-        _tune,
-    ),
-}

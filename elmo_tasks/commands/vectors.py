@@ -17,7 +17,6 @@ from elmo_tasks.commands.arguments import (
     chosen_tokenizer,
     positive,
 )
-from elmo_tasks.commands.command import Command
 from elmo_tasks.console import print_table, standard_input
 from elmo_tasks.errors import CacheError, ElmoTasksError
 from elmo_tasks.outputs import check_output
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def _add_embed(parser: argparse.ArgumentParser) -> None:
+def add_embed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT", help="a UTF-8 text file, compressed or not, or - for standard input")
     parser.add_argument("--output", metavar="FILE", required=True, help="the .hdf5 or .npz file to write")
     add_force(parser)
@@ -70,7 +69,7 @@ def _add_embed(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _embed(arguments: argparse.Namespace) -> None:
+def run_embed(arguments: argparse.Namespace) -> None:
     from elmo_tasks.elmo import BiLM
     from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
     from elmo_tasks.elmo.embed import embed_file
@@ -101,7 +100,7 @@ def _embed(arguments: argparse.Namespace) -> None:
     logger.info("%s: vectors of %d sentences", arguments.output, count)
 
 
-def _add_neighbors(parser: argparse.ArgumentParser) -> None:
+def add_neighbors(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sentence", metavar="SENTENCE", help="a sentence")
     parser.add_argument(
         "--word", required=True, metavar="WORD", help="the token of the sentence to find neighbours for"
@@ -119,7 +118,7 @@ def _add_neighbors(parser: argparse.ArgumentParser) -> None:
     add_flag(parser, "--json", "print the neighbours as JSON instead of tables")
 
 
-def _neighbors(arguments: argparse.Namespace) -> None:
+def run_neighbors(arguments: argparse.Namespace) -> None:
     from elmo_tasks.analysis.neighbors import find_token, nearest_tokens
     from elmo_tasks.elmo import BiLM
     from elmo_tasks.elmo.bilm_files import BiLMFiles
@@ -153,7 +152,7 @@ def _tokenizer(arguments: argparse.Namespace, folder: Path) -> Tokenizer:
     return parse_tokenizer(name) if name else tokenizer_of_bilm(folder)
 
 
-def _add_cache(parser: argparse.ArgumentParser) -> None:
+def add_cache(parser: argparse.ArgumentParser) -> None:
     action = "info: show what the cache holds; clear: remove some or all of it; it is made again when needed"
     parser.add_argument("action", choices=("info", "clear"), help=action)
     parser.add_argument(
@@ -164,7 +163,7 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _cache(arguments: argparse.Namespace) -> None:
+def run_cache(arguments: argparse.Namespace) -> None:
     if arguments.action == "info":
         _show_cache()
     elif arguments.what:
@@ -210,7 +209,7 @@ def _clear_cache(what: str) -> None:
         raise CacheError("\n".join(problems))
 
 
-def _add_random_bilm(parser: argparse.ArgumentParser) -> None:
+def add_random_bilm(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", help="the folder to write options.json and weights.hdf5 to")
     parser.add_argument(
         "--size",
@@ -222,7 +221,7 @@ def _add_random_bilm(parser: argparse.ArgumentParser) -> None:
     add_force(parser)
 
 
-def _random_bilm(arguments: argparse.Namespace) -> None:
+def run_random_bilm(arguments: argparse.Namespace) -> None:
     from elmo_tasks.elmo import PUBLISHED_OPTIONS, TINY_OPTIONS, random_bilm
 
     options, weights = Path(arguments.folder) / "options.json", Path(arguments.folder) / "weights.hdf5"
@@ -232,31 +231,3 @@ def _random_bilm(arguments: argparse.Namespace) -> None:
     bilm.save(options, weights)
     logger.warning("this biLM is untrained: its weights are random")
     print(options, weights, sep="\n")
-
-
-COMMANDS = {
-    "embed": Command(
-        "write the biLM vectors of a text",
-        "elmo-tasks embed sentences.txt --output vectors.hdf5 --bilm bilm",
-        _add_embed,
-        _embed,
-    ),
-    "neighbors": Command(
-        "find the tokens with the most similar vectors, layer by layer",
-        'elmo-tasks neighbors "The dog let out a sharp bark ." --word bark --pool sentences.txt',
-        _add_neighbors,
-        _neighbors,
-    ),
-    "cache": Command(
-        "show or remove what is cached on disk: layers of biLMs, data sets, unpacked archives",
-        "elmo-tasks cache info",
-        _add_cache,
-        _cache,
-    ),
-    "random-bilm": Command(
-        "write an untrained biLM with random weights, for trying things out",
-        "elmo-tasks random-bilm bilm --size tiny",
-        _add_random_bilm,
-        _random_bilm,
-    ),
-}
