@@ -39,6 +39,22 @@ def saved(value: Any, *, new_format: bool = True) -> bytes:
     return stream.getvalue()
 
 
+def files_of(
+    config: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    vocabulary: Mapping[str, Sequence[str]],
+    *,
+    new_format: bool = True,
+) -> dict[str, bytes]:
+    """The files of an archive by their names."""
+    return {
+        "config.json": json.dumps(config).encode(),
+        "weights.th": saved(dict(tensors), new_format=new_format),
+        "vocabulary/non_padded_namespaces.txt": b"*tags\n*labels\n",
+        **{f"vocabulary/{name}.txt": "\n".join([*names, ""]).encode() for name, names in vocabulary.items()},
+    }
+
+
 def write_archive(
     path: Path,
     config: Mapping[str, Any],
@@ -50,15 +66,10 @@ def write_archive(
 ) -> Path:
     """Writes `model.tar.gz` as AllenNLP does; `more` are members in addition."""
     with tarfile.open(path, "w:gz") as tar:
-        files = {
-            "config.json": json.dumps(config).encode(),
-            "weights.th": saved(dict(tensors), new_format=new_format),
-            "vocabulary/non_padded_namespaces.txt": b"*tags\n*labels\n",
-            **{f"vocabulary/{name}.txt": "\n".join([*names, ""]).encode() for name, names in vocabulary.items()},
-        }
         folder = tarfile.TarInfo("vocabulary")
         folder.type = tarfile.DIRTYPE
         tar.addfile(folder)
+        files = files_of(config, tensors, vocabulary, new_format=new_format)
         for info, content in (*(member(name, content) for name, content in files.items()), *more):
             tar.addfile(info, io.BytesIO(content))
     return path

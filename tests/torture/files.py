@@ -22,7 +22,14 @@ SENTENCES = [["Orla", "left", "Old", "Brusk", "."], ["Quiet"], ["Tavo", "sold", 
 
 
 def targets(shop: Path) -> list[Target]:
-    return [*_weights(shop), *_runs(shop), *_archives(shop), *_stores(shop), *_other_caches(shop)]
+    return [
+        *_weights(shop),
+        *_runs(shop),
+        *_archives(shop),
+        *_allennlp_archives(),
+        *_stores(shop),
+        *_other_caches(shop),
+    ]
 
 
 def _weights(shop: Path) -> Iterator[Target]:
@@ -158,6 +165,27 @@ def _archives(shop: Path) -> Iterator[Target]:
     yield Target("archive: compressed", "run.tar.gz", "binary", [gzip.compress(plain)], _predict, 1)
     yield Target("archive: headers", "run.tar.gz", "binary", [plain[:2048] + plain[-4096:]], _predict, 1, write)
     yield Target("archive: members", "run.tar.gz", "binary", [plain], _predict, 1, write)
+
+
+def _allennlp_archives() -> Iterator[Target]:
+    """An archive of AllenNLP's of which one file has changed is imported."""
+    from elmo_tasks.migration import import_allennlp
+    from tests.migration.archives import NER, VOCABULARY, files_of, ner_tensors
+
+    new, old = (files_of(NER, ner_tensors(), VOCABULARY, new_format=new) for new in (True, False))
+
+    def run(path: Path) -> None:
+        import_allennlp(path, path.parent / "imported")
+
+    def write(name: str, path: Path, target: Target, draw: random.Random) -> None:
+        path.write_bytes(gzip.compress(pack({**new, name: target.changed(draw)}), 1))
+
+    forms = {"config.json": "json", "weights.th": "binary"}
+    for name in new:
+        change, seeds = functools.partial(write, name), list(dict.fromkeys((new[name], old[name])))
+        weight = 1.5 if name in forms else 0.3
+        yield Target(f"AllenNLP: {name}", "model.tar.gz", forms.get(name, "text"), seeds, run, weight, change)
+    yield Target("AllenNLP: compressed", "model.tar.gz", "binary", [gzip.compress(pack(new), 1)], run, 0.5)
 
 
 def pack(members: dict[str, bytes]) -> bytes:
