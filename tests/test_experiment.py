@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import statistics
 from collections import Counter
@@ -411,8 +412,11 @@ def test_a_run_knows_its_bilm_whatever_else_is_overridden(trained: Path, tmp_pat
 def test_weights_that_do_not_fit_the_config_are_named_with_their_shapes(trained: Path) -> None:
     with pytest.raises(
         RunError, match=r"the weights do not fit the config: .* is \(.*\) \(wanted \(.*\)\), .* and \d+ more"
-    ):
+    ) as error:
         load_run(trained, overrides=["model.encoder.hidden_sizes=[8, 7]"])
+    names = re.findall(r"(\S+) is", str(error.value))
+    assert len(names) == 3
+    assert names == sorted(names)
 
 
 def test_a_predictor_leaves_the_device_of_others_open(trained: Path) -> None:

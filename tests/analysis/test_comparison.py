@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -54,7 +55,9 @@ def test_the_scores_are_those_of_the_metric(write_case: WriteCase, tmp_path: Pat
         assert compare([file], metric=name, resamples=10).systems[0].score == pytest.approx(metric.compute()[name])
 
 
-def test_the_predicates_of_a_sentence_are_one_unit(cases: Cases, write: Write, tmp_path: Path) -> None:
+def test_the_predicates_of_a_sentence_are_one_unit(
+    cases: Cases, write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     example, right, wrong = cases["SemanticRoles"]
     numbered = [{**example, "sentence": row // 3} for row in range(9)]
     files = [
@@ -66,6 +69,14 @@ def test_the_predicates_of_a_sentence_are_one_unit(cases: Cases, write: Write, t
     (difference,) = comparison.differences
     assert (difference.better, difference.worse, difference.equal) == (0, 1, 2)
     assert [len(each.examples) for each in difference.changed] == [1]  # only the predicate that differs
+    assert cli.main(["compare", *map(str, files), "--resamples", "10"]) == 0
+    assert "9 examples, drawn as 3 units" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_command_has_the_defaults_of_the_function() -> None:
+    arguments = cli.make_parser(["compare"]).parse_args(["compare", "run"])
+    defaults = inspect.signature(compare).parameters
+    assert (arguments.resamples, arguments.seed) == (defaults["resamples"].default, defaults["seed"].default)
 
 
 def test_schemes_of_tags_may_differ(write: Write, tmp_path: Path) -> None:

@@ -74,6 +74,8 @@ def test_the_report_of_every_task(
     shown = capsys.readouterr().out
     assert {"gold:", "predicted:", "right"} <= {*shown.split()}
     assert "examples by length" in shown
+    assert ("gold (rows) and predicted (columns)" in shown) == bool(report.confusion)
+    assert bool(report.confusion) == (name not in ("Reading", "Coreference"))
     assert cli.main(["errors", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["kinds"] == report.kinds
 
@@ -239,6 +241,9 @@ def test_words_that_training_has_not_seen() -> None:
     places = words_of_item(["the", "cat"], vocabulary)
     assert [place.name for place in places.values()] == ["some", "unseen"]
     assert [place.name for place in words_of_item(["dog"], vocabulary).values()] == ["none", "1 to 100"]
+    unseen = [words_of_item(words, vocabulary)["unseen words"] for words in (["dog"], ["the", "cat"], ["cow", "cat"])]
+    assert sorted(unseen) == unseen
+    assert [place.name for place in unseen] == ["none", "some", "all"]
     words = ("<padding>", "<unknown>", *map(str, range(1, 1001)))
     large = Vocabulary(words, len(words), ("<padding>", "<unknown>"), {})
     assert [place.name for place in words_of_item(["7", "101", "100"], large).values()] == ["none", "101 to 1000"]

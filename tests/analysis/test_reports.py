@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable
@@ -74,6 +75,9 @@ def test_means_are_compared_with_the_baseline_of_the_same_share(folder: Path) ->
     assert elmo.error_reduction() == pytest.approx(10.5 / 20)
     assert elmo.paper_error_reduction() == pytest.approx(2 / 10)
     assert baseline.error_reduction() is None
+    assert baseline.paper_error_reduction() is None
+    unpublished = dataclasses.replace(baseline, arm=baseline.arm.model_copy(update={"paper": None}))
+    assert dataclasses.replace(elmo, baseline=unpublished).paper_error_reduction() is None
     assert summaries["NER, <ELMo>", 0.1].error_reduction() == pytest.approx(12 / 49)
     assert summaries["loss", 1.0].std is None
 

@@ -83,7 +83,7 @@ NER: dict[str, Any] = {
         "token_indexers": {
             "tokens": {"type": "single_id", "lowercase_tokens": True},
             "token_characters": {"type": "characters", "min_padding_length": 3},
-            "elmo": {"type": "elmo_characters"},
+            "elmo": {"type": "elmo_characters", "namespace": "elmo_characters"},
         },
     },
     "train_data_path": "train.txt",

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_tasks.migration.errors import MigrationError
-from elmo_tasks.migration.heads import bcn, bidaf, coref, decomposable_attention, esim
+from elmo_tasks.migration.heads import bcn, bidaf, coref, decomposable_attention, esim, semantic_role_labeler
 from elmo_tasks.migration.heads.head import Head
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
@@ -148,6 +148,37 @@ def test_esim() -> None:
     assert head.config["dropout"] == head.config["encoder"]["dropout"] == head.config["composition"]["dropout"] == 0.4
     assert head.config["output"]["dropout"] == 0.2
     assert head.notes == ()
+
+
+TAGS = ("O", "B-V", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1")
+
+
+def make_srl() -> Archive:
+    settings = {"embedding_dropout": 0.2, "label_smoothing": 0.1, "ignore_span_metric": True}
+    archive = Archive({"type": "srl", "binary_feature_dim": 4, **settings}, type="srl")
+    archive.config["model"]["encoder"] = archive.lstm("encoder", SIZE + 4)
+    archive.add("binary_feature_embedding.weight", 2, 4)
+    archive.linear("tag_projection_layer._module", 2 * HIDDEN, len(TAGS))
+    return archive
+
+
+@torch.no_grad()
+def test_srl() -> None:
+    archive = make_srl()
+    head, model, vocabulary = archive.convert(semantic_role_labeler, TAGS)
+    sentences = (["tarn", "vale", "is", "moro"], 2), (["orla", "is"], 0)
+    examples = [{"tokens": tokens, "predicate": predicate} for tokens, predicate in sentences]
+    logits = model(model.task.collate(examples, vocabulary)).logits
+    for row, (tokens, predicate) in enumerate(sentences):
+        flags = torch.tensor([int(place == predicate) for place in range(len(tokens))])
+        inputs = torch.cat([archive.embed(tokens), archive.tensors["binary_feature_embedding.weight"][flags]], dim=1)
+        wanted = archive.run_linear("tag_projection_layer._module", archive.run_lstm("encoder", inputs))
+        torch.testing.assert_close(logits[row, : len(tokens)], wanted, atol=1e-5, rtol=1e-5)
+    assert head.labels == {"tags": TAGS}
+    assert head.dataset_reader == {"type": "srl_conll2012"}
+    assert (head.config["dropout"], head.config["decoded_scores"]) == (0.2, "probabilities")
+    with pytest.raises(MigrationError, match=r"the label 'U-V' is not a tag of IOB2"):
+        make_srl().convert(semantic_role_labeler, (*TAGS[:-1], "U-V"))
 
 
 def make_decomposable_attention(*aggregate: int, **tokenizer: Any) -> Archive:

@@ -261,11 +261,11 @@ def test_embedders_without_elmo_and_a_projection(tmp_path: Path) -> None:
     assert not load_run(tmp_path / "run").model.get_parameter("embedder.words.trained").requires_grad
 
 
-@pytest.mark.parametrize("borders", [True, False])
-def test_characters_as_bytes_in_an_lstm(borders: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("borders", [([259], [260]), ([], [260]), ([259], []), ([], [])])
+def test_characters_as_bytes_in_an_lstm(borders: tuple[list[int], list[int]], tmp_path: Path) -> None:
     config = ner_config(label_encoding=None)
     tokenizer: dict[str, Any] = {"byte_encoding": "utf-8"}
-    tokenizer |= {"start_tokens": [259], "end_tokens": [260]} if borders else {}
+    tokenizer |= dict(zip(("start_tokens", "end_tokens"), borders, strict=True)) if any(borders) else {}
     config["dataset_reader"]["token_indexers"]["token_characters"]["character_tokenizer"] = tokenizer
     config["model"]["text_field_embedder"]["token_embedders"] = {
         "token_characters": {
@@ -288,8 +288,7 @@ def test_characters_as_bytes_in_an_lstm(borders: bool, tmp_path: Path) -> None:
     for sentence in (*SENTENCES, ["naïve", "語"]):
         vectors = []
         for word in sentence:
-            ids = [byte + 1 for byte in word.encode()]
-            ids = [259, *ids, 260] if borders else ids
+            ids = [*borders[0], *(byte + 1 for byte in word.encode()), *borders[1]]
             vectors.append(lstm(characters[ids].unsqueeze(0))[0][0, -1])
         wanted = allennlp_tags(tensors, torch.stack(vectors))
         torch.testing.assert_close(logits(tmp_path / "run", sentence), wanted, atol=1e-5, rtol=1e-5)

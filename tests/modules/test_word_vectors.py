@@ -70,6 +70,8 @@ def test_compressed_files(tmp_path: Path, ending: str) -> None:
 def test_batches_of_any_size_give_the_same(tmp_path: Path, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(word_vectors, "_BATCH_ROWS", rows)
     assert_is_the_small_file(WordVectorFile(write(tmp_path, GLOVE)))
+    count, size = len(GLOVE.splitlines()), len(GLOVE.splitlines()[0].split()) - 1
+    assert_is_the_small_file(WordVectorFile(write(tmp_path, f"{count} {size}\n{GLOVE}")))
 
 
 def test_words_with_spaces_and_numbers(tmp_path: Path) -> None:

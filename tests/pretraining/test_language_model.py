@@ -96,6 +96,17 @@ def test_skip_connections_carry_on_what_dropout_has_left() -> None:
         assert not second_layer[1].equal(second_layer[0])
 
 
+@pytest.mark.parametrize("half_precision", [None, False, True])
+def test_files_are_exact_unless_half_precision_is_wanted(half_precision: bool | None, tmp_path: Path) -> None:
+    model = make_model(0.0)
+    model.save(tmp_path, **({} if half_precision is None else {"half_precision": half_precision}))
+    loaded = LanguageModel.load(tmp_path)
+    for name, tensor in model.state_dict().items():
+        found = loaded.state_dict()[name]
+        assert found.allclose(tensor, atol=1e-3)
+    assert found.equal(tensor) != bool(half_precision)
+
+
 def test_an_interrupted_save_leaves_the_old_files_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped_half_way(target: Path, tensors: object) -> None:
         target.write_bytes(b"half of it")

@@ -86,6 +86,18 @@ def read_all(connection: socket.socket) -> bytes:
     return received
 
 
+def test_a_connection_takes_one_request_after_another(runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM]) -> None:
+    with (
+        listening(runs, bilms, Limits()) as (host, port),
+        contextlib.closing(http.client.HTTPConnection(host, port)) as one,
+    ):
+        one.timeout = 60
+        for _ in range(3):
+            one.request("GET", "/healthz")
+            assert json.loads(one.getresponse().read()) == {"status": "ok"}
+            assert one.sock is not None  # the server has not asked to close it
+
+
 def test_slow_and_greedy_clients_are_cut(
     runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM], monkeypatch: pytest.MonkeyPatch
 ) -> None:

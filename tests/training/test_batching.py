@@ -47,6 +47,11 @@ def test_batches_hold_sentences_of_like_length() -> None:
     assert all(earlier[1] <= later[0] for earlier, later in itertools.pairwise(spans))
 
 
+def test_batches_are_not_in_the_order_of_their_lengths() -> None:
+    starts = [[LENGTHS[batch[0]] for batch in loader(batch_size=2, seed=seed).plan(0)] for seed in range(5)]
+    assert any(sorted(each) not in (each, each[::-1]) for each in starts)
+
+
 def test_noise_exchanges_only_sentences_of_like_length() -> None:
     ratios = []
     for epoch in range(20):

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import logging
 from typing import Any
 
+import accelerate
 import pytest
 import torch
 from pydantic import ValidationError
@@ -39,6 +41,21 @@ def test_devices(available: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         for use in (trainer(device="cuda").torch_device, trainer(device="cuda").accelerator):
             with pytest.raises(ConfigError, match="'cuda' needs a GPU"):
                 use()
+
+
+@pytest.mark.parametrize("level", [logging.DEBUG, logging.ERROR])
+def test_only_the_first_process_logs_more_than_warnings(level: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = logging.getLogger("elmo_tasks")
+    before = package.level
+    try:
+        package.setLevel(level)
+        trainer(device="cpu").accelerator()
+        assert package.level == level
+        monkeypatch.setattr(accelerate.Accelerator, "is_main_process", False)
+        trainer(device="cpu").accelerator()
+        assert package.level == max(level, logging.WARNING)
+    finally:
+        package.setLevel(before)
 
 
 def test_runs_of_one_process_may_differ_in_precision() -> None:
