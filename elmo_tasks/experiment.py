@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import datasets
-import torch
 from accelerate import Accelerator
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
@@ -36,6 +35,7 @@ from elmo_tasks.modules.transformer_files import HUB
 from elmo_tasks.records import read_record
 from elmo_tasks.run_archives import include_bilm, include_transformer
 from elmo_tasks.runs import RunFolder, Split
+from elmo_tasks.shapes_only import shapes_only
 from elmo_tasks.tasks import Task
 from elmo_tasks.tensor_files import read_tensors, write_tensors
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
@@ -398,7 +398,7 @@ def build_model(config: ExperimentConfig, vocabulary: Vocabulary, *, pretrained:
 def tensor_shapes(config: ExperimentConfig, vocabulary: Vocabulary, folder: RunFolder) -> dict[str, tuple[int, ...]]:
     """The shapes of the model's tensors. No memory is taken for them, since the config may be a stranger's."""
     try:
-        with torch.device("meta"):
+        with shapes_only():
             model = build_model(config, vocabulary, pretrained=False)
     except (RuntimeError, OverflowError, TypeError) as error:  # torch's, of sizes beyond what it can count
         raise RunError(f"{folder.config}: its sizes are too large for a model ({one_line(error)})") from None
@@ -410,7 +410,7 @@ def _log_sizes(config: ExperimentConfig, model: TaskModel, data: Data) -> None:
     frozen = sum(tensor.numel() for tensor in model.state_dict().values()) - trained
     parts = f"{trained / 1e6:.2f} million trained and {frozen / 1e6:.2f} million frozen parameters"
     if (elmo := config.elmo()) and not elmo.requires_grad:
-        with torch.device("meta"):  # counts without making any
+        with shapes_only():  # counts without making any
             bilm = BiLM(BiLMOptions.load(elmo.files().options))
         parts += f", and {sum(each.numel() for each in bilm.parameters()) / 1e6:.2f} million in the frozen biLM"
     logger.info("%d training and %d validation examples; %s", len(data.training), len(data.held_out[0]), parts)

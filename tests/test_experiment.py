@@ -6,6 +6,8 @@ import json
 import re
 import shutil
 import statistics
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -407,6 +409,13 @@ def test_a_run_knows_its_bilm_whatever_else_is_overridden(trained: Path, tmp_pat
     assert load_run(run, overrides=[f"{elmo}.bilm={sample_folder / 'bilm'}"]).config.elmo()
     with pytest.raises(WeightsError, match=r"gone\.hdf5"):
         load_run(run, overrides=[f"{elmo}.options={sample_folder / 'bilm' / 'options.json'}"])
+
+
+def test_loading_a_run_does_not_import_the_compiler_of_torch(trained: Path) -> None:
+    """It takes a second, and a tensor without memory that gets random values imports it."""
+    program = "import sys; from elmo_tasks.trained_runs import load_run; load_run(sys.argv[1]); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program, trained], check=True, capture_output=True, text=True)
+    assert not {"torch._dynamo", "torch.fx.experimental.symbolic_shapes"} & {*done.stdout.split()}
 
 
 def test_weights_that_do_not_fit_the_config_are_named_with_their_shapes(trained: Path) -> None:

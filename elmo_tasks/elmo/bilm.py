@@ -24,6 +24,7 @@ from elmo_tasks.elmo.lexicon import LexiconEncoder
 from elmo_tasks.elmo.lstm import LstmStack, LstmState
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
+from elmo_tasks.shapes_only import shapes_only
 
 _BEGIN_ROW, _END_ROW = 0, 1  # the sentence borders' rows in every table of token vectors
 
@@ -83,7 +84,7 @@ class BiLM(nn.Module):
         """
         files = BiLMFiles.in_folder(options) if weights is None else BiLMFiles(Path(options), Path(weights))
         settings = BiLMOptions.load(files.options)
-        with torch.device("meta"):  # does not draw random weights, which the file's would replace
+        with shapes_only():  # does not draw random weights, which the file's would replace
             bilm = cls(settings, stateful=stateful)
         weights_file.check_weights(files.weights, bilm.token_encoder, bilm.directions)
         bilm.to_empty(device="cpu")

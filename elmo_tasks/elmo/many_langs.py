@@ -14,7 +14,6 @@ from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, Literal
 
 import pydantic
-import torch
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -29,6 +28,7 @@ from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, BiLMOptions, Count, Size
 from elmo_tasks.errors import WeightsError, one_line
 from elmo_tasks.files import kept_hash, read_lines
 from elmo_tasks.json_files import read_json
+from elmo_tasks.shapes_only import shapes_only
 from elmo_tasks.tensor_files import read_pickled_tensors
 
 TOKEN_WEIGHTS, LSTM_WEIGHTS = "token_embedder.pkl", "encoder.pkl"
@@ -129,7 +129,7 @@ def _convert(settings: _Settings, path: Path, folder: Path, target: Path) -> Non
     words = _read_list(folder / WORDS, rows[0], NEEDED_WORDS)
     characters = _read_list(folder / CHARACTERS, rows[1], NEEDED_CHARACTERS)
     options = _options(settings, path, words, characters)
-    with torch.device("meta"):
+    with shapes_only():
         encoder = LexiconEncoder(options)
         directions = nn.ModuleList(LstmStack(options.lstm) for _ in range(2))
     model = nn.ModuleDict({"token_encoder": encoder, "directions": directions})

@@ -10,6 +10,7 @@ from torch import nn
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.lstm import ProjectedLstm
 from elmo_tasks.elmo.options import BiLMOptions
+from elmo_tasks.shapes_only import shapes_only
 
 
 def random_bilm(options: BiLMOptions, seed: int = 0, scale: float = 1.0) -> BiLM:
@@ -25,7 +26,7 @@ def random_bilm(options: BiLMOptions, seed: int = 0, scale: float = 1.0) -> BiLM
         scale: a factor on the LSTMs' weights. At 1 the published clips change few values, at 1.5 a few percent; far
             above that, rounding errors grow from token to token.
     """
-    with torch.device("meta"):
+    with shapes_only():
         bilm = BiLM(options)
     bilm.to_empty(device="cpu")
     generator = torch.Generator().manual_seed(seed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import torch
 from torch import Tensor
 
 from elmo_tasks.elmo import BiLM, BiLMOptions
@@ -18,6 +17,7 @@ from elmo_tasks.elmo.options import (
 from elmo_tasks.errors import one_line
 from elmo_tasks.migration.errors import MigrationError
 from elmo_tasks.migration.weights import Weights
+from elmo_tasks.shapes_only import shapes_only
 
 _SHOWN = 3  # names in a message
 
@@ -39,7 +39,7 @@ def convert_bilm(weights: Weights, options: BiLMOptions | None) -> BiLM:
         tensors |= bilm_tensors({name: weights.take(name)})
     given = options or PUBLISHED_OPTIONS["original"]
     try:
-        with torch.device("meta"):
+        with shapes_only():
             bilm = BiLM(_options(tensors, given))
         bilm.load_state_dict(tensors, assign=True)
     except (LookupError, RuntimeError, ValueError) as error:

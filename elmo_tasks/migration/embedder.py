@@ -328,7 +328,6 @@ def _character_lstm(
 
 
 def _elmo(result: _Conversion, params: Params, weights: Weights, indexer: Params) -> int:
-    indexer.ignore("namespace")
     return _elmo_mixes(result, params, weights.part("_elmo."), ["input"])
 
 

@@ -32,6 +32,7 @@ from elmo_tasks.migration.training import convert_data_loader, convert_trainer
 from elmo_tasks.migration.weights import Weights
 from elmo_tasks.outputs import check_folder
 from elmo_tasks.runs import RunFolder
+from elmo_tasks.shapes_only import shapes_only
 from elmo_tasks.tensor_files import write_tensors
 
 logger = logging.getLogger(__name__)
@@ -181,7 +182,7 @@ def _check(config: ExperimentConfig, embedder: ConvertedEmbedder, tensors: Mappi
     Raises:
         MigrationError: they differ; the first differences are named.
     """
-    with torch.device("meta"):  # takes no memory
+    with shapes_only():  # takes no memory
         model = build_model(config, embedder.vocabulary, pretrained=False)
     wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}

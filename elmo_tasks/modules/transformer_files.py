@@ -12,12 +12,12 @@ from types import ModuleType
 from typing import Any
 
 import safetensors.torch
-import torch
 from safetensors import SafetensorError
 
 from elmo_tasks.errors import ElmoTasksError, WeightsError, one_line
 from elmo_tasks.files import kept_hash
 from elmo_tasks.json_files import read_json
+from elmo_tasks.shapes_only import shapes_only
 
 HUB = "hub:"
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
@@ -117,7 +117,7 @@ class TransformerFiles:
             raise WeightsError(f"{path}: missing, or damaged ({one_line(error)})") from None
         library = _library()
         try:
-            with torch.device("meta"):  # takes no memory for sizes that the weights may not have
+            with shapes_only():  # takes no memory for sizes that the weights may not have
                 empty = library.AutoModel.from_config(config)
             needed = sum(tensor.numel() for name, tensor in empty.named_parameters() if "pooler" not in name)
             if needed > (found := sum(tensor.numel() for tensor in tensors.values())):

@@ -72,7 +72,7 @@ class WordEmbedding(nn.Module):
         super().__init__()
         self.output_size = size = config.size
         self.unknown_probability = config.unknown_probability
-        start = torch.randn(num_trained_words, size) / size**0.5
+        start = nn.init.normal_(torch.empty(num_trained_words, size), std=size**-0.5)
         self.trained = nn.Parameter(start, requires_grad=config.trainable)  # (N, D)
         self.register_buffer("fixed", torch.zeros(num_fixed_words, size))  # (M, D)
         with torch.no_grad():
