@@ -117,7 +117,7 @@ COMMANDS = {
     ),
     "cache": _command(
         "vectors.cache",
-        "show or remove what is cached on disk: layers of biLMs, data sets, unpacked archives",
+        "show or remove what is cached on disk: layers of frozen models, data sets, unpacked archives",
         "elmo-tasks cache info",
     ),
     "random-bilm": _command(

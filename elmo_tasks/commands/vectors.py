@@ -185,8 +185,8 @@ def _show_cache() -> None:
     rows = [[kind, str(count), human_size(size)] for kind, (count, size) in found.items()]
     print_table(str(cache_folder()), ("kind", "number", "size"), rows)
     if layers := [entry.as_row() for entry in layer_store.info()]:
-        columns = ("name", "biLM", "precision", "stored as", "sentences", "tokens", "size", "last used")
-        print_table("layers of biLMs", columns, layers)
+        columns = ("name", "model", "precision", "stored as", "sentences", "tokens", "size", "last used")
+        print_table("layers of frozen models", columns, layers)
     hub = Path(datasets.config.HF_DATASETS_CACHE)
     if hub.is_dir():
         print(f"hub data sets: {human_size(folder_size(hub))} in {hub}, which other programs use too; never cleared")

@@ -307,7 +307,7 @@ class StoreInfo:
     last_used: datetime.datetime
 
     def as_row(self) -> tuple[str, ...]:
-        """As texts: name, biLM, precision, storage, sentences, tokens, size, time of last use."""
+        """As texts: name, model, precision, storage, sentences, tokens, size, time of last use."""
         key, used = self.key, self.last_used.astimezone()
         counts = (f"{self.sentences:,}", f"{self.tokens:,}", human_size(self.bytes), f"{used:%Y-%m-%d %H:%M}")
         return self.name[:8], key.fingerprint[:8], key.precision, key.storage, *counts
