@@ -236,6 +236,15 @@ def test_the_next_writer_removes_what_killed_ones_left_and_nothing_that_is_in_us
     assert (tmp_path / "one").read_bytes() == b"one"
 
 
+def test_files_of_others_stay_however_old_they_are(tmp_path: Path) -> None:
+    own = [tmp_path / name for name in ("notes.tmp", ".elmo-tasks.notes", ".elmo-tasks", ".tmp")]
+    for path in own:
+        path.touch()
+        os.utime(path, (0, 0))
+    write_json(tmp_path / "file", 1)
+    assert all(path.exists() for path in own)
+
+
 def test_without_locks_only_old_leftovers_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_locks(handle: int, operation: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")

@@ -26,6 +26,7 @@ from elmo_tasks.metrics.span_f1 import SpanF1
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.repeated_runs import mean_and_deviation
 from elmo_tasks.runs import RunFolder
+from elmo_tasks.tensor_files import read_state
 from elmo_tasks.text.tokenizers import TREEBANK
 from elmo_tasks.trained_runs import load_run
 from elmo_tasks.training.loop import Loop
@@ -409,6 +410,17 @@ def test_a_run_knows_its_bilm_whatever_else_is_overridden(trained: Path, tmp_pat
     assert load_run(run, overrides=[f"{elmo}.bilm={sample_folder / 'bilm'}"]).config.elmo()
     with pytest.raises(WeightsError, match=r"gone\.hdf5"):
         load_run(run, overrides=[f"{elmo}.options={sample_folder / 'bilm' / 'options.json'}"])
+
+
+def test_a_seed_of_several_comes_before_that_of_the_overrides(settings: dict[str, Any], tmp_path: Path) -> None:
+    repeated_runs.train_seeds(settings, tmp_path, [4], overrides=["trainer.num_epochs=1", "random_seed=1"])
+    assert json.loads((tmp_path / "seed_4" / "config.json").read_text())["random_seed"] == 4
+
+
+def test_the_saved_schedule_knows_the_last_epoch(settings: dict[str, Any], tmp_path: Path) -> None:
+    schedule = 'trainer.learning_rate_scheduler={"type": "reduce_on_plateau", "patience": 0, "factor": 0.5}'
+    experiment.train(settings, tmp_path, overrides=["trainer.num_epochs=2", schedule])
+    assert read_state(tmp_path / "training.pt")["schedule"]["last_epoch"] == 2
 
 
 def test_loading_a_run_does_not_import_the_compiler_of_torch(trained: Path) -> None:

@@ -6,6 +6,7 @@ import bz2
 import contextlib
 import gzip
 import lzma
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from elmo_tasks import limits
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files import parse_json, read_lines
+from elmo_tasks.files import content_hash, kept_hash, parse_json, read_lines
 
 
 def test_a_value() -> None:
@@ -109,3 +110,12 @@ def test_damaged_zip_archives(place: int, tmp_path: Path) -> None:
 def test_lines_keep_the_white_space_at_their_ends(tmp_path: Path) -> None:
     (tmp_path / "lines").write_bytes("a \t\r\nb\u00a0\n".encode())
     assert list(read_lines(tmp_path / "lines")) == [(1, "a \t"), (2, "b\u00a0")]
+
+
+def test_the_hash_of_a_file_that_was_rewritten_in_place_is_new(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for time, content in enumerate((b"one", b"two", b"three")):
+        with path.open("r+b" if path.exists() else "wb") as stream:  # the same file, twice with the same size
+            stream.write(content)
+        os.utime(path, (time, time))
+        assert kept_hash(path) == content_hash(path)

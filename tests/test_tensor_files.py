@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.errors import RunError
-from elmo_tasks.tensor_files import read_state, read_tensors, write_state, write_tensors
+from elmo_tasks.tensor_files import read_pickled_tensors, read_state, read_tensors, write_state, write_tensors
 
 
 def test_tensors_and_states_go_round(tmp_path: Path) -> None:
@@ -59,3 +59,12 @@ def test_damaged_files_are_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "x.pt").write_bytes(b"not a state at all")
     with pytest.raises(RunError, match=r"x\.pt: damaged"):
         read_state(tmp_path / "x.pt")
+
+
+def test_a_number_that_is_repeated_endlessly_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "weights.th"
+    torch.save({"a": torch.ones(1).expand(1 << 34)}, path)
+    with pytest.raises(RunError, match=r"weights\.th: unpacks to 68,719,476,736 bytes; wanted at most"):
+        read_pickled_tensors(path, RunError)
+    torch.save({"a": torch.ones(3).expand(2, 3)}, path)
+    assert read_pickled_tensors(path, RunError)["a"].equal(torch.ones(2, 3))

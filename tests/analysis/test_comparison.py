@@ -73,6 +73,15 @@ def test_the_predicates_of_a_sentence_are_one_unit(
     assert "9 examples, drawn as 3 units" in " ".join(capsys.readouterr().out.split())
 
 
+def test_sentences_without_numbers_are_known_by_their_words(cases: Cases, write: Write, tmp_path: Path) -> None:
+    example, right, wrong = cases["SemanticRoles"]
+    unnumbered = {name: value for name, value in example.items() if name not in ("document", "sentence")}
+    other = {**unnumbered, "tokens": [*example["tokens"][:-1], "!"]}
+    file = write(tmp_path / "a.jsonl", [(unnumbered, right), (unnumbered, wrong), (other, right)])
+    comparison = compare([file], resamples=10)
+    assert (comparison.num_examples, comparison.num_units) == (3, 2)
+
+
 def test_the_command_has_the_defaults_of_the_function() -> None:
     arguments = cli.make_parser(["compare"]).parse_args(["compare", "run"])
     defaults = inspect.signature(compare).parameters
@@ -219,12 +228,13 @@ def test_runs_of_several_seeds(
     assert found["task"] == "Tagging"
 
 
-def test_the_difference_over_seeds_is_that_of_the_means(write_case: WriteCase, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("other_seeds", [(1, 2), (3, 4)])
+def test_the_difference_over_seeds_is_that_of_the_means(
+    other_seeds: tuple[int, int], write_case: WriteCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     systems = [
-        System(
-            name, [write_case("Classification", [True] * right + [False] * (8 - right)) for right in numbers], (1, 2)
-        )
-        for name, numbers in (("one", (3, 4)), ("other", (5, 8)))
+        System(name, [write_case("Classification", [True] * right + [False] * (8 - right)) for right in numbers], seeds)
+        for name, numbers, seeds in (("one", (3, 4), (1, 2)), ("other", (5, 8), other_seeds))
     ]
     monkeypatch.setattr("elmo_tasks.analysis.comparison.find_systems", lambda paths: systems)
     (found,) = compare(["one", "other"], resamples=10).differences
@@ -232,6 +242,7 @@ def test_the_difference_over_seeds_is_that_of_the_means(write_case: WriteCase, m
     assert found.difference == pytest.approx(100 * (5 + 8 - 3 - 4) / 16)
     assert found.seeds.mean == pytest.approx(found.difference)
     assert found.seeds.interval.low < found.difference < found.seeds.interval.high
+    assert found.seeds.paired == (other_seeds == (1, 2))
 
 
 def test_what_is_a_system(write_case: WriteCase, seeds: Path, sample_folder: Path, tmp_path: Path) -> None:

@@ -171,6 +171,12 @@ def test_kinds_of_spans(found: str, gold: str, kinds: list[str]) -> None:
     assert [kind for kind, _, _ in align(spans(found), spans(gold))] == kinds
 
 
+def test_spans_with_the_most_common_tokens_are_aligned() -> None:
+    (_, _, other), missed = align(spans("A0-4"), spans("A0-0 A2-4"))
+    assert {other} == spans("A2-4")
+    assert missed == ("missed", None, *spans("A0-0"))
+
+
 def test_pieces_decide_whether_a_place_is_the_same() -> None:
     one, other = LabelledSpan("A", ((0, 2),)), LabelledSpan("A", ((0, 0), (1, 2)))
     assert [kind for kind, _, _ in align({one}, {other})] == ["boundary"]
@@ -190,6 +196,11 @@ def test_pieces_decide_whether_a_place_is_the_same() -> None:
 )
 def test_kinds_of_answers(answer: str | None, kind: str) -> None:
     assert answer_kind(answer, ["red mill", "big red mill"]) == kind
+
+
+def test_a_gold_answer_without_words_is_in_no_other() -> None:
+    assert answer_kind("blue", ["the"]) == "elsewhere"
+    assert answer_kind("an", ["the"]) == "right"
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,13 @@ def test_accuracies_are_those_of_a_classifier_on_the_vectors(bilm: BiLM) -> None
         assert row.accuracy == pytest.approx(wanted, abs=1.5)
 
 
+def test_features_are_scaled_as_in_training(bilm: BiLM) -> None:
+    """One test item, which has no variance, and whose mean is itself."""
+    training = [LabelledSentence((word,), [((0, 0),)], [word]) for word in ["red"] * 15 + ["car"] * 5]
+    probe = probe_labels(bilm, training, [LabelledSentence(("car",), [((0, 0),)], ["car"])], visible=False)
+    assert probe.rows[0].accuracy == 100
+
+
 def test_labels_of_the_control_task() -> None:
     training = [
         LabelledSentence((f"w{n}", "x"), [((0, 0),), ((0, 1),)], ["a", "b" if n % 4 else "a"]) for n in range(800)

@@ -248,6 +248,17 @@ def test_the_report_has_the_errors_of_each_arm(predicting: Path) -> None:
     assert html.count("<h2>predicted</h2>") == 6 + 16  # of each arm's first run, all that are wrong
 
 
+def test_errors_are_those_of_the_largest_share_wherever_it_is_listed(predicting: Path) -> None:
+    whole = [each.title for each in look(summarize(*read_study(predicting)), predicting).errors]
+    study = json.loads((predicting / "study.json").read_text())
+    study["config"]["shares"] = [1.0, 0.5]
+    (predicting / "study.json").write_text(json.dumps(study))
+    results = [json.loads(line) for line in (predicting / "results.jsonl").read_text().splitlines()]
+    half = [{**each, "share": 0.5, "folder": "without predictions"} for each in results]
+    (predicting / "results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in [*results, *half]))
+    assert [each.title for each in look(summarize(*read_study(predicting)), predicting).errors] == whole != []
+
+
 def test_predictions_that_do_not_have_the_scores_of_their_run_are_not_used(predicting: Path) -> None:
     source, target = (RunFolder(predicting / name).validation_predictions for name in ("0", "3"))
     target.write_text(source.read_text())

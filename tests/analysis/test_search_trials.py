@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import signal
 import subprocess
@@ -148,6 +149,8 @@ def test_a_failed_trial_does_not_end_the_search(
     results = SearchResults.read(tmp_path / "s")
     assert len(results.scores) == 2
     assert results.best().score == max(results.scores)
+    zero = dataclasses.replace(results, trials=[each.model_copy(update={"score": 0.0}) for each in results.trials])
+    assert zero.scores == [0.0] * 4
     search(search_file(trials=1), tmp_path / "bad", monkeypatch, _1=ElmoTasksError("all is lost"))
     with pytest.raises(RunError, match=r"no trial has a score\n  trial 1: all is lost"):
         SearchResults.read(tmp_path / "bad")

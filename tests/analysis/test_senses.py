@@ -131,6 +131,13 @@ def test_an_index_of_senses_that_does_not_follow_the_format(tmp_path: Path, line
         read_inventory(tmp_path / "index.sense")
 
 
+def test_senses_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    lines = [f"run%2:{number:02}:00:: 0000000{number % 10} {number} 0" for number in (10, 2, 1, 11, 3)]
+    (tmp_path / "index.sense").write_text("\n".join(lines) + "\n")
+    senses = read_inventory(tmp_path / "index.sense")[Word("run", "VERB")]
+    assert [int(sense[6:8]) for sense in senses] == [1, 2, 3, 10, 11]
+
+
 def test_a_missing_file_is_named(folder: Path) -> None:
     (folder / "wsd/wordnet30/index.sense").unlink()
     with pytest.raises(DataError, match=r"wordnet30/index.sense: no such file"):
@@ -240,6 +247,17 @@ def test_baselines_sets_and_word_vectors(bilm: BiLM, folder: Path) -> None:
     assert probe.known_senses["ALL"] == 75.0
     # "bank" is most like the third sense, whose only example is the plain word.
     assert probe.f1["vectors.txt"]["one"] == 50.0
+
+
+def test_of_senses_that_are_equally_frequent_the_first_is_taken(bilm: BiLM) -> None:
+    word = Word("bank", "NOUN")
+
+    def sentence(sense: str) -> SenseSentence:
+        return SenseSentence(("bank",), (Instance(f"set.{sense}", word, (0, 0), (sense,)),))
+
+    senses = ["bank%1", "bank%2", "bank%3"]
+    data = SenseData([sentence(senses[2]), sentence(senses[1])], [sentence(senses[1])], {word: senses})
+    assert probe_senses(bilm, data, visible=False).f1["most frequent sense"]["ALL"] == 100
 
 
 def test_training_data_without_the_words(bilm: BiLM, folder: Path) -> None:

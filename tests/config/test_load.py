@@ -25,6 +25,13 @@ def test_parts_tuples_and_defaults(load: Callable[..., Any], example: ModuleType
     assert run.trainer == example.Trainer(epochs=10, schedule=example.Constant(rate=1.0), folder=Path("c"))
 
 
+def test_overrides_leave_given_values_as_they_are(example: ModuleType) -> None:
+    given = {"model": {}, "trainer": {"epochs": 1, "folder": Path("c")}}
+    found = [load_config(given, example.Run, overrides, {}) for overrides in (["trainer.epochs=7"], [])]
+    assert [each.trainer.epochs for each in found] == [7, 1]
+    assert [each.trainer.folder for each in found] == [Path("c")] * 2
+
+
 def test_a_part_at_the_root(example: ModuleType) -> None:
     Path("part.json").write_text('{"type": "recurrent", "hidden_size": 2}')
     assert load_config("part.json", example.Encoder) == example.Recurrent(hidden_size=2)

@@ -56,6 +56,15 @@ def test_golden_file(tmp_path: Path) -> None:
     assert (short.lemmas, short.predicates, short.roles) == (("rain",), (), ())  # a lemma alone is no predicate
 
 
+def test_cells_without_a_value_are_hyphens_or_underscores(tmp_path: Path) -> None:
+    rows = ROW + ROW.replace("-", "_") + "d 0 0 a NN * run run.01 1 _ * (V*) _\n"
+    for row in rows.splitlines(keepends=True):
+        ((sentence,),) = [document.sentences for document in read(write(tmp_path / "d.conll", HEADER + row + "\n"))]
+        assert sentence.words == ("a",)
+        assert sentence.predicates == ((0,) if "run.01" in row else ())
+        assert sentence.speakers == ("-",)
+
+
 def test_tabs_byte_order_mark_windows_line_ends_and_no_empty_line_at_the_end(tmp_path: Path) -> None:
     cells = ["d", "0", "0", "10\u00a0000", "CD", "*", "-", "-", "-", "-", "*", "-"]
     text = "\ufeff" + HEADER + "\t".join(cells) + "\n \n\n" + ROW + "#end document\n"

@@ -27,6 +27,7 @@ def test_long_tokens_are_cut_to_their_first_bytes() -> None:
     assert ids[0].tolist() == [BEGIN] + [ord("x") + 1] * 48 + [END]
     assert torch.equal(ids[0], ids[1])
     assert ids[2, -1] == PADDING
+    assert tokens_to_ids(["語" * 30])[0].tolist() == [BEGIN, *(byte + 1 for byte in ("語" * 30).encode()[:48]), END]
 
 
 def test_widths_other_than_fifty() -> None:

@@ -295,6 +295,17 @@ def test_characters_as_bytes_in_an_lstm(borders: tuple[list[int], list[int]], tm
     assert load_run(tmp_path / "run").vocabulary.labels["tags"] == labels
 
 
+@pytest.mark.parametrize(
+    ("version", "padding"), [("0.9.0", "right"), ("1.2.0", "right"), ("1.2.1", "none"), ("1.10.0", "none")]
+)
+def test_padding_of_characters_counts_before_1_2_1(version: str, padding: str, tmp_path: Path) -> None:
+    meta = member("meta.json", json.dumps({"version": version}).encode())
+    path = write_archive(tmp_path / "model.tar.gz", NER, ner_tensors(), VOCABULARY, more=[meta])
+    import_allennlp(path, tmp_path / "run")
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["model"]["embedder"]["characters"]["padding"] == padding
+
+
 def test_two_mixes_of_an_elmo_beside_the_embedder(tmp_path: Path) -> None:
     """Those of the biattentive classifier, in the embedder's conversion."""
     from elmo_tasks.migration.embedder import convert_embedder

@@ -60,6 +60,15 @@ def test_details_are_the_marginals_of_the_most_probable_tags() -> None:
             assert all(wanted[tag] == value for tag, value in tags.items())
 
 
+def test_details_of_few_tags() -> None:
+    tagger, vocabulary = make_tagger(("NOUN", "VERB"), tag_scheme=None)
+    batch = make_batch(vocabulary, 2)
+    (detail,) = tagger.details(tagger(batch), batch)
+    for tags in detail["tag_probabilities"]:
+        assert set(tags) == {"NOUN", "VERB"}
+        assert sum(tags.values()) == pytest.approx(1)
+
+
 def test_probabilities_are_the_marginals_of_the_chosen_tags() -> None:
     tagger, vocabulary = make_tagger(("NOUN", "VERB"), tag_scheme=None)
     batch = make_batch(vocabulary, 1, 3)

@@ -147,4 +147,5 @@ def test_decodes_by_the_sum_of_probabilities_on_request() -> None:
     (by_sum,) = labeler.decode(output, batch)
     (by_product,) = make_labeler()[0].decode(output, batch)
     assert by_sum["tags"][0] == "O"  # 0.9 against 0.69
+    assert by_sum["probabilities"][0] == pytest.approx(0.9, abs=0.02)
     assert by_product["tags"] == ["B-ARG0", "I-ARG0"]  # 0.054 against less than 1e-5

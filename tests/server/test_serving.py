@@ -98,6 +98,34 @@ def test_a_connection_takes_one_request_after_another(runs: dict[str, ServedRun]
             assert one.sock is not None  # the server has not asked to close it
 
 
+def test_the_parts_of_a_body_are_bounded_together(runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM]) -> None:
+    with listening(runs, bilms, Limits(body_bytes=1000)) as (host, port):
+        one = http.client.HTTPConnection(host, port, timeout=60)
+        one.putrequest("POST", "/api/runs/ner/predict")
+        one.putheader("content-type", "application/json")
+        one.putheader("transfer-encoding", "chunked")
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the server need not read the rest
+            one.endheaders()
+            for part in (b'{"text": "', *[b"a" * 100] * 15, b'"}', b""):
+                one.send(b"%x\r\n%s\r\n" % (len(part), part))
+                time.sleep(0.02)  # so that the server does not read several at once
+        assert one.getresponse().status == 413
+        one.close()
+
+
+@pytest.mark.parametrize(("host", "other_names"), [("127.0.0.1", False), ("localhost", False), ("0.0.0.0", True)])
+def test_only_a_public_server_takes_any_name(
+    host: str, other_names: bool, run_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the page of another site could give its own name this machine's address."""
+    settings: dict[str, Any] = {}
+    monkeypatch.setattr("elmo_tasks.server.app.create_app", lambda *_, **given: settings.update(given))
+    monkeypatch.setattr(serving, "serve", lambda *_: None)
+    assert cli.main(["serve", str(run_folder), "--port", "0", "--host", host]) == 0
+    assert (settings["allowed_hosts"] == ["*"]) == other_names
+    assert other_names or set(settings["allowed_hosts"]) == {"localhost", "127.0.0.1", "::1", "[::1]"}
+
+
 def test_slow_and_greedy_clients_are_cut(
     runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM], monkeypatch: pytest.MonkeyPatch
 ) -> None:

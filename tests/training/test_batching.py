@@ -91,6 +91,12 @@ def test_weighted_shares_are_the_mean_over_the_step(num_processes: int, batches_
     assert loaders[0].num_steps(0, batches_per_step) == index + 1
 
 
+def test_the_last_step_of_an_epoch_may_have_fewer_batches() -> None:
+    uneven = loader(batch_size=5)
+    assert len(uneven.plan(0)) == 3
+    assert uneven.num_steps(0, 2) == len(list(uneven.steps(0, 2))) == 2
+
+
 @pytest.mark.parametrize("batches_per_step", [1, 2])
 def test_an_epoch_can_begin_at_any_step(batches_per_step: int) -> None:
     whole = list(loader(batch_size=3).steps(1, batches_per_step))
