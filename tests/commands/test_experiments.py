@@ -438,11 +438,12 @@ def test_a_config_of_another_kind_says_what_it_is(
     assert message.format(folder=tmp_path) in capsys.readouterr().err
 
 
-def test_archive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ["run.tar.gz", "run.tgz"])
+def test_archive(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     archive = Mock()
     monkeypatch.setattr(elmo_tasks.trained_runs, "archive", archive)
-    assert cli.main(["archive", "run", "run.tar.gz"]) == 0
-    assert (archive.call_args.args, archive.call_args.kwargs) == (("run", "run.tar.gz"), {"self_contained": True})
-    assert capsys.readouterr().out == "run.tar.gz\n"
+    assert cli.main(["archive", "run", name]) == 0
+    assert (archive.call_args.args, archive.call_args.kwargs) == (("run", name), {"self_contained": True})
+    assert capsys.readouterr().out == f"{name}\n"
     assert cli.main(["archive", "run", "run.tar.gz", "--without-bilm"]) == 0
     assert archive.call_args.kwargs == {"self_contained": False}

@@ -65,6 +65,12 @@ def test_cells_without_a_value_are_hyphens_or_underscores(tmp_path: Path) -> Non
         assert sentence.speakers == ("-",)
 
 
+def test_a_last_cell_of_an_underscore_is_no_further_column(tmp_path: Path) -> None:
+    rows = "".join(f"d\t0\t{place}\ta\tNN\t*\t_\t_\t_\t_\t*\t{cell}\n" for place, cell in enumerate(("_", "(0)")))
+    (document,) = read(write(tmp_path / "d.conll", HEADER + rows + "\n"))
+    assert document.sentences[0].words == ("a", "a")
+
+
 def test_tabs_byte_order_mark_windows_line_ends_and_no_empty_line_at_the_end(tmp_path: Path) -> None:
     cells = ["d", "0", "0", "10\u00a0000", "CD", "*", "-", "-", "-", "-", "*", "-"]
     text = "\ufeff" + HEADER + "\t".join(cells) + "\n \n\n" + ROW + "#end document\n"

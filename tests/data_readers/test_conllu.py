@@ -70,6 +70,11 @@ def test_a_document_without_a_comment_before_the_first_one(tmp_path: Path) -> No
     assert [(each["document"], each["sentence"]) for each in examples] == [(0, 0), (0, 1), (1, 0)]
 
 
+def test_the_border_of_a_document_may_stand_alone(tmp_path: Path) -> None:
+    examples = read(write(tmp_path, f"{WORD}\n# newdoc\n\n{WORD}\n{WORD}\n"))
+    assert [(each["document"], each["sentence"]) for each in examples] == [(0, 0), (1, 0), (1, 1)]
+
+
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
