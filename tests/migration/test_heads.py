@@ -150,7 +150,7 @@ def test_esim() -> None:
     assert head.notes == ()
 
 
-TAGS = ("O", "B-V", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1")
+TAGS = ("O", "B-V", "B-A0", "I-A0", "B-AM-TMP")
 
 
 def make_srl() -> Archive:
