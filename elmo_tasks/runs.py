@@ -244,12 +244,14 @@ class RunFolder(Folder):
         """Raises `RunError` if these are not the files of the biLM that the run has, or began with."""
         if files == BiLMFiles(self.bilm_options, self.model):  # its weights are checked as those of the model
             return
-        wanted = self.read_bilm_reference().fingerprint  # without it, no file that the config names is opened
-        found = files.fingerprint()
+        reference = self.read_bilm_reference()  # before any file that the config names is opened
+        found, wanted = files.fingerprint(), reference.fingerprint
         if found != wanted:
+            replaced = reference.bilm == DEFAULT_BILM and files == BiLMFiles.in_folder(DEFAULT_BILM)
+            reason = "the package has a newer biLM than when the run was trained; train again, or " if replaced else ""
             raise RunError(
                 f"{files.weights}: not the biLM that the run was trained with (fingerprint {found[:12]}, wanted "
-                f"{wanted[:12]})"
+                f"{wanted[:12]}): {reason}name a folder with the run's biLM by --set {_ELMO}.bilm=DIR"
             )
 
     def bilm_place(self, given: Sequence[str]) -> dict[str, str | None]:

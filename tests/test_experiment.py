@@ -218,7 +218,11 @@ def test_run_whose_bilm_has_gone_or_changed_says_so(trained: Path, sample_folder
     there = [f"model.embedder.elmo={json.dumps({'bilm': str(sample_folder / 'bilm')})}"]
     assert load_run(run, overrides=there).config.elmo() is not None
     (run / "bilm.json").write_text(json.dumps({**reference, "fingerprint": "0" * 64}))
-    with pytest.raises(RunError, match="not the biLM that the run was trained with"):
+    place = r"name a folder with the run's biLM by --set model\.embedder\.elmo\.bilm=DIR"
+    with pytest.raises(RunError, match=rf"not the biLM that the run was trained with \(.*\): {place}"):
+        load_run(run)
+    (run / "bilm.json").write_text(json.dumps({"bilm": "default", "fingerprint": "0" * 64}))
+    with pytest.raises(RunError, match=rf"\(.*\): the package has a newer biLM than .*; train again, or {place}"):
         load_run(run)
 
 
