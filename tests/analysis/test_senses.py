@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import gzip
 import json
 import random
 from pathlib import Path
@@ -101,7 +102,7 @@ def test_the_files_are_read(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "problem"),
     [
-        ("ALL.data.xml", "</corpus>", "", r"ALL.data.xml:\d+: not well-formed XML"),
+        ("ALL.data.xml", "</corpus>", "", r"ALL.data.xml:26: not well-formed XML"),
         ("ALL.data.xml", 'lemma="kiln"', "", "an instance of the sentence 's3' lacks its id, lemma, pos or text"),
         ("ALL.data.xml", "one.d0.s1.t0", "one.d0.s0.t0", "two instances have the id 'one.d0.s0.t0'"),
         ("ALL.gold.key.txt", "one.d0.s1.t0 ", "one.d0.s9.t0 ", "no senses of the instance 'one.d0.s1.t0'"),
@@ -136,6 +137,40 @@ def test_senses_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     (tmp_path / "index.sense").write_text("\n".join(lines) + "\n")
     senses = read_inventory(tmp_path / "index.sense")[Word("run", "VERB")]
     assert [int(sense[6:8]) for sense in senses] == [1, 2, 3, 10, 11]
+
+
+def test_the_type_of_a_sense_key_is_its_part_of_speech(tmp_path: Path) -> None:
+    lines = [f"Well_up%{number}:00:00:: 00000001 1 0\n" for number in range(1, 6)]
+    (tmp_path / "index.sense").write_text("".join(lines).replace("00000001 1 0", "00000001 2 0", 3))
+    assert read_inventory(tmp_path / "index.sense") == {
+        Word("Well_up", "NOUN"): ["Well_up%1:00:00::"],
+        Word("Well_up", "VERB"): ["Well_up%2:00:00::"],
+        Word("Well_up", "ADJ"): ["Well_up%5:00:00::", "Well_up%3:00:00::"],
+        Word("Well_up", "ADV"): ["Well_up%4:00:00::"],
+    }
+
+
+def test_files_may_be_compressed(folder: Path) -> None:
+    wanted = read_sense_data(folder / "wsd")
+    files = [path for path in (folder / "wsd").rglob("*") if path.is_file()]
+    for path in files:
+        (packed := path.with_name(f"{path.name}.gz")).write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    assert read_sense_data(folder / "wsd") == wanted
+    packed = folder / "wsd/semcor/semcor.data.xml.gz"
+    packed.write_bytes(packed.read_bytes()[:-20])
+    with pytest.raises(DataError, match=r"semcor.data.xml.gz: the archive is damaged or cut short"):
+        read_sense_data(folder / "wsd")
+
+
+def test_lemmas_are_in_lower_case_and_sentences_may_be_empty(tmp_path: Path) -> None:
+    words = '<wf/><instance id="i" lemma="Bank" pos="NOUN"> Big  bank </instance>'
+    (tmp_path / "data").write_text(f'<corpus><sentence id="a"/><sentence id="b">{words}</sentence></corpus>')
+    (tmp_path / "gold").write_text("i bank%1:14:00::\n")
+    instance = Instance("i", Word("bank", "NOUN"), (0, 1), ("bank%1:14:00::",))
+    assert read_sense_sentences(tmp_path / "data", tmp_path / "gold") == [
+        SenseSentence((), ()), SenseSentence(("Big", "bank"), (instance,))
+    ]  # fmt: skip
 
 
 def test_a_missing_file_is_named(folder: Path) -> None:
