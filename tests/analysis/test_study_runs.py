@@ -226,17 +226,16 @@ def test_a_training_is_told_its_predictions_and_whether_it_goes_on(
     for number in range(2):
         folder = planned(config_file, *arms)
         one, _, other = folder.places
-        told = {each.run.arm.name: each for each in run_study(folder, command="c", num_jobs=2, packages=["json"])}
-        assert list(told) == ["a", "c"]  # b has the run of a
+        shared, own = run_study(folder, command="c", num_jobs=2, packages=["json"])  # a and b have the same run
         words = ["-m", "elmo_tasks", "train", str(config_file), "-s", str(one.path)]
         words += ["--predictions", "test", "--predictions", "validation", "--set", "random_seed=1"]
         words += ["--include-package", "json", *["--resume"] * number]
-        assert told["a"].error == " ".join(words)
-        assert " --predictions test --set model.dropout=0.1 " in told["c"].error
-        assert not told["c"].error.endswith("--resume")
-        assert len(told["a"].log.read_text().splitlines()) == number + 1
+        assert shared.error == " ".join(words)
+        assert " --predictions test --set model.dropout=0.1 " in own.error
+        assert not own.error.endswith("--resume")
+        assert len(shared.log.read_text().splitlines()) == number + 1
         one.config.write_text(json.dumps(to_json(folder.study.runs[0].config)))  # now it has begun
-    assert str(told["a"]) == f"a, seed 1: {told['a'].error} (see {one.path / 'log.txt'})"
+    assert str(shared) == f"{shared.run.title}: {shared.error} (see {one.path / 'log.txt'})"
     assert [folder.state(place) for place in (one, other)] == ["interrupted", "missing"]
 
 
