@@ -20,7 +20,10 @@ from elmo_tasks.analysis import search_trials
 from elmo_tasks.analysis.search_results import SearchResults, TrialResult
 from elmo_tasks.analysis.search_trials import Pruning, run_search
 from elmo_tasks.analysis.searches import Search
+from elmo_tasks.config import load_config
 from elmo_tasks.errors import ElmoTasksError, RunError, WriteError
+from elmo_tasks.experiment import ExperimentConfig
+from elmo_tasks.runs import RunFolder
 from elmo_tasks.training.callbacks import Progress
 
 SPACE = {
@@ -51,10 +54,14 @@ class FakeTraining:
     def __init__(self, ends: dict[int, BaseException] | None = None) -> None:
         self.ends = ends or {}
         self.folders: list[str] = []
+        self.resumed: list[bool] = []
 
     def __call__(self, config_file: str, folder: Path, **settings: Any) -> dict[str, Any]:
         assert settings["overrides"][-1] == "evaluate_on_test=false"
         self.folders.append(folder.name)
+        self.resumed.append(settings["resume"])
+        folder.mkdir(exist_ok=True)
+        RunFolder(folder).config.touch()
         if error := self.ends.get(len(self.folders)):
             raise error
         (text,) = (each for each in settings["overrides"] if each.startswith("trainer.optimizer.lr="))
@@ -113,6 +120,29 @@ def test_the_last_epoch_stops_no_trial_and_repeated_epochs_are_reported_once(sea
     with pytest.raises(optuna.TrialPruned):
         report(2, 1.0)
     report(3, 1.0)
+
+
+def test_a_search_goes_on_with_the_trial_that_was_interrupted(
+    search_file: SearchFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = search_file(trials=2, seed=5, sampler="random")
+    whole, _ = search(source, tmp_path / "whole", monkeypatch)
+    folder = tmp_path / "parts"
+    with pytest.raises(WriteError):  # the disk is full: this trial is not to blame
+        search(source, folder, monkeypatch, _2=WriteError("a", "full"))
+    assert [each.number for each in SearchResults.read(folder).trials] == [1]
+    training = FakeTraining()
+    monkeypatch.setattr(search_trials, "train", training)
+    again = search_file(trials=3, seed=5, sampler="random", title="Longer", text="More.")
+    found = run_search(folder, Search.load(again), command="c")
+    assert (found[:2], training.folders, training.resumed) == (whole, names([2, 3]), [True, False])
+    results = SearchResults.read(folder)
+    assert (results.trials, results.record.config.title, results.record.command) == (found, "Longer", "c")
+    best = load_config(folder / "best.json", ExperimentConfig)
+    assert best.trainer.optimizer.lr == max(each.values["trainer.optimizer.lr"] for each in found)
+    assert best == Search.load(again).resolve(results.best().overrides)
+    with pytest.raises(RunError, match="trials of another search, which differs in config, changes, sampler; -s names"):
+        search(search_file(trials=4, seed=5, changes={"trainer": {"num_epochs": 2}}), folder, monkeypatch)
 
 
 @pytest.mark.slow
