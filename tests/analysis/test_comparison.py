@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks import cli, repeated_runs, trained_runs
-from elmo_tasks.analysis.comparison import compare
+from elmo_tasks.analysis.comparison import compare, compare_predictions
 from elmo_tasks.analysis.systems import System, find_systems, is_system, read_predictions
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError
 from elmo_tasks.tasks import Tagging
@@ -85,6 +85,8 @@ def test_sentences_without_numbers_are_known_by_their_words(cases: Cases, write:
 def test_the_command_has_the_defaults_of_the_function() -> None:
     arguments = cli.make_parser(["compare"]).parse_args(["compare", "run"])
     defaults = inspect.signature(compare).parameters
+    others = inspect.signature(compare_predictions).parameters
+    assert all(others[name].default == defaults[name].default for name in others.keys() & defaults.keys())
     assert (arguments.resamples, arguments.seed) == (defaults["resamples"].default, defaults["seed"].default)
 
 
@@ -325,3 +327,17 @@ def test_the_largest_changes_come_first_whether_better_or_worse(write: Write, tm
     ]
     (difference,) = compare(files, resamples=10, num_examples=2).differences
     assert [round(changed.gain) for changed in difference.changed] == [-50, 17]
+
+
+def test_of_equal_changes_the_first_come_first(cases: Cases, write: Write, tmp_path: Path) -> None:
+    example, right, wrong = cases["Classification"]
+    examples = [{**example, "tokens": [f"w{row}"]} for row in range(100)]
+    files = [
+        write(
+            tmp_path / f"{part}.jsonl",
+            [(each, wrong if row % part == 0 else right) for row, each in enumerate(examples)],
+        )
+        for part in (1, 2)
+    ]
+    (difference,) = compare(files, resamples=1, num_examples=25).differences
+    assert [each.examples[0]["tokens"] for each in difference.changed] == [[f"w{row}"] for row in range(1, 51, 2)]

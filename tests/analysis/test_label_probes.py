@@ -88,6 +88,17 @@ def test_the_longest_sentences_come_first(bilm: BiLM) -> None:
     assert [number for number, _ in span_vectors(bilm, texts, spans, visible=False)] == [1, 4, 2, 0]
 
 
+def test_a_bar_is_drawn_only_where_it_is_wanted(
+    bilm: BiLM, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    few = sentences(4, seed=1)
+    probe_labels(bilm, few, few, visible=False)
+    assert "computing vectors" not in capsys.readouterr().err
+    probe_labels(bilm, few, few)
+    assert "computing vectors" in capsys.readouterr().err
+
+
 def test_the_mean_of_a_span_is_exact_far_into_a_long_text() -> None:
     rows = np.full((1, 5000, 1), 0.1, dtype=np.float32)
     found = pool_spans(rows, np.array([[4998, 4999], [0, 4999]]))

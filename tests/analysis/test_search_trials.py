@@ -125,7 +125,7 @@ def test_the_last_epoch_stops_no_trial_and_repeated_epochs_are_reported_once(sea
 def test_a_search_goes_on_with_the_trial_that_was_interrupted(
     search_file: SearchFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = search_file(trials=2, seed=5, sampler="random")
+    source = search_file(trials=2, seed=5)
     whole, _ = search(source, tmp_path / "whole", monkeypatch)
     folder = tmp_path / "parts"
     with pytest.raises(WriteError):  # the disk is full: this trial is not to blame
@@ -133,7 +133,7 @@ def test_a_search_goes_on_with_the_trial_that_was_interrupted(
     assert [each.number for each in SearchResults.read(folder).trials] == [1]
     training = FakeTraining()
     monkeypatch.setattr(search_trials, "train", training)
-    again = search_file(trials=3, seed=5, sampler="random", title="Longer", text="More.")
+    again = search_file(trials=3, seed=5, title="Longer", text="More.")
     found = run_search(folder, Search.load(again), command="c")
     assert (found[:2], training.folders, training.resumed) == (whole, names([2, 3]), [True, False])
     results = SearchResults.read(folder)
@@ -142,7 +142,9 @@ def test_a_search_goes_on_with_the_trial_that_was_interrupted(
     assert best.trainer.optimizer.lr == max(each.values["trainer.optimizer.lr"] for each in found)
     assert best == Search.load(again).resolve(results.best().overrides)
     with pytest.raises(RunError, match="trials of another search, which differs in config, changes, sampler; -s names"):
-        search(search_file(trials=4, seed=5, changes={"trainer": {"num_epochs": 2}}), folder, monkeypatch)
+        search(
+            search_file(trials=4, seed=5, sampler="random", changes={"trainer": {"num_epochs": 2}}), folder, monkeypatch
+        )
 
 
 @pytest.mark.slow

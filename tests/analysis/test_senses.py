@@ -284,6 +284,17 @@ def test_baselines_sets_and_word_vectors(bilm: BiLM, folder: Path) -> None:
     assert probe.f1["vectors.txt"]["one"] == 50.0
 
 
+def test_a_bar_is_drawn_only_where_it_is_wanted(
+    bilm: BiLM, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    data = read_sense_data(folder / "wsd")
+    probe_senses(bilm, data, visible=False)
+    assert "computing vectors" not in capsys.readouterr().err
+    probe_senses(bilm, data)
+    assert "computing vectors" in capsys.readouterr().err
+
+
 def test_of_senses_that_are_equally_frequent_the_first_is_taken(bilm: BiLM) -> None:
     word = Word("bank", "NOUN")
 

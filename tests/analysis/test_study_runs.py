@@ -269,7 +269,7 @@ def test_a_study_counts_what_has_finished_and_goes_on_where_it_was(
     config_file: Path, tmp_path: Path, python: Callable[[str], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    finish(done := RunFolder(tmp_path / "done"), 10)
+    finish(done := RunFolder(tmp_path / "done"), 10.128)
     python(f'[ -e "{tmp_path}/stop" ] && case $6 in */c/*) exit 3;; esac; cp {done.path}/* "$6"')
     (tmp_path / "stop").touch()
     arms = [
@@ -289,7 +289,7 @@ def test_a_study_counts_what_has_finished_and_goes_on_where_it_was(
     record, results = read_study(folder.path)
     assert (record.command, record.config) == ("a command", folder.study.config)
     assert [(each.arm, each.score, each.seconds, each.split) for each in results] == [
-        ("a", 40, 6, "test"), ("b", 40, 10, "test")
+        ("a", 40, 6, "test"), ("b", 40, 10.13, "test")
     ]  # fmt: skip
     assert results[0].metrics == {"validation": {"f1": 50}, "test": {"f1": 40}}
     assert (results[1].folder, results[1].config, results[1].seed) == ("b/seed_1", str(config_file), 1)
