@@ -187,9 +187,9 @@ def test_a_probe_counts_its_items_and_the_most_frequent_label(bilm: BiLM) -> Non
         return LabelledSentence(tokens, [((place, place),) for place in range(len(tokens))], labels.split())
 
     training = [sentence("a a", "x y"), sentence("a", "x")]
-    seeds = [probe_labels(bilm, training, [sentence("a b b a", "x z x y")], seed=n, visible=False) for n in range(6)]
+    seeds = [probe_labels(bilm, training, [sentence("a b b a", "x z x x")], seed=n, visible=False) for n in range(6)]
     found = seeds[0]
-    assert (found.labels, found.training_items, found.test_items, found.most_frequent) == (2, 3, 4, 50.0)
+    assert (found.labels, found.training_items, found.test_items, found.most_frequent) == (2, 3, 4, 75.0)
     # All training items are of one word, so its only label of the control task is right for half of the test.
     assert {row.control for each in seeds for row in each.rows} == {50.0, 100.0}
     assert all(len({row.control for row in each.rows}) == 1 for each in seeds)

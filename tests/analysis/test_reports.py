@@ -342,6 +342,25 @@ def test_errors_are_titled_by_what_the_arms_have_in_common(
     assert [each.title for each in found.errors] == [title, *others]
 
 
+def test_parts_have_the_score_of_the_study_or_else_their_main_one(
+    predicting: Path, write: Callable[..., Path], cases: dict[str, Any]
+) -> None:
+    example, right, wrong = cases["Tagging"]  # of whose tags three of four are right in the wrong one
+
+    def change(result: dict[str, Any]) -> None:
+        num_right = 1 if result["seed"] == 1 else 5
+        pairs = [(example, right if row < num_right else wrong) for row in range(5)]
+        result.update(metric="accuracy", score=100 * (15 + num_right) / 20)
+        write(RunFolder(predicting / result["folder"]).validation_predictions, pairs)
+
+    rewrite(predicting, change)
+    found = look(summarize(*read_study(predicting)), predicting)
+    assert found.problems == []
+    tables = {table.title: table.rows for table in found.errors[0].tables}
+    assert tables["accuracy of examples by length"] == [["4", *["90.00 (5)"] * 3]]
+    assert tables["f1 of spans by length"] == [["1", *["80.00 (12)"] * 3]]
+
+
 def test_an_arm_by_itself_has_its_own_errors(predicting: Path) -> None:
     arms = [{"name": "SST-5, <ELMo>", "config": "x.json"}]
     rewrite(predicting, lambda result: None, arms=arms)

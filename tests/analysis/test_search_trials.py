@@ -48,7 +48,7 @@ class FakeTraining:
     """Stands for `train`: each epoch scores the trial's learning rate times the epoch.
 
     Arguments:
-        ends: by the number of a call, from 1, an error in place of its first epoch.
+        ends: by the number of a call, from 1, an error in place of its first epoch; a RuntimeError comes after it.
     """
 
     def __init__(self, ends: dict[int, BaseException] | None = None) -> None:
@@ -62,7 +62,8 @@ class FakeTraining:
         self.resumed.append(settings["resume"])
         folder.mkdir(exist_ok=True)
         RunFolder(folder).config.touch()
-        if error := self.ends.get(len(self.folders)):
+        error = self.ends.get(len(self.folders))
+        if error and not isinstance(error, RuntimeError):
             raise error
         (text,) = (each for each in settings["overrides"] if each.startswith("trainer.optimizer.lr="))
         rate = float(text.partition("=")[2])
@@ -70,6 +71,8 @@ class FakeTraining:
             record = {"epoch": epoch, "validation": {"f1": rate * epoch, "loss": -rate * epoch}}
             for callback in settings["callbacks"]:
                 callback.on_epoch(Progress(), record)
+            if error:
+                raise error
         return {"best": record}
 
 
@@ -177,6 +180,8 @@ def test_a_failed_trial_does_not_end_the_search(
     found, trained = search(search_file(trials=4), tmp_path / "s", monkeypatch, **ends)
     assert [each.state for each in found] == ["failed", "finished", "failed", "finished"]
     assert [each.error for each in found] == ["the loss is nan", None, "out of memory", None]
+    assert [each.epochs for each in found] == [0, 3, 1, 3]
+    assert [each.score is None for each in found] == [True, False, True, False]
     assert trained == names([1, 2, 3, 4])
     results = SearchResults.read(tmp_path / "s")
     assert len(results.scores) == 2
