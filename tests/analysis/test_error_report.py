@@ -352,8 +352,8 @@ def test_split_and_merged_clusters_are_counted(write: Write, tmp_path: Path) -> 
 
 def test_mentions_and_links_are_broken_down_by_their_words_and_distance(write: Write, tmp_path: Path) -> None:
     sentences = [["Ann", "saw", "Bo"], ["She", "left"], ["cats"], ["He", "ran"]]
-    example = {"sentences": sentences, "clusters": [[[0, 0], [3, 3]], [[2, 2], [6, 6]]]}
-    path = write(tmp_path / "a.jsonl", [(example, {"clusters": [[[0, 0], [3, 3]], [[2, 2], [5, 5]]]})])
+    example = {"sentences": sentences, "clusters": [[[0, 0], [3, 3]], [[6, 6], [2, 2]]]}
+    path = write(tmp_path / "a.jsonl", [(example, {"clusters": [[[3, 3], [0, 0]], [[2, 2], [5, 5]]]})])
     found = {(each.items, each.by): each.buckets for each in errors(path).breakdowns}
     counts = {key: {each.name: (each.size, each.counts) for each in buckets} for key, buckets in found.items()}
     assert counts["links", "sentences to the antecedent"] == {"1": (2, [1, 1, 1, 1]), "2 to 3": (2, [0, 1, 0, 1])}

@@ -126,8 +126,9 @@ def test_the_last_epoch_stops_no_trial_and_repeated_epochs_are_reported_once(sea
 
 
 def test_a_search_goes_on_with_the_trial_that_was_interrupted(
-    search_file: SearchFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    search_file: SearchFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO")
     source = search_file(trials=2, seed=5)
     whole, _ = search(source, tmp_path / "whole", monkeypatch)
     folder = tmp_path / "parts"
@@ -139,6 +140,9 @@ def test_a_search_goes_on_with_the_trial_that_was_interrupted(
     again = search_file(trials=3, seed=5, title="Longer", text="More.")
     found = run_search(folder, Search.load(again), command="c")
     assert (found[:2], training.folders, training.resumed) == (whole, names([2, 3]), [True, False])
+    said = " ".join(caplog.messages)
+    assert [f"trial {place}: " in said for place in ("2 of 2 begins", "2 of 3 resumed", "3 of 3 begins")] == [True] * 3
+    assert f"trial 3: f1 {found[2].score:.2f}" in said
     results = SearchResults.read(folder)
     assert (results.trials, results.record.config.title, results.record.command) == (found, "Longer", "c")
     best = load_config(folder / "best.json", ExperimentConfig)
