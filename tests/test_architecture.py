@@ -102,3 +102,17 @@ def test_no_folder_imports_itself_in_a_circle() -> None:
 def test_models_know_no_files() -> None:
     readers = {"data_readers", "files", "atomic", "tensor_files", "runs", "run_archives"}
     assert not [name for name, found in IMPORTS.items() if part(name) == "models" and readers & set(map(part, found))]
+
+
+def test_values_that_are_handed_on_do_not_change() -> None:
+    """Dataclasses are frozen, but for those that are filled in steps, or that count them."""
+    changing = {"Document", "MarkedSentence", "MarkedSpan", "Progress", "Schedule", "_Conversion"}
+    found = {
+        node.name
+        for tree in TREES.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for decorator in node.decorator_list
+        if "dataclass" in ast.unparse(decorator) and "frozen=True" not in ast.unparse(decorator)
+    }
+    assert found == changing

@@ -243,8 +243,8 @@ def _stored(
             tokens = [sentence.tokens for sentence in sentences]
             for number, rows in span_vectors(source, tokens, spans, pooling, visible=visible):
                 if not files:
-                    paths += [Path(folder) / str(row) for row in range(len(rows))]
-                    files += [stack.enter_context(OutputFile(path, path)) for path in paths]
+                    paths = [Path(folder) / str(row) for row in range(len(rows))]
+                    files = [stack.enter_context(OutputFile(path, path)) for path in paths]
                 for file, row in zip(files, rows, strict=True):
                     file.write(np.ascontiguousarray(row))
                 order.append(sentences[number])

@@ -116,7 +116,6 @@ def _pictures(summaries: Sequence[Summary], folder: Path) -> list[Picture]:
         "weights": ("Weights of the layers", "Of the biLM or a transformer, in the best epoch, means over the seeds.",
                     draw_weights(summaries, folder)),
     }  # fmt: skip
-    (folder / "plots").mkdir(exist_ok=True)
     pictures = []
     for name, (title, text, figure) in drawn.items():
         path = folder / "plots" / f"{name}.svg"

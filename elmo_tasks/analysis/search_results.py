@@ -217,7 +217,6 @@ def write_search_report(folder: str | Path) -> list[Path]:
     results = SearchResults.read(folder)
     record = results.record
     path = folder / "plots" / "expected_best.svg"
-    path.parent.mkdir(exist_ok=True)
     save_figure(results.draw_expected(), path)
     picture = Picture("Expected best score", "By the number of trials, on the validation data.", path)
     best = f"# the best trial, with its score on the test data:\n{record.train_command(results.best())}"

@@ -35,9 +35,8 @@ class Family:
 
     def colors(self) -> dict[str, str]:
         """The colour of each arm; that of what the others are compared with is grey."""
-        compared = [name for name, parts in self.arms.items() if parts[-1].arm.baseline is not None]
-        others = [name for name in self.arms if name not in compared or len(compared) == len(self.arms)]
-        greys = others if compared else []
+        baselines = [name for name, parts in self.arms.items() if parts[-1].arm.baseline is None]
+        greys = baselines if len(baselines) < len(self.arms) else []
         rest = [name for name in self.arms if name not in greys]
         colors = {name: _COLORS[number % len(_COLORS)] for number, name in enumerate(rest)}
         return {name: colors.get(name, _BASELINE) for name in self.arms}

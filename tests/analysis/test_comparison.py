@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks import cli, repeated_runs, trained_runs
-from elmo_tasks.analysis.comparison import compare
+from elmo_tasks.analysis.comparison import compare, compare_predictions
 from elmo_tasks.analysis.systems import System, find_systems, is_system, read_predictions
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError
 from elmo_tasks.tasks import Tagging
@@ -85,6 +85,8 @@ def test_sentences_without_numbers_are_known_by_their_words(cases: Cases, write:
 def test_the_command_has_the_defaults_of_the_function() -> None:
     arguments = cli.make_parser(["compare"]).parse_args(["compare", "run"])
     defaults = inspect.signature(compare).parameters
+    others = inspect.signature(compare_predictions).parameters
+    assert all(others[name].default == defaults[name].default for name in others.keys() & defaults.keys())
     assert (arguments.resamples, arguments.seed) == (defaults["resamples"].default, defaults["seed"].default)
 
 
@@ -165,12 +167,17 @@ def test_files_that_are_wrong_are_named(line: str, message: str, tmp_path: Path)
         compare([tmp_path / "a.jsonl"], resamples=10)
 
 
-@pytest.mark.parametrize("spans", [[[0]], [[0, 4]], [[2, 1]], []])
+@pytest.mark.parametrize(
+    "change",
+    [*({"answer_spans": spans} for spans in ([[0]], [[0, 4]], [[2, 1]], [], [[-1, 0]], [[0, 0], [4, 4]])),
+     {"token_ends": [4, 9, 14]}, {"token_starts": [0, 5, 10, 14, 15]}],
+)  # fmt: skip
 def test_answers_outside_of_their_passage_are_refused(
-    spans: list[list[int]], cases: Cases, write: Write, tmp_path: Path
+    change: dict[str, Any], cases: Cases, write: Write, tmp_path: Path
 ) -> None:
     example, right, _ = cases["Reading"]
-    path = write(tmp_path / "a.jsonl", [({**example, "answer_spans": spans}, right)])
+    assert compare([write(tmp_path / "a.jsonl", [({**example, "answer_spans": [[0, 3], [3, 3]]}, right)])], resamples=1)
+    path = write(tmp_path / "a.jsonl", [({**example, **change}, right)])
     with pytest.raises(DataError, match="example 0: answer_spans, token_starts and token_ends do not fit"):
         compare([path])
 
@@ -247,13 +254,25 @@ def test_the_difference_over_seeds_is_that_of_the_means(
 
 def test_what_is_a_system(write_case: WriteCase, seeds: Path, sample_folder: Path, tmp_path: Path) -> None:
     file = write_case("Tagging", [True])
-    archive = tmp_path / "run.tar.gz"
-    archive.touch()
-    assert all(is_system(path) for path in (seeds, seeds / "seed_1", file, archive))
+    archives = [tmp_path / "run.tar.gz", tmp_path / "run.tgz"]
+    for archive in archives:
+        archive.touch()
+    assert all(is_system(path) for path in (seeds, seeds / "seed_1", file, *archives))
     data = sample_folder / "ner_conll2003" / "eng.testb"
     assert not any(is_system(path) for path in (data, sample_folder, tmp_path / "none", "hub:conll2003"))
     assert [each.name for each in find_systems([seeds, file])] == ["tagger", file.name]
     assert [each.name for each in find_systems([seeds, seeds / "../tagger"])] == [str(seeds), str(seeds / "../tagger")]
+
+
+def test_the_runs_of_a_folder_are_in_the_order_of_their_seeds(tmp_path: Path) -> None:
+    for name in ("seed_10", "seed_2", "seed_3", "seed_x", "other_1"):
+        (tmp_path / name).mkdir()
+        if name != "seed_3":  # which has not begun
+            (tmp_path / name / "config.json").touch()
+    found = [System(tmp_path.name, [tmp_path / "seed_2", tmp_path / "seed_10"], [2, 10])]
+    assert find_systems([tmp_path]) == found
+    (tmp_path / "config.json").touch()
+    assert find_systems([tmp_path]) == [System(tmp_path.name, [tmp_path])]
 
 
 def test_data_and_systems_are_told_apart(
@@ -276,6 +295,24 @@ def test_a_run_without_test_data_needs_data(seeds: Path, tmp_path: Path) -> None
     (tmp_path / "config.json").write_text(json.dumps({**config, "test_data_path": None}))
     with pytest.raises(RunError, match="its config has no test_data_path; name the data"):
         compare([tmp_path])
+    with pytest.raises(ElmoTasksError, match=r"trainer\.nothing: unknown key"):
+        compare([tmp_path], overrides=["trainer.nothing=1"])
+    with pytest.raises(ElmoTasksError, match="no systems; wanted at least one run or file of predictions"):
+        compare([])
+
+
+def test_a_change_of_other_models_than_the_first_shows_the_whole_unit(
+    cases: Cases, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example, right, wrong = cases["Classification"]
+    paths = [write(tmp_path / name, [(example, each)]) for name, each in (("right", right), ("wrong", wrong))]
+    systems = [System("one", [paths[0], paths[1]], [1, 2]), System("other", [paths[0], paths[0]], [1, 2])]
+    monkeypatch.setattr("elmo_tasks.analysis.comparison.find_systems", lambda paths: systems)
+    comparison = compare(["one", "other"], resamples=10, num_examples=1)
+    (changed,) = comparison.differences[0].changed
+    assert (changed.gain, [each["tokens"] for each in changed.examples]) == (50, [example["tokens"]])
+    assert changed.predictions == {"one": [right], "other": [right]}
+    assert (comparison.systems[0].scores, comparison.systems[0].score) == ([100, 0], 50)
 
 
 def test_the_largest_changes_come_first_whether_better_or_worse(write: Write, tmp_path: Path) -> None:
@@ -290,3 +327,17 @@ def test_the_largest_changes_come_first_whether_better_or_worse(write: Write, tm
     ]
     (difference,) = compare(files, resamples=10, num_examples=2).differences
     assert [round(changed.gain) for changed in difference.changed] == [-50, 17]
+
+
+def test_of_equal_changes_the_first_come_first(cases: Cases, write: Write, tmp_path: Path) -> None:
+    example, right, wrong = cases["Classification"]
+    examples = [{**example, "tokens": [f"w{row}"]} for row in range(100)]
+    files = [
+        write(
+            tmp_path / f"{part}.jsonl",
+            [(each, wrong if row % part == 0 else right) for row, each in enumerate(examples)],
+        )
+        for part in (1, 2)
+    ]
+    (difference,) = compare(files, resamples=1, num_examples=25).differences
+    assert [each.examples[0]["tokens"] for each in difference.changed] == [[f"w{row}"] for row in range(1, 51, 2)]

@@ -13,13 +13,25 @@ import numpy as np
 import pytest
 
 from elmo_tasks import cli, experiment, trained_runs
-from elmo_tasks.analysis.breakdowns import Breakdown, Place, quarters, ranged, words_of_item
+from elmo_tasks.analysis.breakdowns import (
+    Breakdown,
+    Bucket,
+    Item,
+    Place,
+    break_down,
+    item_scores,
+    of_examples,
+    quarters,
+    ranged,
+    words_of_item,
+)
 from elmo_tasks.analysis.error_report import ErrorReport, errors
 from elmo_tasks.analysis.mention_errors import mention_type
 from elmo_tasks.analysis.reading_errors import answer_kind, question_places
 from elmo_tasks.analysis.span_errors import LabelledSpan, align
 from elmo_tasks.analysis.systems import read_predictions
 from elmo_tasks.errors import DataError
+from elmo_tasks.tasks import Classification
 from elmo_tasks.text.vocabulary import Vocabulary
 
 Write = Callable[..., Path]
@@ -177,6 +189,12 @@ def test_spans_with_the_most_common_tokens_are_aligned() -> None:
     assert missed == ("missed", None, *spans("A0-0"))
 
 
+def test_spans_that_are_left_are_told_in_order() -> None:
+    left = [LabelledSpan("A", ((place, place),)) for place in range(6)]
+    assert list(align(set(), {*left})) == [("missed", None, each) for each in left]
+    assert list(align({*left}, set())) == [("spurious", each, None) for each in left]
+
+
 def test_pieces_decide_whether_a_place_is_the_same() -> None:
     one, other = LabelledSpan("A", ((0, 2),)), LabelledSpan("A", ((0, 0), (1, 2)))
     assert [kind for kind, _, _ in align({one}, {other})] == ["boundary"]
@@ -215,7 +233,7 @@ def test_a_gold_answer_without_words_is_in_no_other() -> None:
 )
 def test_question_words(question: str, word: str) -> None:
     places = question_places({"question_tokens": question.split(), "answer_spans": [[3, 9], [4, 6]]})
-    assert places["question word"].name == word
+    assert places["question word"] == Place(word == "other", word)  # the others are the last
     assert places["length of the answer"].name == "3 to 4"
 
 
@@ -226,6 +244,8 @@ def test_question_words(question: str, word: str) -> None:
         ("the United States", "name"),
         ("Ann", "name"),
         ("The dog", "noun phrase"),
+        ("New york", "noun phrase"),
+        ("this man", "noun phrase"),
         ("an", "noun phrase"),
     ],
 )
@@ -244,6 +264,24 @@ def test_ranges() -> None:
     assert Counter(place.name for place in places) == {"1": 4, "2 to 3": 2, "4 to 50": 2}
     assert sorted(places) == places
     assert quarters([7]) == [Place(0, "7")]
+    halves = ["1 to 2", "3 to 4", "5 to 6", "7 to 8"]
+    assert quarters([*range(8, 0, -1)]) == [Place(3 - row // 2, halves[3 - row // 2]) for row in range(8)]
+
+
+def test_buckets_have_the_sums_of_their_items_in_order() -> None:
+    items = [
+        Item({"size": Place(2, "large")}, (True, True, True)),
+        Item({"size": Place(1, "small")}, (False, True, False)),
+        Item({"size": Place(2, "large"), "kind": Place(0, "x")}, (False, False, True)),
+    ]
+    large = {"f1": pytest.approx(200 / 3), "precision": 100.0, "recall": 50.0}
+    nothing = {"f1": 0.0, "precision": 0.0, "recall": 0.0}
+    found = break_down("things", items, item_scores)
+    assert found == [
+        Breakdown("things", "size", [Bucket("small", 1, [0, 1, 0], nothing), Bucket("large", 2, [1, 1, 2], large)]),
+        Breakdown("things", "kind", [Bucket("x", 1, [0, 0, 1], nothing)]),
+    ]
+    assert all(isinstance(count, float) for each in found for bucket in each.buckets for count in bucket.counts)
 
 
 def test_words_that_training_has_not_seen() -> None:
@@ -258,6 +296,26 @@ def test_words_that_training_has_not_seen() -> None:
     words = ("<padding>", "<unknown>", *map(str, range(1, 1001)))
     large = Vocabulary(words, len(words), ("<padding>", "<unknown>"), {})
     assert [place.name for place in words_of_item(["7", "101", "100"], large).values()] == ["none", "101 to 1000"]
+
+
+def test_examples_are_broken_down_by_their_words() -> None:
+    words = ("<padding>", "<unknown>", "the", "dog", "cat", "rare")
+    vocabulary = Vocabulary(words, 5, words[:2], {})
+    last = vocabulary.num_trained_words
+    texts = [[], ["the"], ["dog", "the"], ["dog", "rare"], ["the"] * 19 + ["cow"], ["the"] * 20 + ["cow"]]
+    examples = [{"tokens": tokens, "label": "x"} for tokens in texts]
+    items = of_examples(Classification(), examples, np.arange(12.0).reshape(6, 2), vocabulary)
+    assert [list(item.counts) for item in items] == [[2 * row, 2 * row + 1] for row in range(6)]
+    unseen = [item.places["unseen words"] for item in items]
+    assert [place.name for place in unseen] == ["none", "none", "none", "20 % or more", "5 to 10 %", "0 to 5 %"]
+    assert sorted(unseen) == [unseen[row] for row in (0, 1, 2, 5, 4, 3)]
+    assert [item.places["length"] for item in items] == quarters([0, 1, 2, 2, 20, 21])
+    ranks = [last, 1, 1.5, (2 + last) / 2, (19 + last) / 20, (20 + last) / 21]
+    assert [item.places["mean frequency rank"] for item in items] == quarters(ranks)
+    assert len(set(quarters(ranks))) == 4
+    assert [list(item.places) for item in of_examples(Classification(), examples, np.zeros((6, 2)), None)] == [
+        ["length"]
+    ] * 6
 
 
 def test_a_run_knows_its_words(settings: dict[str, Any], tmp_path: Path) -> None:
@@ -279,3 +337,48 @@ def test_a_mention_outside_of_its_document_is_refused(write: Write, tmp_path: Pa
     path = write(tmp_path / "a.jsonl", [(example, {"clusters": [[[0, 0], [1, 2]]]})])
     with pytest.raises(DataError, match=r"a.jsonl: example 0: a mention \[1, 2\] in a document of 2 tokens"):
         errors(path)
+
+
+def test_split_and_merged_clusters_are_counted(write: Write, tmp_path: Path) -> None:
+    def clusters(*groups: list[int]) -> list[list[list[int]]]:
+        return [[[token, token] for token in group] for group in groups]
+
+    example = {"sentences": [["it"] * 9], "clusters": clusters([0, 1, 2], [3], [4, 5], [7, 8])}
+    path = write(tmp_path / "a.jsonl", [(example, {"clusters": clusters([0, 1], [2, 4], [5, 6], [7, 8])})] * 2)
+    assert errors(path).kinds == {
+        "right": 14, "missed": 2, "missed singletons": 2, "spurious": 2, "split clusters": 4, "merged clusters": 2
+    }  # fmt: skip
+
+
+def test_mentions_and_links_are_broken_down_by_their_words_and_distance(write: Write, tmp_path: Path) -> None:
+    sentences = [["Ann", "saw", "Bo"], ["She", "left"], ["cats"], ["He", "ran"]]
+    example = {"sentences": sentences, "clusters": [[[0, 0], [3, 3]], [[6, 6], [2, 2]]]}
+    path = write(tmp_path / "a.jsonl", [(example, {"clusters": [[[3, 3], [0, 0]], [[2, 2], [5, 5]]]})])
+    found = {(each.items, each.by): each.buckets for each in errors(path).breakdowns}
+    counts = {key: {each.name: (each.size, each.counts) for each in buckets} for key, buckets in found.items()}
+    assert counts["links", "sentences to the antecedent"] == {"1": (2, [1, 1, 1, 1]), "2 to 3": (2, [0, 1, 0, 1])}
+    assert counts["links", "type of mention"] == {"pronoun": (3, [1, 2, 1, 1]), "noun phrase": (1, [0, 0, 0, 1])}
+    assert counts["mentions", "type of mention"] == {
+        "pronoun": (3, [1, 2, 1, 1, 1, 2, 1, 1]),
+        "name": (4, [2, 2, 2, 2, 1.5, 2, 1.5, 2]),
+        "noun phrase": (1, [0, 0, 0, 1, 0, 0, 0, 1]),
+    }
+    pronouns = found["mentions", "type of mention"][0].scores
+    assert pronouns["recall/mentions"] == pronouns["recall/b_cubed"] == 50
+    assert pronouns["precision/mentions"] == pronouns["precision/b_cubed"] == 100
+    assert found["links", "type of mention"][0].scores["recall/muc"] == 50
+
+
+def test_the_worst_examples_are_those_that_cost_the_most(write: Write, tmp_path: Path) -> None:
+    pairs = [({"tokens": [f"w{row}"], "label": "a"}, {"label": "b" if row % 2 else "a"}) for row in range(90)]
+    worst = errors(write(tmp_path / "a.jsonl", pairs)).worst
+    assert [each.example["tokens"] for each in worst] == [[f"w{row}"] for row in range(1, 41, 2)]  # 20 that are equal
+    assert [each.loss for each in worst] == pytest.approx([100 / 90] * 20)
+    golds = [["X", "Y"], ["X", "Y"], ["X", "Y", "Z"], ["X", "Y"]]
+    predicted = [["X", "Z"], ["X", "Y"], ["Y", "X", "X"], ["Y", "X"]]
+    pairs = [({"tokens": gold, "tags": gold}, {"tags": tags}) for gold, tags in zip(golds, predicted, strict=True)]
+    report = errors(write(tmp_path / "b.jsonl", pairs), num_examples=10)
+    assert [round(each.loss * 9 / 100) for each in report.worst] == [3, 2, 1]
+    assert [each.prediction["tags"] for each in report.worst] == [predicted[row] for row in (2, 3, 0)]
+    assert (report.kinds, report.counted) == ({"right": 3, "wrong": 6}, "labels")
+    assert errors(tmp_path / "b.jsonl", num_examples=0).worst == []

@@ -82,6 +82,30 @@ def test_span_vectors_are_those_of_brute_force(bilm: BiLM) -> None:
     assert pool_spans(rows, np.array([[0, 2], [1, 1]])).tolist() == [[[2, 3], [2, 3]]]
 
 
+def test_the_longest_sentences_come_first(bilm: BiLM) -> None:
+    texts = [["a"], ["a"] * 5, ["a"] * 3, ["a"] * 9, ["a"] * 4]
+    spans = [[(0, 0)], [(0, 0)], [(0, 0)], [], [(0, 0)]]
+    assert [number for number, _ in span_vectors(bilm, texts, spans, visible=False)] == [1, 4, 2, 0]
+
+
+def test_a_bar_is_drawn_only_where_it_is_wanted(
+    bilm: BiLM, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    few = sentences(4, seed=1)
+    probe_labels(bilm, few, few, visible=False)
+    assert "computing vectors" not in capsys.readouterr().err
+    probe_labels(bilm, few, few)
+    assert "computing vectors" in capsys.readouterr().err
+
+
+def test_the_mean_of_a_span_is_exact_far_into_a_long_text() -> None:
+    rows = np.full((1, 5000, 1), 0.1, dtype=np.float32)
+    found = pool_spans(rows, np.array([[4998, 4999], [0, 4999]]))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, 0.1, rtol=1e-6)
+
+
 def test_word_vectors_are_a_layer(tmp_path: Path) -> None:
     (tmp_path / "vectors.txt").write_text("ann 1 2\nBo 3 4\nbo 5 6\n")
     layer = WordVectorLayer(WordVectorFile(tmp_path / "vectors.txt"), ["Ann", "Bo", "ann", "zzz"])
@@ -152,6 +176,23 @@ def test_too_few_labels(bilm: BiLM) -> None:
     one = [LabelledSentence(("a",), [((0, 0),)], ["x"])]
     with pytest.raises(ElmoTasksError, match=r"1 label\(s\) to learn, 1 item\(s\) to test on"):
         probe_labels(bilm, one, one, visible=False)
+    two = [*one, LabelledSentence(("b",), [((0, 0),)], ["y"])]
+    with pytest.raises(ElmoTasksError, match=r"2 label\(s\) to learn, 0 item\(s\) to test on"):
+        probe_labels(bilm, two, [LabelledSentence(("c",))], visible=False)
+
+
+def test_a_probe_counts_its_items_and_the_most_frequent_label(bilm: BiLM) -> None:
+    def sentence(text: str, labels: str) -> LabelledSentence:
+        tokens = tuple(text.split())
+        return LabelledSentence(tokens, [((place, place),) for place in range(len(tokens))], labels.split())
+
+    training = [sentence("a a", "x y"), sentence("a", "x")]
+    seeds = [probe_labels(bilm, training, [sentence("a b b a", "x z x x")], seed=n, visible=False) for n in range(6)]
+    found = seeds[0]
+    assert (found.labels, found.training_items, found.test_items, found.most_frequent) == (2, 3, 4, 75.0)
+    # All training items are of one word, so its only label of the control task is right for half of the test.
+    assert {row.control for each in seeds for row in each.rows} == {50.0, 100.0}
+    assert all(len({row.control for row in each.rows}) == 1 for each in seeds)
 
 
 @pytest.fixture(scope="module")

@@ -74,6 +74,14 @@ def test_what_cannot_be_found_is_named(bilm: BiLM) -> None:
         find_token(["a", "dog", "and", "a", "cat"], "A")
     with pytest.raises(ElmoTasksError, match=r"no other sentence with the word 'dog'"):
         nearest_tokens(bilm, QUERY, [["nobody"]], same_word=True)
+    with pytest.raises(ElmoTasksError, match=r"the pool has no other sentence; wanted tokens to compare with"):
+        nearest_tokens(bilm, QUERY, [QUERY.sentence])
+
+
+def test_a_token_is_found_whatever_its_case_and_marked_in_its_sentence() -> None:
+    token = find_token(["The", "dog", "let", "out", "a", "sharp", "Bark", "."], "bark")
+    assert (token.place, token.word) == (6, "Bark")
+    assert token.marked() == "The dog let out a sharp [Bark] ."
 
 
 def test_the_default_bilm_tells_senses_apart() -> None:

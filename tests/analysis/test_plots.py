@@ -6,11 +6,14 @@ from typing import Any
 from unittest.mock import Mock
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from matplotlib.colors import same_color
 from matplotlib.figure import Figure
 
 import elmo_tasks.trained_runs
 from elmo_tasks import cli
+from elmo_tasks.analysis import plots
 from elmo_tasks.analysis.plots import RunCurves, draw_mixes, plot_runs
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.metrics.confusion import ConfusionTable
@@ -118,5 +121,96 @@ def test_the_numbers_of_mixes_stand_in_their_cells() -> None:
     axes = Figure().subplots()
     mixes = [{"layers": [0, 1, 2], "weights": weights, "gamma": 1.0} for weights in ([0.1, 0.2, 0.7], [0.3, 0.4, 0.3])]
     draw_mixes(axes, [("one", mixes[0]), ("other", mixes[1])])
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first mix is on top
+    assert axes.collections[0].get_clim() == (0, 1)  # alike in all pictures
+    assert axes.get_xticks().tolist() == [0, 1, 2]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["tokens", "layer 1", "layer 2"]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["one\ngamma 1.00", "other\ngamma 1.00"]
     texts = {text.get_position(): text.get_text() for text in axes.texts}
     assert texts == {(0, 0): "0.10", (1, 0): "0.20", (2, 0): "0.70", (0, 1): "0.30", (1, 1): "0.40", (2, 1): "0.30"}
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that are saved, in their order."""
+    saved: list[Figure] = []
+    monkeypatch.setattr(plots, "save_figure", lambda figure, path: saved.append(figure))
+    return saved
+
+
+def legend(axes: Any) -> list[str]:
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_curves_have_a_point_for_each_epoch_and_a_star_at_the_best(tmp_path: Path, figures: list[Figure]) -> None:
+    runs = [RunCurves.read(run(tmp_path / name)) for name in ("one", "other")]
+    plot_runs("a.svg", runs[:1])
+    plot_runs("a.svg", [runs[0], RunCurves("other", "loss", runs[1].records)])
+    losses, metric, _ = figures[0].axes
+    training, validation = losses.lines
+    assert training.get_xydata().tolist() == [[1, 2], [2, 1], [3, 2 / 3]]
+    assert validation.get_xydata().tolist() == [[1, 3], [2, 1.5], [3, 1]]
+    assert (legend(losses), losses.get_title(), losses.get_xlabel()) == (["training", "validation"], "loss", "epoch")
+    assert same_color(training.get_color(), validation.get_color())
+    assert training.get_linestyle() != validation.get_linestyle()
+    curve, star = metric.lines
+    assert curve.get_xydata().tolist() == [[1, 60], [2, 70], [3, 60]]
+    assert (star.get_xydata().tolist(), star.get_marker()) == ([[2, 70]], "*")
+    assert (legend(metric), metric.get_title()) == (["one, best: 70.00"], "validation f1")
+    assert all(tick == int(tick) for axes in (losses, metric) for tick in axes.get_xticks())
+    losses, metric, _ = figures[1].axes
+    assert legend(losses) == [f"{name}, {part}" for name in ("one", "other") for part in ("training", "validation")]
+    assert [same_color(losses.lines[0].get_color(), line.get_color()) for line in losses.lines] == [True] * 2 + [
+        False
+    ] * 2
+    assert [same_color(line.get_color(), color) for line, color in
+            zip(metric.lines, ("C0", "C0", "C1", "C1"), strict=True)] == [True] * 4  # fmt: skip
+    assert (legend(metric)[1], metric.get_title()) == ("other, best: 1.50", "validation f1, loss")
+
+
+def test_a_confusion_is_as_dark_as_its_share_of_the_gold_label(tmp_path: Path, figures: list[Figure]) -> None:
+    curves = RunCurves.read(run(tmp_path / "ner", elmo=False))
+    plot_runs("a.svg", [curves], {"labels": ["O", "X", "Y"], "counts": [[9, 1, 0], [4, 3, 3], [0, 0, 0]]})
+    axes = figures[0].axes[2]
+    (image,) = axes.images
+    assert np.asarray(image.get_array()).tolist() == [[0.9, 0.1, 0], [0.4, 0.3, 0.3], [0, 0, 0]]
+    plot_runs("a.svg", [curves], {"labels": ["O", "X"], "counts": [[3, 1], [1, 1]]})
+    assert image.get_clim() == figures[1].axes[2].images[0].get_clim() == (0, 1)  # alike in all pictures
+    texts = {text.get_position(): text for text in axes.texts}
+    numbers = {place: text.get_text() for place, text in texts.items() if text.get_text()}
+    assert numbers == {(0, 0): "9", (1, 0): "1", (0, 1): "4", (1, 1): "3", (2, 1): "3"}
+    assert [place for place, text in texts.items() if same_color(text.get_color(), "white")] == [(0, 0)]
+    assert {(text.get_ha(), text.get_va()) for text in axes.texts} == {("center", "center")}
+    for labels, ticks in ((axes.get_xticklabels(), axes.get_xticks()), (axes.get_yticklabels(), axes.get_yticks())):
+        assert ([text.get_text() for text in labels], ticks.tolist()) == (["O", "X", "Y"], [0, 1, 2])
+    assert {text.get_rotation() for text in axes.get_xticklabels()} == {90}
+    assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == (
+        "gold and predicted labels",
+        "predicted",
+        "gold",
+    )
+    sizes = []
+    for num, shown in ((10, 10), (11, 11), (20, 20), (21, 20)):  # the twentieth is for all others
+        labels = [f"L{number}" for number in range(num)]
+        plot_runs("a.svg", [curves], {"labels": labels, "counts": np.eye(num, dtype=int).tolist()})
+        axes = figures[-1].axes[2]
+        assert len(axes.get_xticks()) == shown
+        sizes.append({text.get_fontsize() for text in (*axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels())})
+    assert [len(each) for each in sizes] == [1] * 4
+    assert max(sizes[0]) > max(sizes[1]) == max(sizes[3])
+
+
+def test_plots_are_placed_by_what_there_is(tmp_path: Path, figures: list[Figure]) -> None:
+    mixed, plain = (RunCurves.read(run(tmp_path / f"{elmo}", elmo=elmo)) for elmo in (True, False))
+    for runs, confusion in (([mixed], CONFUSION), ([mixed], None), ([plain], CONFUSION), ([plain], None)):
+        plot_runs("a.svg", runs, confusion)
+    places = [[each.get_subplotspec() for each in figure.axes] for figure in figures]
+    first = [(0, 1), (0, 1)]  # the row, and how many columns it spans: the curves are beside each other
+    assert [[(place.rowspan.start, len(place.colspan)) for place in each] for each in places] == [
+        [*first, (1, 1), (1, 1)], [*first, (1, 2)], [*first, (1, 2)], first
+    ]  # fmt: skip
+    both, mixes, confused, alone = (figure.get_figheight() for figure in figures)
+    assert both == confused == 2 * alone
+    assert alone < mixes < 1.4 * alone  # a table of one row is low
+    plot_runs("a.svg", [mixed] * 4)
+    assert figures[-1].get_figheight() == pytest.approx(mixes + 3 * 0.5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import shlex
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,10 +19,11 @@ from elmo_tasks import cli
 from elmo_tasks.analysis.comparison import compare_predictions
 from elmo_tasks.analysis.error_report import error_report
 from elmo_tasks.analysis.reports import write_report
+from elmo_tasks.analysis.studies import Arm
 from elmo_tasks.analysis.study_findings import look
 from elmo_tasks.analysis.study_plots import common_start, draw_shares, families
-from elmo_tasks.analysis.study_runs import read_study
-from elmo_tasks.analysis.study_summaries import summarize
+from elmo_tasks.analysis.study_runs import Result, read_study
+from elmo_tasks.analysis.study_summaries import Summary, summarize
 from elmo_tasks.analysis.systems import Predictions, System, read_predictions
 from elmo_tasks.runs import RunFolder
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -59,7 +61,12 @@ def folder(tmp_path: Path) -> Path:
             ]
             (run / "metrics.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in records))
             higher, metric = arm != "loss", "f1" if arm != "loss" else "loss"
-            common = {"config": "x.json", "changes": ["a.b=1"], "metrics": {"test": {metric: score}}, "seconds": 90.0}
+            common = {
+                "config": "x.json",
+                "changes": [f"a.b={seed}"],
+                "metrics": {"test": {metric: score}},
+                "seconds": 90.0,
+            }
             place = {"arm": arm, "seed": seed, "share": share, "folder": run.name}
             results.append(
                 {**common, **place, "score": score, "metric": metric, "split": "test", "higher_is_better": higher}
@@ -80,6 +87,27 @@ def test_means_are_compared_with_the_baseline_of_the_same_share(folder: Path) ->
     assert dataclasses.replace(elmo, baseline=unpublished).paper_error_reduction() is None
     assert summaries["NER, <ELMo>", 0.1].error_reduction() == pytest.approx(12 / 49)
     assert summaries["loss", 1.0].std is None
+    assert list(summaries) == [(each["name"], share) for each in ARMS for share in each.get("shares", [0.1, 1])]
+    assert [each.num_seeds for each in summaries.values()] == [3, 3, 3, 3, 1]
+    assert {each.metric for each in summaries.values()} == {"test f1", "test loss"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "higher_is_better", "share"),
+    [([60, 80], [85], True, 0.5), ([80], [75], True, -0.25), ([2, 3], [1.5], False, 0.4), ([100], [99], True, None),
+     ([0], [1], False, None), ([99.5], [100], True, 1)],
+)  # fmt: skip
+def test_the_error_that_is_gone_is_a_share_of_what_the_baseline_has(
+    before: list[float], after: list[float], higher_is_better: bool, share: float | None
+) -> None:
+    def summary(scores: list[float], paper: float, baseline: Summary | None) -> Summary:
+        common = {"config": "x", "changes": [], "share": 1.0, "metric": "m", "split": "test", "metrics": {}}
+        better = {"higher_is_better": higher_is_better, "seconds": 1.0, "folder": "r"}
+        results = [Result(arm="a", seed=seed, score=score, **common, **better) for seed, score in enumerate(scores)]
+        return Summary(Arm(name="a", config="x", paper=paper), 1.0, results, 1, baseline)
+
+    found = summary(after, fmean(after), summary(before, fmean(before), None))
+    assert (found.error_reduction(), found.paper_error_reduction()) == (share, share)
 
 
 def test_p_values_over_seeds(folder: Path) -> None:
@@ -152,6 +180,13 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
     text = (folder / "report.md").read_text(encoding="utf-8")
     lines = text.splitlines()
     assert lines[0] == "# A <study>"
+    assert [line for line in lines if line.startswith("## ")] == [
+        "## table", "## other", "## Scores", "## Scores by training data", "## Learning curves",
+        "## Weights of the layers", "## Commands",
+    ]  # fmt: skip
+    assert "| baseline | 10 % | test f1 | 51.00 ± 1.00 | 3 |  |  | 1.5 | 90 |  |" in lines
+    assert "A diamond is the paper's score." in text
+    assert shlex.join(["elmo-tasks", "report", str(folder)]) in lines
     p = stats.ttest_ind([90.0, 91.0], [80.0, 81.0, 79.0], equal_var=False).pvalue
     assert f"| <ELMo> | 100 % | test f1 | 90.50 ± 0.71 | 2 of 3 | 52 % | {p:.3f} | 1.5 | 92 | 20 % |" in lines
     assert "p (seeds) by Student's t-test" in text
@@ -162,6 +197,7 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
     assert pictures == ["plots/scores.svg", "plots/shares.svg", "plots/curves.svg", "plots/weights.svg"]
     assert all((folder / name).is_file() for name in pictures)
     assert "elmo-tasks study s.jsonnet" in lines
+    assert "in the way: not all runs" in text
     assert lines.count("elmo-tasks train x.json --set a.b=1") == 5
 
     page = Outline(html := (folder / "report.html").read_text(encoding="utf-8"))
@@ -173,6 +209,28 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
     assert {address[:1] for address in page.addresses} == {"#"}  # nothing is loaded, and no image is needed
     assert write_report(folder) == [folder / "report.md", folder / "report.html"]
     assert (folder / "report.html").read_text(encoding="utf-8") == html
+
+
+def rewrite(folder: Path, change: Callable[[dict[str, Any]], object], **settings: Any) -> None:
+    """Changes each result of a study, and settings of the study."""
+    results = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+    for result in results:
+        change(result)
+    (folder / "results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in results))
+    study = json.loads((folder / "study.json").read_text())
+    (folder / "study.json").write_text(json.dumps({**study, "config": {**study["config"], **settings}}))
+
+
+def test_the_report_has_bounds_of_small_p_values_and_the_variables_of_the_commands(folder: Path) -> None:
+    def change(result: dict[str, Any]) -> None:
+        result["score"] = (90 if "ELMo" in result["arm"] else 80) + result["seed"] / 100
+
+    rewrite(folder, change, variables={"ONE": "1"})
+    write_report(folder)
+    text = (folder / "report.md").read_text(encoding="utf-8")
+    assert "| <ELMo> | 100 % | test f1 | 90.02 ± 0.01 | 2 of 3 | 50 % | < 0.001 | 1.5 |" in text
+    assert "error" not in text.partition("## other")[2].partition("| --- |")[0]
+    assert text.splitlines().count("elmo-tasks train x.json --set a.b=1 --ext-var ONE=1") == 5
 
 
 PAD = ("<padding>", "<unknown>")
@@ -228,8 +286,14 @@ def test_the_report_has_the_tests_of_compare(predicting: Path) -> None:
 
 
 def test_the_report_has_the_errors_of_each_arm(predicting: Path) -> None:
+    (predicting / "plots").mkdir()
+    (predicting / "plots" / "shares.svg").touch()  # of an earlier report
     write_report(predicting)
+    assert {path.stem for path in (predicting / "plots").iterdir()} == {"scores", "curves"}
     text = (predicting / "report.md").read_text(encoding="utf-8")
+    assert "## SST-5\n\n| arm |" in text
+    assert "diamond" not in text
+    assert "p (randomization) by paired approximate randomization" in text
     row = "| arm | metric | score | n | error reduction | p (randomization) | p (bootstrap) | p (seeds) | minutes |"
     assert row in text.splitlines()
     assert "in the way" not in text
@@ -259,6 +323,55 @@ def test_errors_are_those_of_the_largest_share_wherever_it_is_listed(predicting:
     assert [each.title for each in look(summarize(*read_study(predicting)), predicting).errors] == whole != []
 
 
+@pytest.mark.parametrize(
+    ("names", "group", "title"),
+    [
+        ({}, "g", "SST-5"),
+        ({"SST-5, baseline": "base", "SST-5, <ELMo>": "ELMo"}, "g", "g"),
+        ({"SST-5, baseline": "base", "SST-5, <ELMo>": "ELMo"}, "", "base, ELMo, SST-5, last layer"),
+    ],
+)
+def test_errors_are_titled_by_what_the_arms_have_in_common(
+    names: dict[str, str], group: str, title: str, predicting: Path
+) -> None:
+    arms = json.loads((predicting / "study.json").read_text())["config"]["arms"]
+    arms = [{key: names.get(value, value) for key, value in arm.items()} | {"group": group} for arm in arms]
+    rewrite(predicting, lambda result: result.update(arm=names.get(result["arm"], result["arm"])), arms=arms)
+    found = look(summarize(*read_study(predicting)), predicting)
+    others = [f"{arm['name']}: the first run" for arm in arms[1:]]
+    assert [each.title for each in found.errors] == [title, *others]
+
+
+def test_parts_have_the_score_of_the_study_or_else_their_main_one(
+    predicting: Path, write: Callable[..., Path], cases: dict[str, Any]
+) -> None:
+    example, right, wrong = cases["Tagging"]  # of whose tags three of four are right in the wrong one
+
+    def change(result: dict[str, Any]) -> None:
+        num_right = 1 if result["seed"] == 1 else 5
+        pairs = [(example, right if row < num_right else wrong) for row in range(5)]
+        result.update(metric="accuracy", score=100 * (15 + num_right) / 20)
+        write(RunFolder(predicting / result["folder"]).validation_predictions, pairs)
+
+    rewrite(predicting, change)
+    found = look(summarize(*read_study(predicting)), predicting)
+    assert found.problems == []
+    tables = {table.title: table.rows for table in found.errors[0].tables}
+    assert tables["accuracy of examples by length"] == [["4", *["90.00 (5)"] * 3]]
+    assert tables["f1 of spans by length"] == [["1", *["80.00 (12)"] * 3]]
+
+
+def test_an_arm_by_itself_has_its_own_errors(predicting: Path) -> None:
+    arms = [{"name": "SST-5, <ELMo>", "config": "x.json"}]
+    rewrite(predicting, lambda result: None, arms=arms)
+    found = look(summarize(*read_study(predicting)), predicting)
+    assert (found.p_values, found.problems) == ({}, [])
+    whole, details = found.errors
+    assert (whole.title, details.title) == ("SST-5, <ELMo>", "SST-5, <ELMo>: the first run")
+    assert [list(row) for row in whole.tables[0].rows] == [["right", "35.5"], ["wrong", "4.5"]]
+    assert len(details.examples) == 6
+
+
 def test_predictions_that_do_not_have_the_scores_of_their_run_are_not_used(predicting: Path) -> None:
     source, target = (RunFolder(predicting / name).validation_predictions for name in ("0", "3"))
     target.write_text(source.read_text())
@@ -286,6 +399,12 @@ def test_an_arm_without_predictions_is_left_out(predicting: Path) -> None:
     RunFolder(predicting / "3").validation_predictions.unlink()
     found = look(summarize(*read_study(predicting)), predicting)
     assert found.problems == ["not all runs of SST-5, <ELMo> have stored their predictions"]
+    source, target = (RunFolder(predicting / name).validation_predictions for name in ("0", "5"))
+    right = target.read_text()
+    target.write_text(source.read_text())
+    missing, other = look(summarize(*read_study(predicting)), predicting).problems
+    assert (missing, other[:3]) == (found.problems[0], "5: ")
+    target.write_text(right)
     assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"seeds"}
     assert found.p_values["SST-5, last layer", 1.0].keys() == {"seeds", "randomization", "bootstrap"}
     assert [each.title for each in found.errors] == ["SST-5", "SST-5, last layer: the first run"]

@@ -20,7 +20,10 @@ from elmo_tasks.analysis import search_trials
 from elmo_tasks.analysis.search_results import SearchResults, TrialResult
 from elmo_tasks.analysis.search_trials import Pruning, run_search
 from elmo_tasks.analysis.searches import Search
+from elmo_tasks.config import load_config
 from elmo_tasks.errors import ElmoTasksError, RunError, WriteError
+from elmo_tasks.experiment import ExperimentConfig
+from elmo_tasks.runs import RunFolder
 from elmo_tasks.training.callbacks import Progress
 
 SPACE = {
@@ -45,17 +48,22 @@ class FakeTraining:
     """Stands for `train`: each epoch scores the trial's learning rate times the epoch.
 
     Arguments:
-        ends: by the number of a call, from 1, an error in place of its first epoch.
+        ends: by the number of a call, from 1, an error in place of its first epoch; a RuntimeError comes after it.
     """
 
     def __init__(self, ends: dict[int, BaseException] | None = None) -> None:
         self.ends = ends or {}
         self.folders: list[str] = []
+        self.resumed: list[bool] = []
 
     def __call__(self, config_file: str, folder: Path, **settings: Any) -> dict[str, Any]:
         assert settings["overrides"][-1] == "evaluate_on_test=false"
         self.folders.append(folder.name)
-        if error := self.ends.get(len(self.folders)):
+        self.resumed.append(settings["resume"])
+        folder.mkdir(exist_ok=True)
+        RunFolder(folder).config.touch()
+        error = self.ends.get(len(self.folders))
+        if error and not isinstance(error, RuntimeError):
             raise error
         (text,) = (each for each in settings["overrides"] if each.startswith("trainer.optimizer.lr="))
         rate = float(text.partition("=")[2])
@@ -63,6 +71,8 @@ class FakeTraining:
             record = {"epoch": epoch, "validation": {"f1": rate * epoch, "loss": -rate * epoch}}
             for callback in settings["callbacks"]:
                 callback.on_epoch(Progress(), record)
+            if error:
+                raise error
         return {"best": record}
 
 
@@ -115,6 +125,35 @@ def test_the_last_epoch_stops_no_trial_and_repeated_epochs_are_reported_once(sea
     report(3, 1.0)
 
 
+def test_a_search_goes_on_with_the_trial_that_was_interrupted(
+    search_file: SearchFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    source = search_file(trials=2, seed=5)
+    whole, _ = search(source, tmp_path / "whole", monkeypatch)
+    folder = tmp_path / "parts"
+    with pytest.raises(WriteError):  # the disk is full: this trial is not to blame
+        search(source, folder, monkeypatch, _2=WriteError("a", "full"))
+    assert [each.number for each in SearchResults.read(folder).trials] == [1]
+    training = FakeTraining()
+    monkeypatch.setattr(search_trials, "train", training)
+    again = search_file(trials=3, seed=5, title="Longer", text="More.")
+    found = run_search(folder, Search.load(again), command="c")
+    assert (found[:2], training.folders, training.resumed) == (whole, names([2, 3]), [True, False])
+    said = " ".join(caplog.messages)
+    assert [f"trial {place}: " in said for place in ("2 of 2 begins", "2 of 3 resumed", "3 of 3 begins")] == [True] * 3
+    assert f"trial 3: f1 {found[2].score:.2f}" in said
+    results = SearchResults.read(folder)
+    assert (results.trials, results.record.config.title, results.record.command) == (found, "Longer", "c")
+    best = load_config(folder / "best.json", ExperimentConfig)
+    assert best.trainer.optimizer.lr == max(each.values["trainer.optimizer.lr"] for each in found)
+    assert best == Search.load(again).resolve(results.best().overrides)
+    with pytest.raises(RunError, match="trials of another search, which differs in config, changes, sampler; -s names"):
+        search(
+            search_file(trials=4, seed=5, sampler="random", changes={"trainer": {"num_epochs": 2}}), folder, monkeypatch
+        )
+
+
 @pytest.mark.slow
 def test_an_interrupted_search_ends_like_one_that_was_not(
     search_file: SearchFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -145,6 +184,8 @@ def test_a_failed_trial_does_not_end_the_search(
     found, trained = search(search_file(trials=4), tmp_path / "s", monkeypatch, **ends)
     assert [each.state for each in found] == ["failed", "finished", "failed", "finished"]
     assert [each.error for each in found] == ["the loss is nan", None, "out of memory", None]
+    assert [each.epochs for each in found] == [0, 3, 1, 3]
+    assert [each.score is None for each in found] == [True, False, True, False]
     assert trained == names([1, 2, 3, 4])
     results = SearchResults.read(tmp_path / "s")
     assert len(results.scores) == 2

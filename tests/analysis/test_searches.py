@@ -15,7 +15,7 @@ import pytest
 
 from elmo_tasks import cli
 from elmo_tasks.analysis.search_results import SearchRecord, TrialResult, short_names
-from elmo_tasks.analysis.searches import Search, expected_best
+from elmo_tasks.analysis.searches import Dimension, Search, expected_best
 from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError
 from elmo_tasks.experiment import ExperimentConfig
@@ -107,6 +107,35 @@ def test_values_are_drawn_as_the_space_says(search_file: SearchFile) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"low": 0, "high": 0.5, "step": 0.25}, "0 to 0.5 in steps of 0.25"),
+        ({"low": 1e-05, "high": 1, "log": True}, "1e-05 to 1, logarithmic"),
+        ({"low": -1, "high": 1.5}, "-1 to 1.5"),
+        ({"low": 3, "high": 3}, "3"),
+        ({"choices": (None, "x", 1, True, [0.5])}, 'null, "x", 1, true, [0.5]'),
+    ],
+)
+def test_values_are_told_in_short(settings: dict[str, Any], text: str) -> None:
+    assert str(Dimension(**settings)) == text
+
+
+def test_variables_of_a_search_are_those_of_its_config(search_file: SearchFile, config_file: Path) -> None:
+    config = config_file.with_name("experiment.jsonnet")
+    config.write_text("(import 'experiment.json') { random_seed: std.parseInt(std.extVar('SEED')) }")
+    source = search_file({"model.dropout": {"low": 0, "high": 0.5}}, config=config.name, variables={"SEED": "7"})
+    for given, seed in (({}, 7), ({"SEED": "8"}, 8)):
+        search = Search.load(source, variables=given)
+        assert (search.experiment.random_seed, search.resolve([]).random_seed) == (seed, seed)
+        assert search.variables == {"SEED": str(seed)}
+
+
+def test_a_key_with_a_single_value_may_be_a_whole_number(search_file: SearchFile) -> None:
+    space = {"model.encoder.hidden_sizes.0": {"low": 4, "high": 4}, "model.dropout": {"low": 0.5, "high": 0.5}}
+    assert [each.dimension.ends() for each in Search.load(search_file(space)).parameters] == [["4"], ["0.5"]]
+
+
 def test_the_command_of_a_trial_trains_its_config(search_file: SearchFile) -> None:
     space = {"trainer.optimizer.lr": {"low": 0.001, "high": 0.1}}
     search = Search.load(search_file(space, changes={"trainer": {"optimizer": {"lr": 0.5}}}))
@@ -137,7 +166,13 @@ def test_the_command_of_a_trial_trains_its_config(search_file: SearchFile) -> No
         ({"model.dropout": {"low": 0.1, "high": 0.2, "log": True, "step": 0.1}}, "wanted only one of 'log' and 'step'"),
         ({"model.dropout": {"low": 0, "high": 0.5, "step": 0.2}}, "from 0 to 0.5 is not a number of steps of 0.2"),
         ({"model.dropout": {"low": 0}}, "wanted 'low' and 'high', or 'choices'"),
+        ({"model.dropout": {"high": 0.5}}, "wanted 'low' and 'high', or 'choices'"),
         ({"model.dropout": {"low": 0, "choices": [1]}}, "'choices' come without 'low'"),
+        ({"model.dropout": {"high": 0, "choices": [1]}}, "'choices' come without 'low'"),
+        ({"model.dropout": {"step": 1, "choices": [1]}}, "'choices' come without 'low'"),
+        ({"model.dropout": {"log": True, "choices": [1]}}, "'choices' come without 'low'"),
+        ({"model.dropout": {"low": 0, "high": 1, "step": 0}}, "space.model.dropout.step: "),
+        ({"trainer.device": {"choices": ["cpu", "auto"]}}, "changes trainer.device; wanted the same in all trials"),
         ({"model.dropout": {"choices": [0.5, 0.5]}}, "'choices' has 0.5 more than once"),
         ({"model.dropout": {"choices": []}}, "space.model.dropout.choices: "),
         ({"model.dropout": {"low": "0", "high": 1}}, "space.model.dropout.low: "),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import gzip
 import json
 import random
 from pathlib import Path
@@ -101,7 +102,7 @@ def test_the_files_are_read(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "problem"),
     [
-        ("ALL.data.xml", "</corpus>", "", r"ALL.data.xml:\d+: not well-formed XML"),
+        ("ALL.data.xml", "</corpus>", "", r"ALL.data.xml:26: not well-formed XML"),
         ("ALL.data.xml", 'lemma="kiln"', "", "an instance of the sentence 's3' lacks its id, lemma, pos or text"),
         ("ALL.data.xml", "one.d0.s1.t0", "one.d0.s0.t0", "two instances have the id 'one.d0.s0.t0'"),
         ("ALL.gold.key.txt", "one.d0.s1.t0 ", "one.d0.s9.t0 ", "no senses of the instance 'one.d0.s1.t0'"),
@@ -138,6 +139,40 @@ def test_senses_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     assert [int(sense[6:8]) for sense in senses] == [1, 2, 3, 10, 11]
 
 
+def test_the_type_of_a_sense_key_is_its_part_of_speech(tmp_path: Path) -> None:
+    lines = [f"Well_up%{number}:00:00:: 00000001 1 0\n" for number in range(1, 6)]
+    (tmp_path / "index.sense").write_text("".join(lines).replace("00000001 1 0", "00000001 2 0", 3))
+    assert read_inventory(tmp_path / "index.sense") == {
+        Word("Well_up", "NOUN"): ["Well_up%1:00:00::"],
+        Word("Well_up", "VERB"): ["Well_up%2:00:00::"],
+        Word("Well_up", "ADJ"): ["Well_up%5:00:00::", "Well_up%3:00:00::"],
+        Word("Well_up", "ADV"): ["Well_up%4:00:00::"],
+    }
+
+
+def test_files_may_be_compressed(folder: Path) -> None:
+    wanted = read_sense_data(folder / "wsd")
+    files = [path for path in (folder / "wsd").rglob("*") if path.is_file()]
+    for path in files:
+        (packed := path.with_name(f"{path.name}.gz")).write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    assert read_sense_data(folder / "wsd") == wanted
+    packed = folder / "wsd/semcor/semcor.data.xml.gz"
+    packed.write_bytes(packed.read_bytes()[:-20])
+    with pytest.raises(DataError, match=r"semcor.data.xml.gz: the archive is damaged or cut short"):
+        read_sense_data(folder / "wsd")
+
+
+def test_lemmas_are_in_lower_case_and_sentences_may_be_empty(tmp_path: Path) -> None:
+    words = '<wf/><instance id="i" lemma="Bank" pos="NOUN"> Big  bank </instance>'
+    (tmp_path / "data").write_text(f'<corpus><sentence id="a"/><sentence id="b">{words}</sentence></corpus>')
+    (tmp_path / "gold").write_text("i bank%1:14:00::\n")
+    instance = Instance("i", Word("bank", "NOUN"), (0, 1), ("bank%1:14:00::",))
+    assert read_sense_sentences(tmp_path / "data", tmp_path / "gold") == [
+        SenseSentence((), ()), SenseSentence(("Big", "bank"), (instance,))
+    ]  # fmt: skip
+
+
 def test_a_missing_file_is_named(folder: Path) -> None:
     (folder / "wsd/wordnet30/index.sense").unlink()
     with pytest.raises(DataError, match=r"wordnet30/index.sense: no such file"):
@@ -155,9 +190,10 @@ def test_scores_are_those_of_the_official_scorer() -> None:
 
 def test_the_nearest_sense_is_that_of_brute_force() -> None:
     generator = np.random.default_rng(3)
-    for _ in range(20):
-        vectors = generator.normal(size=(3, 6)).astype(np.float32)
-        means = generator.normal(size=(5, 3, 6))
+    for number in range(20):
+        scale = 0.01 if number % 2 else 1.0
+        vectors = scale * generator.normal(size=(3, 6)).astype(np.float32)
+        means = scale * generator.normal(size=(5, 3, 6))
         wanted = [
             max(range(5), key=lambda s, r=r: float(vectors[r] @ means[s, r]) / np.linalg.norm(means[s, r]))
             for r in range(3)
@@ -234,7 +270,7 @@ def test_baselines_sets_and_word_vectors(bilm: BiLM, folder: Path) -> None:
     probe = probe_senses(bilm, read_sense_data(folder / "wsd"), vectors=vectors, visible=False)
     sets = {"one": 2, "semeval2007": 2, "ALL but semeval2007": 2, "ALL": 4}
     parts = {"ADJ": 1, "NOUN": 3, "first sense right": 3, "first sense wrong": 1}
-    assert probe.instances == {**sets, **parts}
+    assert list(probe.instances.items()) == [*sets.items(), *parts.items()]
     assert list(probe.f1) == [
         *("first sense", "most frequent sense", "layer 0", "layer 1", "layer 2", "mean of layers", "vectors.txt")
     ]
@@ -247,6 +283,17 @@ def test_baselines_sets_and_word_vectors(bilm: BiLM, folder: Path) -> None:
     assert probe.known_senses["ALL"] == 75.0
     # "bank" is most like the third sense, whose only example is the plain word.
     assert probe.f1["vectors.txt"]["one"] == 50.0
+
+
+def test_a_bar_is_drawn_only_where_it_is_wanted(
+    bilm: BiLM, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    data = read_sense_data(folder / "wsd")
+    probe_senses(bilm, data, visible=False)
+    assert "computing vectors" not in capsys.readouterr().err
+    probe_senses(bilm, data)
+    assert "computing vectors" in capsys.readouterr().err
 
 
 def test_of_senses_that_are_equally_frequent_the_first_is_taken(bilm: BiLM) -> None:

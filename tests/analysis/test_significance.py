@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from elmo_tasks.analysis import significance
 from elmo_tasks.analysis.significance import (
     Array,
     Interval,
@@ -129,6 +130,14 @@ def test_the_gain_of_a_unit_is_that_of_rerunning_the_metric() -> None:
         assert gain == pytest.approx(rerun(metric, changed, gold) - rerun(metric, one, gold))
 
 
+def test_the_gain_of_a_unit_is_the_mean_over_the_models() -> None:
+    one, other = (np.stack([rights, np.ones_like(rights)], axis=-1) for rights in (
+        np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[1.0, 1.0]])
+    ))  # fmt: skip
+    assert unit_gains(one, other, accuracy).tolist() == [25, 50]
+    assert unit_gains(other, one, accuracy).tolist() == [-25, -50]
+
+
 def accuracy(sums: Array) -> Array:
     return Accuracy.scores(sums)["accuracy"]
 
@@ -172,6 +181,26 @@ def test_intervals_cover_the_score_of_the_population() -> None:
     assert 0.91 < covered / trials < 0.99
 
 
+def test_an_interval_leaves_out_a_fortieth_at_each_end() -> None:
+    interval = percentile_interval(np.arange(1001.0))
+    assert (interval.low, interval.high) == pytest.approx((25, 975))
+
+
+def test_many_resamples_are_made_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = simulated(np.random.default_rng(7), 2, units=40)
+    whole = bootstrap([both[:1], both[1:], both[:1]], accuracy, 25, 1)
+    monkeypatch.setattr(significance, "_NUMBERS_AT_ONCE", 400)  # ten resamples at once
+    parts = bootstrap([both[:1], both[1:], both[:1]], accuracy, 25, 1)
+    assert [each.shape for each in parts] == [(25,)] * 3
+    np.testing.assert_array_equal(parts, whole)
+    np.testing.assert_array_equal(parts[0], parts[2])  # all systems share the resamples
+    monkeypatch.setattr(significance, "_NUMBERS_AT_ONCE", 1)
+    wrong, right = (np.stack([np.full((1, 5), value), np.ones((1, 5))], axis=-1) for value in (0.0, 1.0))
+    p = randomization_p(wrong, right, accuracy, 63, 1)  # as large in 2 of 32 swaps
+    assert 64 * p == pytest.approx(round(64 * p))
+    assert 1 / 64 < p < 0.25
+
+
 def test_differences_over_seeds() -> None:
     paired = seed_difference([80, 81, 82], [81, 83, 85], paired=True)  # 2 on average, standard error 1 / sqrt(3)
     assert (paired.mean, paired.paired) == (2, True)
@@ -182,6 +211,7 @@ def test_differences_over_seeds() -> None:
     assert unpaired.interval.low < 0 < unpaired.interval.high
     assert seed_difference([80, 81], [82, 83], paired=True).p_value is None
     assert seed_difference([80, 80], [82, 82, 82], paired=False).interval == Interval(2, 2)
+    assert seed_difference([80, 80, 80], [82, 83, 84], paired=False).p_value == pytest.approx(0.0351, abs=1e-4)
 
 
 def test_holm_s_correction() -> None:

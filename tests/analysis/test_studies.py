@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks import cli
-from elmo_tasks.analysis.studies import Study, as_overrides
+from elmo_tasks.analysis.studies import Arm, Study, as_overrides
 from elmo_tasks.analysis.study_runs import StudyFolder, train_arguments
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.errors import ConfigError
@@ -83,11 +83,19 @@ def test_all_problems_are_reported_at_once(study_file: StudyFile) -> None:
         {"name": "one", "changes": {"model": {"dropuot": 0.1}}},
         {"name": "two", "changes": {"trainer": {"num_epochs": 0}, "random_sead": 1}},
         {"name": "three", "config": "sst6"},
-        {"name": "four", "changes": {"train_data_path": "nowhere.txt", "test_data_path": "gone.txt"}},
+        {
+            "name": "four",
+            "changes": {
+                "train_data_path": "nowhere.txt", "validation_data_path": "left.txt", "test_data_path": "gone.txt"
+            },
+        },
         {"name": "five", "changes": {"model": {"embedder": {"words": {"vectors": "no.txt"}}}}},
         {"name": "six", "changes": {"test_data_path": None}, "split": "test"},
         {"name": "seven", "changes": {"model": {"embedder": {"transformer": {"model": "no-bert"}}}}},
-    )
+        {"name": "eight", "shares": [{"share": share, "changes": {f"no{100 * share:g}": 1}} for share in (0.5, 1)]},
+        {"name": "nine", "changes": {"model": {"embedder": {"elmo": {"weights": "no.hdf5"}}}}},
+        {"name": "ten", "changes": {"train_data_path": "hub:conll2003"}},  # what is on the Hub is not looked for
+    )  # fmt: skip
     with pytest.raises(ConfigError) as raised:
         Study.load(source)
     problems = str(raised.value).splitlines()
@@ -97,13 +105,17 @@ def test_all_problems_are_reported_at_once(study_file: StudyFile) -> None:
         "arm 'two': --set random_sead: unknown key.",
         "arm 'three': sst6: no such file, and no config of this name in the package. Did you mean 'sst5'?",
         "nowhere.txt: no such file.",
+        "left.txt: no such file.",
         "gone.txt: no such file.",
         "no.txt: no such file.",
         "arm 'six': split: got 'test', but experiment.json is not evaluated on test data",
         "no-bert: no such folder",
+        "arm 'eight': --set no50: unknown key.",
+        "arm 'eight': --set no100: unknown key.",
+        "no.hdf5: no such file",
     ):
         assert sum(problem.startswith(expected) for problem in problems) == 1, expected
-    assert len(problems) == 9
+    assert len(problems) == 13
 
 
 def test_arms_must_fit_together(study_file: StudyFile) -> None:
@@ -149,6 +161,20 @@ def test_what_is_not_a_study_says_so(
         Path("x.json").write_text(file)
     assert cli.main(command) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_score_of_a_run_is_on_test_data_if_there_is_any(study_file: StudyFile) -> None:
+    without = {"test_data_path": None}
+    arms = [{"name": "a"}, {"name": "b", "split": "validation"}, {"name": "c", "changes": without}]
+    runs = Study.load(study_file(*arms)).runs
+    assert [run.split for run in runs] == ["test", "validation", "validation"]
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"), [("NER, ELMo (2 layers)", "ner_elmo_2_layers"), ("v1.5 é", "v1.5"), ("...", "arm"), ("_a-", "a")]
+)
+def test_an_arm_s_folder_has_a_plain_name(name: str, slug: str) -> None:
+    assert Arm(name=name, config="x.json").slug == slug
 
 
 def place_run(folder: Path, config: ExperimentConfig) -> RunFolder:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ import pytest
 from elmo_tasks import cli
 from elmo_tasks.analysis import study_runs
 from elmo_tasks.analysis.studies import Study
-from elmo_tasks.analysis.study_runs import StudyFolder, read_study, train_arguments
+from elmo_tasks.analysis.study_runs import StudyFolder, read_study, run_study, train_arguments
+from elmo_tasks.config import to_json
 from elmo_tasks.runs import RunFolder
 from elmo_tasks.sample_data import write_sample_data
 
@@ -186,13 +188,136 @@ def test_runs_share_the_cores_unless_the_environment_says_how_many_threads_they_
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
     monkeypatch.setattr(study_runs, "_num_cores", lambda: 10)
-    for given, used in ((None, 5), ("7", 7)):
+    for given, jobs, used in ((None, 2, 5), ("7", 2, 7), (None, 20, 1)):
         if given:
             monkeypatch.setenv("OMP_NUM_THREADS", given)
         else:
             monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-        assert cli.main(["study", str(study), "-s", str(tmp_path / "runs"), "--jobs", "2"]) == 2
+        assert cli.main(["study", str(study), "-s", str(tmp_path / "runs"), "--jobs", str(jobs)]) == 2
         assert f"  a, seed 1: {used} threads (see " in capsys.readouterr().err
+
+
+def planned(config_file: Path, *arms: dict[str, Any], **settings: Any) -> StudyFolder:
+    """A study's folder, `runs`, beside its config."""
+    source = config_file.with_name("study.json")
+    given = [{"config": str(config_file), **arm} for arm in arms]
+    source.write_text(json.dumps({"title": "t", "arms": given, **settings}))
+    return StudyFolder(source.with_name("runs"), Study.load(str(source)))
+
+
+@pytest.fixture
+def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """A function that sets the shell script which stands for Python in trainings: `$4` is the config, `$6` the run."""
+
+    def write(script: str) -> None:
+        path = tmp_path / "python"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(path))
+
+    return write
+
+
+def test_a_training_is_told_its_predictions_and_whether_it_goes_on(
+    config_file: Path, python: Callable[[str], None]
+) -> None:
+    arms = [{"name": "a", "split": "validation"}, {"name": "b"}, {"name": "c", "changes": {"model": {"dropout": 0.1}}}]
+    python('echo "$@"; exit 3')
+    for number in range(2):
+        folder = planned(config_file, *arms)
+        one, _, other = folder.places
+        shared, own = run_study(folder, command="c", num_jobs=2, packages=["json"])  # a and b have the same run
+        words = ["-m", "elmo_tasks", "train", str(config_file), "-s", str(one.path)]
+        words += ["--predictions", "test", "--predictions", "validation", "--set", "random_seed=1"]
+        words += ["--include-package", "json", *["--resume"] * number]
+        assert shared.error == " ".join(words)
+        assert " --predictions test --set model.dropout=0.1 " in own.error
+        assert not own.error.endswith("--resume")
+        assert len(shared.log.read_text().splitlines()) == number + 1
+        one.config.write_text(json.dumps(to_json(folder.study.runs[0].config)))  # now it has begun
+    assert str(shared) == f"{shared.run.title}: {shared.error} (see {one.path / 'log.txt'})"
+    assert [folder.state(place) for place in (one, other)] == ["interrupted", "missing"]
+
+
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        ("kill -9 $$", "killed by SIGKILL"),
+        ("echo error: one; echo error: two; echo more; exit 3", "two"),
+        ("echo last words >&2; echo; exit 3", "last words"),
+        ("exit 3", "ended with code 3"),
+    ],
+)
+def test_a_failure_has_the_last_error_of_its_own_attempt(
+    script: str, error: str, config_file: Path, python: Callable[[str], None]
+) -> None:
+    folder = planned(config_file, {"name": "a"})
+    folder.places[0].path.mkdir(parents=True)
+    (log := folder.places[0].path / "log.txt").write_text("error: an earlier one\n")
+    python(script)
+    (failure,) = run_study(folder, command="c")
+    assert (failure.error, failure.log) == (error, log)
+
+
+def finish(place: RunFolder, seconds: float) -> None:
+    place.path.mkdir(parents=True, exist_ok=True)
+    place.metrics.write_text('{"best": {"epoch": 1, "validation": {"f1": 50.0}}, "test": {"f1": 40.0}}')
+    place.records.write_text(f'{{"seconds": {seconds - 4}}}\n{{"seconds": 4.0}}\n')
+
+
+def test_a_study_counts_what_has_finished_and_goes_on_where_it_was(
+    config_file: Path, tmp_path: Path, python: Callable[[str], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    finish(done := RunFolder(tmp_path / "done"), 10.128)
+    python(f'[ -e "{tmp_path}/stop" ] && case $6 in */c/*) exit 3;; esac; cp {done.path}/* "$6"')
+    (tmp_path / "stop").touch()
+    arms = [
+        {"name": name, "changes": {"model": {"dropout": rate}}} for name, rate in (("a", 0.1), ("b", 0.2), ("c", 0))
+    ]
+    finish(planned(config_file, *arms).places[0], 6)
+    folder = planned(config_file, *arms)
+    folder.path.joinpath("old").mkdir()
+    folder.path.joinpath("old", "config.json").write_text("{}")
+    (failure,) = run_study(StudyFolder(folder.path, folder.study), command="a command")
+    assert failure.run.arm.name == "c"
+    said = [record.getMessage() for record in caplog.records]
+    assert "1 of 3 runs have finished" in said
+    assert any(line.startswith("2 of 3: b, seed 1: f1 40.00, ") for line in said)
+    assert "3 of 3: c, seed 1: failed: ended with code 3" in said
+    assert any(line.startswith(f"{folder.path / 'old'}: ") for line in said)
+    record, results = read_study(folder.path)
+    assert (record.command, record.config) == ("a command", folder.study.config)
+    assert [(each.arm, each.score, each.seconds, each.split) for each in results] == [
+        ("a", 40, 6, "test"), ("b", 40, 10.13, "test")
+    ]  # fmt: skip
+    assert results[0].metrics == {"validation": {"f1": 50}, "test": {"f1": 40}}
+    assert (results[1].folder, results[1].config, results[1].seed) == ("b/seed_1", str(config_file), 1)
+    assert (results[1].metric, results[1].higher_is_better, results[1].share) == ("f1", True, 1)
+    assert results[1].changes == ["model.dropout=0.2", "random_seed=1"]
+    (tmp_path / "stop").unlink()
+    assert run_study(planned(config_file, *arms), command="another") == []
+    assert "2 of 3 runs have finished" in caplog.messages
+    assert len(read_study(folder.path)[1]) == 3
+
+
+def test_estimates_prefer_the_same_arm_and_share(config_file: Path) -> None:
+    other = config_file.with_name("other.json")
+    other.write_text(config_file.read_text())
+    folder = planned(
+        config_file,
+        {"name": "a", "shares": [1, 0.5, 0.25], "seeds": [1, 2]},
+        {"name": "b", "changes": {"model": {"dropout": 0.1}}, "shares": [1, 0.5]},
+        {"name": "c", "changes": {"model": {"dropout": 0.2}}, "shares": [1, 0.1]},
+        {"name": "d", "config": str(other), "changes": {"model": {"dropout": 0.4}}},
+    )
+    for place, seconds in ((0, 10), (1, 20), (2, 9), (6, 60)):
+        finish(folder.places[place], seconds)
+    estimates = folder.estimates()
+    # Of a: the mean of two seeds, the time with the same share, and that of all in proportion to their shares.
+    assert estimates[:6] == [15, 15, 9, 9, pytest.approx((10 + 20 + 2 * 9) / 4 / 3), pytest.approx(48 / 4 / 3)]
+    assert estimates[6:8] == [60, 30]
+    assert estimates[8:] == [pytest.approx((10 + 20 + 60) / 3), pytest.approx((10 + 20 + 18 + 60) / 40), None]
 
 
 def test_estimates_come_from_finished_runs(
