@@ -15,7 +15,7 @@ from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights
 from elmo_tasks.text.vocabulary import BEGIN_WORD, END_WORD, SPECIAL
-from tests.migration.archives import OPTIONS, bilm, elmo_tensors
+from tests.migration.archives import OPTIONS, VOCABULARY, bilm, elmo_tensors, ner_config, ner_tensors
 
 START = "text_field_embedder.token_embedder_"
 NAMES = {
@@ -212,7 +212,21 @@ def test_elmo_and_what_is_said_about_it() -> None:
     assert trained == "the biLM was trained with the task; it is imported as it is and frozen"
     assert state.startswith("each sentence starts from a biLM state of zeros")
     assert result.tensors["elmo.mixes.input.weights"].shape == (result.bilm.num_layers,)
-    assert result.tensors["elmo.mixes.input.gamma"].tolist() == 1.5
+    assert result.tensors["elmo.mixes.input.gamma"].item() == 1.5
+
+
+def test_two_mixes_of_an_elmo_beside_the_embedder(tmp_path: Path) -> None:
+    """Those of the biattentive classifier, in the embedder's conversion."""
+    config = ner_config(elmo={"dropout": 0.3}, use_input_elmo=True, use_integrator_output_elmo=True)
+    del config["model"]["text_field_embedder"]["token_embedders"]["elmo"]
+    tensors = {name: tensor for name, tensor in ner_tensors().items() if "tokens" in name or "characters" in name}
+    tensors |= {f"_elmo.{name}": tensor for name, tensor in elmo_tensors(bilm(), mixes=2).items()}
+    names = {name: ("@@PADDING@@", *each) for name, each in VOCABULARY.items()}
+    converted = convert_embedder(Params(config), Weights(dict(tensors)), AllenNlpVocabulary(names), None, "2.8.0")
+    assert converted.config["elmo"] == {"mixes": ["input", "output"], "dropout": 0.3}
+    # Words, characters and ELMo here; characters, words and, behind the embedder's output, ELMo there.
+    assert converted.columns.tolist() == [*range(7, 13), *range(7), *range(13, 21)]
+    assert converted.tensors["elmo.mixes.output.gamma"] == tensors["_elmo.scalar_mix_1.gamma"]
 
 
 @pytest.mark.parametrize("place", ["input", "integrator_output"])
