@@ -215,7 +215,7 @@ def test_elmo_and_what_is_said_about_it() -> None:
     assert result.tensors["elmo.mixes.input.gamma"].item() == 1.5
 
 
-def test_two_mixes_of_an_elmo_beside_the_embedder(tmp_path: Path) -> None:
+def test_two_mixes_of_an_elmo_beside_the_embedder() -> None:
     """Those of the biattentive classifier, in the embedder's conversion."""
     config = ner_config(elmo={"dropout": 0.3}, use_input_elmo=True, use_integrator_output_elmo=True)
     del config["model"]["text_field_embedder"]["token_embedders"]["elmo"]
