@@ -1,4 +1,4 @@
-"""Imports run one way: from the command line down to the config, and never in a circle."""
+"""Imports run one way: from the command line down to the config, and never in a circle. Records do not change."""
 
 from __future__ import annotations
 
@@ -102,3 +102,15 @@ def test_no_folder_imports_itself_in_a_circle() -> None:
 def test_models_know_no_files() -> None:
     readers = {"data_readers", "files", "atomic", "tensor_files", "runs", "run_archives"}
     assert not [name for name, found in IMPORTS.items() if part(name) == "models" and readers & set(map(part, found))]
+
+
+def test_records_cannot_be_changed_except_those_that_collect_something() -> None:
+    changing = {
+        node.name
+        for tree in TREES.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for decorator in map(ast.unparse, node.decorator_list)
+        if "dataclass" in decorator and "frozen=True" not in decorator
+    }
+    assert changing == {"Progress", "Schedule", "Document", "MarkedSpan", "MarkedSentence", "_Conversion"}

@@ -15,6 +15,7 @@ import torch
 from elmo_tasks.limits import VARIABLE
 from elmo_tasks.migration.archive import opened
 from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from tests.migration.archives import OPTIONS, member, saved, write_archive
 
 TENSORS = {"one": torch.arange(6.0).view(2, 3), "two": torch.ones(2, dtype=torch.int64)}
@@ -40,6 +41,7 @@ def test_reads_the_file_and_the_folder(new_format: bool, tmp_path: Path) -> None
     (scratch := tmp_path / "scratch").mkdir()
     for given in (path, tmp_path / "folder"):
         with opened(given, scratch) as archive:
+            assert bool(list(scratch.iterdir())) == (given == path)  # where it was unpacked
             assert archive.config == CONFIG
             assert archive.version == "2.8.0"
             assert archive.bilm_options == OPTIONS
@@ -89,6 +91,12 @@ def test_a_vocabulary_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: 
     message = rf"^{path}/vocabulary/tokens\.txt: 5 bytes; wanted at most 4; .*{VARIABLE}=10"
     with pytest.raises(MigrationError, match=message), opened(path, tmp_path):
         pass
+
+
+def test_namespaces_that_there_are_are_named() -> None:
+    for namespaces, found in (({"b": (), "a": ()}, "a, b"), ({}, "none")):
+        with pytest.raises(MigrationError, match=rf"vocabulary/c\.txt is missing; the archive has: {found}$"):
+            AllenNlpVocabulary(namespaces).labels("c")
 
 
 def linked(kind: bytes, target: str) -> tuple[tarfile.TarInfo, bytes]:

@@ -155,7 +155,7 @@ def test_characters_in_a_convolution(version: str, more: dict[str, Any]) -> None
 
 @pytest.mark.parametrize(("activation", "ours"), [(None, "relu"), ("relu", "relu"), ("linear", "none")])
 def test_the_activation_of_a_convolution(activation: str | None, ours: str) -> None:
-    result = convert(characters({**CNN, "conv_layer_activation": activation}), version="0.9.0")
+    result = convert(characters({**CNN, "conv_layer_activation": activation, "output_dim": 0}), version="0.9.0")
     assert result.config["characters"]["activation"] == ours
     assert result.config["characters"]["token_min_padding_length"] == 0
 
@@ -176,6 +176,7 @@ def test_characters_in_an_lstm(layers: int | None, bidirectional: bool | None) -
         for suffix in (("", "_reverse") if bidirectional else ("",))
     }
     assert len(result.columns) == (6 if bidirectional else 3)
+    assert result.notes == ()
 
 
 def test_dropout_on_characters_is_said_to_be_left_out() -> None:
@@ -208,6 +209,7 @@ def test_elmo_and_what_is_said_about_it() -> None:
     assert result.config == {"elmo": {"mixes": ["input"], "dropout": 0.5}}
     assert result.bilm is not None
     assert len(result.columns) == result.bilm.output_size
+    assert not any(parameter.requires_grad for parameter in result.bilm.parameters())
     trained, state = result.notes
     assert trained == "the biLM was trained with the task; it is imported as it is and frozen"
     assert state.startswith("each sentence starts from a biLM state of zeros")
@@ -236,6 +238,7 @@ def test_an_elmo_beside_the_embedder_is_only_part_of_its_output_as_input(place: 
     model = {"text_field_embedder": {"token_embedders": WORDS}, "elmo": {}, f"use_{place}_elmo": True}
     result = convert_embedder(Params({"model": model}), Weights(named), AllenNlpVocabulary(NAMES), OPTIONS, None)
     assert result.config["elmo"]["mixes"] == [place.rpartition("_")[2]]
+    assert len(result.notes) == 1
     size = bilm().output_size if place == "input" else 0
     assert result.columns.tolist() == list(range(2 + size))
 
@@ -284,6 +287,13 @@ def indexed(**settings: Any) -> dict[str, Any]:
 def test_what_is_not_here_is_refused(parts: dict[str, Any], indexers: dict[str, Any], message: str) -> None:
     with pytest.raises(MigrationError, match=message):
         convert(parts, indexers)
+
+
+def test_tensors_that_are_no_bilm_are_named() -> None:
+    lstm = f"{START}elmo._elmo._elmo_lstm."
+    for names, shown in ((["a", "b", "c", "d"], rf"{lstm}a, {lstm}b, {lstm}c, \.\.\."), ([], f"nothing under _{lstm}")):
+        with pytest.raises(MigrationError, match=rf"not the tensors of a biLM .*: {shown}"):
+            convert(ELMO, given={lstm + name: torch.zeros(1) for name in names})
 
 
 def test_a_table_needs_a_row_for_each_name() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -223,8 +224,9 @@ def test_options_of_the_archive_say_what_the_weights_do_not(tmp_path: Path) -> N
     assert BiLM.load(tmp_path / "run" / "bilm").options.lstm == lstm
 
 
-def test_runs_share_a_bilm(archive: Path, tmp_path: Path) -> None:
-    shared = tmp_path / "bilm"
+def test_runs_share_a_bilm(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = tmp_path / "of" / "all"
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))  # needs no room anywhere else
     import_allennlp(archive, tmp_path / "one", bilm=shared)
     before = (shared / "weights.hdf5").stat().st_mtime_ns
     import_allennlp(archive, tmp_path / "two", bilm=shared)
