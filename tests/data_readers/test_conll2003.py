@@ -100,7 +100,7 @@ def test_tags_that_are_not_spans(tmp_path: Path) -> None:
 
 
 def test_byte_order_mark_windows_line_ends_and_blank_lines(tmp_path: Path) -> None:
-    path = write(tmp_path, "\ufeff\r\n \t\r\nOslo I-LOC\r\n\r\n\r\nbegins O\r\n")
+    path = write(tmp_path, "\ufeff\r\n \t\r\n Oslo I-LOC \t\r\n\r\n\r\nbegins O\r\n")
     assert [example["tokens"] for example in read(path)] == [["Oslo"], ["begins"]]
 
 

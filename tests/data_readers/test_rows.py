@@ -92,6 +92,15 @@ def test_tasks() -> None:
     assert config("hub", task="coreference").task == Coreference()
 
 
+def test_columns_that_a_task_does_not_have_are_refused() -> None:
+    for task, columns in (
+        ("coreference", "sentences, clusters; possible: speakers, genre, document"),
+        ("tagging", "tokens, tags"),
+    ):
+        with pytest.raises(ValueError, match=rf"'text' is not in a row of this task; wanted: {columns}($| )"):
+            config("jsonl", task=task, columns={"text": "a"})
+
+
 def test_tag_schemes(tmp_path: Path) -> None:
     rows = [{"tokens": "小 明", "tags": "B-PER E-PER"}, {"tokens": "大 北 京", "tags": "B-LOC M-LOC E-LOC"}]
     examples = read(tmp_path, rows, task="tagging", tag_scheme="IOB2")

@@ -252,8 +252,9 @@ def test_config() -> None:
     config = DatasetReaderConfig.model_validate_json('{"type": "srl_conll2005", "columns": [0, 5]}')
     assert config == SrlConll2005Config(columns=(0, 5))
     assert DatasetReaderConfig.model_validate_json('{"type": "srl_conll2012"}') == SrlConll2012Config()
-    with pytest.raises(pydantic.ValidationError, match="the words' column 2 must come before the lemmas' column 1"):
-        SrlConll2005Config(columns=(2, 1))
+    for columns in ((2, 1), (1, 1)):
+        with pytest.raises(pydantic.ValidationError, match=r"words' column \d must come before the lemmas' column 1"):
+            SrlConll2005Config(columns=columns)
 
 
 @pytest.mark.parametrize(
