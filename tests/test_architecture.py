@@ -1,4 +1,4 @@
-"""Imports run one way: from the command line down to the config, and never in a circle."""
+"""Imports run one way: from the command line down to the config, and never in a circle. Records do not change."""
 
 from __future__ import annotations
 

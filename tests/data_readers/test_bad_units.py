@@ -102,6 +102,15 @@ def test_long_lists_are_cut(tmp_path: Path, caplog: pytest.LogCaptureFixture) ->
     assert len(json.loads(record.read_text())["skipped"]) == 12
 
 
+def test_a_list_of_ten_is_not_cut(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "data.txt"
+    path.write_text("(2 .)\n" + "(\n" * 10)
+    read(path, {"type": "sst", "on_error": "skip"})
+    (warning,) = [record.message for record in caplog.records if "skipped 10" in record.message]
+    assert len(warning.split("\n")) == 11
+    assert " more, see " not in warning
+
+
 def test_nothing_but_bad_units(tmp_path: Path) -> None:
     path = tmp_path / "data.txt"
     path.write_text("(\n")

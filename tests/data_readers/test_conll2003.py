@@ -100,8 +100,17 @@ def test_tags_that_are_not_spans(tmp_path: Path) -> None:
 
 
 def test_byte_order_mark_windows_line_ends_and_blank_lines(tmp_path: Path) -> None:
-    path = write(tmp_path, "\ufeff\r\n \t\r\nOslo I-LOC\r\n\r\n\r\nbegins O\r\n")
+    path = write(tmp_path, "\ufeff\r\n \t\r\n Oslo I-LOC \t\r\n\r\n\r\nbegins O\r\n")
     assert [example["tokens"] for example in read(path)] == [["Oslo"], ["begins"]]
+
+
+def test_sentences_are_numbered_within_their_document(tmp_path: Path) -> None:
+    examples = read(write(tmp_path, "a O\n\nb O\n\nc O\n\n-DOCSTART- O\n\nd O\n\n-DOCSTART- O\n\ne O\n"))
+    assert [(each["document"], each["sentence"]) for each in examples] == [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0)]
+    in_memory = [{"tokens": [each], "tags": ["O"]} for each in ("a", "b", "c", "-DOCSTART-", "d", "-DOCSTART-", "e")]
+    again = Conll2003Config().build().read(in_memory)
+    places = list(zip(again["document"], again["sentence"], strict=True))
+    assert places == [(each["document"], each["sentence"]) for each in examples]
 
 
 def test_sentences_before_the_first_border_are_a_document(tmp_path: Path) -> None:

@@ -104,6 +104,13 @@ def test_of_a_folder_with_gold_files_those_alone_are_read(tmp_path: Path, caplog
     with caplog.at_level("INFO", logger="elmo_tasks"):
         assert conll2012_files(tmp_path) == [gold]
     assert "1 of 2 files are read" in caplog.text
+    caplog.clear()
+    (tmp_path / "a.v4_auto_conll").unlink()
+    other = write(tmp_path / "b.conll").parent / "deep"
+    write(other / "c.v4_gold_conll")
+    with caplog.at_level("INFO", logger="elmo_tasks"):
+        assert conll2012_files(other) == [other / "c.v4_gold_conll"]
+    assert caplog.messages == []  # nothing is left out
 
 
 def test_a_folder_without_files_and_no_folder(tmp_path: Path) -> None:

@@ -70,6 +70,12 @@ def test_a_document_without_a_comment_before_the_first_one(tmp_path: Path) -> No
     assert [(each["document"], each["sentence"]) for each in examples] == [(0, 0), (0, 1), (1, 0)]
 
 
+def test_a_range_may_be_the_whole_sentence_or_a_single_word(tmp_path: Path) -> None:
+    whole = row("1-2", "ab") + row("1", "a", "X") + row("2", "b", "Y")
+    examples = read(write(tmp_path, f"{whole}\n{row('1-1', 'a')}{WORD}"))
+    assert [example["tokens"] for example in examples] == [["a", "b"], ["a"]]
+
+
 def test_the_border_of_a_document_may_stand_alone(tmp_path: Path) -> None:
     examples = read(write(tmp_path, f"{WORD}\n# newdoc\n\n{WORD}\n{WORD}\n"))
     assert [(each["document"], each["sentence"]) for each in examples] == [(0, 0), (1, 0), (1, 1)]

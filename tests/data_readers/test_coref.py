@@ -154,3 +154,12 @@ def test_the_test_files_of_the_reference_scorer(tmp_path: Path, caplog: pytest.L
     (example,) = CoreferenceConll2012Config().build().read(path)
     assert (example["sentences"], example["clusters"]) == ([["_", "_"]], [[[0, 1]]])
     assert "1 document(s) have no column of words; their tokens are '_'" in caplog.text
+
+
+def test_documents_without_tokens_or_words_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    bodies = ["", "a (1\na 1)\n", "a 0 0 _ -\n", "", "a 0 0 _ -\n\na 0 0 b -\n"]  # one word is enough
+    path = write(tmp_path / "key", "".join(f"#begin document (d);\n{body}\n#end document\n" for body in bodies))
+    with caplog.at_level("INFO", logger="elmo_tasks"):
+        assert len(CoreferenceConll2012Config().build().read(path)) == 3
+    assert "2 document(s) without any token are left out" in caplog.text
+    assert "2 document(s) have no column of words" in caplog.text

@@ -67,12 +67,27 @@ def test_the_name_depends_on_the_content_only(folder: Path) -> None:
     examples = SstConfig().build().read(folder / "sst5/dev.txt")
     assert source_name(examples) == source_name(examples.to_list()) != source_name(examples.to_list()[1:])
     assert source_name("hub:sst") == "hub:sst"
+    assert source_name([{"a": 1, "b": 2}]) == source_name([{"b": 2, "a": 1}]) != source_name([{"a": 2, "b": 1}])
+
+
+@pytest.mark.parametrize("given", [{"tokens": ["a"]}, 3])
+def test_what_is_no_data_set(given: object) -> None:
+    with pytest.raises(TypeError, match=f"got {type(given).__name__} as a data set; wanted a path, a list of dicts"):
+        source_name(given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [3, {"tokens": {"a"}}])
+def test_an_example_that_is_no_json_is_named(wrong: object) -> None:
+    with pytest.raises(DataError, match=r"memory: example 1: .*; wanted a dict of strings, whole numbers and lists"):
+        source_name([{"tokens": ["a"]}, wrong])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(
     ("reader", "example", "message"),
     [
         (SstConfig(), {"tokens": ["a"], "label": 3}, "'label' is 3; wanted a string"),
+        (SstConfig(), {"tokens": ["a", 3], "label": "3"}, r"'tokens' is \['a', 3\]; wanted a list of strings"),
+        (SstConfig(), {"tokens": [], "label": "3"}, r"'tokens' is \[\]; wanted at least one token"),
         (SstConfig(), {"tokens": "a b", "label": "3"}, "'tokens' is 'a b'; wanted a list of strings"),
         (CoreferenceConll2012Config(), {"sentences": [["a"]], "clusters": [[0]]}, "of lists of lists of whole numbers"),
         (SquadConfig(), {"question": "a"}, "there is no 'question_tokens'; wanted a list of strings"),

@@ -71,10 +71,11 @@ def test_folders_are_read_as_the_source_reads_them(tmp_path: Path) -> None:
 
 
 def test_props_of_conll_2005(tmp_path: Path) -> None:
-    path = write(tmp_path / "props.txt", "Mira - (A0*)\nsank sink (V*)\n\nRain -\n")
+    path = write(tmp_path / "props.txt", "Mira - (A0*)\nsank sink (V*)\n\nRain -\n\nSnow -\n")
     assert build({"type": "srl_conll2005"}).read(path).to_list() == [
         {"tokens": ["Mira", "sank"], "tags": ["O", "B-V"], "document": 0, "sentence": 0, "file": 0, "line": 1},
         {"tokens": ["Rain"], "tags": ["O"], "document": 0, "sentence": 1, "file": 0, "line": 4},
+        {"tokens": ["Snow"], "tags": ["O"], "document": 0, "sentence": 2, "file": 0, "line": 6},
     ]
 
 

@@ -8,6 +8,7 @@ import logging
 import lzma
 import multiprocessing
 import os
+import re
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ import pytest
 
 from elmo_tasks.data_readers import Conll2003Config, SnliConfig, SquadConfig, SrlConll2012Config, SstConfig
 from elmo_tasks.data_readers.conll2003 import Conll2003Reader
+from elmo_tasks.data_readers.memory import Source
 from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReader, parse_hub_source
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
 from elmo_tasks.tasks import Tagging
@@ -255,7 +257,10 @@ def test_documents_of_a_hub_data_set(cache: Path, tmp_path: Path) -> None:
     assert train["sentence"][:] == [0, 1, 0, 1]
 
 
-def test_a_hub_data_set_that_has_changed_is_read_again(cache: Path, tmp_path: Path) -> None:
+def test_a_hub_data_set_that_has_changed_is_read_again(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(datasets.config, "IN_MEMORY_MAX_SIZE", 1 << 30)  # whatever else is kept in memory
     source, reader = write_hub(tmp_path / "hub", train=HUB_ROWS), Conll2003Config().build()
     assert len(reader.read(source)) == 2
     shutil.rmtree(tmp_path / "hub")
@@ -348,7 +353,7 @@ def test_hub_data_set_with_wrong_tags(cache: Path, tmp_path: Path, row: str, pro
         Conll2003Config().build().read(f"hub:{folder}")
 
 
-def unknown_label(reader: DatasetReader, source: str | Path, namespace: str, label: str) -> str:
+def unknown_label(reader: DatasetReader, source: Source, namespace: str, label: str) -> str:
     error = UnknownLabelError(namespace, label, ["other"])
     return str(reader.unknown_label(source, reader.read(source), error))
 
@@ -359,6 +364,9 @@ def test_an_unknown_label_is_told_with_file_and_line(cache: Path, path: Path, tm
     for name, role in (("a", "ARG1"), ("b", "ARG7")):
         lines = ["#begin document (x); part 000", f"x 0 0 Go VB * go 01 - - * ({role}*) -", "", "#end document"]
         (tmp_path / f"{name}.gold_conll").write_text("\n".join(lines))
+    in_memory = [{"tokens": ["a"], "label": label} for label in ("good", "bad")]
+    message = unknown_label(SstConfig().build(), in_memory, "labels", "bad")
+    assert re.match(r"memory:[0-9a-f]{16}: row 1: the label 'bad' is not among the labels of the run", message)
     message = unknown_label(SrlConll2012Config().build(), tmp_path, "tags", "B-ARG7")
     assert message.startswith(f"{tmp_path / 'b.gold_conll'}:2: in the example that begins here: the label 'B-ARG7'")
     sick = tmp_path / "SICK.txt"

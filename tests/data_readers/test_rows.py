@@ -92,6 +92,15 @@ def test_tasks() -> None:
     assert config("hub", task="coreference").task == Coreference()
 
 
+def test_columns_that_a_task_does_not_have_are_refused() -> None:
+    for task, columns in (
+        ("coreference", "sentences, clusters; possible: speakers, genre, document"),
+        ("tagging", "tokens, tags"),
+    ):
+        with pytest.raises(ValueError, match=rf"'text' is not in a row of this task; wanted: {columns}($| )"):
+            config("jsonl", task=task, columns={"text": "a"})
+
+
 def test_tag_schemes(tmp_path: Path) -> None:
     rows = [{"tokens": "小 明", "tags": "B-PER E-PER"}, {"tokens": "大 北 京", "tags": "B-LOC M-LOC E-LOC"}]
     examples = read(tmp_path, rows, task="tagging", tag_scheme="IOB2")
@@ -126,15 +135,26 @@ def test_the_reader_of_the_hub_reads_no_files(tmp_path: Path) -> None:
         ("classification", {"stars": 4.0}, "the label is 4.0; wanted a string"),
         ("classification", {"review": ["a", 3]}, "the token is 3; wanted a string that is not empty"),
         ("classification", {"review": []}, "'review' is []; wanted a text with at least one token"),
+        ("classification", {"review": ["a", ""]}, "the token is ''; wanted a string that is not empty"),
+        ("classification", {"stars": " "}, "the label is ' '; wanted a string that is not blank"),
         ("text_pairs", {"premise": 3}, "'premise' is 3; wanted a list of strings, or a string"),
         ("tagging", {"pos": ["NNP"]}, "1 tags for 2 tokens"),
         ("tagging", {"tokens": [], "pos": []}, "'tokens' has no token; wanted at least one"),
         ("semantic_roles", {"verb": 3}, "'verb' is 3; wanted the place of one of the 3 tokens, from 0"),
+        ("semantic_roles", {"verb": -1}, "'verb' is -1; wanted the place of one of the 3 tokens, from 0"),
+        ("semantic_roles", {"verb": True}, "'verb' is True; wanted the place"),
+        ("semantic_roles", {"verb": "1"}, "'verb' is '1'; wanted the place"),
         ("semantic_roles", {"tags": "B-ARG0 V O"}, "'V' is not a tag"),
         ("reading", {"answers": {"text": ["Mira"], "answer_start": [3]}}, "the answer 'Mira' is not at 3"),
         ("reading", {"answers": "Mira"}, "a string; wanted an array"),
         ("coreference", {"clusters": [[[0, 4]]]}, "'clusters' has the mention [0, 4]; wanted [first, last token]"),
         ("coreference", {"clusters": [3]}, "'clusters' has the mention 3; wanted [first, last token]"),
+        ("coreference", {"clusters": [[[0, 1], [2, 1]]]}, "'clusters' has the mention [2, 1]; wanted"),
+        ("coreference", {"clusters": [[[-1, 0]]]}, "'clusters' has the mention [-1, 0]; wanted"),
+        ("coreference", {"clusters": [[[0, 1, 2]]]}, "'clusters' has the mention [0, 1, 2]; wanted"),
+        ("coreference", {"clusters": [[[0, True]]]}, "'clusters' has the mention [0, True]; wanted"),
+        ("coreference", {"clusters": 3}, "'clusters' is 3; wanted a list"),
+        ("coreference", {"sentences": [["a", 3]]}, "the token is 3; wanted a string that is not empty"),
     ],
 )
 def test_errors_name_file_and_line(tmp_path: Path, task: str, change: dict[str, Any], problem: str) -> None:
@@ -143,6 +163,48 @@ def test_errors_name_file_and_line(tmp_path: Path, task: str, change: dict[str, 
         read(tmp_path, [row, row | change], task=task, columns=columns)
     assert str(caught.value).startswith(f"{tmp_path / 'data.jsonl'}:3")
     assert problem in str(caught.value)
+
+
+def test_what_a_row_may_have_in_addition(tmp_path: Path) -> None:
+    row = {
+        "sentences": [["Mira", "left"], ["She"]],
+        "clusters": [[[0, 0], [2, 2]]],
+        "who": [["a", "b"], ["-"]],
+        "name": "x",
+    }
+    columns = {"speakers": "who", "document": "name"}
+    (example,) = read(tmp_path, [row], task="coreference", columns=columns)
+    assert (example["speakers"], example["document"], example["genre"]) == ([["a", "b"], ["-"]], "x", None)
+    for wrong in ([["a", "b"]], [["a"], ["b"]], [["a", "b"], ["c", "d"]]):
+        with pytest.raises(DataError, match=r"'who': wanted a speaker for each token of each sentence"):
+            read(tmp_path, [row | {"who": wrong}], task="coreference", columns=columns)
+    assert [each["document"] for each in read(tmp_path, [row, row], task="coreference")] == ["1", "3"]  # the lines
+    row = {"tokens": ["Go", "on"], "predicate": 0, "tags": ["B-V", "O"], "lemma": "go"}
+    examples = read(tmp_path, [row, row], task="semantic_roles", columns={"lemma": "lemma"})
+    assert [(each["predicate"], each["lemma"], each["sentence"]) for each in examples] == [(0, "go", 0), (0, "go", 1)]
+
+
+def test_questions_about_several_passages(tmp_path: Path) -> None:
+    texts = ["Mira sleeps.", "Mira sleeps.", "It was Orla."]
+    answers = [[{"text": "Mira", "answer_start": 0}]] * 2 + [[{"text": "Orla", "answer_start": 7}]]
+    rows = [
+        {"question": "Who?", "passage": text, "answers": each, "key": f"q{number}"}
+        for number, (text, each) in enumerate(zip(texts, answers, strict=True))
+    ]
+    examples = read(tmp_path, rows, task="reading", columns={"id": "key"})
+    assert [each["passage"] for each in examples] == texts
+    assert [each["answer_spans"] for each in examples] == [[[0, 0]], [[0, 0]], [[2, 2]]]
+    assert [each["id"] for each in examples] == ["q0", "q1", "q2"]
+    assert [each["id"] for each in read(tmp_path, rows, task="reading")] == ["1", "3", "5"]
+
+
+def test_answers_that_tokens_do_not_fit_are_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    read(
+        tmp_path,
+        [{"question": "Who?", "passage": "Mira", "answers": [{"text": "Mi", "answer_start": 0}]}],
+        task="reading",
+    )
+    assert "1 of 1 answers do not begin and end where tokens do" in caplog.text
 
 
 def test_a_missing_key_and_bad_lines(tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def test_columns_can_be_chosen(tmp_path: Path) -> None:
 def test_blank_lines_byte_order_mark_and_windows_line_ends(tmp_path: Path) -> None:
     text = "\ufeffgold_label\tsentence1\tsentence2\r\n\r\nneutral\tIt rained.\tRain.\r\n\r\n"
     assert read(write(tmp_path, text)) == [("neutral", "It rained .", "Rain .")]
-    text = "\ufeff" + jsonl(*snli_records(RAW)).replace("\n", "\r\n\r\n")
+    text = "\ufeff  " + jsonl(*snli_records(RAW)).replace("\n", "\r\n\r\n")
     assert read(write(tmp_path, text)) == PAIRS
 
 

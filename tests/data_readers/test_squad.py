@@ -133,6 +133,9 @@ def test_a_few_of_many_questions_are_named(tmp_path: Path, caplog: pytest.LogCap
     (message,) = caplog.messages
     assert "18 of 18 answers" in message
     assert "(questions id0, id1, id2, id3, id4, ...)" in message
+    caplog.clear()
+    read(write(tmp_path, {"data": [{"paragraphs": [{"context": text, "qas": questions[:5]}]}]}))
+    assert "(questions id0, id1, id2, id3, id4)" in caplog.text
 
 
 def test_nothing_is_reported_where_all_fit(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -127,6 +127,14 @@ def test_a_folder_is_one_data_set_whose_content_counts(tmp_path: Path) -> None:
     assert reader.read(folder)["tokens"][3][0] == "Vera"
 
 
+def test_a_document_with_a_wrong_border_is_skipped_and_the_next_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "data.conll", CONLL_2012.replace("(nw/fen_0001)", "nw/fen_0001"))
+    (example,) = SrlConll2012Config(on_error="skip").build().read(path).to_list()
+    assert (example["tokens"], example["sentence"]) == (["Oaks", "grow"], 0)
+    with pytest.raises(DataError, match=r"data\.conll:1: '#begin document nw/fen_0001"):
+        SrlConll2012Config().build().read(path)
+
+
 def test_where_framesets_are_missing_the_predicate_is_where_its_span_begins(tmp_path: Path) -> None:
     path = write(tmp_path / "data.conll", CONLL_2012.replace("dive 02", "dive - "))
     assert read(SrlConll2012Config().build(), path) == EXAMPLES_2012
@@ -233,6 +241,9 @@ def test_a_folder_that_is_not_as_distributed(tmp_path: Path) -> None:
     alone.rename(tmp_path / "props" / "b.props")
     with pytest.raises(DataError, match=r"props/b\.props has no counterpart"):
         reader.read(tmp_path)
+    write(tmp_path / "words" / "c.words", WORDS)
+    with pytest.raises(DataError, match=r"props/b\.props has no counterpart"):  # the first of them
+        reader.read(tmp_path)
     with pytest.raises(DataError, match="absent: no such file"):
         reader.read(tmp_path / "absent")
 
@@ -241,8 +252,9 @@ def test_config() -> None:
     config = DatasetReaderConfig.model_validate_json('{"type": "srl_conll2005", "columns": [0, 5]}')
     assert config == SrlConll2005Config(columns=(0, 5))
     assert DatasetReaderConfig.model_validate_json('{"type": "srl_conll2012"}') == SrlConll2012Config()
-    with pytest.raises(pydantic.ValidationError, match="the words' column 2 must come before the lemmas' column 1"):
-        SrlConll2005Config(columns=(2, 1))
+    for columns in ((2, 1), (1, 1)):
+        with pytest.raises(pydantic.ValidationError, match=r"words' column \d must come before the lemmas' column 1"):
+            SrlConll2005Config(columns=columns)
 
 
 @pytest.mark.parametrize(

@@ -95,15 +95,21 @@ def test_two_classes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
             ("negative", "The opera drags"),
         ]
     assert "left out: 1 neutral, 0 seen before" in caplog.text
-    phrases = read(path, granularity=2, subtrees=True)
+    caplog.clear()
+    with caplog.at_level(logging.INFO, logger="elmo_tasks"):
+        phrases = read(path, granularity=2, subtrees=True)
+    neutral = sum(label == "neutral" for label, _ in read(path, subtrees=True))
+    assert f"left out: {neutral} neutral, 0 seen before" in caplog.text
     assert len(phrases) == sum(label != "neutral" for label, _ in read(path, subtrees=True))
     assert {label for label, _ in phrases} == {"positive", "negative"}
 
 
-def test_identical_phrases(tmp_path: Path) -> None:
+def test_identical_phrases(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = write(tmp_path, GOLDEN + "(3 (2 The) (2 opera))\n(2 (2 The) (2 opera))\n")
     examples = read(path, subtrees=True)
-    distinct = read(path, subtrees=True, deduplicate=True)
+    with caplog.at_level(logging.INFO, logger="elmo_tasks"):
+        distinct = read(path, subtrees=True, deduplicate=True)
+    assert f"left out: 0 neutral, {len(examples) - len(distinct)} seen before" in caplog.text
     assert distinct == list(dict.fromkeys(examples))
     assert distinct.count(("neutral", "The opera")) == distinct.count(("positive", "The opera")) == 1
     assert read(path, deduplicate=True) == [*SENTENCES, ("positive", "The opera")]

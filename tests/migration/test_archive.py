@@ -15,6 +15,7 @@ import torch
 from elmo_tasks.limits import VARIABLE
 from elmo_tasks.migration.archive import opened
 from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from tests.migration.archives import OPTIONS, member, saved, write_archive
 
 TENSORS = {"one": torch.arange(6.0).view(2, 3), "two": torch.ones(2, dtype=torch.int64)}
@@ -40,6 +41,7 @@ def test_reads_the_file_and_the_folder(new_format: bool, tmp_path: Path) -> None
     (scratch := tmp_path / "scratch").mkdir()
     for given in (path, tmp_path / "folder"):
         with opened(given, scratch) as archive:
+            assert bool(list(scratch.iterdir())) == (given == path)  # where it was unpacked
             assert archive.config == CONFIG
             assert archive.version == "2.8.0"
             assert archive.bilm_options == OPTIONS
@@ -58,9 +60,43 @@ def test_reads_the_file_and_the_folder(new_format: bool, tmp_path: Path) -> None
 
 def test_names_of_its_own_for_padded_namespaces_and_for_unknown_words(tmp_path: Path) -> None:
     config = {**CONFIG, "vocabulary": {"oov_token": "UNK"}}
-    path = write_archive(tmp_path / "a", config, {}, {"tokens": ("x", "UNK")})
+    patterns = ("*pos", "exact")
+    names = dict.fromkeys(("tokens", "my_pos", "exact", "not_exact", "labels"), ("x", "UNK"))
+    for file, others in (("a", {}), ("b", {"non_padded_namespaces": patterns})):
+        with opened(write_archive(tmp_path / file, config, {}, names | others), tmp_path) as archive:
+            bare = {name for name in names if archive.vocabulary.labels(name) == ("x", "@@UNKNOWN@@")}
+            assert bare == ({"my_pos", "exact"} if others else {"labels"})
+            assert archive.vocabulary.labels("not_exact") == ("@@PADDING@@", "x", "@@UNKNOWN@@")
+            assert (archive.version, archive.bilm_options) == (None, None)
+    with opened(write_archive(tmp_path / "c", {**CONFIG, "vocabulary": "x"}, {}, names), tmp_path) as archive:
+        assert archive.vocabulary.labels() == ("x", "UNK")
+
+
+def test_of_two_files_of_weights_that_of_the_archive_is_read(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "meta.json").write_text("{}")
+    for number, name in enumerate(("best.th", "weights.th")):
+        (tmp_path / name).write_bytes(saved({"a": torch.tensor([number])}))
+    with opened(tmp_path, tmp_path) as archive:
+        assert archive.tensors["a"].tolist() == [1]
+        assert archive.version is None
+
+
+def test_a_vocabulary_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elmo_tasks.migration.archive.MAX_VOCABULARY_BYTES", 4)
+    path = write_archive(tmp_path / "a", CONFIG, {}, {"tokens": ("abc",), "non_padded_namespaces": ()})
     with opened(path, tmp_path) as archive:
-        assert archive.vocabulary.labels("tokens") == ("@@PADDING@@", "x", "@@UNKNOWN@@")
+        assert archive.vocabulary.labels("tokens") == ("@@PADDING@@", "abc")
+    path = write_archive(tmp_path / "a", CONFIG, {}, {"tokens": ("abcd",), "non_padded_namespaces": ()})
+    message = rf"^{path}/vocabulary/tokens\.txt: 5 bytes; wanted at most 4; .*{VARIABLE}=10"
+    with pytest.raises(MigrationError, match=message), opened(path, tmp_path):
+        pass
+
+
+def test_namespaces_that_there_are_are_named() -> None:
+    for namespaces, found in (({"b": (), "a": ()}, "a, b"), ({}, "none")):
+        with pytest.raises(MigrationError, match=rf"vocabulary/c\.txt is missing; the archive has: {found}$"):
+            AllenNlpVocabulary(namespaces).labels("c")
 
 
 def linked(kind: bytes, target: str) -> tuple[tarfile.TarInfo, bytes]:
@@ -159,3 +195,7 @@ def test_other_places_are_refused(missing: str, tmp_path: Path) -> None:
             pass
         assert str(error.value).startswith(f"{given}: ")
         assert "wanted an archive that AllenNLP has written" in str(error.value)
+        assert ("no such file or folder" in str(error.value)) == (given.name == "none.tar.gz")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(MigrationError, match="pipe: not a regular file"), opened(tmp_path / "pipe", tmp_path):
+        pass

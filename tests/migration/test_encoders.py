@@ -128,6 +128,38 @@ def test_stacked_bidirectional_layers(input_bias: bool, highway: bool) -> None:
         torch.testing.assert_close(came[row, :length], values)
 
 
+@pytest.mark.parametrize(
+    ("params", "wanted"),
+    [
+        ({"type": "lstm", "batch_first": True, "dropout": 0.3}, {"hidden_sizes": [3], "bidirectional": False}),
+        (
+            {"type": "gru", "num_layers": 2, "bidirectional": True, "bias": True, "stateful": False, "dropout": 0.3},
+            {"hidden_sizes": [3, 3], "bidirectional": True, "dropout": 0.3},
+        ),
+        ({"type": "lstm", "num_layers": 2}, {"hidden_sizes": [3, 3], "bidirectional": False, "dropout": 0.0}),
+    ],
+)
+def test_settings_of_torch_s_layers(params: dict[str, Any], wanted: dict[str, Any]) -> None:
+    kind = nn.LSTM if params["type"] == "lstm" else nn.GRU
+    layers = kind(5, 3, params.get("num_layers", 1), bidirectional=params.get("bidirectional", False))
+    read = Params({"hidden_size": 3, "input_size": 5, **params})
+    weights = Weights({f"_module.{key}": tensor for key, tensor in layers.state_dict().items()})
+    config, _ = convert_encoder(read, weights, COLUMNS)
+    assert config == {"type": "stacked_bilstm" if params["type"] == "lstm" else "stacked_bigru", **wanted}
+    assert read.unread() == []
+
+
+@pytest.mark.parametrize("input_bias", [True, False])
+def test_settings_of_layers_with_highways(input_bias: bool) -> None:
+    tensors = augmented_tensors("_module.layer_0.", 5, highway=True, input_bias=input_bias)
+    ignored = {"dropout": 0.4, "layer_dropout_probability": 0.3, "use_input_projection_bias": input_bias}
+    read = Params({"type": "alternating_lstm", "input_size": 5, "hidden_size": SIZE, "num_layers": 1, **ignored})
+    config, _ = convert_encoder(read, Weights(tensors), COLUMNS)
+    wanted = {"type": "alternating_lstm", "hidden_size": SIZE, "num_layers": 1, "dropout": 0.0}
+    assert config == {**wanted, **({"highway_bias": True} if input_bias else {})}
+    assert read.unread() == []
+
+
 def test_others_are_refused() -> None:
     weights = Weights({"_module.weight_ih_l0": torch.zeros(12, 4)})
     for params, message in (
@@ -136,6 +168,8 @@ def test_others_are_refused() -> None:
         ({"type": "lstm", "stateful": True}, "stateful is True"),
         ({"type": "alternating_lstm", "hidden_size": 3, "num_layers": 1, "use_highway": False}, "use_highway is false"),
         ({"type": "lstm", "hidden_size": 3}, "reads 4 features; wanted 5"),
+        ({"type": "gru", "bias": False}, "bias is False; only True can"),
+        ({"type": "lstm", "proj_size": 2}, "proj_size is 2; only 0 can"),
     ):
         with pytest.raises(MigrationError, match=message):
             convert_encoder(Params(params), weights, COLUMNS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import elmo_tasks
 from elmo_tasks.cli import main
 from elmo_tasks.elmo import BiLM, Elmo, batch_to_ids
 from elmo_tasks.errors import RunError
+from elmo_tasks.experiment import ExperimentConfig
 from elmo_tasks.migration import import_allennlp
 from elmo_tasks.migration.errors import MigrationError
 from elmo_tasks.runs import RunFolder
@@ -126,6 +128,8 @@ def test_a_tagger_with_words_characters_and_elmo(masked: bool, tmp_path: Path) -
 def test_training_settings_are_carried_over_and_the_rest_is_listed(archive: Path, tmp_path: Path) -> None:
     imported = import_allennlp(archive, tmp_path / "run")
     assert imported.unread == ("iterator.cache_instances", "trainer.num_serialized_models_to_keep")
+    origin = {"kind": "crf_tagger", "notes": list(imported.notes), "unread": list(imported.unread)}
+    assert json.loads((tmp_path / "run" / "origin.json").read_text()) == {"allennlp": str(archive), **origin}
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     trainer = config["trainer"]
     assert (trainer["num_epochs"], trainer["patience"], trainer["grad_norm"]) == (75, 25, 5.0)
@@ -139,11 +143,28 @@ def test_training_settings_are_carried_over_and_the_rest_is_listed(archive: Path
     assert (model["dropout"], model["encoder"]["dropout"], model["embedder"]["elmo"]["dropout"]) == (0.5, 0.5, 0.2)
 
 
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"test_data_path": "test.txt", "random_seed": 0}, {"test_data_path": "test.txt", "random_seed": 0}),
+        ({"validation_data_path": None, "random_seed": 7}, {"validation_data_path": "train.txt", "random_seed": 7}),
+        ({"train_data_path": None, "random_seed": -1}, {"train_data_path": "", "validation_data_path": "dev.txt"}),
+    ],
+)
+def test_the_data_and_the_seed_are_carried_over(given: dict[str, Any], wanted: dict[str, Any], tmp_path: Path) -> None:
+    import_allennlp(write_archive(tmp_path / "a", NER | given, ner_tensors(), VOCABULARY), tmp_path / "run")
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    default = ExperimentConfig.model_fields["random_seed"].default
+    unset = {"train_data_path": "train.txt", "validation_data_path": "dev.txt", "random_seed": default}
+    assert {key: config[key] for key in unset | wanted} == unset | wanted
+
+
 def test_impossible_training_settings_do_not_matter(tmp_path: Path) -> None:
     config = copy.deepcopy(NER) | {"trainer": {"num_epochs": 0, "optimizer": "bert_adam"}}
     imported = import_allennlp(write_archive(tmp_path / "a", config, ner_tensors(), VOCABULARY), tmp_path / "run")
     assert any("the settings of the training are not taken over" in note for note in imported.notes)
-    assert load_run(tmp_path / "run").config.trainer.validation_metric == "+f1"
+    run = load_run(tmp_path / "run").config
+    assert (run.trainer.validation_metric, run.trainer.num_epochs, run.data_loader.batch_size) == ("+f1", 20, 32)
 
 
 def test_a_run_like_any_other(
@@ -186,6 +207,13 @@ def test_the_bilm_is_written_in_the_published_layout(archive: Path, tmp_path: Pa
     assert not [name for name in (read_tensors(run.model) | read_tensors(run.frozen)) if "bilm" in name]
 
 
+def test_vectors_of_a_cached_vocabulary_are_left_out(tmp_path: Path) -> None:
+    tensors = ner_tensors()
+    tensors[f"{EMBEDDER}_elmo._elmo._elmo_lstm._word_embedding.weight"] = torch.zeros(3, 8)
+    import_allennlp(write_archive(tmp_path / "a", NER, tensors, VOCABULARY), tmp_path / "run")
+    assert BiLM.load(tmp_path / "run" / "bilm").options.architecture() == OPTIONS.architecture()
+
+
 def test_options_of_the_archive_say_what_the_weights_do_not(tmp_path: Path) -> None:
     lstm = OPTIONS.lstm.model_copy(update={"use_skip_connections": False, "cell_clip": 1.0})
     options = OPTIONS.model_copy(update={"lstm": lstm})
@@ -196,8 +224,9 @@ def test_options_of_the_archive_say_what_the_weights_do_not(tmp_path: Path) -> N
     assert BiLM.load(tmp_path / "run" / "bilm").options.lstm == lstm
 
 
-def test_runs_share_a_bilm(archive: Path, tmp_path: Path) -> None:
-    shared = tmp_path / "bilm"
+def test_runs_share_a_bilm(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = tmp_path / "of" / "all"
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))  # needs no room anywhere else
     import_allennlp(archive, tmp_path / "one", bilm=shared)
     before = (shared / "weights.hdf5").stat().st_mtime_ns
     import_allennlp(archive, tmp_path / "two", bilm=shared)
@@ -234,8 +263,10 @@ def test_an_earlier_run_is_kept_without_force(archive: Path, tmp_path: Path) -> 
     with pytest.raises(RunError, match=r"holds config\.json.*--force removes them first"):
         import_allennlp(archive, run)
     assert (run / "config.json").stat().st_mtime_ns == before
+    (state := RunFolder(run).training_state).write_bytes(b"of the earlier run")
     import_allennlp(archive, run, force=True)
     assert (run / "config.json").stat().st_mtime_ns > before
+    assert not state.exists()
 
 
 def test_embedders_without_elmo_and_a_projection(tmp_path: Path) -> None:
@@ -306,25 +337,6 @@ def test_padding_of_characters_counts_before_1_2_1(version: str, padding: str, t
     assert config["model"]["embedder"]["characters"]["padding"] == padding
 
 
-def test_two_mixes_of_an_elmo_beside_the_embedder(tmp_path: Path) -> None:
-    """Those of the biattentive classifier, in the embedder's conversion."""
-    from elmo_tasks.migration.embedder import convert_embedder
-    from elmo_tasks.migration.params import Params
-    from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
-    from elmo_tasks.migration.weights import Weights
-
-    config = ner_config(elmo={"dropout": 0.3}, use_input_elmo=True, use_integrator_output_elmo=True)
-    del config["model"]["text_field_embedder"]["token_embedders"]["elmo"]
-    tensors = {name: tensor for name, tensor in ner_tensors().items() if "tokens" in name or "characters" in name}
-    tensors |= {f"_elmo.{name}": tensor for name, tensor in elmo_tensors(bilm(), mixes=2).items()}
-    names = {name: ("@@PADDING@@", *each) for name, each in VOCABULARY.items()}
-    converted = convert_embedder(Params(config), Weights(dict(tensors)), AllenNlpVocabulary(names), None, "2.8.0")
-    assert converted.config["elmo"] == {"mixes": ["input", "output"], "dropout": 0.3}
-    # Words, characters and ELMo here; characters, words and, behind the embedder's output, ELMo there.
-    assert converted.columns.tolist() == [*range(7, 13), *range(7), *range(13, 21)]
-    assert converted.tensors["elmo.mixes.output.gamma"] == tensors["_elmo.scalar_mix_1.gamma"]
-
-
 def test_our_elmo_reads_what_the_tests_call_allennlp_s() -> None:
     """So that the tensors of these tests are those of the format."""
     elmo = Elmo(module=bilm(), dropout=0.0)
@@ -343,7 +355,9 @@ def changed(change: str) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, A
     if change == "kind":
         config["model"]["type"] = "dialog_qa"
     elif change == "more tensors":
-        tensors |= {"more.weight": torch.zeros(2), "more.bias": torch.zeros(1)}
+        tensors |= {f"more.{number}": torch.zeros(2) for number in range(3)}
+    elif change == "many more tensors":
+        tensors |= {f"more.{number}": torch.zeros(2) for number in range(5)}
     elif change == "a tensor less":
         del tensors["crf.transitions"]
     elif change == "embedder":
@@ -361,7 +375,7 @@ def changed(change: str) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, A
     elif change == "a list for a part":
         config["model"]["encoder"] = [1]
     elif change == "sizes":
-        tensors["encoder._module.weight_hh_l0"] = torch.zeros(4 * HIDDEN, 3)
+        tensors |= {name: torch.zeros(4 * HIDDEN, 3) for name in tensors if ".weight_hh_l" in name}
     elif change == "constraints":
         tensors["crf._constraint_mask"] = torch.ones(len(TAGS) + 2, len(TAGS) + 2)
     elif change == "normalization":
@@ -376,7 +390,8 @@ def changed(change: str) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, A
     ("change", "message"),
     [
         ("kind", "a model of the type 'dialog_qa'; the types that are taken: bcn, bidaf, coref, crf_tagger"),
-        ("more tensors", "there is no place here for more.weight, more.bias"),
+        ("more tensors", "there is no place here for more.0, more.1, more.2"),
+        ("many more tensors", "there is no place here for more.0, more.1, more.2 and 2 more"),
         ("a tensor less", "has no tensor 'crf.transitions'"),
         ("embedder", "'tokens' has the type 'pretrained_transformer'"),
         ("two tables", "'pos' is the second of its type"),
@@ -385,7 +400,12 @@ def changed(change: str) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, A
         ("text for a number", "model.encoder.num_layers is 'two'; wanted a number"),
         ("a fraction of layers", "config.json and weights.th do not fit together"),
         ("a list for a part", "model.encoder is '[1]'; wanted an object"),
-        ("sizes", "the tensors do not fit the config: encoder.layers.0.weight_hh_l0 is (20, 3) (wanted (20, 5))"),
+        (
+            "sizes",
+            "the tensors do not fit the config: encoder.layers.0.weight_hh_l0 is (20, 3) (wanted (20, 5)), "
+            "encoder.layers.0.weight_hh_l0_reverse is (20, 3) (wanted (20, 5)), "
+            "encoder.layers.1.weight_hh_l0 is (20, 3) (wanted (20, 5)) and 1 more",
+        ),
         ("constraints", "crf._constraint_mask has other constraints; by the config wanted those of BIOUL"),
         ("normalization", "do_layer_norm is True; only False can be imported"),
         ("no biLM", "not the tensors of a biLM"),
@@ -397,6 +417,7 @@ def test_other_models_get_one_line_and_nothing_is_written(change: str, message: 
         import_allennlp(path, tmp_path / "run")
     assert str(error.value).startswith(f"{path}: ")
     assert message in str(error.value)
+    assert "and 0 more" not in str(error.value)
     assert len(str(error.value).splitlines()) == 1
     assert [each.name for each in tmp_path.iterdir()] == ["model.tar.gz"]
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from elmo_tasks import migration
 from elmo_tasks.errors import DataError
 from elmo_tasks.models.esim import EsimConfig
 from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
@@ -72,7 +73,7 @@ def test_results_come_in_the_order_of_the_inputs(predictor: InferencePredictor) 
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"premise": "a"}, r"the keys are \['premise'\]; wanted either 'hypothesis' or 'sentence2' or 'hypothesis_t"),
+        ({"premise": "a"}, r"the keys are \['premise'\]; wanted either 'hypothesis' or 'sentence2' or .* among them$"),
         ({"text": "a"}, r"plain text; wanted JSON objects, such as \{.premise.: "),
         ({"hypothesis": "a"}, "wanted either 'premise' or 'sentence1' or 'premise_tokens'"),
         ({"premise": "a", "sentence1": "a", "hypothesis": "b"}, "wanted either 'premise'"),
@@ -85,6 +86,20 @@ def test_results_come_in_the_order_of_the_inputs(predictor: InferencePredictor) 
 def test_unusable_inputs_are_named(predictor: InferencePredictor, fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(DataError, match=rf"^some\.jsonl:2: .*{problem}"):
         list(predictor.predict([{"premise": "a", "hypothesis": "b"}, fields], source="some.jsonl"))
+
+
+def test_texts_by_position_and_by_name(predictor: InferencePredictor) -> None:
+    fields = {"premise": "It rained.", "hypothesis": "Orla stayed."}
+    allennlp = migration.Predictor(AllenNlpPredictor(predictor))
+    wanted = allennlp.predict_json(fields)
+    assert (
+        allennlp.predict("It rained.", "Orla stayed.")
+        == allennlp.predict("It rained.", hypothesis="Orla stayed.")
+        == wanted
+    )
+    for values, names in ((("a", "b", "c"), {}), (("a",), fields)):
+        with pytest.raises(TypeError, match="predict takes premise, hypothesis, each once"):
+            allennlp.predict(*values, **names)
 
 
 def test_the_keys_of_allennlp(predictor: InferencePredictor) -> None:

@@ -109,6 +109,20 @@ def test_a_closed_standard_input_is_an_error(monkeypatch: pytest.MonkeyPatch) ->
         LiveLines.of_standard_input()
 
 
+def test_lines_of_standard_input_can_be_prompted_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, write = os.pipe()
+    prompts = []
+
+    def prompt() -> None:
+        prompts.append("more?")
+        os.close(write)
+
+    with os.fdopen(read) as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        assert list(LiveLines.of_standard_input(prompt)) == []
+    assert prompts == ["more?"]
+
+
 def test_faults_of_live_lines_are_named(pipe: tuple[LiveLines, int]) -> None:
     lines, end = pipe
     os.write(end, b"fine\nnot \xff fine\n")
@@ -141,7 +155,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_a_json_list_is_not_text(tmp_path: Path) -> None:
     path = tmp_path / "in.txt"
-    path.write_text('["a", "b"]\n')
+    path.write_text(' ["a", "b"]\n')
     with pytest.raises(DataError, match=r"in\.txt:1: a JSON list; wanted a JSON object on each line"):
         next(read_inputs(path))
     path.write_text("[1] Orla left.\n")

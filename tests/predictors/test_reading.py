@@ -117,6 +117,9 @@ def test_every_token_has_context_on_both_sides(predictor: ReadingPredictor) -> N
     assert depths[WINDOW // 4 : -WINDOW // 4].min() >= WINDOW // 4
     assert depths[:3].tolist() == depths.flip(0)[:3].tolist() == [0, 1, 2]
     assert {token for tokens in model(predictor).read for token in tokens} == set(passage.split())
+    assert [tokens[0] for tokens in sorted(model(predictor).read, key=lambda each: int(each[0][1:]))] == [
+        f"t{start}" for start in (0, 6, 12, 18, 24, 30, 36, 38)
+    ]  # each half a window after the one before
 
 
 def test_passages_of_all_lengths_share_batches(predictor: ReadingPredictor) -> None:

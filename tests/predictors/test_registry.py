@@ -15,6 +15,7 @@ from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler
 from elmo_tasks.predictors import AllenNlpPredictor, Predictor, allennlp_format, build_predictor, register_predictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.tasks import Tagging, Task
+from elmo_tasks.text.tokenizers import UnicodeTokenizer
 
 
 def bare(model: type[TaskModel]) -> TaskModel:
@@ -27,9 +28,11 @@ def bare(model: type[TaskModel]) -> TaskModel:
 def test_the_tagger_s_predictor() -> None:
     model = bare(CrfTagger)
     model.task = Tagging("BIOUL")
-    built = build_predictor(model, None, batch_tokens=7)  # type: ignore[arg-type]
+    tokenizer = UnicodeTokenizer()
+    built = build_predictor(model, None, batch_tokens=7, tokenizer=tokenizer)  # type: ignore[arg-type]
     assert type(built) is TaggerPredictor
-    assert built.batch_tokens == 7
+    for each in (built, AllenNlpPredictor(built)):
+        assert (each.batch_tokens, each.tokenizer) == (7, tokenizer)
 
 
 def test_the_nearest_base_s_predictor_is_taken(predictor: TaggerPredictor, monkeypatch: pytest.MonkeyPatch) -> None:

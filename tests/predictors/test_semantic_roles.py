@@ -205,6 +205,14 @@ def test_a_sentence_with_many_predicates_is_read_in_few_batches(caplog: pytest.L
     assert single.model.shapes == [(1, 300)] * 300
 
 
+def test_a_hundred_predicates_are_not_reported(caplog: pytest.LogCaptureFixture) -> None:
+    predictor = SemanticRolesPredictor(Neighbours(), vocabulary("O"), batch_tokens=2048)
+    with caplog.at_level("INFO", "elmo_tasks"):
+        for number in (100, 101):
+            predictor([{"tokens": ["ran"] * number, "predicates": list(range(number))}])
+    assert caplog.messages == ["a sentence of 101 tokens has 101 predicates, and is read once for each of them"]
+
+
 @pytest.mark.parametrize(
     "crowd", [{"tokens": ["ran"] * 5, "predicates": [0, 1, 3]}, {"tokens": ["asked"] * 3 + ["ran"] * 2}]
 )

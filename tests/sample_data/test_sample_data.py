@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import hashlib
+import lzma
 import random
 import tracemalloc
 from pathlib import Path
@@ -124,6 +125,11 @@ def test_word_vectors_know_the_words_and_put_like_ones_together(folder: Path) ->
     rows = file.rows(["monday", "friday", "harbour"])
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     assert unit[0] @ unit[1] > unit[0] @ unit[2]
+
+
+def test_word_vectors_are_the_same_on_all_machines(folder: Path) -> None:
+    text = lzma.decompress((folder / VECTORS).read_bytes())
+    assert hashlib.sha256(text).hexdigest()[:16] == "189079fbecda6729"
 
 
 def test_word_vectors_need_memory_only_for_pairs_that_occur() -> None:

@@ -1,0 +1,304 @@
+"""AllenNLP's text field embedders part by part: names, rows, settings and what is said about them."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from elmo_tasks.migration.embedder import ConvertedEmbedder, convert_embedder
+from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.params import Params
+from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
+from elmo_tasks.migration.weights import Weights
+from elmo_tasks.text.vocabulary import BEGIN_WORD, END_WORD, SPECIAL
+from tests.migration.archives import OPTIONS, VOCABULARY, bilm, elmo_tensors, ner_config, ner_tensors
+
+START = "text_field_embedder.token_embedder_"
+NAMES = {
+    "tokens": ("@@PADDING@@", "dog", "@@UNKNOWN@@", "cat"),
+    "token_characters": ("@@PADDING@@", "@@UNKNOWN@@", "d", "o"),
+    "of_my_own": ("@@PADDING@@", "@@UNKNOWN@@", "bird"),
+}
+WORDS: dict[str, Any] = {"tokens": {"type": "embedding", "embedding_dim": 2}}
+CNN: dict[str, Any] = {"type": "cnn", "embedding_dim": 2, "num_filters": 3, "ngram_filter_sizes": [2]}
+LSTM: dict[str, Any] = {"type": "lstm", "input_size": 2, "hidden_size": 3}
+ELMO: dict[str, Any] = {"elmo": {"type": "elmo_token_embedder", "options_file": "x", "weight_file": "y"}}
+BYTES: dict[str, Any] = {"character_tokenizer": {"type": "character", "byte_encoding": "utf-8"}}
+
+
+def characters(encoder: dict[str, Any], **settings: Any) -> dict[str, Any]:
+    return {
+        "characters": {"type": "character_encoding", "embedding": {"embedding_dim": 2}, "encoder": encoder, **settings}
+    }
+
+
+def tensors(rows: int = 4) -> dict[str, Tensor]:
+    """The tensors of all parts; a conversion takes those that it needs."""
+    encoder = f"{START}characters._encoder._module."
+    named = {
+        f"{START}tokens.weight": torch.arange(10.0, 18.0).view(4, 2),
+        f"{START}characters._embedding._module.weight": torch.arange(2.0 * rows).view(rows, 2),
+        f"{encoder}conv_layer_0.weight": torch.zeros(3, 2, 2),
+        f"{encoder}conv_layer_0.bias": torch.zeros(3),
+        **{f"{START}elmo._elmo.{name}": tensor for name, tensor in elmo_tensors(bilm()).items()},
+    }
+    lstm = torch.nn.LSTM(2, 3, 2, bidirectional=True)
+    return named | {f"{encoder}_module.{name}": tensor for name, tensor in lstm.state_dict().items()}
+
+
+def convert(
+    parts: dict[str, Any],
+    indexers: dict[str, Any] | None = None,
+    *,
+    given: dict[str, Tensor] | None = None,
+    version: str | None = "2.0.0",
+    unread: str = "unread",
+    **embedder: Any,
+) -> ConvertedEmbedder:
+    """Converts an embedder with these parts; all keys but `unread` are read."""
+    config = {
+        "model": {"text_field_embedder": {"token_embedders": parts, **embedder}},
+        "dataset_reader": {"token_indexers": indexers or {}},
+    }
+    params, weights = Params(copy.deepcopy(config)), Weights(tensors() if given is None else given)
+    result = convert_embedder(params, weights, AllenNlpVocabulary(NAMES), OPTIONS, version)
+    assert [path for path in params.unread() if not path.endswith(unread)] == []
+    return result
+
+
+def test_words_have_their_rows_and_padding_is_zero() -> None:
+    result = convert(WORDS)
+    assert result.vocabulary.words == (*SPECIAL, "dog", "cat")
+    assert result.vocabulary.num_trained_words == 4
+    assert result.tensors["words.trained"].tolist() == [[0, 0], [14, 15], [12, 13], [16, 17]]
+    assert result.tensors["words.fixed"].shape == (0, 2)
+    assert result.config == {"words": {"size": 2, "trainable": True}}
+    assert result.vocabulary_config == {"lowercase_words": False}
+    assert (result.vocabulary.lowercase_words, result.vocabulary.byte_characters) == (False, False)
+    assert (result.columns.tolist(), result.bilm, result.notes) == ([0, 1], None, ())
+
+
+def test_settings_of_words() -> None:
+    settings = {
+        "trainable": False, "num_embeddings": 4, "pretrained_file": "x", "sparse": True, "vocab_namespace": "x",
+        "padding_index": 0, "norm_type": 2.0, "scale_grad_by_freq": False,
+    }  # fmt: skip
+    indexer = {"type": "single_id", "lowercase_tokens": True, "token_min_padding_length": 1}
+    result = convert(
+        {"tokens": {**WORDS["tokens"], **settings}}, {"tokens": indexer}, type="basic", allow_unmatched_keys=True
+    )
+    assert not result.config["words"]["trainable"]
+    assert result.vocabulary_config == {"lowercase_words": True}
+    assert result.vocabulary.lowercase_words
+
+
+def test_the_indexer_of_a_part_by_its_key_or_by_a_map() -> None:
+    indexers = {"other": {"namespace": "of_my_own"}, "tokens": {"namespace": "tokens"}}
+    table = {f"{START}tokens.weight": torch.ones(3, 2)}
+    for mapping in ({"tokens": ["other"]}, {"tokens": {"token_ids": "other"}}):
+        result = convert(WORDS, indexers, given=dict(table), unread="tokens", embedder_to_indexer_map=mapping)
+        assert result.vocabulary.words == (*SPECIAL, "bird")
+    result = convert(WORDS, indexers, unread="other", embedder_to_indexer_map={"elmo": ["other"]})
+    assert result.vocabulary.words == (*SPECIAL, "dog", "cat")
+
+
+def test_a_reader_around_another_has_its_indexers() -> None:
+    config = {
+        "model": {"text_field_embedder": {"token_embedders": WORDS}},
+        "dataset_reader": {
+            "type": "multiprocess",
+            "base_reader": {"my_token_indexers": {"tokens": {"namespace": "of_my_own"}}},
+        },
+    }
+    table = {f"_{START}tokens.weight": torch.ones(3, 2)}  # a private attribute of some models
+    result = convert_embedder(Params(config), Weights(table), AllenNlpVocabulary(NAMES), None, None)
+    assert result.vocabulary.words == (*SPECIAL, "bird")
+
+
+def test_a_projection_of_words_is_multiplied_out() -> None:
+    table = torch.tensor([[0.0, 0.0], [1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    given = {
+        f"{START}tokens.weight": table,
+        f"{START}tokens._projection.weight": torch.tensor([[1.0, 10.0]]),
+        f"{START}tokens._projection.bias": torch.tensor([100.0]),
+    }
+    result = convert({"tokens": {**WORDS["tokens"], "projection_dim": 1}}, given=given)
+    assert result.tensors["words.trained"].tolist() == [[0], [143], [121], [165]]
+    assert result.config["words"]["size"] == 1
+    assert result.notes == ("the projection of the word vectors is multiplied out: each word has the projected vector",)
+    with pytest.raises(MigrationError, match=r"_projection\.weight' is 1 x 3; by its config it should be 1 x 2"):
+        convert(
+            {"tokens": {**WORDS["tokens"], "projection_dim": 1}},
+            given={f"{START}tokens.weight": table, f"{START}tokens._projection.weight": torch.ones(1, 3)},
+        )
+
+
+@pytest.mark.parametrize(
+    ("version", "more"),
+    [("0.9.0", {"padding": "right", "token_min_padding_length": 5}), ("1.3.0", {"padding": "none"})],
+)
+def test_characters_in_a_convolution(version: str, more: dict[str, Any]) -> None:
+    indexer = {"type": "characters", "min_padding_length": 5, "unread": 1}
+    encoder = {**CNN, "conv_layer_activation": "tanh"}
+    result = convert(characters(encoder, dropout=0.0), {"characters": indexer}, version=version)
+    wanted = {"embedding_size": 2, "filters": 3, "width": 2, "activation": "tanh", **more}
+    assert result.config == {"characters": wanted}
+    assert result.vocabulary.characters == (*SPECIAL, "d", "o")
+    assert result.tensors["characters.embedding.weight"].tolist() == [[0, 0], [2, 3], [4, 5], [6, 7]]
+    assert result.columns.tolist() == [0, 1, 2]
+    assert [note for note in result.notes if "longest word" in note] == ([*result.notes] if "0.9" in version else [])
+
+
+@pytest.mark.parametrize(("activation", "ours"), [(None, "relu"), ("relu", "relu"), ("linear", "none")])
+def test_the_activation_of_a_convolution(activation: str | None, ours: str) -> None:
+    result = convert(characters({**CNN, "conv_layer_activation": activation, "output_dim": 0}), version="0.9.0")
+    assert result.config["characters"]["activation"] == ours
+    assert result.config["characters"]["token_min_padding_length"] == 0
+
+
+@pytest.mark.parametrize(("layers", "bidirectional"), [(None, None), (2, True)])
+def test_characters_in_an_lstm(layers: int | None, bidirectional: bool | None) -> None:
+    settings = (
+        {} if layers is None else {"num_layers": layers, "bidirectional": bidirectional, "bias": True, "dropout": 0.1}
+    )
+    result = convert(characters({**LSTM, **settings}), {"characters": {"min_padding_length": 3}})
+    wanted = {"type": "lstm", "hidden_size": 3, "num_layers": layers or 1, "bidirectional": bool(bidirectional)}
+    assert result.config == {"characters": {"embedding_size": 2, **wanted}}
+    named = {name.removeprefix("characters.lstm.") for name in result.tensors if ".lstm." in name}
+    assert named == {
+        f"{name}_l{layer}{suffix}"
+        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        for layer in range(layers or 1)
+        for suffix in (("", "_reverse") if bidirectional else ("",))
+    }
+    assert len(result.columns) == (6 if bidirectional else 3)
+    assert result.notes == ()
+
+
+def test_dropout_on_characters_is_said_to_be_left_out() -> None:
+    (note,) = convert(characters(CNN, dropout=0.2)).notes
+    assert note.startswith("the dropout on the characters' output is not taken over")
+
+
+@pytest.mark.parametrize(("rows", "last"), [(262, [518, 519]), (100, [0, 0])])
+def test_characters_as_bytes(rows: int, last: list[float]) -> None:
+    tokenizer = {**BYTES["character_tokenizer"], "start_tokens": [259], "end_tokens": None}
+    result = convert(characters(CNN), {"characters": {"character_tokenizer": tokenizer}}, given=tensors(rows))
+    embedding = result.tensors["characters.embedding.weight"]
+    assert embedding.shape == (2 + 256 + 1, 2)
+    assert embedding[:2].tolist() == [[0, 0]] * 2
+    assert embedding[2 + ord("A")].tolist() == [2 * 66, 2 * 66 + 1]  # a byte's row follows its number
+    assert embedding[2 + 98].tolist() == ([198, 199])
+    assert embedding[-1].tolist() == last
+    assert result.vocabulary.characters[-1] == BEGIN_WORD
+    assert END_WORD not in result.vocabulary.characters
+    assert result.vocabulary_config == {"byte_characters": True, "border_characters": True}
+    assert result.vocabulary.byte_characters
+    without = convert(characters(CNN), {"characters": BYTES}, given=tensors(rows))
+    assert not without.vocabulary_config["border_characters"]
+    assert len(without.vocabulary.characters) == 2 + 256
+
+
+def test_elmo_and_what_is_said_about_it() -> None:
+    settings = {"requires_grad": True, "do_layer_norm": False, "projection_dim": None, "num_output_representations": 1}
+    result = convert({"elmo": {**ELMO["elmo"], **settings}}, {"elmo": {"type": "elmo_characters"}})
+    assert result.config == {"elmo": {"mixes": ["input"], "dropout": 0.5}}
+    assert result.bilm is not None
+    assert len(result.columns) == result.bilm.output_size
+    assert not any(parameter.requires_grad for parameter in result.bilm.parameters())
+    trained, state = result.notes
+    assert trained == "the biLM was trained with the task; it is imported as it is and frozen"
+    assert state.startswith("each sentence starts from a biLM state of zeros")
+    assert result.tensors["elmo.mixes.input.weights"].shape == (result.bilm.num_layers,)
+    assert result.tensors["elmo.mixes.input.gamma"].item() == 1.5
+
+
+def test_two_mixes_of_an_elmo_beside_the_embedder() -> None:
+    """Those of the biattentive classifier, in the embedder's conversion."""
+    config = ner_config(elmo={"dropout": 0.3}, use_input_elmo=True, use_integrator_output_elmo=True)
+    del config["model"]["text_field_embedder"]["token_embedders"]["elmo"]
+    tensors = {name: tensor for name, tensor in ner_tensors().items() if "tokens" in name or "characters" in name}
+    tensors |= {f"_elmo.{name}": tensor for name, tensor in elmo_tensors(bilm(), mixes=2).items()}
+    names = {name: ("@@PADDING@@", *each) for name, each in VOCABULARY.items()}
+    converted = convert_embedder(Params(config), Weights(dict(tensors)), AllenNlpVocabulary(names), None, "2.8.0")
+    assert converted.config["elmo"] == {"mixes": ["input", "output"], "dropout": 0.3}
+    # Words, characters and ELMo here; characters, words and, behind the embedder's output, ELMo there.
+    assert converted.columns.tolist() == [*range(7, 13), *range(7), *range(13, 21)]
+    assert converted.tensors["elmo.mixes.output.gamma"] == tensors["_elmo.scalar_mix_1.gamma"]
+
+
+@pytest.mark.parametrize("place", ["input", "integrator_output"])
+def test_an_elmo_beside_the_embedder_is_only_part_of_its_output_as_input(place: str) -> None:
+    named = {name: tensor for name, tensor in tensors().items() if "tokens." in name}
+    named |= {f"_elmo.{name}": tensor for name, tensor in elmo_tensors(bilm()).items()}
+    model = {"text_field_embedder": {"token_embedders": WORDS}, "elmo": {}, f"use_{place}_elmo": True}
+    result = convert_embedder(Params({"model": model}), Weights(named), AllenNlpVocabulary(NAMES), OPTIONS, None)
+    assert result.config["elmo"]["mixes"] == [place.rpartition("_")[2]]
+    assert len(result.notes) == 1
+    size = bilm().output_size if place == "input" else 0
+    assert result.columns.tolist() == list(range(2 + size))
+
+
+def indexed(**settings: Any) -> dict[str, Any]:
+    return dict.fromkeys(("tokens", "characters"), settings)
+
+
+@pytest.mark.parametrize(
+    ("parts", "indexers", "message"),
+    [
+        (WORDS, indexed(type="characters"), "tokens.type is characters; only single_id can"),
+        (WORDS, indexed(feature_name="pos"), "feature_name is pos; only None or text can"),
+        (WORDS, indexed(start_tokens=["a"]), r"start_tokens is \['a'\]; only None or \[\] or \{\} can"),
+        (WORDS, indexed(end_tokens=["a"]), "end_tokens is"),
+        (WORDS, indexed(tokens_to_add={"a": 1}), "tokens_to_add is"),
+        ({"tokens": {**WORDS["tokens"], "max_norm": 1.0}}, {}, "max_norm is 1.0; only None can"),
+        ({"tokens": {**WORDS["tokens"], "embedding_dim": 3}}, {}, "is 4 x 2; by its config it should be any x 3"),
+        (characters(CNN), indexed(type="single_id"), "characters.type is single_id; only characters can"),
+        (characters({"type": "gru"}), {}, "encoder.type is 'gru'; wanted cnn or lstm"),
+        (characters({**CNN, "ngram_filter_sizes": 2}), {}, "ngram_filter_sizes is 2; filters of one width are taken"),
+        (characters({"type": "cnn", "num_filters": 3}), {}, r"ngram_filter_sizes is \[2, 3, 4, 5\]; filters of one"),
+        (characters({**CNN, "output_dim": 5}), {}, "output_dim is 5; only None or 0 can"),
+        (
+            characters({**CNN, "conv_layer_activation": "elu"}),
+            {},
+            "activation is 'elu'; wanted one of relu, tanh, linear",
+        ),
+        (characters({**CNN, "num_filters": 4}), {}, "is 3 x 2 x 2; by its config it should be 4 x 2 x 2"),
+        (characters({**LSTM, "bias": False}), {}, "bias is False; only True can"),
+        (characters(CNN), indexed(character_tokenizer={"type": "x"}), "type is x; only None or character can"),
+        (characters(CNN), indexed(character_tokenizer={"lowercase_characters": True}), "lowercase_characters is True"),
+        (characters(CNN), indexed(character_tokenizer={"start_tokens": ["^"]}), "only taken with byte_encoding utf-8"),
+        (characters(CNN), indexed(character_tokenizer={"byte_encoding": "latin-1"}), "latin-1; only utf-8 or utf8 can"),
+        *(
+            (
+                characters(CNN),
+                indexed(character_tokenizer={"byte_encoding": "utf8", "start_tokens": wrong}),
+                "start_tokens and end_tokens: only one number each is taken",
+            )
+            for wrong in ([259, 260], ["a"], [0], 259)
+        ),
+        ({"elmo": {**ELMO["elmo"], "projection_dim": 5}}, {}, "projection_dim is 5; only None or 0 can"),
+    ],
+)
+def test_what_is_not_here_is_refused(parts: dict[str, Any], indexers: dict[str, Any], message: str) -> None:
+    with pytest.raises(MigrationError, match=message):
+        convert(parts, indexers)
+
+
+def test_tensors_that_are_no_bilm_are_named() -> None:
+    lstm = f"{START}elmo._elmo._elmo_lstm."
+    for names, shown in ((["a", "b", "c", "d"], rf"{lstm}a, {lstm}b, {lstm}c, \.\.\."), ([], f"nothing under _{lstm}")):
+        with pytest.raises(MigrationError, match=rf"not the tensors of a biLM .*: {shown}"):
+            convert(ELMO, given={lstm + name: torch.zeros(1) for name in names})
+
+
+def test_a_table_needs_a_row_for_each_name() -> None:
+    few = {**tensors(), f"{START}tokens.weight": torch.ones(3, 2)}
+    with pytest.raises(MigrationError, match=r"tokens\.weight has 3 rows for 4 names"):
+        convert(WORDS, given=few)
+    with pytest.raises(MigrationError, match=r"text_field_embedder\.type is x; only None or basic can"):
+        convert(WORDS, type="x")

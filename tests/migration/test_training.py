@@ -1,0 +1,126 @@
+"""Which of AllenNLP's settings of the training are taken over, and under which names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from elmo_tasks.migration.params import Params
+from elmo_tasks.migration.training import convert_data_loader, convert_trainer
+from elmo_tasks.tasks import Tagging
+
+ALPHA = {"type": "l2", "alpha": 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({}, {"batch_size": 32}),
+        (
+            {"iterator": {"type": "bucket", "batch_size": 80, "padding_noise": 0.0}},
+            {"batch_size": 80, "padding_noise": 0.0},
+        ),
+        (
+            {
+                "data_loader": {
+                    "shuffle": True,
+                    "batch_sampler": {"type": "bucket", "sorting_keys": ["a"], "batch_size": 7},
+                }
+            },
+            {"batch_size": 7},
+        ),
+        ({"data_loader": {"batch_size": 8}, "iterator": {"batch_size": 9}}, {"batch_size": 8}),
+        ({"iterator": {"batch_size": 5, "padding_noise": 0.25}}, {"batch_size": 5, "padding_noise": 0.25}),
+        ({"iterator": {"batch_size": 5, "padding_noise": 1}}, {"batch_size": 5}),
+        ({"iterator": {"batch_size": 5, "padding_noise": -0.1}}, {"batch_size": 5}),
+        ({"iterator": {"batch_size": 5, "padding_noise": "0.1"}}, {"batch_size": 5}),
+    ],
+)
+def test_batches(given: dict[str, Any], wanted: dict[str, Any]) -> None:
+    params = Params(given)
+    assert convert_data_loader(params) == wanted
+    if len(given) < 2:
+        assert params.unread() == []
+
+
+def trainer(params: Params | None = None, **settings: Any) -> dict[str, Any]:
+    return convert_trainer(params or Params({"trainer": settings}), Tagging("BIOUL").build_metric())
+
+
+def test_settings_of_the_same_name_are_kept_and_those_that_mean_nothing_count_as_read() -> None:
+    kept = {
+        "num_epochs": 9,
+        "patience": 2,
+        "grad_norm": 1.5,
+        "grad_clipping": 3.0,
+        "num_gradient_accumulation_steps": 4,
+    }
+    assert trainer(**kept) == {**kept, "validation_metric": "-loss"}
+    assert trainer() == {"num_epochs": 20, "validation_metric": "-loss"}
+    ignored = ("type", "cuda_device", "summary_interval", "histogram_interval", "shuffle", "no_grad")
+    above = ("serialization_dir", "evaluate_on_test", "numpy_seed", "pytorch_seed", "random_seed", "vocabulary")
+    params = Params(
+        {"trainer": {**dict.fromkeys(ignored, 1), "checkpointer": 1}, **dict.fromkeys(above, 1), "distributed": 1}
+    )
+    trainer(params)
+    assert params.unread() == ["distributed", "trainer.checkpointer"]
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("+f1-measure-overall", "+f1"),
+        ("-f1", "-f1"),
+        ("-loss", "-loss"),
+        ("+span_acc", "+f1"),  # the main score
+        ("f1", "+f1"),
+        ("=f1", "+f1"),
+        ("-accuracy", "-accuracy"),
+    ],
+)
+def test_the_name_of_the_score(given: str, wanted: str) -> None:
+    assert trainer(validation_metric=given)["validation_metric"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("adam", {"type": "adam"}),
+        ("dense_sparse_adam", {"type": "adam"}),
+        ("bert_adam", None),
+        (None, None),
+        (3, None),
+        ({"lr": 0.1}, {"type": "adam", "lr": 0.1}),
+        ({"type": "adam_w", "lr": 0.1, "amsgrad": True, "parameter_groups": []}, {"type": "adamw", "lr": 0.1}),
+        ({"type": "huggingface_adamw", "weight_decay": 0.2}, {"type": "adamw", "weight_decay": 0.2}),
+        ({"type": "bert_adam", "lr": 0.1}, None),
+    ],
+)
+def test_the_optimizer_with_the_settings_that_torch_has(given: Any, wanted: dict[str, Any] | None) -> None:
+    assert trainer(optimizer=given).get("optimizer") == wanted
+
+
+def test_settings_of_the_optimizer_that_are_not_taken_count_as_unread() -> None:
+    params = Params({"trainer": {"optimizer": {"type": "adam", "lr": 0.1, "warmup": 3}}})
+    trainer(params)
+    assert params.unread() == ["trainer.optimizer.warmup"]
+
+
+@pytest.mark.parametrize(
+    ("given", "is_taken"),
+    [
+        ([["scalar_parameters", ALPHA]], True),
+        ([["weight", ALPHA], [".*scalar_parameters.*", ALPHA]], True),
+        ({"regexes": [["scalar_parameters", ALPHA]]}, True),
+        ({}, False),
+        ([["weight", ALPHA]], False),
+        ([["scalar_parameters", {"type": "l1", "alpha": 1}]], False),
+        ([["scalar_parameters", {"type": "l2", "alpha": "1"}]], False),
+        ("scalar_parameters", False),
+    ],
+)
+def test_the_penalty_on_the_weights_of_elmo_s_mixes(given: Any, is_taken: bool) -> None:
+    config = trainer(Params({"model": {"regularizer": given}}))
+    wanted = [{"parameters": r"elmo\.mixes\..*weights", "l2": 1.0}] if is_taken else None
+    assert config.get("regularizers") == wanted
