@@ -11,6 +11,7 @@ import select
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -170,6 +171,11 @@ def test_predict_answers_while_the_pipe_is_open(
         command = threading.Thread(target=cli.main, args=[["predict", "run", "-"]])
         command.start()
         try:
+            until, said = time.monotonic() + 30, ""
+            while "ready; waiting for lines on standard input" not in said:
+                assert time.monotonic() < until
+                time.sleep(0.01)
+                said += capsys.readouterr().err
             for text in ("one", "two"):
                 os.write(question, f"{text}\n".encode())
                 assert select.select([answers], [], [], 10)[0]
@@ -177,7 +183,6 @@ def test_predict_answers_while_the_pipe_is_open(
         finally:
             os.close(question)
             command.join()
-    assert "ready; waiting for lines on standard input" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("load")
