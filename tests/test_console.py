@@ -11,7 +11,7 @@ import pytest
 from elmo_tasks.console import print_metrics, print_table, print_training_metrics, set_up_logging
 
 
-def test_a_table_in_a_file_is_as_wide_as_its_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_in_a_file_is_as_wide_as_its_text_up_to_200_characters(capsys: pytest.CaptureFixture[str]) -> None:
     print_table("a [title]", ("name", "number"), [["x" * 150, "1"], ["[red]y", "22"]])
     text = capsys.readouterr().out
     assert text.startswith("a [title]\n")
@@ -19,6 +19,8 @@ def test_a_table_in_a_file_is_as_wide_as_its_text(capsys: pytest.CaptureFixture[
         f"│ {'x' * 150} │      1 │",
         f"│ {'[red]y':<150} │     22 │",  # all columns but the first end at the right
     ]
+    print_table("title", ("name", "number"), [["word " * 100, "1"]])
+    assert max(map(len, capsys.readouterr().out.splitlines())) == 200
 
 
 def test_a_table_on_a_terminal_is_not_wider_than_that(
