@@ -110,7 +110,7 @@ def nearest(name: object, known: Sequence[str]) -> str | None:
     """The known name that is most similar to a name, None if none is similar."""
     import difflib
 
-    return next(iter(difflib.get_close_matches(name, known, n=1)), None) if isinstance(name, str) else None
+    return next(iter(difflib.get_close_matches(name, known)), None) if isinstance(name, str) else None
 
 
 def did_you_mean(name: object, known: Sequence[str]) -> str:

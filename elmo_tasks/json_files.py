@@ -76,7 +76,7 @@ def _one_error(name: str | Path, wanted: str, error: type[ElmoTasksError]) -> It
     try:
         yield
     except pydantic.ValidationError as invalid:
-        problems = invalid.errors(include_url=False)
+        problems = invalid.errors()
         lines = [f"{_place(name, problem)}: {_describe(problem, wanted)}" for problem in problems[:_MAX_SHOWN]]
         if len(problems) > len(lines):
             lines.append(f"{name}: {len(problems) - len(lines)} more problems")

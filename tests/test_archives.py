@@ -153,3 +153,12 @@ def test_a_link_is_packed_as_the_file_that_it_names(tmp_path: Path) -> None:
     pack({"config.json": tmp_path / "link"}, tmp_path / "run.tar.gz")
     unpack(tmp_path / "run.tar.gz", ["config.json"], tmp_path / "unpacked")
     assert (tmp_path / "unpacked" / "config.json").read_text() == "content"
+
+
+@pytest.mark.parametrize("names", [NAMES[1:], ()])
+def test_a_folder_is_made_whatever_comes_first(names: tuple[str, ...], tmp_path: Path) -> None:
+    write(tmp_path / "run.tar.gz", [member(name, b"content") for name in names])
+    unpack(tmp_path / "run.tar.gz", NAMES, tmp_path / "unpacked")
+    unpacked = tmp_path / "unpacked"
+    assert [str(path.relative_to(unpacked)) for path in unpacked.rglob("*") if path.is_file()] == list(names)
+    assert unpacked.is_dir()

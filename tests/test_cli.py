@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import logging
 import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +226,40 @@ def test_a_signal_ends_a_command_without_leftovers(number: signal.Signals, code:
         assert process.communicate() == (b"", b"")
     assert process.returncode == code
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("number", "shown"), [(errno.ENOSPC, False), (errno.EACCES, True)])
+def test_a_thread_says_what_has_happened_unless_a_disk_is_full(
+    number: int, shown: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail_in_thread() -> None:
+        raise OSError(number, "what has happened")
+
+    def run(arguments: argparse.Namespace) -> None:
+        thread = threading.Thread(target=fail_in_thread)
+        thread.start()
+        thread.join()
+
+    seen: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", seen.append)
+    monkeypatch.setattr(cli, "COMMANDS", {"do": Command("does", "do", lambda parser: None, run)})
+    assert cli.main(["do"]) == 0
+    assert [problem.exc_type for problem in seen] == [PermissionError] * shown
+    assert threading.excepthook == seen.append
+
+
+@pytest.mark.parametrize(("given", "shown"), [([], "IW"), (["--quiet"], "W"), (["--verbose"], "DIW")])
+def test_how_much_is_said(
+    given: list[str], shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(arguments: argparse.Namespace) -> None:
+        logger = logging.getLogger("elmo_tasks.anything")
+        for level in (logging.DEBUG, logging.INFO, logging.WARNING):
+            logger.log(level, "a message")
+
+    monkeypatch.setattr(cli, "COMMANDS", {"do": Command("does", "do", lambda parser: None, run)})
+    assert cli.main(["do", *given]) == 0
+    assert [line.split()[2][0] for line in capsys.readouterr().err.splitlines()] == list(shown)
 
 
 def test_signals_are_left_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:

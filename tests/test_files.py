@@ -15,7 +15,7 @@ import pytest
 
 from elmo_tasks import limits
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files import content_hash, kept_hash, parse_json, read_lines
+from elmo_tasks.files import cache_folder, content_hash, kept_hash, parse_json, plain_name, read_lines
 
 
 def test_a_value() -> None:
@@ -119,3 +119,60 @@ def test_the_hash_of_a_file_that_was_rewritten_in_place_is_new(tmp_path: Path) -
             stream.write(content)
         os.utime(path, (time, time))
         assert kept_hash(path) == content_hash(path)
+
+
+def test_a_byte_order_mark_is_left_out_only_at_the_beginning(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_bytes("\ufeffone\n\ufefftwo\n".encode())
+    assert list(read_lines(tmp_path / "lines")) == [(1, "one"), (2, "\ufefftwo")]
+
+
+def test_a_line_may_have_just_the_most_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(limits.VARIABLE, "1e-7")  # lines of 10 bytes
+    (tmp_path / "lines").write_text("123456789\n1234567890")
+    assert list(read_lines(tmp_path / "lines")) == [(1, "123456789"), (2, "1234567890")]
+    (tmp_path / "lines").write_text("a\n1234567890\n")
+    with pytest.raises(DataError, match=r"lines:2: the line has more than 10 bytes"):
+        list(read_lines(tmp_path / "lines"))
+
+
+def test_damage_is_in_the_line_after_the_last_one_that_was_read(tmp_path: Path) -> None:
+    content = gzip.compress(b"one\ntwo\n")
+    (tmp_path / "lines.gz").write_bytes(content[:-1])
+    lines = read_lines(tmp_path / "lines.gz")
+    with pytest.raises(DataError, match=r"lines\.gz:[13]: the compressed file is damaged or cut short \(Compressed"):
+        list(lines)
+
+
+@pytest.mark.parametrize("names", [(), ("one", "two"), ("folder/",)])
+def test_a_zip_archive_has_exactly_one_file(names: tuple[str, ...], tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "text.zip", "w") as archive:
+        for name in names:
+            archive.writestr(name, b"")
+    number = sum(not name.endswith("/") for name in names)
+    with pytest.raises(DataError, match=rf"text\.zip: the archive contains {number} files; wanted exactly one"):
+        list(read_lines(tmp_path / "text.zip"))
+    with zipfile.ZipFile(tmp_path / "text.zip", "w") as archive:
+        archive.writestr("folder/", b"")
+        archive.writestr("folder/text", b"a line")
+    assert list(read_lines(tmp_path / "text.zip")) == [(1, "a line")]
+
+
+def test_the_name_of_a_compressed_file_without_its_ending() -> None:
+    names = ("a.txt", "a.txt.gz", "a.txt.xz", "a.txt.bz2", "a.txt.zip", "a.tar")
+    assert [plain_name(Path("folder", name)) for name in names] == ["a.txt"] * 5 + ["a.tar"]
+
+
+def test_two_hundred_levels_are_not_too_deep() -> None:
+    text = "[" * 200 + "]" * 200
+    assert str(parse_json(text, "some.json", "JSON")) == text
+
+
+def test_the_cache_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    monkeypatch.setenv("ELMO_TASKS_CACHE", "/mine")
+    assert cache_folder() == Path("/mine")
+    monkeypatch.delenv("ELMO_TASKS_CACHE")
+    assert cache_folder() == Path("/somewhere/elmo-tasks")
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+    assert cache_folder() == tmp_path / ".cache" / "elmo-tasks"

@@ -56,6 +56,13 @@ def test_a_second_process_is_refused_and_told_who_is_there(held: subprocess.Pope
     assert list((tmp_path / "run").iterdir()) == []
 
 
+def test_a_holder_that_did_not_say_who_it_is_is_another_process(held: subprocess.Popen[str], tmp_path: Path) -> None:
+    for content in ("", "[]", "{}", '{"process": 1}'):
+        (tmp_path / "run" / ".lock.json").write_text(content)
+        with pytest.raises(RunError, match="run: in use by another process; wait until"), locked(tmp_path / "run"):
+            pass
+
+
 def test_training_and_archiving_are_refused(held: subprocess.Popen[str], config_file: Path, tmp_path: Path) -> None:
     for settings in ({}, {"resume": True}, {"force": True}):
         with pytest.raises(RunError, match="in use by process"):

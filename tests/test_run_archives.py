@@ -3,6 +3,7 @@
 import json
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from elmo_tasks.atomic import write_json
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import RunError, WeightsError
+from elmo_tasks.experiment import train
 from elmo_tasks.run_archives import include_bilm, open_run, write_archive
 from elmo_tasks.runs import RunFolder
 from elmo_tasks.tensor_files import write_tensors
@@ -63,6 +65,15 @@ def test_an_archive_has_the_bilm_if_wanted_and_leaves_the_run_as_it_is(
         with pytest.raises(RunError, match=r"no longer at .*small_weights\.hdf5"):
             write_archive(small_run, tmp_path / "other.tar.gz", with_bilm=True)
         assert not (tmp_path / "other.tar.gz").exists()
+
+
+def test_a_self_contained_run_has_the_files_of_its_bilm(
+    settings: dict[str, Any], sample_folder: Path, tmp_path: Path
+) -> None:
+    overrides = ["trainer.num_epochs=1", "trainer.trackers=[]"]
+    train(settings, tmp_path / "run", overrides=overrides, self_contained=True)
+    for path in (sample_folder / "bilm").iterdir():
+        assert (tmp_path / "run" / "bilm" / path.name).read_bytes() == path.read_bytes()
 
 
 def test_an_archive_names_no_bilm_outside_of_it(small_run: RunFolder, tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
+import torch
 
 from elmo_tasks import files as files_module
 from elmo_tasks.config import to_json
@@ -13,6 +15,7 @@ from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import RunError, WeightsError
 from elmo_tasks.pretraining.runs import PretrainingFolder
 from elmo_tasks.runs import Folder, RunFolder
+from elmo_tasks.tensor_files import write_tensors
 from elmo_tasks.training.config import TrainerConfig
 
 
@@ -99,3 +102,30 @@ def test_a_pipe_in_the_place_of_a_file_is_refused(name: str, tmp_path: Path) -> 
 def test_resuming_nothing_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert RunFolder(tmp_path).claim({"a": 1}, resume=True, force=False)
     assert "no run to resume there; a new one begins" in caplog.text
+
+
+def test_the_packages_of_a_run_s_parts_are_remembered_in_order(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.begin({"a": 1}, ["mine.two", "mine", "a_third"])
+    assert folder.included_packages() == ["a_third", "mine", "mine.two"]
+    folder.versions.write_text(json.dumps({"include-package": ["mine", "rm -rf", 3]}))
+    assert folder.included_packages() == ["mine"]  # a stranger's run may name anything
+    for content in ("{}", '{"include-package": "mine"}', "["):
+        folder.versions.write_text(content)
+        assert folder.included_packages() == []
+    folder.begin({"a": 1})
+    assert "include-package" not in json.loads(folder.versions.read_text())
+
+
+def test_the_first_three_tensors_that_do_not_fit_are_named(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    write_tensors(folder.frozen, {"a": torch.ones(2), "b": torch.ones(3)})
+    write_tensors(folder.model, {"c": torch.ones(1, 2)})
+    right = {"a": (2,), "b": (3,), "c": (1, 2)}
+    folder.check_tensors(right)
+    three = {"a": (2,), "b": (4,), "d": (5,)}
+    named = r"b is \(3,\) \(wanted \(4,\)\), c is \(1, 2\) \(wanted none\), d is not there \(wanted \(5,\)\)"
+    with pytest.raises(RunError, match=rf"^{tmp_path}: the weights do not fit the config: {named}$"):
+        folder.check_tensors(three)
+    with pytest.raises(RunError, match=rf"{named}, and 1 more$"):
+        folder.check_tensors({**three, "e": ()})

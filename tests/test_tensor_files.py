@@ -9,8 +9,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_tasks.errors import RunError
-from elmo_tasks.tensor_files import read_pickled_tensors, read_state, read_tensors, write_state, write_tensors
+from elmo_tasks.errors import RunError, WeightsError
+from elmo_tasks.tensor_files import (
+    read_pickled_tensors,
+    read_state,
+    read_tensors,
+    tensor_shapes,
+    write_state,
+    write_tensors,
+)
 
 
 def test_tensors_and_states_go_round(tmp_path: Path) -> None:
@@ -59,6 +66,44 @@ def test_damaged_files_are_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "x.pt").write_bytes(b"not a state at all")
     with pytest.raises(RunError, match=r"x\.pt: damaged"):
         read_state(tmp_path / "x.pt")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ({"a": Path("code")}, r"it holds more than tensors, perhaps code, which is not run\)$"),
+        ([1], "holds a list; wanted a state dict"),
+        ({"a": 1}, "'a' is not a tensor; wanted a state dict of tensors"),
+        ({1: torch.ones(1)}, "'1' is not a tensor"),
+        ({"a": torch.ones(2, 2).to_sparse()}, "'a' is not a tensor"),
+        (None, "damaged, or not a state dict"),
+    ],
+)
+def test_a_state_dict_of_another_program_holds_tensors_and_nothing_else(
+    content: Any, problem: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "weights.th"
+    if content is None:
+        path.write_bytes(b"not a file of torch")
+    else:
+        torch.save(content, path)
+    with pytest.raises(WeightsError, match=rf"^{path}: .*{problem}|^{path}: {problem}"):
+        read_pickled_tensors(path, WeightsError)
+
+
+def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
+    for read, wanted in ((read_tensors, "tensors as safetensors"), (tensor_shapes, "tensors as safetensors"),
+                         (read_state, "a training state; --force begins the run again")):  # fmt: skip
+        with pytest.raises(RunError, match=rf"^{tmp_path}: not a regular file; wanted {wanted}$"):
+            read(tmp_path)
+    torch.save([1], tmp_path / "x.pt")
+    with pytest.raises(RunError, match=r"x\.pt: damaged, or not a training state \(a list\); --force begins"):
+        read_state(tmp_path / "x.pt")
+
+
+def test_shapes_are_read_without_the_tensors(tmp_path: Path) -> None:
+    write_tensors(tmp_path / "x.safetensors", {"a": torch.ones(2, 3), "b": torch.tensor(1.0)})
+    assert tensor_shapes(tmp_path / "x.safetensors") == {"a": (2, 3), "b": ()}
 
 
 def test_a_number_that_is_repeated_endlessly_is_refused(tmp_path: Path) -> None:

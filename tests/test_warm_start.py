@@ -297,9 +297,13 @@ def test_a_bilm_that_was_trained_goes_on_or_is_left(
     plain: dict[str, Any], earlier: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     learns = "model.embedder.elmo.requires_grad=true"
-    start = Start(plain, earlier, BEFORE, learns)  # a frozen one before: the biLM starts from its own files
+    with caplog.at_level(logging.INFO, "elmo_tasks.warm_start"):
+        start = Start(plain, earlier, BEFORE, learns)  # a frozen one before: the biLM starts from its own files
+    names = list(start.origin["not_taken"])
     assert set(start.origin["not_taken"].values()) == {"not in the run"}
-    assert all(".bilm." in name for name in start.origin["not_taken"])
+    assert all(".bilm." in name for name in names)
+    assert f"not taken over: {', '.join(names[:5])} and {len(names) - 5} more: not in the run\n" in caplog.text
+    caplog.clear()
     run, sets = tmp_path / "run", {"train": examples(BEFORE), "validation": examples(BEFORE)}
     elmo_tasks.train(plain, run, overrides=[*SHORT, learns], **sets)
     source = tensors_of(run)

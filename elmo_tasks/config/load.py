@@ -64,7 +64,7 @@ def load_config(
     try:
         config = kind.model_validate_json(json.dumps(values))
     except pydantic.ValidationError as error:
-        errors = error.errors(include_url=False)
+        errors = error.errors()
         kind_of_error = UnknownTypeError if any(each["type"] == "part_unknown" for each in errors) else ConfigError
         found = find_problems(errors, values, config_schema(kind), origins)
         problems += locate_problems(found, values, path, origins)

@@ -2,12 +2,213 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from elmo_tasks import cli
-from elmo_tasks.commands.arguments import default_run_folder
+from elmo_tasks.commands.arguments import default_run_folder, run_overrides, tokenizer_overrides
+from elmo_tasks.commands.command import COMMANDS
+
+# What a command has if nothing but what it must have is given.
+CONFIG: dict[str, Any] = {"set": [], "ext_var": [], "include_package": []}
+TEXT: dict[str, Any] = {"tokenizer": None, "tokenized": False, "include_package": []}
+RUN: dict[str, Any] = {"batch_tokens": None, "device": None, "set": [], "include_package": []}
+TRAINING: dict[str, Any] = {**CONFIG, "run_folder": None, "start_from": None, "resume": False, "force": False}
+ANALYSIS: dict[str, Any] = {"device": None, "json": False, "include_package": []}
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "train c": {**TRAINING, "config": "c", "seeds": (), "folds": None, "predictions": [], "self_contained": False,
+                "dry_run": False},
+    "evaluate r d": {**RUN, "run_path": "r", "data": "d", "predictions": None, "confusion": False, "output": None,
+                     "force": False, "json": False},
+    "predict r -": {**RUN, **TEXT, "run_path": "r", "input": "-", "format": "auto", "output": None, "html": None,
+                    "force": False, "json": False, "predicates": None},
+    "config": {**CONFIG, "config": None, "list": False, "copy": None, "force": False, "schema": False},
+    "archive r f": {"run_path": "r", "file": "f", "force": False, "without_bilm": False},
+    "plot r --output f": {"run_paths": ["r"], "output": "f", "force": False, "confusion": None, "device": None,
+                          "include_package": []},
+    "compare r": {**ANALYSIS, "paths": ["r"], "metric": None, "resamples": 10000, "seed": 13370, "examples": 0},
+    "errors r": {**ANALYSIS, "path": "r", "data": None, "examples": 20},
+    "serve r": {"runs": ["r"], "host": "127.0.0.1", "port": 8000, "device": None, "neighbors": None,
+                "allow_origin": [], "note": None, "batch_tokens": 2048, "batch_wait": 5, "max_tokens": 2000,
+                "max_bytes": 100_000, "max_requests": 256, "max_waiting_tokens": 20_000, "timeout": 30,
+                "include_package": []},
+    "study": {**CONFIG, "study": None, "study_folder": None, "jobs": 1, "dry_run": False, "list": False},
+    "report d": {"folder": "d"},
+    "tune": {**CONFIG, "search": None, "search_folder": None, "dry_run": False, "list": False},
+    "pretrain c": {**TRAINING, "config": "c", "dry_run": False},
+    "perplexity b t": {**TEXT, "bilm": "b", "text": ["t"], "json": False},
+    "embed i --output f": {**TEXT, "input": "i", "output": "f", "force": False, "bilm": None, "options": None,
+                           "weights": None, "layers": "all", "pool": "none", "precision": "float32",
+                           "stateful": False, "no_index": False, "batch_tokens": 4096},
+    "neighbors s --word w --pool p": {**TEXT, "sentence": "s", "word": "w", "pool": "p", "bilm": "default",
+                                      "same_word": False, "count": 5, "json": False},
+    "cache info": {"action": "info", "what": None},
+    "random-bilm d": {"folder": "d", "size": "small", "seed": 0, "force": False},
+    "probe pos": {"what": "pos", "bilm": "default", "reader": None, "test": None, "pooling": None, "vectors": None,
+                  "seed": 0, "json": False, "output": None, "force": False, "include_package": []},
+    "import-allennlp a r": {"archive": "a", "run_folder": "r", "bilm": None, "force": False},
+    "sample-data d": {"folder": "d", "task": "all", "force": False, "seed": 13, "sentences": (1000, 200, 200)},
+}  # fmt: skip
+
+# Options, as people write them, and what they change.
+CHANGED = "--set a.b=1 --set c=x=y --ext-var N=V=W --ext-var M= --include-package p --include-package q"
+CHANGES: dict[str, Any] = {
+    "set": ["a.b=1", "c=x=y"],
+    "ext_var": [("N", "V=W"), ("M", "")],
+    "include_package": ["p", "q"],
+}
+GIVEN: dict[str, dict[str, Any]] = {
+    f"train c {CHANGED} -s d --from r --resume --self-contained --dry-run --predictions test "
+    "--predictions validation": {
+        **CHANGES, "run_folder": "d", "start_from": "r", "resume": True, "self_contained": True,
+        "predictions": ["test", "validation"], "dry_run": True},
+    "train c --seeds '3, 1' --run-folder d --force": {"seeds": (3, 1), "run_folder": "d", "force": True},
+    "train c --folds 2": {"folds": 2},
+    "evaluate r d --batch-tokens 1 --device cuda --set a=b --predictions p --confusion --output o --force --json": {
+        "batch_tokens": 1, "device": "cuda", "set": ["a=b"], "predictions": "p", "confusion": True, "output": "o",
+        "force": True, "json": True},
+    "predict r - --format allennlp --tokenizer unicode --output o --html h --force --json --predicates t": {
+        "format": "allennlp", "tokenizer": "unicode", "output": "o", "html": "h", "force": True, "json": True,
+        "predicates": "t"},
+    "predict r - --format jsonl --tokenized": {"format": "jsonl", "tokenized": True},
+    f"config c {CHANGED} --copy f --force": {**CHANGES, "config": "c", "copy": "f", "force": True},
+    "config --list": {"list": True},
+    "config --schema": {"schema": True},
+    "archive r f --force --without-bilm": {"force": True, "without_bilm": True},
+    "plot r s --output f --force --confusion d --device cpu --include-package p": {
+        "run_paths": ["r", "s"], "force": True, "confusion": "d", "device": "cpu", "include_package": ["p"]},
+    "compare r s --metric m --resamples 1 --seed 7 --examples 3 --device auto --json --include-package p": {
+        "paths": ["r", "s"], "metric": "m", "resamples": 1, "seed": 7, "examples": 3, "device": "auto", "json": True,
+        "include_package": ["p"]},
+    "errors r d --examples 1 --device cpu --json --include-package p": {
+        "data": "d", "examples": 1, "device": "cpu", "json": True, "include_package": ["p"]},
+    "serve r n=s --host 0.0.0.0 --port 65535 --device cpu --neighbors f --allow-origin x --allow-origin y --note t": {
+        "runs": ["r", "n=s"], "host": "0.0.0.0", "port": 65535, "device": "cpu", "neighbors": "f",
+        "allow_origin": ["x", "y"], "note": "t"},
+    "serve r --port 0 --batch-tokens 1 --batch-wait 2 --max-tokens 3 --max-bytes 4 --max-requests 5 --timeout 7 "
+    "--max-waiting-tokens 6 --include-package p": {
+        "port": 0, "batch_tokens": 1, "batch_wait": 2, "max_tokens": 3, "max_bytes": 4, "max_requests": 5,
+        "max_waiting_tokens": 6, "timeout": 7, "include_package": ["p"]},
+    f"study c {CHANGED} -s d --jobs 2 --dry-run": {
+        **CHANGES, "study": "c", "study_folder": "d", "jobs": 2, "dry_run": True},
+    "study --list --study-folder d": {"list": True, "study_folder": "d"},
+    f"tune c {CHANGED} -s d --dry-run": {**CHANGES, "search": "c", "search_folder": "d", "dry_run": True},
+    "tune --list --search-folder d": {"list": True, "search_folder": "d"},
+    f"pretrain c {CHANGED} -s d --from default --resume --dry-run": {
+        **CHANGES, "run_folder": "d", "start_from": "default", "resume": True, "dry_run": True},
+    "pretrain c --force": {"force": True},
+    "perplexity b t u --tokenized --json --include-package p": {
+        "text": ["t", "u"], "tokenized": True, "json": True, "include_package": ["p"]},
+    "embed i --output f --force --bilm b --options o --weights w --layers top --pool max --precision int8 --no-index "
+    "--tokenizer unicode --batch-tokens 1 --include-package p": {
+        "force": True, "bilm": "b", "options": "o", "weights": "w", "layers": "top", "pool": "max",
+        "precision": "int8", "no_index": True, "tokenizer": "unicode", "batch_tokens": 1, "include_package": ["p"]},
+    "embed i --output f --stateful --pool mean": {"stateful": True, "pool": "mean"},
+    "neighbors s --word w --pool p --bilm b --same-word --count 1 --json --tokenized --include-package p": {
+        "bilm": "b", "same_word": True, "count": 1, "json": True, "tokenized": True, "include_package": ["p"]},
+    "cache clear all": {"action": "clear", "what": "all"},
+    "random-bilm d --size original --seed 3 --force": {"size": "original", "seed": 3, "force": True},
+    "probe wsd --bilm b --reader conllu --test t --pooling endpoints --vectors v --seed 3 --json --output o --force "
+    "--include-package p": {
+        "what": "wsd", "bilm": "b", "reader": "conllu", "test": "t", "pooling": "endpoints", "vectors": "v", "seed": 3,
+        "json": True, "output": "o", "force": True, "include_package": ["p"]},
+    "probe pos --pooling mean": {"pooling": "mean"},
+    "import-allennlp a r --bilm b --force": {"bilm": "b", "force": True},
+    "sample-data d --task ner --force --seed 3 --sentences 30,20,10": {
+        "task": "ner", "force": True, "seed": 3, "sentences": (30, 20, 10)},
+}  # fmt: skip
+
+WRONG = {
+    "train c --seeds 1,x": "'1,x' is not a comma-separated list of whole numbers",
+    "train c --folds 1": "'1' is not a whole number greater than 1",
+    "train c --folds two": "'two' is not a whole number greater than 1",
+    "train c --folds 2 --seeds 1": "not allowed with argument",
+    "train c --resume --force": "not allowed with argument",
+    "train c --predictions train": "invalid choice: 'train'",
+    "train c --set a": "'a' has no value; write --set a=VALUE",
+    "train c --ext-var a": "'a' does not have the form NAME=VALUE",
+    "train c --ext-var =a": "'=a' does not have the form NAME=VALUE",
+    "evaluate r d --set a": "'a' has no value; write --set a=VALUE",
+    "evaluate r d --batch-tokens 0": "'0' is not a whole number greater than 0",
+    "evaluate r d --device tpu": "invalid choice: 'tpu'",
+    "predict r - --format csv": "invalid choice: 'csv'",
+    "predict r - --tokenizer unicode --tokenized": "not allowed with argument",
+    "config --list --schema": "not allowed with argument",
+    "plot r": "the following arguments are required: --output",
+    "plot --output f": "the following arguments are required: RUN",
+    "plot r --output f --device cuda": "invalid choice: 'cuda'",
+    "compare": "the following arguments are required: SYSTEM",
+    "compare r --resamples 0": "'0' is not a whole number greater than 0",
+    "compare r --seed -1": "'-1' is not a whole number greater than 0",
+    "compare r --examples x": "'x' is not a whole number greater than 0",
+    "compare r --device cuda": "invalid choice: 'cuda'",
+    "errors r --examples 0": "'0' is not a whole number greater than 0",
+    "serve": "the following arguments are required: RUN",
+    "serve r --port 65536": "'65536' is not a port, from 0 to 65535",
+    "serve r --port http": "'http' is not a port, from 0 to 65535",
+    "serve r --timeout 0": "'0' is not a whole number greater than 0",
+    "study --jobs 0": "'0' is not a whole number greater than 0",
+    "pretrain c --resume --force": "not allowed with argument",
+    "perplexity b": "the following arguments are required: TEXT",
+    "embed i": "the following arguments are required: --output",
+    "embed i --output f --pool sum": "invalid choice: 'sum'",
+    "embed i --output f --precision float16": "invalid choice: 'float16'",
+    "embed i --output f --precision int8 --stateful": "not allowed with argument",
+    "embed i --output f --batch-tokens 0": "'0' is not a whole number greater than 0",
+    "neighbors s --pool p": "the following arguments are required: --word",
+    "neighbors s --word w": "the following arguments are required: --pool",
+    "neighbors s --word w --pool p --count 0": "'0' is not a whole number greater than 0",
+    "cache show": "invalid choice: 'show'",
+    "random-bilm d --size large": "invalid choice: 'large'",
+    "random-bilm d --seed x": "invalid int value: 'x'",
+    "probe pos --pooling max": "invalid choice: 'max'",
+    "probe pos --seed x": "invalid int value: 'x'",
+    "sample-data d --seed x": "invalid int value: 'x'",
+    "sample-data d --sentences 1,,2": "'1,,2' is not a comma-separated list of whole numbers",
+}
+
+
+def parsed(line: str) -> dict[str, Any]:
+    """The arguments of a command line, except for what all commands have."""
+    words = shlex.split(line)
+    found = vars(cli.make_parser([words[0]]).parse_args(words))
+    return {name: value for name, value in found.items() if name not in ("run", "verbosity")}
+
+
+@pytest.mark.parametrize("line", DEFAULTS)
+def test_what_a_command_does_without_options(line: str) -> None:
+    assert parsed(line) == DEFAULTS[line]
+
+
+def test_every_command_is_in_these_tests() -> None:
+    assert {line.split()[0] for line in DEFAULTS} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("line", GIVEN)
+def test_what_options_change(line: str) -> None:
+    (defaults,) = (each for key, each in DEFAULTS.items() if key.split()[0] == line.split()[0])
+    assert parsed(line) == {**defaults, **GIVEN[line]}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_wrong_options_are_refused_with_a_reason(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        parsed(line)
+    assert exit.value.code == 2
+    assert WRONG[line] in capsys.readouterr().err
+
+
+def test_the_options_of_a_run_become_overrides_of_its_config() -> None:
+    parse = cli.make_parser(["predict"]).parse_args
+    arguments = parse(
+        ["predict", "r", "-", "--device", "cpu", "--set", "trainer.device=auto", "--tokenizer", ' {"a": 1}']
+    )
+    assert run_overrides(arguments) == ["trainer.device=cpu", "trainer.device=auto"]
+    assert tokenizer_overrides(arguments) == ['dataset_reader.tokenizer= {"a": 1}']
+    assert run_overrides(parse(["predict", "r", "-"])) == tokenizer_overrides(parse(["predict", "r", "-"])) == []
 
 
 @pytest.mark.parametrize("command", ["embed", "neighbors", "perplexity", "predict"])

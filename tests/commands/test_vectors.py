@@ -13,11 +13,13 @@ import pytest
 import torch
 
 import elmo_tasks.elmo.embed
+import elmo_tasks.elmo.fast
 import elmo_tasks.experiment
 import elmo_tasks.trained_runs
 from elmo_tasks import cli
 from elmo_tasks.cache import clear, usage
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, LayerOutput, random_bilm
+from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
 from elmo_tasks.errors import CacheError
 from elmo_tasks.modules.word_vectors import WordVectorFile
@@ -95,6 +97,29 @@ def test_embed_passes_on_its_arguments(tmp_path: Path, monkeypatch: pytest.Monke
         "keep_sentences": True,
     }
 
+    fast = Mock(return_value="the fast biLM")
+    monkeypatch.setattr(elmo_tasks.elmo.fast, "FastBiLM", fast)
+    arguments = "embed in.txt --output out.hdf5 --layers top --pool max --precision int8 --no-index"
+    assert cli.main(arguments.split()) == 0  # with the biLM in the package
+    default = BiLMFiles.in_folder("default")
+    assert (load.call_args.args, load.call_args.kwargs) == ((default.options, default.weights), {})
+    assert fast.call_args.args == ("the biLM", "int8")
+    assert embed_file.call_args.args == ("in.txt", "out.hdf5", "the fast biLM")
+    settings = embed_file.call_args.kwargs
+    assert settings["tokenize"]("One. Two.") == [["One", "."], ["Two", "."]]
+    assert [settings[name] for name in ("layers", "pool", "max_tokens", "keep_sentences")] == [
+        "top",
+        "max",
+        4096,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("given", ["--options o", "--weights w", "--bilm b --options o", "--bilm b --weights w"])
+def test_a_bilm_is_a_folder_or_two_files(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["embed", "in.txt", "--output", "out.hdf5", *given.split()]) == 2
+    assert "wanted either the folder of a biLM or both its options and its weights" in capsys.readouterr().err
+
 
 def test_neighbors_prints_the_layers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     random_bilm(TINY_OPTIONS, seed=2).save(tmp_path / "bilm" / "options.json", tmp_path / "bilm" / "weights.hdf5")
@@ -112,8 +137,12 @@ def test_neighbors_prints_the_layers(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert [[each["sentence"][each["place"]].lower() for each in layer] for layer in layers] == [["dog"] * 4] * 3
     assert cli.main(arguments) == 0
     shown = capsys.readouterr().out
-    assert "layer 0 (tokens without context)" in shown
-    assert "[dog]" in shown
+    assert [line for line in shown.splitlines() if line.startswith("layer")] == [
+        "layer 0 (tokens without context)", "layer 1", "layer 2"
+    ]  # fmt: skip
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown.splitlines() if line.startswith("│")]
+    assert len(rows) == 3 * 5
+    assert ["a [dog] barked", "1.000"] in rows[:5]
 
 
 def test_cache_lists_and_clears(
@@ -158,6 +187,35 @@ def test_cache_clears_one_kind_or_all_and_nothing_else(
     assert len(capsys.readouterr().out.splitlines()) == 5
     assert not any(path.exists() for path in entries.values())
     assert mine.exists()
+
+
+def test_the_data_sets_of_the_hub_are_shown_and_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub = tmp_path / "hub"
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(hub))
+    assert cli.main(["cache", "info"]) == 0
+    assert "hub data sets" not in capsys.readouterr().out
+    (hub / "one").mkdir(parents=True)
+    for path in (hub / "one" / "data.arrow", hub / "list"):
+        path.write_bytes(bytes(1000))
+    assert cli.main(["cache", "info"]) == 0
+    line = f"hub data sets: 2 kB in {hub}, which other programs use too; never cleared\n"
+    assert capsys.readouterr().out.endswith(line)
+    assert cli.main(["cache", "clear", "all"]) == 0
+    assert len(list(hub.rglob("*"))) == 3
+
+
+def test_cache_clears_the_layers_of_all_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path))
+    for letter in "ab":
+        store = LayerCacheConfig().build(letter * 64, "float32", num_layers=2, output_size=4)
+        CachedLayers(ConstantLayers, store).fill([["one", "two"]])
+    assert cli.main(["cache", "clear", "layers"]) == 0
+    assert capsys.readouterr().out.startswith("layers: 2 removed, ")
 
 
 def test_cache_leaves_what_a_running_process_uses(

@@ -64,6 +64,10 @@ def test_a_config_s_own_packages(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     assert own_packages(Holder(parts=(one, 1), named={})) == {"mine_one.parts"}
     assert own_packages(Holder(parts=(), named={"two": [two, one]})) == {"mine_one.parts", "mine_two"}
     assert own_packages(Holder(parts=(), named={})) == set()
+    monkeypatch.setattr("elmo_tasks.config.packages._included", {"mine_one.inner", "mine_two"})
+    monkeypatch.setattr(type(one), "__module__", "mine_one.inner.deep.parts")
+    assert own_packages(Holder(parts=(one, two), named={})) == {"mine_one.inner", "mine_two"}
+    monkeypatch.setattr(type(one), "__module__", "mine_one.parts")
     monkeypatch.setattr("elmo_tasks.config.packages._included", {"mine"})
     assert own_packages(Holder(parts=(one,), named={})) == {"mine_one"}  # `mine` only begins its name
 

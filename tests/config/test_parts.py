@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
 import pydantic
 import pytest
+
+from elmo_tasks.config import parse_part
+from elmo_tasks.errors import ElmoTasksError
 
 
 def test_a_type_name_is_taken_once(example: ModuleType) -> None:
@@ -20,3 +24,42 @@ def test_configs_are_frozen_and_build_from_python(example: ModuleType) -> None:
         model.dropout = 0.1  # type: ignore[misc]
     with pytest.raises(pydantic.ValidationError, match="dropuot"):
         example.Model(dropuot=0.1)  # type: ignore[call-arg]
+
+
+def test_a_part_is_named_on_the_command_line_or_given_as_json(example: ModuleType) -> None:
+    assert parse_part(example.Schedule, "linear", "schedule", "{...}") == example.Linear()
+    given = ' {"type": "stacked", "span": [2, "b"], "layers": [{"type": "recurrent", "hidden_size": 2}]}'
+    wanted = example.Stacked(span=(2, Path("b")), layers=(example.Recurrent(hidden_size=2),))
+    assert parse_part(example.Encoder, given, "encoder", "{...}") == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("recurent", "the encoder 'recurent': unknown type"),
+        ("recurrent", "the encoder 'recurrent': hidden_size: Field required"),
+        ('{"type": ', """the encoder '{"type": ': Expecting value: line 1 column 10 (char 9)"""),
+        ('{"type": "stacked", "span": [1, 2]}', ": span: 1: Input should be a valid string"),
+    ],
+)
+def test_what_is_wrong_with_a_part_on_the_command_line(text: str, problem: str, example: ModuleType) -> None:
+    with pytest.raises(ElmoTasksError) as caught:
+        parse_part(example.Encoder, text, "encoder", '{"type": "recurrent", "hidden_size": 3}')
+    assert problem in str(caught.value)
+    assert str(caught.value).endswith(
+        '; wanted one of recurrent, stacked, or a JSON object such as {"type": "recurrent", "hidden_size": 3}'
+    )
+
+
+def test_an_abstract_step_has_only_the_alternatives_below_it(example: ModuleType) -> None:
+    assert list(example.Schedule.choices()) == ["constant", "linear"]
+    assert list(example.Decaying.choices()) == ["linear"]
+
+
+def test_a_part_within_python_values_takes_tuples_and_parts(example: ModuleType) -> None:
+    part = example.Recurrent(hidden_size=2)
+    given = {"encoder": {"type": "stacked", "layers": (part,)}, "heads": {"a": part}}
+    model = example.Model.model_validate(given)
+    assert model == example.Model(encoder=example.Stacked(layers=(part,)), heads={"a": part})
+    with pytest.raises(pydantic.ValidationError, match="valid tuple"):
+        example.Model.model_validate({"encoder": {"type": "stacked", "layers": [part]}})

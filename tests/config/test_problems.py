@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from elmo_tasks.config import Config, load_config
 from elmo_tasks.errors import ConfigError
@@ -133,6 +135,60 @@ def test_both_bounds_of_a_length() -> None:
         ConfigError, match=r"wanted a list of at least 1 and at most 2 entries, each a string, got \[\]$"
     ):
         load_config("x.json", Pieces)
+
+
+def _refused(value: str) -> str:
+    raise PydanticCustomError("own_error", "not '{value}'", {"value": value})
+
+
+def _positive(value: int) -> int:
+    if value <= 0:
+        raise AssertionError(f"{value} is not positive")
+    return value
+
+
+class Empty(Config):
+    pass
+
+
+class Wordings(Config):
+    name: Annotated[str, Field(min_length=1)] = "a"
+    code: Annotated[str, Field(max_length=2)] = "a"
+    pair: Annotated[tuple[int, ...], Field(min_length=2, max_length=2)] = (1, 2)
+    size: Annotated[int, Field(multiple_of=8)] = 8
+    share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    below: Annotated[float, Field(lt=1)] = 0.0
+    flag: bool = False
+    mode: Literal["one"] = "one"
+    kind: Literal["one", "two"] = "one"
+    sizes: Annotated[dict[str, int], Field(default_factory=dict)]
+    empty: Empty = Empty()
+    own: Annotated[str, AfterValidator(_refused)] = ""
+    positive: Annotated[int, AfterValidator(_positive)] = 1
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("name", "", 'wanted a string of at least 1 character, got ""'),
+        ("code", "abc", 'wanted a string of at most 2 characters, got "abc"'),
+        ("pair", [1], "wanted a list of 2 entries, each a whole number, got [1]"),
+        ("size", 9, "wanted a whole number that is a multiple of 8, got 9"),
+        ("share", 0, "wanted a number of more than 0 and at most 1, got 0"),
+        ("below", 1, "wanted a number of less than 1, got 1"),
+        ("flag", "yes", 'wanted true or false, got "yes"'),
+        ("mode", "ome", """wanted "one", got "ome". Did you mean 'one'?"""),
+        ("kind", "tow", """wanted one of "one", "two", got "tow". Did you mean 'two'?"""),
+        ("sizes.a", 1.5, "wanted a whole number, got 1.5"),
+        ("empty.a", 1, "unknown key. Known keys: none"),
+        ("own", "mine", "not 'mine'"),
+        ("positive", -1, "-1 is not positive"),
+    ],
+)
+def test_what_is_wanted_in_words(key: str, value: object, problem: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config({}, Wordings, [f"{key}={json.dumps(value)}"])
+    assert str(caught.value) == f"--set {key}: {problem}"
 
 
 class Paths(Config):

@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 from elmo_tasks.config import load_config
-from elmo_tasks.config.values import evaluate
+from elmo_tasks.config.values import apply_overrides, dotted, evaluate, shown, write
 from elmo_tasks.errors import ConfigError
 
 
@@ -135,3 +136,35 @@ def test_an_index_with_thousands_of_digits(example: ModuleType) -> None:
     Path("x.json").write_text('{"model": {"encoder": {"type": "stacked", "layers": []}}, "trainer": {"epochs": 1}}')
     with pytest.raises(ConfigError, match="is a list of 0: there is no index 999"):
         load_config("x.json", example.Run, [f"model.encoder.layers.{'9' * 5000}=1"])
+
+
+def test_every_override_that_fails_is_named_and_the_others_are_written() -> None:
+    deep = ".".join("a" * 201)
+    values: dict[str, Any] = {"list": [1, 2], "null": None}
+    overrides = ["no value", f"{deep}=1", "list.2=3", "b.c=1", ".b=1", "list.1=x=y", "null.d=[1.5]", "b=true", "=1"]
+    origins, problems = apply_overrides(values, overrides)
+    assert values == {"list": [1, "x=y"], "null": {"d": [1.5]}, "b": True}
+    assert origins == {("list", 1): "list.1", ("null",): "null.d", ("b",): "b"}
+    assert problems == [
+        "--set no value: wanted KEY=VALUE, with a key such as model.dropout",
+        f"--set {deep[:60]}...: 201 keys; wanted at most 200",
+        "--set list.2: list is a list of 2: there is no index 2 (the first is 0)",
+        "--set .b=1: wanted KEY=VALUE, with a key such as model.dropout",
+        "--set =1: wanted KEY=VALUE, with a key such as model.dropout",
+    ]
+    assert apply_overrides({}, [f"{deep[2:]}=1"])[1] == []  # two hundred keys
+
+
+def test_what_a_write_makes_on_its_way_is_told() -> None:
+    values: dict[str, Any] = {"a": {"b": [{"c": 1}]}}
+    assert write(values, ["a", "b", "0", "c"], 2) == ("a", "b", 0, "c")
+    assert write(values, ["a", "d", "e", "f"], 3) == ("a", "d")
+    assert write(values, ["a", "d", "g"], 4) == ("a", "d", "g")
+    assert values == {"a": {"b": [{"c": 2}], "d": {"e": {"f": 3}, "g": 4}}}
+
+
+def test_long_values_are_cut_in_messages() -> None:
+    assert shown("é" * 58) == f'"{"é" * 58}"'
+    assert shown("é" * 59) == f'"{"é" * 56}...'
+    assert shown([1, None], limit=6) == "[1,..."
+    assert dotted(["a", 0, "b"]) == "a.0.b"

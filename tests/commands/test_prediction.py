@@ -1,0 +1,279 @@
+"""Where the inputs of `predict` come from, and where its results go."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from rich.console import Console
+from rich.progress import Progress
+
+import elmo_tasks.experiment
+import elmo_tasks.predictors
+import elmo_tasks.trained_runs
+from elmo_tasks import cli
+from elmo_tasks.errors import DataError
+from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
+
+
+class EchoPredictor:
+    task = SimpleNamespace()  # has no description of its own
+
+    def warm_up(self) -> None:
+        pass
+
+    def predict(self, inputs: Iterable[Mapping[str, Any]], *, source: str, **_: Any) -> Iterator[dict[str, Any]]:
+        for fields in inputs:
+            if fields["text"] == "bad":
+                raise DataError(source, "bad input")
+            yield {"said": fields["text"], "source": source}
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    load = Mock(return_value=EchoPredictor())
+    monkeypatch.setattr(elmo_tasks.trained_runs, "load_predictor", load)
+    return load
+
+
+def test_predict_prints_json_lines(tmp_path: Path, load: Mock, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("one\nzwölf\n", encoding="utf-8")
+    assert cli.main(["predict", "run", str(source), "--batch-tokens", "99"]) == 0
+    expected = [{"said": "one", "source": str(source)}, {"said": "zwölf", "source": str(source)}]
+    output = capsys.readouterr().out
+    assert "zwölf" in output
+    assert [json.loads(line) for line in output.splitlines()] == expected
+    assert load.call_args.args == ("run",)
+    assert load.call_args.kwargs == {"overrides": [], "batch_tokens": 99, "predicates": None}
+
+    for option, tokenizer in (
+        ("--tokenized", '{"type": "whitespace"}'),
+        ("--tokenizer=unicode", '{"type": "unicode"}'),
+        ('--tokenizer={"type": "regex", "pattern": "a"}', '{"type": "regex", "pattern": "a"}'),
+    ):
+        assert cli.main(["predict", "run", str(source), option, "--output", str(tmp_path / "none"), "--force"]) == 0
+        assert load.call_args.kwargs["overrides"] == [f"dataset_reader.tokenizer={tokenizer}"]
+
+    target = tmp_path / "out.jsonl"
+    assert cli.main(["predict", "run", str(source), "--output", str(target)]) == 0
+    assert target.read_text(encoding="utf-8") == output
+    assert capsys.readouterr().out == ""
+
+    assert cli.main(["predict", "run", str(source), "--predicates", "tagger", "--set", "a=b"]) == 0
+    assert load.call_args.kwargs["overrides"] == ["a=b"]
+    assert isinstance(load.call_args.kwargs["predicates"], EchoPredictor)
+
+
+def test_the_device_also_applies_to_the_tagger_of_predicates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[tuple[str, list[str]]] = []
+
+    def load(path: str, *, overrides: list[str], **_: Any) -> EchoPredictor:
+        loaded.append((path, overrides))
+        return EchoPredictor()
+
+    monkeypatch.setattr(elmo_tasks.trained_runs, "load_predictor", load)
+    source = tmp_path / "in.txt"
+    source.write_text("one\n")
+    arguments = ["--predicates", "tagger", "--device", "cpu", "--set", "a=b"]
+    assert cli.main(["predict", "run", str(source), *arguments]) == 0
+    assert loaded == [("tagger", ["trainer.device=cpu"]), ("run", ["trainer.device=cpu", "a=b"])]
+
+
+@pytest.mark.usefixtures("load")
+def test_predict_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, page, lines = tmp_path / "in.txt", tmp_path / "page.html", tmp_path / "out.jsonl"
+    source.write_text("<one>\nzwölf\n", encoding="utf-8")
+    assert cli.main(["predict", "run", str(source), "--html", str(page)]) == 0
+    assert [path.name for path in tmp_path.iterdir() if path != source] == ["page.html"]
+    text = page.read_text(encoding="utf-8")
+    assert "<title>run</title>" in text
+    assert text.count("<section>") == 2
+    assert all(word in text for word in ("&lt;one&gt;", "zwölf", "</html>"))
+    both = ["predict", "run", str(source), "--html", str(page), "--output", str(lines)]
+    assert cli.main(both) == 2
+    assert capsys.readouterr().err == f"error: {page}: the file exists; --force replaces it\n"
+    assert cli.main([*both, "--force"]) == 0
+    assert (page.read_text(encoding="utf-8"), len(lines.read_text().splitlines())) == (text, 2)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.usefixtures("load")
+def test_predict_shows_its_progress_where_it_does_not_print(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[bool] = []
+
+    def noting(*, visible: bool) -> Progress:
+        shown.append(visible)
+        return Progress(disable=True)
+
+    monkeypatch.setattr("elmo_tasks.progress.progress_bar", noting)
+    source = tmp_path / "in.txt"
+    source.write_text("one\n")
+    for option in ([], ["--output", str(tmp_path / "out.jsonl")], ["--html", str(tmp_path / "page.html")]):
+        assert cli.main(["predict", "run", str(source), *option]) == 0
+    assert shown == [False, True, True]
+
+
+@pytest.mark.usefixtures("load")
+def test_predict_on_a_terminal_is_for_people(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("[red]one\n")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", "300")
+    assert cli.main(["predict", "run", str(source)]) == 0
+    assert capsys.readouterr().out == f"said: [red]one\nsource: {source}\n\n"
+    assert cli.main(["predict", "run", str(source), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"said": "[red]one", "source": str(source)}
+    monkeypatch.setattr(elmo_tasks.predictors, "AllenNlpPredictor", lambda predictor: predictor)
+    assert cli.main(["predict", "run", str(source), "--format", "allennlp"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"said": "[red]one", "source": str(source)}
+
+
+@pytest.mark.usefixtures("load")
+def test_who_types_is_prompted_and_may_make_mistakes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal, keyboard = pty.openpty()
+    with os.fdopen(keyboard) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        os.write(terminal, b"bad\nfine\n\x04")
+        assert cli.main(["predict", "run", "-"]) == 0
+    os.close(terminal)
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == {"said": "fine", "source": "standard input"}
+    assert captured.err.splitlines()[1:] == ["error: standard input: bad input"]
+
+
+def test_predict_answers_while_the_pipe_is_open(
+    load: Mock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (read, question), (answer, write) = os.pipe(), os.pipe()
+    with os.fdopen(read) as stdin, os.fdopen(write, "w") as stdout, os.fdopen(answer, "rb") as answers:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        monkeypatch.setattr(sys, "stdout", stdout)
+        command = threading.Thread(target=cli.main, args=[["predict", "run", "-"]])
+        command.start()
+        try:
+            until, said = time.monotonic() + 30, ""
+            while "ready; waiting for lines on standard input" not in said:
+                assert time.monotonic() < until
+                time.sleep(0.01)
+                said += capsys.readouterr().err
+            for text in ("one", "two"):
+                os.write(question, f"{text}\n".encode())
+                assert select.select([answers], [], [], 10)[0]
+                assert json.loads(answers.readline())["said"] == text
+        finally:
+            os.close(question)
+            command.join()
+
+
+@pytest.mark.usefixtures("load")
+def test_the_format_of_inputs_is_the_one_that_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "in"
+    source.write_text('{"text": "one"}\n')
+    said = {}
+    for given in ("auto", "jsonl", "text"):
+        assert cli.main(["predict", "run", str(source), "--format", given]) == 0
+        said[given] = json.loads(capsys.readouterr().out)["said"]
+    assert said == {"auto": "one", "jsonl": "one", "text": '{"text": "one"}'}
+    source.write_text("one\n")
+    assert cli.main(["predict", "run", str(source), "--format", "jsonl"]) == 2
+    assert "wanted a JSON object on each line" in capsys.readouterr().err
+    assert cli.main(["predict", "run", str(source), "--format", "allennlp", "--html", "page"]) == 2
+    assert "--html shows results with their own keys" in capsys.readouterr().err
+
+
+def test_only_who_has_to_wait_is_told(
+    tmp_path: Path, load: Mock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in.txt").write_text("one\n")
+    with open(tmp_path / "in.txt") as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert cli.main(["predict", "run", "-"]) == 0
+    captured = capsys.readouterr()
+    assert (json.loads(captured.out)["said"], captured.err) == ("one", "")
+    assert load.call_args.kwargs["batch_tokens"] == DEFAULT_BATCH_TOKENS
+    monkeypatch.setattr(sys, "stdin", None)
+    assert cli.main(["predict", "run", "-"]) == 2
+    assert capsys.readouterr().err == "error: standard input: it is closed; wanted one input on each line\n"
+
+
+@pytest.mark.usefixtures("load")
+def test_the_progress_of_a_file_counts_its_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bars: list[Progress] = []
+
+    def bar(*, visible: bool) -> Progress:
+        bars.append(Progress(console=Console(file=io.StringIO(), force_terminal=True)))
+        return bars[-1]
+
+    monkeypatch.setattr("elmo_tasks.progress.progress_bar", bar)
+    source, target = tmp_path / "in.txt", str(tmp_path / "out.jsonl")
+    source.write_text("one\ntwo\nthree\n")
+    assert cli.main(["predict", "run", str(source), "--output", target]) == 0
+    with source.open() as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert cli.main(["predict", "run", "-", "--output", target, "--force"]) == 0
+    assert [(bar.tasks[0].completed, bar.tasks[0].total) for bar in bars] == [(3, 3), (3, None)]
+    source.write_bytes(b"one\n\xff\n")  # is found again where the results have come
+    assert cli.main(["predict", "run", str(source), "--output", target, "--force"]) == 2
+    assert capsys.readouterr().err.endswith(
+        f"error: {source}:2: byte 0xff at column 1 is not UTF-8; wanted UTF-8 text\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "command", ["evaluate run data --output", "predict run {input} --output", "config sst5 --copy"]
+)
+@pytest.mark.usefixtures("load")
+def test_results_can_be_written_to_a_device(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elmo_tasks.trained_runs, "evaluate", Mock(return_value={"f1": 1.0}))
+    (tmp_path / "in.txt").write_text("one\n")
+    assert cli.main([*command.format(input=tmp_path / "in.txt").split(), "/dev/null"]) == 0
+
+
+@pytest.mark.slow
+def test_all_is_loaded_before_the_first_line_comes(config_file: Path, tmp_path: Path) -> None:
+    elmo_tasks.experiment.train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
+    # Python names each module on standard error as soon as it is imported.
+    command = [sys.executable, "-X", "importtime", "-m", "elmo_tasks", "predict", str(tmp_path / "run"), "-"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        before = list(itertools.takewhile(lambda line: "ready; waiting for lines" not in line, process.stderr))
+        assert any("nltk.tokenize.punkt" in line for line in before)
+        process.stdin.write("Tavo Melin left Brusk.\n")
+        assert json.loads(process.stdout.readline())["tokens"] == ["Tavo", "Melin", "left", "Brusk", "."]
+        os.write(process.stdin.fileno(), b"\xff\n")  # ends the command
+        late = itertools.takewhile(lambda line: not line.startswith("error: "), process.stderr)
+        assert [line.split()[-1] for line in late] == ["encodings.utf_8_sig"]
+
+
+@pytest.mark.usefixtures("load")
+def test_a_failed_prediction_leaves_no_output_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("fine\nbad\n")
+    assert cli.main(["predict", "run", str(source), "--output", str(tmp_path / "out.jsonl")]) == 2
+    assert capsys.readouterr().err == f"error: {source}: bad input\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]

@@ -1,0 +1,87 @@
+"""What `pretrain` and `perplexity` pass on and print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from accelerate import PartialState
+
+import elmo_tasks.pretraining.experiment
+from elmo_tasks import cli
+from elmo_tasks.text.tokenizers import WhitespaceTokenizer
+
+Printed = Callable[[], tuple[str, list[list[str]]]]
+HELD_OUT = {"forward": 1234.567, "backward": 20.0, "mean": 157.1, "unknown_percent": 0.256, "targets": 12345}
+ROWS = [
+    ["forward perplexity", "1,234.57"],
+    ["backward perplexity", "20.00"],
+    ["mean perplexity", "157.10"],
+    ["unknown words, %", "0.26"],
+    ["tokens, including sentence ends", "12,345"],
+]
+
+
+@pytest.fixture
+def pretrain(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    results = {"before": None, "held_out": HELD_OUT, "held_out_unigram": 456.78}
+    pretrain = Mock(return_value=results)
+    monkeypatch.setattr(elmo_tasks.pretraining.experiment, "pretrain", pretrain)
+    return pretrain
+
+
+def test_pretrain_passes_on_its_arguments(pretrain: Mock) -> None:
+    def settings() -> dict[str, Any]:
+        return {name: value for name, value in pretrain.call_args.kwargs.items() if name != "announce"}
+
+    assert cli.main(["pretrain", "configs/bilm/own.jsonnet"]) == 0
+    assert pretrain.call_args.args == ("configs/bilm/own.jsonnet", Path("runs/bilm/own"))
+    defaults = {"overrides": [], "variables": {}, "start_from": None, "resume": False, "force": False, "dry_run": False}
+    assert settings() == defaults
+    given = ["--set", "a=b", "--ext-var", "N=V", "--from", "default", "--resume", "--dry-run"]
+    assert cli.main(["pretrain", "own.jsonnet", "-s", "there", *given]) == 0
+    assert pretrain.call_args.args == ("own.jsonnet", "there")
+    changed = {"overrides": ["a=b"], "variables": {"N": "V"}, "start_from": "default", "resume": True, "dry_run": True}
+    assert settings() == {**defaults, **changed}
+    assert cli.main(["pretrain", "own.jsonnet", "--force"]) == 0
+    assert settings() == {**defaults, "force": True}
+
+
+def test_pretrain_prints_the_perplexities_before_and_after(pretrain: Mock, printed: Printed) -> None:
+    assert cli.main(["pretrain", "own.jsonnet"]) == 0
+    text, rows = printed()
+    assert rows == [["", "after"], *ROWS]
+    assert text.endswith("\nperplexity of a unigram model: 456.8\n")
+    pretrain.return_value["before"] = {**HELD_OUT, "mean": 2000.0}
+    assert cli.main(["pretrain", "own.jsonnet"]) == 0
+    _, rows = printed()
+    assert rows[0] == ["", "before", "after"]
+    assert rows[3] == ["mean perplexity", "2,000.00", "157.10"]
+
+
+def test_after_a_dry_run_and_in_other_processes_nothing_is_printed(
+    pretrain: Mock, printed: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(PartialState, "is_main_process", False)
+        assert cli.main(["pretrain", "own.jsonnet"]) == 0
+    pretrain.return_value = None
+    assert cli.main(["pretrain", "own.jsonnet"]) == 0
+    assert printed() == ("", [])
+
+
+def test_perplexity_uses_the_tokenizer_of_the_biLM_unless_one_is_named(
+    monkeypatch: pytest.MonkeyPatch, printed: Printed
+) -> None:
+    measure = Mock(return_value=HELD_OUT)
+    monkeypatch.setattr(elmo_tasks.pretraining.experiment, "perplexity_of_text", measure)
+    assert cli.main(["perplexity", "bilm", "one.txt", "*.gz"]) == 0
+    assert measure.call_args.args == ("bilm", ["one.txt", "*.gz"], None)
+    assert printed()[1] == [["", "value"], *ROWS]
+    assert cli.main(["perplexity", "bilm", "one.txt", "--tokenized", "--json"]) == 0
+    assert isinstance(measure.call_args.args[2], WhitespaceTokenizer)
+    assert json.loads(printed()[0]) == HELD_OUT

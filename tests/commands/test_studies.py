@@ -1,0 +1,91 @@
+"""What `study` says before and after the runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+import elmo_tasks.analysis.study_runs
+from elmo_tasks import cli
+from elmo_tasks.analysis.studies import Study
+from elmo_tasks.analysis.study_runs import StudyFolder
+
+Printed = Callable[[], tuple[str, list[list[str]]]]
+METRICS = '{"best": {"epoch": 1, "validation": {"f1": 50.0}}, "test": {"f1": 40.0}}'
+
+
+@pytest.fixture
+def study(config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    """A study of two seeds, `mine.json` in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    arm: dict[str, Any] = {"name": "a", "config": str(config_file), "seeds": [1, 2]}
+    Path("mine.json").write_text(json.dumps({"title": "The title", "arms": [arm]}))
+    return Study.load("mine.json")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0.6, "1 s"), (99.4, "99 s"), (100.0, "2 min"), (5960.0, "99 min"), (6000.0, "1.7 h"), (36000.0, "10.0 h")],
+)
+def test_times_are_seconds_minutes_or_hours(seconds: float, shown: str, study: Study, printed: Printed) -> None:
+    place = StudyFolder(Path("runs/studies/mine"), study).places[0]
+    place.path.mkdir(parents=True)
+    place.config.write_text(study.runs[0].config.model_dump_json(serialize_as_any=True))
+    place.metrics.write_text(METRICS)
+    place.records.write_text(json.dumps({"seconds": seconds}))
+    assert cli.main(["study", "mine.json", "--dry-run"]) == 0
+    text, rows = printed()
+    assert text.startswith("The title\n")
+    config = study.runs[0].arm.config
+    assert rows == [
+        ["arm", "share", "seed", "config", "state", "time"],
+        ["a", "100 %", "1", config, "finished", shown],
+        ["a", "100 %", "2", config, "missing", shown],
+    ]
+    assert text.endswith(f"\n2 runs in runs/studies/mine; to go: {shown} with 1 job(s)\n")
+
+
+def test_runs_of_unknown_time_are_counted(study: Study, printed: Printed) -> None:
+    assert cli.main(["study", "mine.json", "-s", "mine", "--dry-run", "--jobs", "2"]) == 0
+    text, rows = printed()
+    assert [row[-1] for row in rows] == ["time", "unknown", "unknown"]
+    assert text.endswith("\n2 runs in mine; to go: 0 s with 2 job(s), and 2 run(s) of unknown time\n")
+
+
+def test_a_study_passes_on_how_it_was_called_and_names_what_failed(
+    study: Study, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_study = Mock(return_value=[])
+    monkeypatch.setattr(elmo_tasks.analysis.study_runs, "run_study", run_study)
+    given = ["--set", "title=The other", "--ext-var", "N=V", "--include-package", "json"]
+    assert cli.main(["study", "mine.json", "-s", "a folder", "--jobs", "3", *given]) == 0
+    (folder,), settings = run_study.call_args
+    assert (folder.path, folder.study.config.title) == (Path("a folder"), "The other")
+    assert settings == {
+        "command": "elmo-tasks study mine.json -s 'a folder' --set 'title=The other' --ext-var N=V "
+        "--include-package json",
+        "num_jobs": 3,
+        "packages": ["json"],
+    }
+    assert "elmo-tasks report 'a folder'\n" in capsys.readouterr().err
+
+    run_study.return_value = ["a, seed 1: lost", "a, seed 2: lost"]
+    assert cli.main(["study", "mine.json"]) == 2
+    assert run_study.call_args.args[0].path == Path("runs/studies/mine")
+    assert capsys.readouterr().err == (
+        "error: 2 of 2 runs failed; call again to try them again:\n  a, seed 1: lost\n  a, seed 2: lost\n"
+    )
+
+
+def test_the_summaries_of_a_list_begin_two_places_after_the_longest_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["study", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    parts = [line.split(maxsplit=1) for line in lines]
+    column = max(len(name) for name, _ in parts) + 2
+    assert "quick" in [name for name, _ in parts]
+    assert [line[column:] for line in lines] == [text for _, text in parts]

@@ -1,0 +1,58 @@
+"""What messages say."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from elmo_tasks.errors import DataError, UnknownLabelError, WriteError, did_you_mean, one_line
+
+
+def test_the_message_of_another_library_becomes_one_line_of_bounded_length() -> None:
+    assert one_line(ValueError("two\n  lines\tand a tab ")) == "two lines and a tab"
+    assert one_line(KeyError()) == "KeyError"
+    assert one_line(ValueError("a" * 200)) == "a" * 200
+    assert one_line(ValueError("a" * 201)) == "a" * 197 + "..."
+    assert one_line(ValueError("abcdefgh"), limit=7) == "abcd..."
+
+
+def test_a_place_has_a_line_if_one_is_known() -> None:
+    assert str(DataError("a.txt", "odd", 0)) == "a.txt:0: odd"
+    assert str(DataError("a.txt", "odd")) == "a.txt: odd"
+
+
+def test_only_a_full_disk_gets_advice_and_only_a_known_size_is_named() -> None:
+    full, denied = OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EACCES, "Permission denied")
+    advice = ". Make room there or choose another place, then try again"
+    expected = {
+        WriteError("f", full, 1234): f"No space left on device; wanted at least 1,234 bytes{advice}",
+        WriteError("f", full): f"No space left on device{advice}",
+        WriteError("f", denied, 0): "Permission denied",
+        WriteError("f", "the reason"): "the reason",
+        WriteError("f", OSError("without a number")): "without a number",
+    }
+    for error, text in expected.items():
+        assert str(error) == f"f: cannot be written: {text}"
+
+
+def test_an_error_in_a_temporary_folder_names_the_place_that_was_meant() -> None:
+    temporary, target = Path("a/.tmp"), Path("a/made")
+    assert str(WriteError("a/.tmp/b/c", "odd").moved(temporary, target)) == "a/made/b/c: cannot be written: odd"
+    assert str(WriteError("a/b", "odd", 5).moved(temporary, target)) == (
+        "a/b: cannot be written: odd; wanted at least 5 bytes"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("dropuot", " Did you mean 'dropout'?"), ("zzz", ""), (None, ""), (["dropout"], "")]
+)
+def test_the_most_similar_name_is_suggested(name: object, hint: str) -> None:
+    assert did_you_mean(name, ["drop", "dropout", "dropouts_everywhere"]) == hint
+
+
+def test_an_unknown_label_names_all_that_are_known() -> None:
+    error = UnknownLabelError("tags", "B-PRE", ["O", "B-PER"])
+    assert str(error) == ("the label 'B-PRE' is not among the tags of the run: O, B-PER. Did you mean 'B-PER'?")
+    assert (error.namespace, error.label) == ("tags", "B-PRE")
