@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import concurrent.futures
+import dataclasses
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elmo_tasks.text.tokenization import tokenize, tokenize_to_strings
+from elmo_tasks.text.tokenization import Token, tokenize, tokenize_to_strings
 
 
 def sentences(text: str, *, split_lines: bool = False) -> list[str]:
@@ -62,6 +63,14 @@ def test_lines() -> None:
 
 def test_nothing_but_white_space_has_no_sentence() -> None:
     assert tokenize("") == tokenize(" \n\t\r\n \u2003 ") == []
+
+
+def test_tokens_cannot_be_changed_and_take_little_memory() -> None:
+    ((token, *_),) = tokenize("Rain.")
+    assert token in {Token("Rain", 0, 4)}
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        token.end = 5  # type: ignore[misc]
+    assert not hasattr(token, "__dict__")
 
 
 def check_partition(text: str, *, split_lines: bool = False) -> None:
