@@ -116,6 +116,11 @@ def test_a_long_text_has_the_sentences_of_its_parts() -> None:
     assert sentences(part * 800) == sentences(part) * 800
 
 
+def test_a_sentence_that_is_too_long_is_cut_between_words() -> None:
+    assert [len(sentence) for sentence in tokenize("words " * 4000)] == [3333, 667]  # 20,000 characters
+    assert {token.text for sentence in tokenize("words " * 4000) for token in sentence} == {"words"}
+
+
 def test_threads_do_not_disturb_each_other() -> None:
     texts = [f"Mr. Lee no. {number} left. It's {number}% of A&B, isn't it? Yes." for number in range(200)]
     alone = [tokenize(text) for text in texts]
