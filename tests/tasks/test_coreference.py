@@ -84,6 +84,7 @@ def test_collate_for_prediction(task: Coreference, vocabulary: Vocabulary) -> No
     assert batch.mentions is None
     assert batch.speakers.tolist() == [0, 0, 0]
     assert batch.genres.tolist() == [0]
+    assert task.collate([EXAMPLES[0], {"sentences": [["I"]]}], vocabulary).mentions is None  # nor if some have clusters
 
 
 def test_a_genre_that_is_not_known_counts_as_unknown_and_is_reported_once(
