@@ -150,7 +150,7 @@ class CharacterCnn(CharacterEncoder):
             return super().embed(tokens)
         lengths = (tokens.characters != 0).sum(1)  # (U,)
         longest = lengths[tokens.distinct].amax(1, keepdim=True).clamp(min=self.shortest)  # (B, 1)
-        more = max(0, int(longest.max()) - tokens.characters.shape[1])
+        more = max(0, self.shortest - tokens.characters.shape[1])
         embedded = self.dropout(self.embedding(functional.pad(tokens.characters, (0, more))))  # (U, C, E)
         features = _ACTIVATIONS[self.activation](self.convolution(embedded.transpose(1, 2)))  # (U, F, C - W + 1)
         maxima = features.cummax(2).values.transpose(1, 2)  # of all windows up to each

@@ -192,7 +192,7 @@ def best_non_crossing_spans(scores: NDArray[np.float32], count: int) -> NDArray[
     Arguments:
         scores: (N, W), at [t, w] that of the span of w + 1 tokens that starts at token t; minus infinity where there is
             no such span.
-        count: most spans that are kept.
+        count: most spans that are kept, at least 1.
 
     Returns:
         the numbers t * W + w of the spans that are kept, in ascending order: by first, then by last token.
@@ -202,8 +202,6 @@ def best_non_crossing_spans(scores: NDArray[np.float32], count: int) -> NDArray[
     earliest_start = [num_tokens] * num_tokens  # of the kept spans that end at a token
     kept: list[int] = []
     for number in _from_best_to_worst(scores).tolist():
-        if len(kept) == count:
-            break
         start, width = divmod(number, longest)
         end = start + width
         # A span of one token crosses none. Most of the spans that are kept have one.
@@ -212,6 +210,8 @@ def best_non_crossing_spans(scores: NDArray[np.float32], count: int) -> NDArray[
         furthest_end[start] = max(furthest_end[start], end)
         earliest_start[end] = min(earliest_start[end], start)
         kept.append(number)
+        if len(kept) == count:
+            break
     return np.sort(np.array(kept, dtype=np.int64))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pydantic
@@ -128,6 +129,9 @@ def test_loss_is_the_mean_of_both_negative_log_likelihoods() -> None:
         wanted -= output.start_logits[row, :length].log_softmax(0)[first].item() / 3
         wanted -= output.end_logits[row, :length].log_softmax(0)[last].item() / 3
     assert model.loss(output, batch).item() == pytest.approx(wanted, rel=1e-5)
+    for side in ("starts", "ends"):
+        with pytest.raises(ValueError, match="no gold answers"):
+            model.loss(output, dataclasses.replace(batch, **{side: None}))
 
 
 @pytest.mark.parametrize(
@@ -199,3 +203,21 @@ def test_highway_layers_begin_by_letting_inputs_pass() -> None:
     inputs = torch.rand(1, 3, 5)
     passed = model.text_encoder.highways(inputs)  # type: ignore[operator, union-attr]
     assert torch.nn.functional.cosine_similarity(passed, inputs, dim=2).min() > 0.8
+
+
+@pytest.mark.parametrize(
+    ("settings", "count"), [(PLAIN, 2), ({**PLAIN, "num_highway_layers": 1}, 1), (SELF_ATTENTION, 0)]
+)
+def test_highway_layers_are_those_of_the_config(settings: dict[str, Any], count: int) -> None:
+    names = [name for name in make(settings)[0].state_dict() if "highway" in name and name.endswith("carry.bias")]
+    assert len(names) == count
+
+
+def test_scores_of_starts_and_ends_begin_after_glorot() -> None:
+    for settings, prefix in ((PLAIN, ""), (SELF_ATTENTION, "span_scores.")):
+        state = make(settings)[0].state_dict()
+        for name in ("start", "end"):
+            weight = state[f"{prefix}{name}.weight"]
+            bound = (6 / (weight.shape[1] + 1)) ** 0.5
+            assert 0.7 * bound < weight.abs().max() <= bound
+            assert f"{prefix}{name}.bias" not in state  # every softmax would cancel it

@@ -256,5 +256,13 @@ def test_memory_grows_no_faster_than_the_document() -> None:
     assert largest[1] < (5 * 400) ** 2 / 10
 
 
+@pytest.mark.parametrize("as_allennlp", [False, True])
+def test_the_scores_of_mentions_and_pairs_have_a_bias_in_allennlps_resolver_alone(as_allennlp: bool) -> None:
+    biases = {name for name in make_resolver(as_allennlp=as_allennlp).state_dict() if name.endswith("bias")}
+    of_scores = {"spans.mention_scorer.output.bias", "antecedents.scorer.output.bias"}
+    assert biases & of_scores == (of_scores if as_allennlp else set())
+    assert not biases & {"spans.attention.bias", "spans.attention.output.bias"}  # heads compete, so none would matter
+
+
 def test_metric() -> None:
     assert isinstance(make_resolver().task.build_metric(), CoreferenceScores)

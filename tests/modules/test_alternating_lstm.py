@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import pydantic
 import pytest
@@ -234,3 +235,25 @@ def test_bidirectional_layers_read_from_both_ends() -> None:
             values = torch.cat([plain_layer(forward, values), plain_layer(backward, values.flip(0)).flip(0)], dim=1)
         torch.testing.assert_close(outputs[row, :length], values)
         assert not outputs[row, length:].any()
+
+
+def test_states_of_half_precision_inputs_add_up_in_single_precision() -> None:
+    layer = HighwayLstm(1, 1)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.zero_()
+        layer.bias.copy_(torch.tensor([0.0, 0.0016, 20.0, 20.0, 20.0]))  # enter, candidate, forget, leave, carry
+    outputs = layer.to(torch.bfloat16)(torch.zeros(1000, 1, 1, dtype=torch.bfloat16))
+    assert outputs.dtype == torch.bfloat16
+    assert outputs[-1].item() == pytest.approx(math.tanh(1000 * 0.5 * 0.0016), rel=0.02)
+
+
+@pytest.mark.parametrize("kind", ["alternating_lstm", "stacked_highway_bilstm"])
+def test_dropout_and_the_highways_bias_come_on_request_alone(kind: str) -> None:
+    config = EncoderConfig.model_validate({"type": kind, "hidden_size": 6, "num_layers": 2})
+    layers = {"alternating_lstm": AlternatingLstm, "stacked_highway_bilstm": StackedHighwayBiLstm}
+    inputs, mask = torch.randn(2, 4, 5), mask_of([4, 2])
+    for encoder in (config.build(5).train(), layers[kind](5, 6, 2).train()):
+        assert not [name for name in encoder.state_dict() if name.endswith("highway_bias")]
+        assert torch.equal(encoder(inputs, mask), encoder(inputs, mask))
+    assert HighwayLstm(5, 6).highway_bias is None

@@ -49,7 +49,10 @@ def test_scores(max_antecedents: int, chunk_numbers: int, monkeypatch: pytest.Mo
     monkeypatch.setattr(coreference, "_CHUNK_NUMBERS", chunk_numbers)
     scorer = make_scorer(max_antecedents)
     vectors, mentions = torch.randn(14, SIZE), torch.randn(14)
+    chunks: list[int] = []
+    hook = scorer.scorer.output.register_forward_hook(lambda _, inputs, __: chunks.append(len(inputs[0])))
     scores = scorer(vectors, mentions, DOCUMENTS, SPEAKERS, GENRES)
+    hook.remove()
     longest = min(max_antecedents, 8)
     assert scores.shape == (14, longest + 1)
     expected = torch.full((14, longest + 1), float("-inf"))
@@ -60,6 +63,18 @@ def test_scores(max_antecedents: int, chunk_numbers: int, monkeypatch: pytest.Mo
                 column = antecedent - span + longest
                 expected[span, column] = pair_score(scorer, vectors, mentions, span, antecedent)
     torch.testing.assert_close(scores, expected)
+    most = max(chunk_numbers, longest * SIZE)  # in a chunk, each of which is as large as that allows
+    assert sum(chunks) == 14
+    assert all(spans * longest * SIZE <= most for spans in chunks)
+    assert all((spans + 1) * longest * SIZE > most for spans in chunks[:-1])
+
+
+def test_features_have_as_many_embeddings_as_values() -> None:
+    assert {name: len(table) for name, table in make_scorer(5).embeddings.items()} == {
+        "speaker": 3,
+        "genre": 3,
+        "distance": 9,
+    }
 
 
 def test_a_single_span_has_no_antecedent() -> None:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from elmo_tasks.modules import bidirectional
 from elmo_tasks.modules.bidirectional import BidirectionalLayer, BiGru, BiLstm, reversal
 
 Layer = type[BiLstm] | type[BiGru]
@@ -161,6 +162,12 @@ def test_packed_sentences_give_the_same(layer_class: Layer) -> None:
     mask = mask_of([3, 9, 1, 5, 9], 11)
     inputs = torch.randn(*mask.shape, 7)
     torch.testing.assert_close(layer._packed(inputs, mask), layer(inputs, mask), atol=1e-6, rtol=0)
+
+
+def test_the_cpu_packs_nothing(layer_class: Layer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packed sentences take it about twice as long."""
+    monkeypatch.delattr(bidirectional, "pack_padded_sequence")
+    assert layer_class(3, 2)(torch.randn(2, 4, 3), mask_of([4, 2])).shape == (2, 4, 4)
 
 
 def test_sentences_are_read_from_their_ends_and_padding_stays() -> None:

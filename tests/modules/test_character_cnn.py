@@ -61,9 +61,12 @@ def test_learns_from_characters_alone_and_keeps_the_padding_zero() -> None:
 def test_weights_start_as_described() -> None:
     module = CharacterCnnConfig(embedding_size=12, filters=300, width=3).build(1000)
     characters, bound = module.embedding.weight[1:], 0.5  # a variance of 1 / 12
-    assert 0.99 * bound < characters.abs().max() <= bound
+    assert -bound <= characters.min() < -0.99 * bound
+    assert 0.99 * bound < characters.max() <= bound
     assert (module.embedding.weight[0] == 0).all()
     assert (module.convolution.bias == 0).all()
+    bound = (6 / (3 * 12 + 3 * 300)) ** 0.5  # Glorot's uniform distribution
+    assert 0.99 * bound < module.convolution.weight.abs().max() <= bound
 
 
 def test_a_batch_without_words() -> None:

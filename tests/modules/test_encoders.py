@@ -73,12 +73,15 @@ def test_dropout_is_on_each_layers_input(stacked: type[StackedBiLstm] | type[Sta
 
 
 def test_weights_start_orthogonal_with_a_forget_bias_of_one() -> None:
-    lstm = nn.LSTM(3, 5, bidirectional=True)
+    lstm = nn.LSTM(30, 50, bidirectional=True)
     initialize_gates(lstm)
+    bound = (6 / (30 + 50)) ** 0.5  # Glorot's uniform distribution, of each gate
     for suffix in ("_l0", "_l0_reverse"):
         state = lstm.state_dict()
         for gate in state[f"weight_hh{suffix}"].chunk(4):
-            torch.testing.assert_close(gate @ gate.t(), torch.eye(5))
+            torch.testing.assert_close(gate @ gate.t(), torch.eye(50))
+        for gate in state[f"weight_ih{suffix}"].chunk(4):
+            assert 0.95 * bound < gate.abs().max() <= bound
         bias = state[f"bias_ih{suffix}"] + state[f"bias_hh{suffix}"]
         assert [gate.unique().tolist() for gate in bias.chunk(4)] == [[0.0], [1.0], [0.0], [0.0]]
 

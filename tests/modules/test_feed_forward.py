@@ -49,6 +49,13 @@ def test_dropout_is_on_every_layers_output() -> None:
     assert torch.equal(module(inputs), module(inputs))
 
 
+def test_weights_start_after_glorot_and_biases_at_zero() -> None:
+    (layer,) = FeedForwardConfig(hidden_sizes=(50,)).build(30).layers
+    bound = (6 / (30 + 50)) ** 0.5
+    assert 0.95 * bound < layer.weight.abs().max() <= bound
+    assert not layer.bias.any()
+
+
 def test_config() -> None:
     config = FeedForwardConfig.model_validate_json('{"hidden_sizes": [6], "activation": "maxout", "pieces": 3}')
     assert config.build(2).layers[0].weight.shape == (18, 2)

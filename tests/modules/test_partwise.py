@@ -24,6 +24,8 @@ def test_training_drops_hidden_units() -> None:
     scorer = PartwiseScorer({"a": 3}, (50,), dropout=0.5)
     projected = scorer.project("a", torch.ones(3))
     assert scorer.score(projected) != scorer.score(projected)
+    later = PartwiseScorer({"a": 3}, (6, 50), dropout=0.5).rest
+    assert not torch.equal(later(torch.ones(6)), later(torch.ones(6)))
     scorer.eval()
     assert scorer.score(projected) == scorer.score(projected)
 

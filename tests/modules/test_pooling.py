@@ -62,3 +62,9 @@ def test_attentive_pooling_is_a_weighted_sum(mask: Tensor) -> None:
         assert pooled[text].tolist() == pytest.approx(total.tolist(), abs=1e-6)
     padded, _ = module(vectors.masked_fill(~mask.unsqueeze(2), 1e4), mask)
     torch.testing.assert_close(padded, pooled)
+
+
+def test_attentive_pooling_starts_after_glorot_and_has_no_bias() -> None:
+    state, bound = AttentivePooling(400).state_dict(), (6 / 401) ** 0.5
+    assert list(state) == ["score.weight"]
+    assert 0.9 * bound < state["score.weight"].abs().max() <= bound

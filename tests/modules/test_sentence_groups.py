@@ -83,6 +83,26 @@ def test_a_very_long_sentence_among_short_ones_is_not_padded_to(
     assert sum(sizes) == 1000
 
 
+@pytest.mark.parametrize(
+    ("lengths", "groups"),
+    [
+        ([6, 10, 5, 2], [(2, 10), (1, 5), (1, 2)]),  # 6 is as much as six tenths of 10, 5 is less
+        ([241] * 17, [(16, 241), (1, 241)]),  # all of them would be 4097 tokens
+        ([5000, 4000], [(1, 5000), (1, 4000)]),
+    ],
+)
+def test_groups_have_like_lengths_and_bounded_sizes(
+    embedder: Embedder, encoder: GroupedSentenceEncoder, lengths: list[int], groups: list[tuple[int, int]]
+) -> None:
+    tokens = VOCABULARY.index_tokens([["fen"] * sum(lengths)])
+    shapes: list[tuple[int, ...]] = []
+    encoder.encoder.register_forward_pre_hook(lambda _, inputs: shapes.append(tuple(inputs[1].shape)))
+    sizes = np.array(lengths, dtype=np.int64)
+    with torch.no_grad():
+        encoder(embedder, tokens, np.cumsum(sizes) - sizes, sizes)
+    assert shapes == groups
+
+
 def test_gradients_reach_all_sentences(tokens: Tokens, embedder: Embedder, encoder: GroupedSentenceEncoder) -> None:
     vectors = encoder(embedder, tokens, STARTS, LENGTHS)
     vectors.encoded.sum().backward()

@@ -2,13 +2,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 import pydantic
 import pytest
-import safetensors.torch
 import torch
 from torch import Tensor
 
@@ -16,53 +14,13 @@ transformers = pytest.importorskip("transformers")
 
 from elmo_tasks import experiment, trained_runs  # noqa: E402
 from elmo_tasks.elmo.cached_layers import LayerCacheConfig  # noqa: E402
-from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WeightsError  # noqa: E402
+from elmo_tasks.errors import ConfigError, RunError, WeightsError  # noqa: E402
 from elmo_tasks.modules import transformer_files  # noqa: E402
 from elmo_tasks.modules.embedder import EmbedderConfig  # noqa: E402
-from elmo_tasks.modules.transformer import FrozenTransformer, Pooling, TransformerConfig  # noqa: E402
+from elmo_tasks.modules.transformer import FrozenTransformer, TransformerConfig  # noqa: E402
 from elmo_tasks.modules.transformer_files import TransformerFiles  # noqa: E402
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary  # noqa: E402
-
-PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "mi", "##ra", "##n", "##e", "went", "to", "kar", "##vel", ".", "the")
-TEXTS = [["Mira", "went", "to", "Karvel", "."], ["Karvel"], [], ["the", "Mirane", "xyz", "went"]]
-POSITIONS = 12  # ten pieces between [CLS] and [SEP]
-
-
-def save_bert(folder: Path, seed: int = 0, **settings: Any) -> Path:
-    """A tiny BERT with random weights, and a tokenizer of word pieces."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-
-    sizes = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
-    torch.manual_seed(seed)
-    config = transformers.BertConfig(
-        vocab_size=len(PIECES), max_position_embeddings=POSITIONS, initializer_range=0.5, **{**sizes, **settings}
-    )
-    transformers.BertModel(config).save_pretrained(folder)
-    tokenizer = Tokenizer(models.WordPiece({piece: row for row, piece in enumerate(PIECES)}, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    tokenizer.enable_truncation(4)  # as many published tokenizers have it
-    tokenizer.save(str(folder / "tokenizer.json"))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Not to be changed."""
-    return save_bert(tmp_path_factory.mktemp("bert"))
-
-
-def frozen(folder: Path, pooling: Pooling = "mean", layers: tuple[int, ...] = (0, 1, 2)) -> FrozenTransformer:
-    return FrozenTransformer(*TransformerFiles(folder).load(), layers, pooling)
-
-
-@torch.no_grad()
-def states(folder: Path, pieces: list[str]) -> Tensor:
-    """All layers of word pieces between [CLS] and [SEP], as the library computes them: (L+1, pieces, D)."""
-    model = transformers.BertModel.from_pretrained(folder).eval()
-    ids = [PIECES.index(piece) for piece in ["[CLS]", *pieces, "[SEP]"]]
-    return torch.cat(model(torch.tensor([ids]), output_hidden_states=True).hidden_states)[:, 1:-1]
+from tests.modules.tiny_bert import PIECES, POSITIONS, TEXTS, frozen, save_bert, states  # noqa: E402
 
 
 def test_pooling_of_pieces(bert: Path) -> None:
@@ -131,17 +89,44 @@ def test_roberta_counts_positions_from_behind_the_padding(bert: Path, tmp_path: 
     )  # fmt: skip
     transformers.RobertaModel(config).save_pretrained(tmp_path)
     shutil.copy(bert / "tokenizer.json", tmp_path)
-    words = ["the", "went", "to", "."] * 9
-    assert frozen(tmp_path, layers=(1,)).layers([words, words[:5]]).layers.isfinite().all()
+    source, words = frozen(tmp_path, layers=(1,)), ["the", "went", "to", "."] * 9
+    assert source.layers([words, words[:5]]).layers.isfinite().all()
+    ids = torch.tensor([[PIECES.index(piece) for piece in ["[CLS]", *words[:10], "[SEP]"]]])  # as many as fit
+    with torch.no_grad():
+        wanted = transformers.RobertaModel.from_pretrained(tmp_path).eval()(ids).last_hidden_state[:, 1:-1]
+    torch.testing.assert_close(source.layers([words[:10]]).layers[:, 0], wanted)
 
 
-def test_a_model_that_was_saved_without_its_pooler(bert: Path, tmp_path: Path) -> None:
-    shutil.copytree(bert, tmp_path, dirs_exist_ok=True)
-    tensors = safetensors.torch.load_file(bert / "model.safetensors")
-    rest = {name: tensor for name, tensor in tensors.items() if "pooler" not in name}
-    assert len(rest) < len(tensors)
-    safetensors.torch.save_file(rest, tmp_path / "model.safetensors")
-    torch.testing.assert_close(frozen(tmp_path).layers(TEXTS).layers, frozen(bert).layers(TEXTS).layers)
+@pytest.mark.parametrize(("named", "wanted"), [(13, 13), (None, 0)])
+def test_the_padding_is_the_models_own(bert: Path, named: int | None, wanted: int) -> None:
+    model, tokenizer = TransformerFiles(bert).load()
+    model.config.pad_token_id = named
+    seen: list[Tensor] = []
+    model.register_forward_pre_hook(lambda _, __, given: seen.append(given["input_ids"]), with_kwargs=True)
+    FrozenTransformer(model, tokenizer, (0,), "first").layers([["went", "to"], ["went"]])
+    assert seen[0].tolist() == [[2, 8, 9, 3], [2, 8, 3, wanted]]
+
+
+def test_windows_are_read_in_batches_of_a_bounded_size(bert: Path) -> None:
+    model, tokenizer = TransformerFiles(bert).load()
+    shapes: list[tuple[int, ...]] = []
+    model.register_forward_pre_hook(
+        lambda _, __, named: shapes.append(tuple(named["input_ids"].shape)), with_kwargs=True
+    )
+    FrozenTransformer(model, tokenizer, (0,), "first").layers([["went"]] * 400)
+    assert shapes == [(341, 3), (59, 3)]  # 1024 pieces at most, [CLS] and [SEP] included
+
+
+def test_a_window_needs_room_for_two_pieces(tmp_path: Path) -> None:
+    folder = save_bert(tmp_path / "bert", max_position_embeddings=4)
+    words = ["the", "went", "to"]
+    found = frozen(folder, layers=(2,)).layers([words]).layers[0, 0]
+    torch.testing.assert_close(found[0], states(folder, words[:2])[2, 0])
+    torch.testing.assert_close(found[2], states(folder, words[1:])[2, 1])
+    with pytest.raises(
+        WeightsError, match=r"config\.json: too few positions for the special pieces of tokenizer\.json"
+    ):
+        frozen(save_bert(tmp_path / "small", max_position_embeddings=3))
 
 
 def test_the_mix_learns_and_the_transformer_does_not(bert: Path) -> None:
@@ -154,6 +139,15 @@ def test_the_mix_learns_and_the_transformer_does_not(bert: Path) -> None:
     last = TransformerConfig(model=str(bert), layers=(-1,), layer_cache=None, dropout=0.0).build()
     torch.testing.assert_close(last(TEXTS)["input"], layers[:, 2])
     assert last.layers == (2,)
+    pair = TransformerConfig(model=str(bert), layers=(0, 2), layer_cache=None).build()
+    learned = [
+        [name for name, parameter in each.named_parameters() if parameter.requires_grad] for each in (last, pair)
+    ]
+    assert learned == [["mixes.input.gamma"], ["mixes.input.weights", "mixes.input.gamma"]]  # one has nothing to weigh
+    twice = TransformerConfig(model=str(bert), gamma=2.0, layer_cache=None, dropout=0.0).build()
+    torch.testing.assert_close(twice(TEXTS)["input"], 2 * layers.mean(dim=1))
+    model, _ = TransformerFiles(bert).load()
+    assert not any(parameter.requires_grad for parameter in model.parameters())
 
 
 def test_stored_layers_are_the_computed_ones(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,16 +165,6 @@ def test_stored_layers_are_the_computed_ones(bert: Path, monkeypatch: pytest.Mon
         build(layer_cache=exact, pooling="first")(TEXTS)
 
 
-def test_the_key_of_the_store_follows_every_file(tmp_path: Path) -> None:
-    folder = save_bert(tmp_path / "bert")
-    seen = {TransformerFiles(folder).fingerprint()}
-    for name in ("config.json", "tokenizer.json"):
-        (folder / name).write_text((folder / name).read_text() + "\n")
-        seen.add(TransformerFiles(folder).fingerprint())
-    seen.add(TransformerFiles(save_bert(folder, seed=1)).fingerprint())
-    assert len(seen) == 4
-
-
 def test_the_embedder_puts_it_beside_the_words(bert: Path) -> None:
     config = EmbedderConfig(words={"size": 3}, transformer={"model": str(bert), "layer_cache": None})
     vocabulary = Vocabulary(words=(*SPECIAL, "went"), num_trained_words=3, characters=(*SPECIAL,), labels={})
@@ -193,49 +177,12 @@ def test_the_embedder_puts_it_beside_the_words(bert: Path) -> None:
     assert embedder.transformer_weights() == {"layers": [0, 1, 2], "weights": [pytest.approx(1 / 3)] * 3, "gamma": 1.0}
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"), "no such file; .*pickles"),
-        (lambda folder: (folder / "tokenizer.json").unlink(), r"tokenizer\.json: no such file"),
-        (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 100), r"model\.safetensors: .*damaged"),
-        (lambda folder: (folder / "tokenizer.json").write_text("{}"), r"tokenizer\.json: missing, or not a tokenizer"),
-        (lambda folder: (folder / "config.json").write_text("["), r"config\.json:1: Invalid JSON"),
-        (lambda folder: _change(folder, model_type="other"), "model_type: got 'other'"),
-        (lambda folder: _change(folder, hidden_size="8"), r"config\.json: .*hidden_size"),
-        (lambda folder: _change(folder, hidden_size=1 << 20), r"[\d,]+ numbers; config\.json describes a model of"),
-        (lambda folder: _change(folder, num_hidden_layers=10**9), "num_hidden_layers: got 1000000000; at most 1000"),
-        (lambda folder: _change(folder, intermediate_size=15), r"model\.safetensors: does not fit config\.json"),
-        (lambda folder: _change(folder, vocab_size=9), r"does not fit config\.json|word pieces; the model has 9"),
-        (lambda folder: _without(folder, "encoder.layer.1.output.dense.bias"), "numbers|lacks encoder.layer.1"),
-    ],
-)
-def test_damaged_and_foreign_folders_are_one_clear_error(change: Any, message: str, bert: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(bert, tmp_path / "bert")
-    change(folder)
-    with pytest.raises(WeightsError, match=message) as caught:
-        TransformerConfig(model=str(folder)).build()(TEXTS)
-    assert "\n" not in str(caught.value)
-
-
-def _change(folder: Path, **values: Any) -> None:
-    path = folder / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
-
-
-def _without(folder: Path, name: str) -> None:
-    tensors = safetensors.torch.load_file(folder / "model.safetensors")
-    del tensors[name]
-    tensors["other"] = torch.zeros(100)
-    safetensors.torch.save_file(tensors, folder / "model.safetensors")
-
-
-def test_no_code_and_no_other_file_of_the_models_author_is_used(bert: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(bert, tmp_path / "bert")
-    _change(folder, auto_map={"AutoModel": "evil.Evil", "AutoConfig": "evil.Evil"}, attn_implementation="some/kernel")
-    (folder / "evil.py").write_text("raise SystemExit('run')")
-    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "/private"}')
-    torch.testing.assert_close(frozen(folder).layers(TEXTS).layers, frozen(bert).layers(TEXTS).layers)
+def test_preparing_the_embedder_stores_the_layers(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = EmbedderConfig(words={"size": 3}, transformer={"model": str(bert), "pooling": "first"})
+    vocabulary = Vocabulary(words=SPECIAL, num_trained_words=2, characters=SPECIAL, labels={})
+    config.build(vocabulary).prepare(TEXTS)
+    monkeypatch.setattr(TransformerFiles, "load", lambda self: pytest.fail("computed again"))
+    assert config.build(vocabulary)(vocabulary.index_tokens(TEXTS)).inputs.shape == (4, 5, 11)
 
 
 @pytest.mark.parametrize(
@@ -251,33 +198,6 @@ def test_impossible_settings(bert: Path) -> None:
         TransformerConfig(model=str(bert), layers=(1, 1))
     with pytest.raises(WeightsError, match=r"gone: no such folder; .*hub:NAME"):
         TransformerConfig(model="gone").build()
-
-
-def test_a_model_of_the_hub_without_a_network(bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import huggingface_hub
-
-    asked: list[tuple[str, bool]] = []
-
-    def offline(name: str, *, allow_patterns: list[str], local_files_only: bool) -> str:
-        asked.append((name, local_files_only))
-        if not local_files_only:
-            raise huggingface_hub.errors.LocalEntryNotFoundError("no connection\nat all")
-        return str(bert)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
-    transformer_files._snapshot.cache_clear()
-    with pytest.raises(WeightsError, match=r"hub:some/bert: not to be found .*; or name a folder") as caught:
-        TransformerConfig(model="hub:some/bert").build()
-    assert "\n" not in str(caught.value)
-    assert TransformerFiles.of("hub:some/bert", local_only=True).folder == bert
-    assert asked == [("some/bert", False), ("some/bert", True)]
-    transformer_files._snapshot.cache_clear()
-
-
-def test_without_the_library(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(ElmoTasksError, match=r"needs the package transformers; .*elmo-tasks\[transformers\]"):
-        TransformerConfig(model=str(bert)).build()
 
 
 # Runs

@@ -48,6 +48,13 @@ def test_scores() -> None:
     torch.testing.assert_close(found, torch.tensor(wanted, dtype=torch.float64))
 
 
+def test_weights_start_as_those_of_one_layer_after_glorot() -> None:
+    bound = (6 / (3 * 400 + 1)) ** 0.5
+    for weight in TrilinearScores(400).parameters():
+        assert -bound <= weight.min() < -0.95 * bound
+        assert 0.95 * bound < weight.max() <= bound
+
+
 def test_attention_flow_by_brute_force() -> None:
     flow = AttentionFlow(3).double()
     passages, questions = torch.randn(3, 5, 3, dtype=torch.float64), torch.randn(3, 4, 3, dtype=torch.float64)

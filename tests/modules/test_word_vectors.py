@@ -67,9 +67,13 @@ def test_compressed_files(tmp_path: Path, ending: str) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4])
-def test_batches_of_any_size_give_the_same(tmp_path: Path, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_of_any_size_give_the_same(
+    tmp_path: Path, rows: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
     monkeypatch.setattr(word_vectors, "_BATCH_ROWS", rows)
     assert_is_the_small_file(WordVectorFile(write(tmp_path, GLOVE)))
+    assert ": 3 word vectors in " in caplog.text  # how many were read
     count, size = len(GLOVE.splitlines()), len(GLOVE.splitlines()[0].split()) - 1
     assert_is_the_small_file(WordVectorFile(write(tmp_path, f"{count} {size}\n{GLOVE}")))
 

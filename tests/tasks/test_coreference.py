@@ -84,6 +84,7 @@ def test_collate_for_prediction(task: Coreference, vocabulary: Vocabulary) -> No
     assert batch.mentions is None
     assert batch.speakers.tolist() == [0, 0, 0]
     assert batch.genres.tolist() == [0]
+    assert task.collate([EXAMPLES[0], {"sentences": [["I"]]}], vocabulary).mentions is None  # nor if some have clusters
 
 
 def test_a_genre_that_is_not_known_counts_as_unknown_and_is_reported_once(
@@ -93,6 +94,12 @@ def test_a_genre_that_is_not_known_counts_as_unknown_and_is_reported_once(
     assert task.collate([example, example], vocabulary).genres.tolist() == [0, 0]
     (record,) = caplog.records
     assert record.getMessage() == "the genre 'legal' is not among those of the run (talk) and counts as unknown"
+
+
+def test_what_was_reported_is_no_setting_of_the_task(task: Coreference, vocabulary: Vocabulary) -> None:
+    task.collate([{**EXAMPLES[0], "genre": "legal"}], vocabulary)
+    assert task == Coreference()
+    assert repr(task) == "Coreference()"
 
 
 def test_speakers_that_do_not_fit(task: Coreference, vocabulary: Vocabulary) -> None:

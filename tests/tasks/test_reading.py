@@ -69,6 +69,7 @@ def test_examples_for_prediction(vocabulary: Vocabulary) -> None:
     assert batch.starts is None
     assert batch.ends is None
     assert batch.to("cpu").question.texts[1] == ["Who", "?"]
+    assert TASK.collate([EXAMPLES[0], examples[0]], vocabulary).starts is None  # nor if some have answers
 
 
 @pytest.mark.parametrize(

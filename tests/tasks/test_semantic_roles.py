@@ -51,6 +51,7 @@ def test_collate_for_prediction(vocabulary: Vocabulary) -> None:
     batch = TASK.collate([{"tokens": ["Oaks", "grow"], "predicate": 1}], vocabulary)
     assert batch.to("cpu").tags is None
     assert batch.predicates.tolist() == [1]
+    assert TASK.collate([EXAMPLES[2], {"tokens": ["Grow"], "predicate": 0}], vocabulary).tags is None
 
 
 @pytest.mark.parametrize("predicate", [-1, 2])

@@ -80,6 +80,7 @@ def test_collate_without_tags() -> None:
     assert batch.tags is None
     assert batch.to("cpu").tags is None
     assert len(batch) == 2
+    assert BIOUL.collate([EXAMPLES[1], {"tokens": ["Rain"]}], build(BIOUL)).tags is None  # nor if some have tags
 
 
 def test_the_metric_follows_the_scheme() -> None:

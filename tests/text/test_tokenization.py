@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import concurrent.futures
+import dataclasses
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elmo_tasks.text.tokenization import tokenize, tokenize_to_strings
+from elmo_tasks.text.tokenization import Token, tokenize, tokenize_to_strings
 
 
 def sentences(text: str, *, split_lines: bool = False) -> list[str]:
@@ -64,6 +65,14 @@ def test_nothing_but_white_space_has_no_sentence() -> None:
     assert tokenize("") == tokenize(" \n\t\r\n \u2003 ") == []
 
 
+def test_tokens_cannot_be_changed_and_take_little_memory() -> None:
+    ((token, *_),) = tokenize("Rain.")
+    assert token in {Token("Rain", 0, 4)}
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        token.end = 5  # type: ignore[misc]
+    assert not hasattr(token, "__dict__")
+
+
 def check_partition(text: str, *, split_lines: bool = False) -> None:
     """Tokens are in order, do not overlap and leave out white space alone."""
     end = 0
@@ -105,6 +114,11 @@ def test_long_text_is_partitioned(piece: str) -> None:
 def test_a_long_text_has_the_sentences_of_its_parts() -> None:
     part = "Mr. Lee left the U.S. in 1996. She stayed, and so did J. Moe! "
     assert sentences(part * 800) == sentences(part) * 800
+
+
+def test_a_sentence_that_is_too_long_is_cut_between_words() -> None:
+    assert [len(sentence) for sentence in tokenize("words " * 4000)] == [3333, 667]  # 20,000 characters
+    assert {token.text for sentence in tokenize("words " * 4000) for token in sentence} == {"words"}
 
 
 def test_threads_do_not_disturb_each_other() -> None:

@@ -143,7 +143,7 @@ def test_remembered_words_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = build().index_tokens([list("abcde")])
     again = vocab.index_tokens([list("abcde")])
     assert torch.equal(whole.characters, again.characters)
-    assert len(vocab._characters_of_words) <= 3
+    assert list(vocab._characters_of_words) == ["c", "d", "e"]  # the oldest made room
 
 
 def test_label_ids() -> None:
@@ -216,6 +216,27 @@ def test_values_of_a_wrong_kind(tmp_path: Path, change: dict[str, object], probl
     path.write_text(json.dumps({**build().to_json(), **change}))
     with pytest.raises(RunError, match=rf"vocabulary\.json: {problem}"):
         Vocabulary.load(path)
+
+
+def test_a_file_of_a_version_without_bytes_as_characters(tmp_path: Path) -> None:
+    path = tmp_path / "vocabulary.json"
+    values = build().to_json()
+    del values["byte_characters"]
+    path.write_text(json.dumps(values))
+    assert Vocabulary.load(path) == build()
+
+
+def test_a_vocabulary_has_a_limit_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build().save(tmp_path / "vocabulary.json")
+    monkeypatch.setattr(vocabulary, "MAX_VOCABULARY_BYTES", 100)
+    with pytest.raises(RunError, match=r"vocabulary\.json: "):
+        Vocabulary.load(tmp_path / "vocabulary.json")
+
+
+def test_the_rank_of_a_word_is_its_place_among_the_training_data_s() -> None:
+    vocab = build(("F", "x"), pretrained_words=0)
+    words = ("a", "b", "the", "F", "zoo", "<unknown>", "<padding>")
+    assert [vocab.frequency_rank(word) for word in words] == [1, 2, 6, None, None, None, None]
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

@@ -1,0 +1,144 @@
+"""Folders of transformers: what is read of them, and what is said of those that cannot be read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import safetensors.torch
+import torch
+
+transformers = pytest.importorskip("transformers")
+
+from elmo_tasks.errors import ElmoTasksError, WeightsError  # noqa: E402
+from elmo_tasks.modules import transformer_files  # noqa: E402
+from elmo_tasks.modules.transformer import TransformerConfig  # noqa: E402
+from elmo_tasks.modules.transformer_files import TransformerFiles  # noqa: E402
+from tests.modules.tiny_bert import PIECES, TEXTS, frozen, save_bert, states  # noqa: E402
+
+
+def test_a_model_that_was_saved_without_its_pooler(bert: Path, tmp_path: Path) -> None:
+    shutil.copytree(bert, tmp_path, dirs_exist_ok=True)
+    tensors = safetensors.torch.load_file(bert / "model.safetensors")
+    rest = {name: tensor for name, tensor in tensors.items() if "pooler" not in name}
+    assert len(rest) < len(tensors)
+    safetensors.torch.save_file(rest, tmp_path / "model.safetensors")
+    torch.testing.assert_close(frozen(tmp_path).layers(TEXTS).layers, frozen(bert).layers(TEXTS).layers)
+
+
+def test_the_key_of_the_store_follows_every_file(tmp_path: Path) -> None:
+    folder = save_bert(tmp_path / "bert")
+    seen = {TransformerFiles(folder).fingerprint()}
+    for name in ("config.json", "tokenizer.json"):
+        (folder / name).write_text((folder / name).read_text() + "\n")
+        seen.add(TransformerFiles(folder).fingerprint())
+    seen.add(TransformerFiles(save_bert(folder, seed=1)).fingerprint())
+    assert len(seen) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"), "no such file; .*pickles"),
+        (lambda folder: (folder / "tokenizer.json").unlink(), r"tokenizer\.json: no such file"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 100), r"model\.safetensors: .*damaged"),
+        (lambda folder: (folder / "tokenizer.json").write_text("{}"), r"tokenizer\.json: missing, or not a tokenizer"),
+        (lambda folder: (folder / "config.json").write_text("["), r"config\.json:1: Invalid JSON"),
+        (lambda folder: _change(folder, model_type="other"), "model_type: got 'other'"),
+        (lambda folder: _change(folder, hidden_size="8"), r"config\.json: .*hidden_size"),
+        (lambda folder: _change(folder, hidden_size=1 << 20), r"[\d,]+ numbers; config\.json describes a model of"),
+        (lambda folder: _change(folder, num_hidden_layers=10**9), "num_hidden_layers: got 1000000000; at most 1000"),
+        (lambda folder: _change(folder, intermediate_size=15), r"model\.safetensors: does not fit config\.json"),
+        (lambda folder: _change(folder, vocab_size=9), r"does not fit config\.json|word pieces; the model has 9"),
+        (lambda folder: _without(folder, "encoder.layer.1.output.dense.bias"), "numbers|lacks encoder.layer.1"),
+    ],
+)
+def test_damaged_and_foreign_folders_are_one_clear_error(change: Any, message: str, bert: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(bert, tmp_path / "bert")
+    change(folder)
+    with pytest.raises(WeightsError, match=message) as caught:
+        TransformerConfig(model=str(folder)).build()(TEXTS)
+    assert "\n" not in str(caught.value)
+
+
+def _change(folder: Path, **values: Any) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def _without(folder: Path, name: str) -> None:
+    tensors = safetensors.torch.load_file(folder / "model.safetensors")
+    del tensors[name]
+    tensors["other"] = torch.zeros(100)
+    safetensors.torch.save_file(tensors, folder / "model.safetensors")
+
+
+def test_no_code_and_no_other_file_of_the_models_author_is_used(bert: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(bert, tmp_path / "bert")
+    _change(folder, auto_map={"AutoModel": "evil.Evil", "AutoConfig": "evil.Evil"}, attn_implementation="some/kernel")
+    (folder / "evil.py").write_text("raise SystemExit('run')")
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "/private"}')
+    torch.testing.assert_close(frozen(folder).layers(TEXTS).layers, frozen(bert).layers(TEXTS).layers)
+
+
+def test_padding_that_a_tokenizer_was_saved_with_is_not_read(bert: Path, tmp_path: Path) -> None:
+    from tokenizers import Tokenizer
+
+    folder = shutil.copytree(bert, tmp_path / "bert")
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.enable_padding(length=9)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    torch.testing.assert_close(frozen(folder).layers(TEXTS).layers, frozen(bert).layers(TEXTS).layers)
+
+
+def test_words_of_pieces_of_bytes_are_read_as_within_a_sentence(bert: Path, tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    folder = shutil.copytree(bert, tmp_path / "bert")
+    pieces = {"\u0120": 4, "a": 5, "\u0120a": 6, "[CLS]": 2, "[SEP]": 3, "[PAD]": 0}  # the first is a space
+    tokenizer = Tokenizer(models.BPE(pieces, [("\u0120", "a")]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    tokenizer.save(str(folder / "tokenizer.json"))
+    row = list(PIECES)[6]
+    torch.testing.assert_close(frozen(folder).layers([["a", "a"]]).layers[0], states(bert, [row, row]))
+
+
+def test_the_librarys_reports_are_as_before(bert: Path) -> None:
+    logging = transformers.utils.logging
+    logging.set_verbosity_info()
+    logging.enable_progress_bar()
+    TransformerFiles(bert).load()
+    assert logging.get_verbosity() == logging.INFO
+    assert logging.is_progress_bar_enabled()
+
+
+def test_a_model_of_the_hub_without_a_network(bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    asked: list[tuple[str, bool]] = []
+
+    def offline(name: str, *, allow_patterns: list[str], local_files_only: bool) -> str:
+        asked.append((name, local_files_only))
+        if not local_files_only:
+            raise huggingface_hub.errors.LocalEntryNotFoundError("no connection\nat all")
+        return str(bert)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
+    transformer_files._snapshot.cache_clear()
+    with pytest.raises(WeightsError, match=r"hub:some/bert: not to be found .*; or name a folder") as caught:
+        TransformerConfig(model="hub:some/bert").build()
+    assert "\n" not in str(caught.value)
+    assert TransformerFiles.of("hub:some/bert", local_only=True).folder == bert
+    assert asked == [("some/bert", False), ("some/bert", True)]
+    transformer_files._snapshot.cache_clear()
+
+
+def test_without_the_library(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(ElmoTasksError, match=r"needs the package transformers; .*elmo-tasks\[transformers\]"):
+        TransformerConfig(model=str(bert)).build()
