@@ -73,6 +73,13 @@ def test_drawn_words_are_distinct_and_as_frequent_as_stated() -> None:
 
 def test_all_words_are_compared_where_more_would_be_drawn_than_there_are() -> None:
     assert SampledSoftmax(num_samples=WORDS).draw(WORDS) is None
+    candidates = SampledSoftmax(num_samples=WORDS - 1).draw(WORDS)
+    assert candidates is not None
+    assert len(candidates.words.unique()) == WORDS - 1
+    assert SampledSoftmax().draw(8192) is None
+    candidates = SampledSoftmax().draw(8193)
+    assert candidates is not None
+    assert len(candidates.words) == 8192
 
 
 def test_a_uniform_model_has_the_loss_of_chance() -> None:
