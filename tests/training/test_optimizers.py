@@ -135,6 +135,8 @@ def test_the_rate_stays_where_it_ended_if_there_are_more_steps_than_were_planned
 def test_late_in_training_the_average_has_its_own_decay() -> None:
     parameter = nn.Parameter(torch.tensor([1.0]))
     average = MovingAverageConfig().build([parameter])
+    with pytest.raises(ValueError, match="zip"):  # of another model
+        average.load_state_dict({"steps": 1, "averages": []})
     average.load_state_dict({"steps": 10**6, "averages": [torch.tensor([0.0])]})
     average.update()
     with average.applied():
