@@ -87,7 +87,8 @@ def test_the_last_step_is_evaluated_once(config_file: Path, tmp_path: Path) -> N
 
 def test_by_default_it_is_evaluated_twenty_times(config_file: Path, tmp_path: Path) -> None:
     plans: list[Mapping[str, str]] = []
-    overrides = ["trainer.evaluate_every_steps=null", "trainer.num_epochs=1.4", "trainer.evaluation_tokens=20"]
+    overrides = ["trainer.evaluate_every_steps=null", "trainer.batch_size=4", "trainer.unroll_steps=4"]
+    overrides += ["trainer.num_epochs=0.18", "trainer.evaluation_tokens=20"]
     pretrain(config_file, tmp_path / "run", overrides=overrides, announce=plans.append)
     steps = int(plans[0]["steps"])
     assert 40 < steps < 60

@@ -14,6 +14,7 @@ import torch
 from elmo_tasks import experiment, trained_runs
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.sample_data import write_sample_data
 from elmo_tasks.server import vectors
 from elmo_tasks.server.runs import ServedRun, load_runs
 from elmo_tasks.server.vectors import ServedBiLM, bilms_of_runs
@@ -111,3 +112,24 @@ def test_neighbors_are_those_of_the_first_tokens_of_a_long_text(
     assert not caplog.messages
     assert pool(["a b c.", "d e f.", "g.", "h."]) == [("a", "b", "c", ".")]
     assert caplog.messages == [f"{tmp_path}/text: neighbours are looked for among its first 7 tokens only"]
+
+
+def test_semantic_roles_get_the_first_run_that_finds_predicates(run_folder: Path, tmp_path: Path) -> None:
+    write_sample_data(tmp_path / "data", "srl", sentences=(6, 2, 2))
+    overrides = [
+        "trainer.num_epochs=1",
+        "trainer.trackers=[]",
+        "evaluate_on_test=false",
+        "model.embedder.elmo=null",
+        "trainer.regularizers=[]",
+        "trainer.precision=float32",
+    ]
+    variables = {"ELMO_TASKS_DATA": str(tmp_path / "data")}
+    small = "model.encoder.hidden_size=4", "model.encoder.hidden_sizes=[4]"
+    for name, config, own in zip(("roles", "predicates"), ("cpu/srl_ewt", "predicates_ewt"), small, strict=True):
+        experiment.train(config, tmp_path / name, overrides=[*overrides, own], variables=variables)
+    paths = {name: str(tmp_path / name) for name in ("roles", "predicates")}
+    runs = load_runs([paths["roles"], str(run_folder), paths["predicates"]], batch_tokens=256)
+    assert [run.about["predicates"] for run in runs.values()] == ["predicates", None, None]
+    assert [run.about["task"] for run in runs.values()] == ["semantic_roles", "tagging", "tagging"]
+    assert load_runs([paths["roles"]], batch_tokens=256)["roles"].about["predicates"] is None
