@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 import subprocess
 import sys
 import time
@@ -39,13 +41,12 @@ def noting(path):
         yield chunk
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell has it ignored
     text_files._CHUNK_BYTES, chunks = 10, []
     tokenize_files.read_chunks = noting
     texts = tokenize_files.tokenize_files([Path(sys.argv[1])], WhitespaceTokenizer(), workers=2)
     tokens, waiting = len(next(texts).tokens), len(chunks)
     workers = [each.pid for each in multiprocessing.active_children()]
-    for worker in workers:
-        os.kill(worker, signal.SIGINT)  # as Ctrl-C does
     for text, _ in zip(texts, range(50)):
         tokens += len(text.tokens)
     print(tokens, waiting, *workers, flush=True)
@@ -60,19 +61,29 @@ def is_running(process: int) -> bool:
         return False
 
 
+def ignores_ctrl_c(process: int) -> bool:
+    found = re.search(r"^SigIgn:\s*(\w+)$", Path(f"/proc/{process}/status").read_text(), re.MULTILINE)
+    return found is not None and bool(int(found[1], 16) & 1 << signal.SIGINT - 1)
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc on this system")
-def test_workers_outlive_ctrl_c_but_not_the_first_process_and_few_jobs_wait_for_them(tmp_path: Path) -> None:
+def test_workers_ignore_ctrl_c_and_end_with_the_first_process_and_few_jobs_wait_for_them(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("one two three\n" * 400)  # each line is a chunk
     (tmp_path / "script.py").write_text(SCRIPT)
     command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "text")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout is not None
-        tokens, waiting, *workers = map(int, first.stdout.readline().split())
-        assert tokens == 51 * 3
-        assert waiting == 5  # two and a half for each worker
-        assert len(workers) == 2
-        assert all(map(is_running, workers))
+        found = [int(number) for number in first.stdout.readline().split()]
+        running = [is_running(worker) for worker in found[2:]]
+        until = time.monotonic() + 10
+        while not (ignoring := all(map(ignores_ctrl_c, found[2:]))) and time.monotonic() < until:
+            time.sleep(0.02)
         first.kill()
+    tokens, waiting, *workers = found
+    assert tokens == 51 * 3
+    assert waiting == 5  # two for each worker, and the next one
+    assert running == [True, True]
+    assert ignoring  # it reaches all processes; the first one ends the others
     until = time.monotonic() + 20
     while any(map(is_running, workers)):
         assert time.monotonic() < until
