@@ -62,7 +62,7 @@ def try_out(loop: Loop, objective: StreamObjective, window: Window) -> tuple[flo
         loop.accelerator.backward(loss)
         loss.item()
         seconds = min(seconds, time.monotonic() - started)
-        loop.optimizer.zero_grad(set_to_none=True)
+        loop.optimizer.zero_grad()
     objective.states = states
     moments = 2 * sum(parameter.nbytes for parameter in loop.parameters.values())
     if device.type == "cuda":

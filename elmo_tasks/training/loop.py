@@ -143,7 +143,7 @@ class Loop:
         Raises:
             ElmoTasksError: the loss is not finite.
         """
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         for name, epoch in self._first_epochs.items():  # the optimizer skips what has no gradient
             self.parameters[name].requires_grad_(self.progress.epoch + 1 >= epoch)
         total = torch.zeros((), device=self.accelerator.device)

@@ -31,7 +31,7 @@ def set_random_state(state: dict[str, Any]) -> None:
     """Restores what `random_state` returned."""
     random.setstate(state["python"])
     kind, keys, *rest = state["numpy"]
-    np.random.set_state((kind, np.array(keys, dtype=np.uint32), *rest))
+    np.random.set_state((kind, np.array(keys), *rest))
     torch.set_rng_state(state["torch"])
     if torch.cuda.is_available():
         torch.cuda.set_rng_state_all(state["cuda"])

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import h5py
@@ -14,11 +15,14 @@ import pytest
 import torch
 
 from elmo_tasks import cli
+from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM
 from elmo_tasks.elmo.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, as_bytes
 from elmo_tasks.elmo.options import LexiconOptions
 from elmo_tasks.errors import ElmoTasksError, RunError, WeightsError, WriteError
 from elmo_tasks.locks import locked
+from elmo_tasks.pretraining.config import PretrainingConfig
+from elmo_tasks.pretraining.corpus import Corpus
 from elmo_tasks.pretraining.experiment import perplexity_of_text, pretrain
 from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.pretraining.runs import PretrainingFolder
@@ -46,6 +50,11 @@ def weights(folder: Path) -> dict[str, np.ndarray]:
     return found
 
 
+def prepared(config_file: Path, *overrides: str) -> Corpus:
+    """The corpus of the config's text."""
+    return load_config(config_file, PretrainingConfig, overrides).corpus.build()
+
+
 def test_it_learns_what_context_tells(config_file: Path, tmp_path: Path) -> None:
     plans: list[Mapping[str, str]] = []
     results = pretrain(config_file, tmp_path / "run", announce=plans.append)
@@ -60,6 +69,12 @@ def test_it_learns_what_context_tells(config_file: Path, tmp_path: Path) -> None
     assert log[-1]["held_out"]["mean"] < log[0]["held_out"]["mean"]
     assert json.loads(folder.results.read_text()) == results
     assert log[-1]["targets"] == results["trained_targets"] == steps * 8 * 16
+    assert results["vocabulary"] == len(LanguageModel.load(tmp_path / "run").vocabulary)
+    training = prepared(config_file).training
+    assert results["training_targets"] == len(training.tokens) + len(training.sentences) - 1
+    seconds = read_state(folder.training_state)["progress"]["seconds"]
+    assert results["trained_hours"] == round(seconds / 3600, 3)
+    assert 0 < seconds - log[-1]["seconds"] + 0.05 < 0.1
 
 
 def test_the_last_step_is_evaluated_once(config_file: Path, tmp_path: Path) -> None:
@@ -70,14 +85,92 @@ def test_the_last_step_is_evaluated_once(config_file: Path, tmp_path: Path) -> N
     assert [json.loads(line)["step"] for line in lines] == [*range(1, len(lines) + 1)]
 
 
+def test_by_default_it_is_evaluated_twenty_times(config_file: Path, tmp_path: Path) -> None:
+    plans: list[Mapping[str, str]] = []
+    overrides = ["trainer.evaluate_every_steps=null", "trainer.batch_size=4", "trainer.unroll_steps=4"]
+    overrides += ["trainer.num_epochs=0.18", "trainer.evaluation_tokens=20"]
+    pretrain(config_file, tmp_path / "run", overrides=overrides, announce=plans.append)
+    steps = int(plans[0]["steps"])
+    assert 40 < steps < 60
+    log = [json.loads(line) for line in PretrainingFolder(tmp_path / "run").records.read_text().splitlines()]
+    assert [record["step"] for record in log] == [*range(2, steps, 2), steps]
+    held_out = prepared(config_file).held_out
+    assert {record["held_out"]["targets"] for record in log[:-1]} == {held_out.sentences[1] + 1}  # with its end
+    assert log[-1]["held_out"]["targets"] == len(held_out.tokens) + len(held_out.sentences) - 1
+    assert [log[0]["learning_rate"], log[-1]["learning_rate"]] == pytest.approx([0.02 * 3 / 6, 0.0])  # warmup: 5 steps
+    overrides = ["trainer.evaluate_every_steps=null", "trainer.num_epochs=0.001"]
+    pretrain(config_file, tmp_path / "short", overrides=overrides, announce=plans.append)
+    assert plans[1]["steps"] == "1"
+    assert len(PretrainingFolder(tmp_path / "short").records.read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "chosen"), [([9, 9, 2.9, 9, 9], "bfloat16"), ([3] * 5, "float32"), ([9, 3.1, 9, 9, 9], "float32")]
+)
+def test_the_plan_says_what_there_is_and_how_long_it_takes(
+    config_file: Path,
+    text_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: list[float],
+    chosen: str,
+) -> None:
+    def clock(durations: list[float]) -> Callable[[], float]:
+        """Begins and ends of what takes so long, one after another."""
+        times = iter([time for duration in durations for time in (0.0, duration)])
+        return lambda: next(times)
+
+    # Of five products in each type, the fastest one counts; so it does of the steps that are tried.
+    products = SimpleNamespace(perf_counter=clock([4, 9, 9, 9, 9, *seconds]))
+    monkeypatch.setattr("elmo_tasks.pretraining.experiment.time", products)
+    monkeypatch.setattr("elmo_tasks.pretraining.objective.time", SimpleNamespace(monotonic=clock([10, 2, 4, 8])))
+    with text_file.open("a") as file:
+        file.write("\nonce\n" * 5)
+    source = tmp_path / "config.jsonnet"
+    source.write_text(f"(import '{config_file}') + {{ corpus+: {{ paths: [std.extVar('TEXT')] }} }}")
+    plans: list[Mapping[str, str]] = []
+    overrides = [
+        "trainer.precision=auto",
+        "trainer.num_epochs=1000",
+        "vocabulary_size=5",
+        "corpus.held_out=0.2",
+        "bilm=tiny",
+    ]
+    variables = {"TEXT": str(text_file)}
+    pretrain(source, tmp_path / "run", overrides=overrides, variables=variables, dry_run=True, announce=plans.append)
+    (plan,) = plans
+
+    corpus = prepared(config_file, "corpus.held_out=0.2")
+    num_tokens, slots = len(corpus.training.tokens), len(corpus.training.tokens) + len(corpus.training.sentences) - 1
+    steps = 1000 * (slots // 128)
+    unknown = 100 * (num_tokens - corpus.counts[:2].sum()) / num_tokens
+    parameters = sum(each.numel() for each in BiLM(TINY_OPTIONS).parameters()) + 5 * (
+        TINY_OPTIONS.lstm.projection_dim + 1
+    )
+    assert {name: text for name, text in plan.items() if name != "estimated memory"} == {
+        "corpus": str(corpus.folder),
+        "tokens": f"{num_tokens:,} ({len(corpus.types)} distinct), {len(corpus.held_out.tokens):,} held out",
+        "vocabulary": f"5 words; {unknown:.2f} % of the tokens are not among them",
+        "parameters": f"{parameters / 1e6:.1f} million, products in {chosen}",
+        "steps": f"{steps:,}",
+        "estimated time": f"{steps * 2 / 3600:.1f} hours, 64 tokens/s",
+    }
+    memory, unit = plan["estimated memory"].split()
+    assert unit == "GB"
+    assert 0.1 < float(memory) < 20  # of this process
+
+
 def test_a_killed_training_ends_with_the_same_weights(
     config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = pretrain(config_file, tmp_path / "whole")
-    with monkeypatch.context() as patched:
-        stop_at(37, patched)
-        with pytest.raises(KeyboardInterrupt):
-            pretrain(config_file, tmp_path / "resumed")
+    for stop, files in ((5, False), (37, True)):
+        with monkeypatch.context() as patched:
+            stop_at(stop, patched)
+            with pytest.raises(KeyboardInterrupt):
+                pretrain(config_file, tmp_path / "resumed", resume=stop > 5)
+        assert LanguageModel.is_in_folder(tmp_path / "resumed") is files  # as it was evaluated last
+    assert read_state(tmp_path / "resumed" / "training.pt")["progress"]["step"] == 30
     with pytest.raises(RunError, match="--resume goes on with it"):
         pretrain(config_file, tmp_path / "resumed")
     resumed = pretrain(config_file, tmp_path / "resumed", resume=True)
@@ -131,6 +224,7 @@ def test_it_does_not_resume_with_other_text(config_file: Path, text_file: Path, 
     (run / "text.json").unlink()  # begun by a version without this record
     text_file.write_text(original)
     assert pretrain(config_file, run, overrides=overrides, resume=True)
+    assert not (run / "text.json").exists()  # resuming is no new beginning
 
 
 def test_resuming_repeats_no_line_of_the_log(
@@ -163,6 +257,9 @@ def test_resuming_repeats_no_line_of_the_log(
     assert results is not None
     assert results["before"] == before[0]["held_out"]
     assert results["held_out"] == whole[-1]["held_out"]
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["from"] == str(tmp_path / "first")
+    with pytest.raises(RunError, match="cannot resume with another config; these keys differ: from"):
+        pretrain(config_file, tmp_path / "run", overrides=["trainer.num_epochs=0.5"], resume=True)
 
 
 def test_a_folder_that_another_process_writes_to_is_refused(config_file: Path, tmp_path: Path) -> None:
@@ -174,7 +271,7 @@ def test_a_folder_that_another_process_writes_to_is_refused(config_file: Path, t
 
 
 def test_force_removes_nothing_before_the_new_training_can_begin(
-    config_file: Path, text_file: Path, tmp_path: Path
+    config_file: Path, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, overrides = tmp_path / "run", ["trainer.num_epochs=0.2"]
     pretrain(config_file, run, overrides=overrides)
@@ -186,7 +283,13 @@ def test_force_removes_nothing_before_the_new_training_can_begin(
         pretrain(config_file, run, start_from=tmp_path / "x" / ".." / "run", force=True)
     assert all(np.array_equal(values, before[name]) for name, values in weights(run).items())
     text_file.write_text(text.replace("hill", "hall"))
-    pretrain(config_file, run, overrides=overrides, force=True)
+    with monkeypatch.context() as patched:
+        stop_at(1, patched)
+        with pytest.raises(KeyboardInterrupt):
+            pretrain(config_file, run, overrides=overrides, force=True)
+    begun = {"config.json", "versions.json", "text.json", "tensorboard", "log.jsonl"}
+    assert {path.name for path in run.iterdir()} <= begun
+    assert pretrain(config_file, run, overrides=overrides, resume=True)
     assert not all(np.array_equal(values, before[name]) for name, values in weights(run).items())
 
 

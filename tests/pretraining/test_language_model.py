@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,9 @@ OPTIONS = BiLMOptions(
     char_cnn=CharacterCnnOptions(
         embedding=CharacterEmbeddingOptions(dim=4), filters=((1, 8), (2, 8)), activation="relu", n_highway=1
     ),
+)
+WIDE_OPTIONS = OPTIONS.model_copy(
+    update={"char_cnn": OPTIONS.char_cnn.model_copy(update={"filters": ((1, 12), (2, 24))})}
 )
 TOKENS = ["the", "old", "mill", "burns"]
 
@@ -63,7 +67,9 @@ def test_losses_are_those_of_the_biLMs_top_layer() -> None:
 
 
 def test_weights_start_as_in_bilm_tf() -> None:
-    encoder = LanguageModel.untrained(OPTIONS, OutputVocabulary(TOKENS)).bilm.token_encoder
+    torch.manual_seed(1)
+    model = LanguageModel.untrained(WIDE_OPTIONS, OutputVocabulary(TOKENS))
+    encoder = model.bilm.token_encoder
     assert (encoder.embedding.weight[0] == 0).all()
     assert 0.9 < encoder.embedding.weight.abs().max() <= 1
     for convolution in encoder.convolutions:
@@ -72,6 +78,21 @@ def test_weights_start_as_in_bilm_tf() -> None:
     (highway,) = encoder.highways
     assert (highway.carry.bias == -2).all()  # most of the inputs pass
     assert (highway.transform.bias == 0).all()
+    assert (encoder.projection.bias == 0).all()
+    for linear in (highway.carry, highway.transform, encoder.projection):
+        assert linear.weight.std().item() == pytest.approx(1 / math.sqrt(36), rel=0.15)
+    assert model.softmax_weight.std().item() == pytest.approx(1 / math.sqrt(16), rel=0.15)
+    assert (model.softmax_bias == 0).all()
+    for stack in model.bilm.directions:
+        for lstm in stack.layers:  # of 24 cells; Glorot's bounds
+            for weight, bound in (
+                (lstm.input_weight, math.sqrt(6 / (4 * 24 + 16 + 16))),
+                (lstm.recurrent_weight, math.sqrt(6 / (4 * 24 + 16 + 16))),
+                (lstm.projection_weight, math.sqrt(6 / (24 + 16))),
+            ):
+                assert -bound <= weight.min() < -0.95 * bound
+                assert 0.95 * bound < weight.max() <= bound
+            assert (lstm.bias == 0).all()
 
 
 @pytest.mark.parametrize("missing", [VOCABULARY_FILE, SOFTMAX_FILE])
@@ -105,6 +126,34 @@ def test_files_are_exact_unless_half_precision_is_wanted(half_precision: bool | 
         found = loaded.state_dict()[name]
         assert found.allclose(tensor, atol=1e-3)
     assert found.equal(tensor) != bool(half_precision)
+
+
+def test_there_is_no_dropout_unless_it_is_wanted(tmp_path: Path) -> None:
+    make_model(0.5).save(tmp_path)
+    untrained = LanguageModel.untrained(OPTIONS, OutputVocabulary(TOKENS))
+    plain = LanguageModel(random_bilm(OPTIONS, seed=4), OutputVocabulary(TOKENS))
+    for model in (LanguageModel.load(tmp_path), untrained, plain):
+        assert all(after.equal(before) for before, after in inputs_and_outputs_of_dropout(model.train()))
+    model = LanguageModel.load(tmp_path, 0.5).train()
+    assert not any(after.equal(before) for before, after in inputs_and_outputs_of_dropout(model))
+
+
+def test_a_softmax_of_other_sizes_is_refused(tmp_path: Path) -> None:
+    make_model(0.0).save(tmp_path)
+    with (tmp_path / VOCABULARY_FILE).open("a") as file:
+        file.write("boat\n")
+    with pytest.raises(WeightsError, match=r"softmax\.safetensors: holds .*7.*; wanted .*8, 16.*, from the vocabulary"):
+        LanguageModel.load(tmp_path)
+
+
+def test_the_mean_of_a_window_without_targets_is_zero_and_of_one_target_its_loss() -> None:
+    model = make_model(0.0).eval()
+    window = make_window(model)
+    for kept in (1, 0):
+        window.targets[:, kept:] = NO_TARGET
+        loss = model(window, model.initial_states(1))
+        torch.testing.assert_close(loss.mean, (loss.forward + loss.backward) / 2)
+    assert loss.mean.item() == 0.0
 
 
 def test_an_interrupted_save_leaves_the_old_files_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

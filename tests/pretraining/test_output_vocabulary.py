@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from elmo_tasks.pretraining.output_vocabulary import most_frequent
+from elmo_tasks.errors import DataError
+from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary, most_frequent
 
 
 @pytest.mark.parametrize(
@@ -13,3 +16,36 @@ def test_the_most_frequent_words_and_the_special_ones_among_them(
     size: int | None, min_count: int, words: list[str]
 ) -> None:
     assert most_frequent(["a", "b", "c"], [3, 2, 1], size, min_count).words == ("<S>", "</S>", "<UNK>", *words)
+
+
+def test_a_vocabulary_goes_round_and_numbers_its_words(tmp_path: Path) -> None:
+    vocabulary = OutputVocabulary(["the", "</S>", "mill"])
+    assert vocabulary.numbers(["mill", "<S>", "boat", "</S>", "the"]) == [4, 0, 2, 1, 3]
+    vocabulary.save(tmp_path / "words.txt")
+    assert (tmp_path / "words.txt").read_text() == "<S>\n</S>\n<UNK>\nthe\nmill\n"
+    loaded = OutputVocabulary.load(tmp_path / "words.txt")
+    assert loaded.words == vocabulary.words
+    assert loaded.fingerprint() == vocabulary.fingerprint() != OutputVocabulary(["mill", "the"]).fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["<S>", "</S>", "the"], ":3: got 'the'; wanted '<UNK>', as bilm-tf"),
+        (["the"], ":1: got 'the'; wanted '<S>', as bilm-tf"),
+        (["<S>", "</S>"], ": got 2 lines; wanted <S>, </S>, <UNK> and the words"),
+        (["<S>", "</S>", "<UNK>", "the", "", "a"], ":5: is empty; wanted one word per line"),
+        (["<S>", "</S>", "<UNK>", "the", "a", "the"], ":6: 'the' is already on line 4; wanted one word per line"),
+        (["<S>", "</S>", "<UNK>", "<S>"], ":4: '<S>' is already on line 1"),
+    ],
+)
+def test_files_that_are_no_vocabularies(lines: list[str], message: str, tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("".join(f"{line}\n" for line in lines))
+    with pytest.raises(DataError) as caught:
+        OutputVocabulary.load(tmp_path / "words.txt")
+    assert f"words.txt{message}" in str(caught.value)
+
+
+def test_a_vocabulary_may_hold_no_other_words(tmp_path: Path) -> None:
+    OutputVocabulary([]).save(tmp_path / "words.txt")
+    assert len(OutputVocabulary.load(tmp_path / "words.txt")) == 3

@@ -6,22 +6,19 @@ import itertools
 import logging
 import os
 import random
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmo_tasks.errors import CacheError, DataError, ElmoTasksError
+from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.pretraining import corpus as prepared
-from elmo_tasks.pretraining import prepare, text_files, tokenize_files
+from elmo_tasks.pretraining import prepare, text_files
 from elmo_tasks.pretraining.corpus import Corpus, CorpusPart
 from elmo_tasks.pretraining.prepare import TextCorpus, choose_held_out, prepare_documents
 from elmo_tasks.text import tokenization
@@ -119,6 +116,15 @@ def test_against_a_plain_computation(tmp_path: Path, monkeypatch: pytest.MonkeyP
     kinds = [array.dtype for array in (corpus.training.tokens, corpus.training.sentences, corpus.training.documents)]
     assert kinds == [np.uint32, np.int64, np.int64]
     assert corpus.counts.dtype == np.int64
+    arrays = (corpus.counts, corpus.training.tokens, corpus.held_out.sentences, corpus.held_out.documents)
+    assert all(isinstance(array, np.memmap) for array in arrays)  # a corpus may be larger than memory
+
+
+def test_equally_frequent_types_are_in_alphabetical_order() -> None:
+    words = [f"w{number:03}" for number in range(300)]
+    shuffled = random.Random(1).sample(words, len(words))
+    corpus = prepare_documents([[shuffled, ["w007"]]], [[["w008"]]], "ties")
+    assert corpus.types == ["w007", *(word for word in words if word != "w007")]
 
 
 def test_neither_processes_nor_chunks_change_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,6 +203,14 @@ def test_some_but_not_all_documents_are_held_out(num_documents: int, share: floa
     assert choose_held_out(num_documents, share, seed).tolist() == chosen.tolist()
 
 
+@pytest.mark.parametrize(
+    ("num_documents", "share", "number"),
+    [(1000, 0.25, 250), (1000, 0.6, 600), (2, 0.01, 1), (2, 0.99, 1), (10, 0.14, 1), (10, 0.16, 2), (10, 0.99, 9)],
+)
+def test_as_many_documents_are_held_out_as_the_share_says(num_documents: int, share: float, number: int) -> None:
+    assert choose_held_out(num_documents, share, 1).sum() == number
+
+
 def test_the_share_is_kept() -> None:
     for seed in range(5):
         assert choose_held_out(100_000, 0.1, seed).mean() == pytest.approx(0.1, abs=0.005)
@@ -271,15 +285,23 @@ def test_damaged_cache_is_made_anew(
         ("training/sentences.npy", np.array([0, 1], dtype=np.int64)),
         ("training/documents.npy", np.zeros(0, dtype=np.int64)),
         ("held_out/tokens.npy", np.zeros(3, dtype=np.int64)),
+        ("counts.npy", lambda counts: counts[:, None]),
+        ("training/sentences.npy", lambda borders: np.append(1, borders[1:])),
+        ("held_out/documents.npy", lambda borders: borders[:-1]),
     ],
 )
 def test_a_cache_with_other_values_is_made_anew(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, content: bytes | np.ndarray
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    content: bytes | np.ndarray | Callable[[np.ndarray], np.ndarray],
 ) -> None:
     config = TextCorpus(paths=(write(tmp_path, "text", make_text(5)),))
     corpus = config.build()
     expected = everything(corpus)
     path = corpus.folder / name
+    if callable(content):
+        content = content(np.load(path))
     path.unlink()
     if isinstance(content, bytes):
         path.write_bytes(content)
@@ -334,55 +356,12 @@ def test_bad_text_late_in_the_corpus(
     assert_nothing_is_left(cache)
 
 
-def test_a_worker_that_is_ended_from_outside() -> None:
-    with pytest.raises(ElmoTasksError, match="a process that tokenizes was ended from outside"):
-        list(tokenize_files._in_processes([partial(os._exit, 1)], 2))
-
-
-def test_workers_are_light() -> None:
-    code = "import sys, elmo_tasks.pretraining.tokenize_files; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
 def test_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path) -> str:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
     monkeypatch.setattr(prepare, "content_hash", refuse)
     with pytest.raises(DataError, match=r"text: cannot be read \(Permission denied\)"):
-        TextCorpus(paths=(write(tmp_path, "text", "A.\n\nB."),)).build()
-
-
-@pytest.mark.parametrize("writes", [0, 3, 5, 7, 10])
-def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path, writes: int) -> None:
-    """At whatever point of the work the disk is full, one line says so and nothing is left behind."""
-    original = prepared._write
-    left = itertools.count(writes, -1)
-
-    def fill(stream: IO[bytes], values: np.ndarray) -> None:
-        if next(left) <= 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        original(stream, values)
-
-    monkeypatch.setattr(text_files, "_CHUNK_BYTES", 2000)
-    monkeypatch.setattr(prepared, "_write", fill)
-    with pytest.raises(CacheError, match=r"corpora: no room is left on this disk.*; free some, or set ELMO") as caught:
-        TextCorpus(paths=(write(tmp_path, "text", make_text(20)),)).build()
-    assert "\n" not in str(caught.value)
-    assert_nothing_is_left(cache)
-
-
-def test_full_disk_says_how_much_is_wanted(tmp_path: Path) -> None:
-    with (
-        pytest.raises(CacheError, match="the corpus needs about 3 MB; free some"),
-        prepared.write_errors(tmp_path, 3_100_000),
-    ):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def test_cache_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ELMO_TASKS_CACHE", write(tmp_path, "file", "in the way"))
-    with pytest.raises(CacheError, match=r"corpora: cannot be written \(Not a directory\); set ELMO_TASKS_CACHE"):
         TextCorpus(paths=(write(tmp_path, "text", "A.\n\nB."),)).build()
 
 

@@ -71,8 +71,25 @@ def test_drawn_words_are_distinct_and_as_frequent_as_stated() -> None:
     torch.testing.assert_close(counts / repeats, expected / repeats, atol=0.05, rtol=0.0)
 
 
+def test_the_expected_counts_add_up_to_the_words_that_are_drawn() -> None:
+    torch.manual_seed(6)
+    sums = []
+    for _ in range(50):
+        candidates = SampledSoftmax(num_samples=25).draw(WORDS)  # after many tries
+        assert candidates is not None
+        sums.append(candidates.log_expected.exp().sum().item())
+    assert sum(sums) / len(sums) == pytest.approx(25, rel=0.05)
+
+
 def test_all_words_are_compared_where_more_would_be_drawn_than_there_are() -> None:
     assert SampledSoftmax(num_samples=WORDS).draw(WORDS) is None
+    candidates = SampledSoftmax(num_samples=WORDS - 1).draw(WORDS)
+    assert candidates is not None
+    assert len(candidates.words.unique()) == WORDS - 1
+    assert SampledSoftmax().draw(8192) is None
+    candidates = SampledSoftmax().draw(8193)
+    assert candidates is not None
+    assert len(candidates.words) == 8192
 
 
 def test_a_uniform_model_has_the_loss_of_chance() -> None:

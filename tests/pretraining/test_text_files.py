@@ -35,14 +35,14 @@ def text_of(path: Path) -> str:
 
 def test_files_are_found_in_order_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("b.txt", "a.txt", "deep/c.txt", "odd[1].txt"):
-        Path(name).parent.mkdir(exist_ok=True)
+    for name in ("b.txt", "a.txt", "deep/er/c.txt", "odd[1].txt"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text("x")
     Path("link.txt").symlink_to("a.txt")
     Path("folder.txt").mkdir()
     names = ("b.txt", "*.txt", "**/c.txt", str(tmp_path / "a.txt"), "odd[1].txt")
-    assert find_files(names[:-2]) == (Path("a.txt"), Path("b.txt"), Path("deep/c.txt"), Path("odd[1].txt"))
-    assert find_files(names) == (tmp_path / "a.txt", Path("b.txt"), Path("deep/c.txt"), Path("odd[1].txt"))
+    assert find_files(names[:-2]) == (Path("a.txt"), Path("b.txt"), Path("deep/er/c.txt"), Path("odd[1].txt"))
+    assert find_files(names) == (tmp_path / "a.txt", Path("b.txt"), Path("deep/er/c.txt"), Path("odd[1].txt"))
 
 
 def test_paths_without_files(tmp_path: Path) -> None:
@@ -96,6 +96,7 @@ def test_damaged_files(tmp_path: Path, ending: str, damage: str) -> None:
         (b"one\ntwo\nth\0ree\nfour\n", "text:3: holds a NUL byte, as binary files do; wanted UTF-8 text"),
         (b"one\ntwo\nthree\ncaf\xe9\nfive\n", "text:4: byte 0xe9 is not UTF-8; wanted UTF-8 text"),
         ("one\n".encode("utf-16"), "text:1: holds a NUL byte"),
+        (b"\0one\n", "text:1: holds a NUL byte"),
     ],
 )
 def test_binary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, problem: str, size: int) -> None:
@@ -108,8 +109,10 @@ def test_endless_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_files, "_CHUNK_BYTES", 10)
     monkeypatch.setattr(text_files, "_MAX_LINE_BYTES", 30)
     assert text_of(write(tmp_path / "text", b"a\n" + b"b" * 25)) == "a\n" + "b" * 25
-    with pytest.raises(DataError, match="text:2: the line has more than 16 MiB"):
-        text_of(write(tmp_path / "text", b"a\n" + b"b" * 100 + b"\n"))
+    for size in (39, 100):
+        with pytest.raises(DataError, match="text:2: the line has more than 16 MiB"):
+            text_of(write(tmp_path / "text", b"a\n" + b"b" * size + b"\n"))
+    assert text_of(write(tmp_path / "text", b"a\n" + b"b" * 38)) == "a\n" + "b" * 38  # 8 in the chunk and 30
     with pytest.raises(DataError, match="text:2: holds a NUL byte"):
         text_of(write(tmp_path / "text", b"a\n" + bytes(100)))
 
@@ -145,7 +148,7 @@ def test_repeated_lines_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyP
         for chunk in without_repeated_lines(read_chunks(write(tmp_path / "text", content)), seen):
             kept += chunk.lines
     assert kept == ["a", "b", "", "c", "", "d"]
-    assert len(seen) == 4
+    assert [len(each) for each in seen] == [16] * 4  # bytes of a hash
 
 
 def test_a_file_with_two_names_has_the_first(tmp_path: Path) -> None:

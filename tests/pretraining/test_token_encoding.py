@@ -14,7 +14,8 @@ from elmo_tasks.pretraining.token_encoding import encode_tokens
 
 SHORT = ["a", "word", "words", "<S>", "</S>", "naïve", "", "."]
 # 47 characters and the two borders leave one place of padding; 48 and more leave none.
-LONG = ["x" * length for length in (40, 41, 42, 43, 44, 45, 46, 47, 48, 60)]
+LONG = [("abcdefghijklmnopqrstuvwxyz" * 3)[-length:] for length in (40, 41, 42, 43, 44, 45, 46, 47, 48, 60)]
+LONG += ["x" * length for length in (43, 46, 60)]
 
 
 def with_wide_filter_first(options: BiLMOptions) -> BiLMOptions:
@@ -25,7 +26,9 @@ def with_wide_filter_first(options: BiLMOptions) -> BiLMOptions:
 @pytest.mark.parametrize(
     "options", [TINY_OPTIONS, with_wide_filter_first(TINY_OPTIONS)], ids=["rising", "mixed widths"]
 )
-@pytest.mark.parametrize("words", [SHORT, LONG, SHORT + LONG, ["one"]], ids=["short", "long", "both", "one"])
+@pytest.mark.parametrize(
+    "words", [SHORT, LONG, SHORT + LONG, ["one"], 5 * SHORT + 8 * LONG], ids=["short", "long", "both", "one", "many"]
+)
 def test_vectors_and_gradients_equal_the_plain_encoders(options: BiLMOptions, words: list[str]) -> None:
     encoder: TokenEncoder = random_bilm(options, seed=4).requires_grad_(True).token_encoder.double()
     ids = tokens_to_ids(words)

@@ -8,6 +8,7 @@ import torch
 
 from elmo_tasks.elmo.characters import tokens_to_ids
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.pretraining import windows
 from elmo_tasks.pretraining.corpus import CorpusPart
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.pretraining.windows import NO_TARGET, SlotReader, TokenStreams, Window, sentence_windows
@@ -134,11 +135,19 @@ def test_beginning_is_cut_at_a_sentence() -> None:
     assert make_reader().beginning(1).num_slots == 4
 
 
-def test_targets_are_counted() -> None:
+@pytest.mark.parametrize("tokens_at_once", [3, 1 << 20])
+def test_targets_are_counted(tokens_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(windows, "_TOKENS_AT_ONCE", tokens_at_once)
     counts = make_reader().count_targets(len(VOCABULARY))
     assert dict(zip(VOCABULARY.words, counts.tolist(), strict=True)) == {
         "<S>": 0, "</S>": 6, "<UNK>": 8, "the": 2, "dog": 2, "it": 2, "a": 1,
     }  # fmt: skip
+
+
+def test_a_token_that_is_written_as_the_end_of_a_sentence_counts_as_one() -> None:
+    part = CorpusPart(np.array([0, 1, 0], dtype=np.uint32), np.array([0, 2, 3]), np.array([0, 2]))
+    reader = SlotReader(part, ["</S>", "the"], VOCABULARY, 50)
+    assert reader.count_targets(len(VOCABULARY))[1] == 4
 
 
 def test_too_little_text_is_an_error() -> None:

@@ -21,6 +21,12 @@ from elmo_tasks.server.vectors import ServedBiLM, bilms_of_runs
 Serve = Callable[..., AbstractContextManager[TestClient]]
 
 
+def post(client: TestClient, path: str, body: Any, status: int = 200) -> Any:
+    answer = client.post(path, json=body)
+    assert answer.status_code == status, answer.text
+    return answer.json() if status == 200 else answer.json()["error"]
+
+
 @pytest.fixture(scope="session")
 def run_folder(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run of a tagger, trained for an epoch."""

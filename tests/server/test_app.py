@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import threading
-import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,22 +16,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import elmo_tasks
-from elmo_tasks import trained_runs
 from elmo_tasks.analysis.neighbors import TokenInContext, nearest_tokens
 from elmo_tasks.elmo import BiLM
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.rendering.drawing import INK, PALETTE
 from elmo_tasks.server.limits import Limits
-from elmo_tasks.server.runs import ServedRun, load_runs
-from elmo_tasks.server.vectors import ServedBiLM, bilms_of_runs
-from tests.server.conftest import Serve
+from elmo_tasks.server.runs import ServedRun
+from elmo_tasks.server.vectors import ServedBiLM
+from tests.server.conftest import Serve, post
 
 TEXT = "Mira Dolvane joined Karvel as coach. Karvel closed a mill."
-
-
-def post(client: TestClient, path: str, body: Any, status: int = 200) -> Any:
-    answer = client.post(path, json=body)
-    assert answer.status_code == status, answer.text
-    return answer.json() if status == 200 else answer.json()["error"]
 
 
 # What it answers
@@ -108,10 +98,19 @@ def test_similarities_and_neighbors(client: TestClient, sample_folder: Path) -> 
     nearest = nearest_tokens(BiLM.load(sample_folder / "bilm"), query, pool, count=3)[2]
     body = {"tokens": list(query.sentence), "index": 1, "layer": 2, "k": 3}
     found = post(client, "/api/neighbors", body)["neighbors"]
+    assert all(each["cosine"] == round(each["cosine"], 6) for each in found)
     assert [(tuple(each["tokens"]), each["index"]) for each in found] == [
         (n.token.sentence, n.token.place) for n in nearest
     ]
     assert [each["cosine"] for each in found] == pytest.approx([n.similarity for n in nearest], abs=1e-5)
+
+
+def test_ten_neighbors_in_the_first_layer_are_found_unless_others_are_wanted(client: TestClient) -> None:
+    plain = post(client, "/api/neighbors", {"text": "An old cat", "index": 2})
+    assert len(plain["neighbors"]) == 10
+    assert plain == post(client, "/api/neighbors", {"text": "An old cat", "index": 2, "layer": 1, "k": 10})
+    assert plain != post(client, "/api/neighbors", {"text": "An old cat", "index": 2, "layer": 2, "k": 10})
+    assert len(post(client, "/api/neighbors", {"text": "An old cat", "index": 2, "k": 50})["neighbors"]) == 17  # all
 
 
 def test_a_bilm_is_in_memory_once(runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM]) -> None:
@@ -146,6 +145,22 @@ def test_it_is_well_and_counts(client: TestClient) -> None:
     assert 'elmo_tasks_requests_total{endpoint="/api/runs/{name}/predict",status="404"} 1.0' in text
     assert "elmo_tasks_batch_tokens_sum 1.0" in text
     assert "elmo_tasks_open_tokens 0.0" in text
+    assert client.get("/nowhere").status_code == 404
+    answer = client.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    text = answer.text
+    for line in (
+        'requests_total{endpoint="/healthz",status="200"} 1.0',
+        'requests_total{endpoint="other",status="404"} 1.0',
+        'request_seconds_count{endpoint="/api/runs/{name}/predict"} 2.0',
+        "open_requests 0.0",
+        'batch_requests_bucket{le="256.0"} 1.0',
+        'batch_tokens_bucket{le="4096.0"} 1.0',
+        "batch_requests_sum 1.0",
+        "batch_seconds_count 1.0",
+    ):
+        assert f"\nelmo_tasks_{line}\n" in text, line
+    assert "\nprocess_resident_memory_bytes " in text
     assert "nor" not in text
 
 
@@ -158,7 +173,10 @@ def test_pages_need_nothing_from_elsewhere(client: TestClient) -> None:
         seen.add(path)
         answer = client.get(path)
         assert answer.status_code == 200, path
-        assert "default-src 'self'" in answer.headers["content-security-policy"]
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'self'" in policy
+        assert ("unsafe-inline" in policy) == (path == "/docs")
+        assert answer.headers["x-content-type-options"] == "nosniff"
         if "html" in answer.headers["content-type"]:
             assert not re.search(r"""(src|href)=["'](https?:)?//""", answer.text)
             for target in re.findall(r"""(?:src|href)=["']([^"'#]+)""", answer.text):
@@ -167,11 +185,35 @@ def test_pages_need_nothing_from_elsewhere(client: TestClient) -> None:
     follow("/")
     assert {"/", "/docs", "/page.js"} <= seen
     assert any(path.startswith("/docs-files/") for path in seen)
+    assert client.get("/redoc").status_code == 404  # would come from elsewhere
     schema = client.get("/openapi.json").json()
+    assert schema["info"]["title"] == "elmo-tasks"
+    assert schema["info"]["version"] == elmo_tasks.__version__
+    assert "Trained runs behind HTTP" in schema["info"]["description"]
+    predict = schema["paths"]["/api/runs/{name}/predict"]["post"]
+    assert set(predict["responses"]) == {"200", "404", "408", "413", "422", "429", "504"}
+    assert predict["responses"]["200"]["content"]["application/json"]["schema"] == {
+        "$ref": "#/components/schemas/Answer"
+    }
     assert set(schema["paths"]) == {
         *("/api/runs", "/api/runs/{name}/predict", "/api/runs/{name}/predict-batch"),
         *("/api/embed", "/api/similarity", "/api/neighbors", "/healthz", "/metrics"),
     }
+
+
+def test_the_page_has_the_colours_of_other_pictures(client: TestClient) -> None:
+    answer = client.get("/palette.css")
+    assert answer.headers["content-type"].startswith("text/css")
+    found = dict(re.findall(r"--([\w-]+): ([^;]+);", answer.text))
+    colors = {f"color-{number}": color for number, color in enumerate(PALETTE)}
+    assert found == {**colors, "colors": str(len(PALETTE)), "on-color": INK}
+
+
+def test_an_application_that_ends_leaves_no_thread(serve: Serve) -> None:
+    before = set(threading.enumerate())
+    with serve() as client:
+        post(client, "/api/embed", {"text": "a"})
+    assert not [each for each in set(threading.enumerate()) - before if each.name.startswith(("batches", "preparing"))]
 
 
 # What it refuses
@@ -217,7 +259,7 @@ def test_wrong_requests_get_a_sentence(client: TestClient, path: str, body: Any,
         (b'{"text": ' + b"[" * 5000 + b"]" * 5000 + b"}", "nested too deeply"),
         (b'{"text": "a', "Unterminated string"),
         (b"\xff\xfe", "byte 1 is not UTF-8"),
-        (b"[1]", "Input should be a valid dictionary; got [1]"),
+        (b"[1]", "the request: Input should be a valid dictionary; got [1]"),
         (b"", "Field required"),
     ],
 )
@@ -243,6 +285,13 @@ def test_names_are_only_looked_up(client: TestClient, name: str) -> None:
     assert "no run" in post(client, "/api/embed", {"text": "a", "run": name}, 404)
 
 
+def test_an_unknown_run_gets_the_names_of_those_there_are(client: TestClient) -> None:
+    wanted = "there is no run 'nor'. Did you mean 'ner'? Runs: ner, again"
+    assert post(client, "/api/runs/nor/predict", {"text": "a"}, 404) == wanted
+    wanted = "there is no run 'nor'. Did you mean 'ner'? Runs with a frozen biLM: ner, again"
+    assert post(client, "/api/embed", {"text": "a", "run": "nor"}, 404) == wanted
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -263,75 +312,10 @@ def test_no_other_file_is_served(client: TestClient, path: str) -> None:
     assert answer.status_code in (200, 404)
 
 
-def test_large_bodies_and_long_texts(serve: Serve) -> None:
-    with serve(Limits(body_bytes=1000, request_tokens=20)) as client:
-        wanted = "the body has more than 1,000 bytes"
-        assert post(client, "/api/runs/ner/predict", {"text": "a" * 1000}, 413) == wanted
-        in_parts = client.post("/api/runs/ner/predict", content=iter([b'{"text": "', *[b"a" * 100] * 50, b'"}']))
-        assert (in_parts.status_code, in_parts.json()["error"]) == (413, wanted)
-        wanted = "21 tokens; wanted at most 20 in a request"
-        assert post(client, "/api/runs/ner/predict", {"text": "a " * 21}, 422) == wanted
-        assert post(client, "/api/embed", {"tokens": ["a"] * 21}, 422) == wanted
-        assert post(client, "/api/runs/ner/predict-batch", {"inputs": ["a " * 11, "a " * 10]}, 422) == wanted
-        assert post(client, "/api/embed", {"tokens": ["a"] * 20})["tokens"] == ["a"] * 20
-
-
 def test_long_answers_come_whole(client: TestClient) -> None:
     answer = client.post("/api/embed", json={"tokens": ["a", "b"] * 500})
     assert len(answer.content) > 1_000_000
     assert len(answer.json()["layers"][2]) == 1000
-
-
-@contextlib.contextmanager
-def blocked(run: ServedRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Within the block, the run's first batch waits for the event."""
-    started, go, answer = threading.Event(), threading.Event(), run.answer
-
-    def wait(requests: list[Any]) -> Any:
-        started.set()
-        assert go.wait(30)
-        return answer(requests)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(run, "answer", wait)
-        yield started
-        go.set()
-
-
-@pytest.mark.parametrize("limits", [Limits(queue_requests=2), Limits(queue_tokens=5)])
-def test_overload_is_refused_at_once_and_passes(
-    limits: Limits, serve: Serve, runs: dict[str, ServedRun], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    body = {"tokens": ["a", "b"]}
-    with serve(limits) as client, ThreadPoolExecutor(2) as threads:
-        with blocked(runs["ner"], monkeypatch) as started:
-            waiting = [threads.submit(post, client, "/api/runs/ner/predict", body) for _ in range(2)]
-            assert started.wait(30)
-            until = time.monotonic() + 25
-            while "elmo_tasks_open_tokens 4.0" not in client.get("/metrics").text:  # is answered also under overload
-                assert time.monotonic() < until
-            answer = client.post("/api/runs/again/predict", json=body)
-            assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
-            assert "try again" in answer.json()["error"]
-        assert all(each.result(30)["results"] for each in waiting)
-        assert post(client, "/api/runs/again/predict", body)["results"]
-
-
-def test_what_takes_too_long_is_given_up(
-    serve: Serve, runs: dict[str, ServedRun], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serve(Limits(timeout_seconds=0.5)) as client:
-        with blocked(runs["ner"], monkeypatch):
-            for _ in range(2):  # the second one has not begun
-                assert (
-                    post(client, "/api/runs/ner/predict", {"text": "a"}, 504)
-                    == "there was no result within 0.5 seconds"
-                )
-        text = client.get("/metrics").text
-        assert "elmo_tasks_open_tokens 0.0" in text
-        assert "elmo_tasks_open_requests 0.0" in text
-    with serve() as client:
-        assert post(client, "/api/runs/ner/predict", {"text": "a"})["results"]
 
 
 def test_a_fault_is_told_without_its_inside(
@@ -352,7 +336,10 @@ def test_other_sites_are_let_in_only_where_it_is_said(serve: Serve) -> None:
         assert "access-control-allow-origin" not in client.options("/api/embed", headers=asked).headers
         assert "access-control-allow-origin" not in client.get("/api/runs", headers=asked).headers
     with serve(allowed_origins=["https://example.org"]) as client:
-        assert client.options("/api/embed", headers=asked).headers["access-control-allow-origin"] == asked["origin"]
+        answer = client.options("/api/embed", headers={**asked, "access-control-request-headers": "x-own"})
+        assert answer.status_code == 200
+        assert answer.headers["access-control-allow-origin"] == asked["origin"]
+        assert client.get("/api/runs", headers=asked).headers["access-control-allow-origin"] == asked["origin"]
         other = client.options("/api/embed", headers=asked | {"origin": "https://example.com"})
         assert "access-control-allow-origin" not in other.headers
 
@@ -407,40 +394,3 @@ def test_no_body_is_a_fault(endpoint: str, client: TestClient) -> None:
         assert answer.status_code == 200 or answer.json()["error"]
 
     check()
-
-
-# The names of runs
-
-
-def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> None:
-    assert list(runs) == ["ner", "again"]
-    archive = tmp_path / "packed.tar.gz"
-    trained_runs.archive(run_folder, archive)
-    (packed,) = load_runs([str(archive)], batch_tokens=256).values()
-    assert packed.name == "packed"
-    assert packed.about | {"name": "ner"} == runs["ner"].about | {"config": packed.about["config"]}
-    for paths, message in (
-        ([run_folder, f"ner={run_folder}"], "have the same name; give one of them another: NAME="),
-        ([f"a/b={run_folder}"], "'a/b' cannot be the name of a run"),
-        ([tmp_path], "wanted a run's folder"),
-    ):
-        with pytest.raises(ElmoTasksError, match=message):
-            load_runs(list(map(str, paths)), batch_tokens=256)
-
-
-def test_without_a_run_that_has_one_the_package_s_bilm_is_used(tmp_path: Path) -> None:
-    (bilm,) = bilms_of_runs({}).values()
-    assert bilm.num_layers == 3
-    (tmp_path / "empty.txt").write_text("\n")
-    with pytest.raises(ElmoTasksError, match=r"empty\.txt: no sentence"):
-        bilms_of_runs({}, tmp_path / "empty.txt")
-
-
-def test_folders_that_are_not_trained_runs_are_left_out(
-    run_folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "data").mkdir()
-    assert list(load_runs([str(tmp_path / "data"), str(run_folder)], batch_tokens=256)) == ["ner"]
-    assert f"{tmp_path}/data: not a run that has finished an epoch; left out" in caplog.text
-    with pytest.raises(ElmoTasksError, match=r"data, .*data: none of them is a run"):
-        load_runs([str(tmp_path / "data")] * 2, batch_tokens=256)

@@ -96,6 +96,25 @@ def test_a_connection_takes_one_request_after_another(runs: dict[str, ServedRun]
             one.request("GET", "/healthz")
             assert json.loads(one.getresponse().read()) == {"status": "ok"}
             assert one.sock is not None  # the server has not asked to close it
+        one.request("GET", "/healthz")
+        assert "server" not in one.getresponse().headers  # the name of its software is nobody's business
+
+
+def test_a_connection_that_is_used_is_not_cut(
+    runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "_GRACE_SECONDS", 0.3)
+    with (
+        listening(runs, bilms, Limits(timeout_seconds=0.3)) as (host, port),
+        contextlib.closing(http.client.HTTPConnection(host, port, timeout=60)) as one,
+    ):
+        one.connect()
+        used = one.sock
+        for _ in range(6):
+            time.sleep(0.15)
+            one.request("GET", "/healthz")
+            assert json.loads(one.getresponse().read()) == {"status": "ok"}
+            assert one.sock is used
 
 
 def test_the_parts_of_a_body_are_bounded_together(runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM]) -> None:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import itertools
+import os
 from typing import Any
 
 import datasets
 import pytest
+import torch
 
 from elmo_tasks.tasks.tagging import Tagging, TaggingBatch
 from elmo_tasks.text.vocabulary import VocabularyConfig
@@ -85,6 +87,7 @@ def test_weighted_shares_are_the_mean_over_the_step(num_processes: int, batches_
         total = 0.0
         for share in parts:
             for batch, weight in share:
+                assert weight > 0 or len(batch) == 1  # the work of a process that has no part
                 total += weight * sum(len(example["tokens"]) for example in batch.examples) / len(batch)
         assert total / num_processes == pytest.approx(sum(LENGTHS[row] for row in rows) / len(rows))
         assert len({len(share) for share in parts}) == 1
@@ -95,6 +98,7 @@ def test_the_last_step_of_an_epoch_may_have_fewer_batches() -> None:
     uneven = loader(batch_size=5)
     assert len(uneven.plan(0)) == 3
     assert uneven.num_steps(0, 2) == len(list(uneven.steps(0, 2))) == 2
+    assert uneven.num_steps(0) == len(list(uneven.steps(0))) == 3
 
 
 @pytest.mark.parametrize("batches_per_step", [1, 2])
@@ -125,6 +129,34 @@ def test_rows_are_those_of_the_examples_and_processes_yield_equally_often() -> N
     last = [list(loader(rank, 3, batch_size=11, shuffle=False).once())[-1] for rank in range(3)]
     assert [len(rows) for rows, _ in last] == [1, 1, 0]
     assert last[2][1] is None
+
+
+def test_evaluation_has_the_batches_of_the_first_epoch_also_where_they_are_shuffled() -> None:
+    shuffled = loader(batch_size=4)
+    assert [rows for rows, _ in shuffled.once()] == shuffled.plan(0) != shuffled.plan(1)
+
+
+def test_preparing_batches_leaves_the_generator_of_dropout_alone() -> None:
+    before = torch.get_rng_state()
+    assert list(loader(batch_size=4).steps(0))
+    assert torch.get_rng_state().equal(before)
+
+
+class TaskOfProcesses(Tagging):
+    """Its batches are the number of the process that prepares them."""
+
+    def collate(self, examples: Any, vocabulary: Any) -> Any:
+        return os.getpid()
+
+
+def test_workers_prepare_the_batches_and_by_default_the_training_process() -> None:
+    def processes(**settings: int) -> set[Any]:
+        config = DataLoaderConfig(batch_size=4, **settings)
+        batches = BatchLoader(config, DATA, TaskOfProcesses("BIOUL"), VOCABULARY).steps(0)
+        return {batch for ((batch, _),) in batches}
+
+    assert processes() == {os.getpid()}
+    assert os.getpid() not in processes(num_workers=1)
 
 
 def test_worker_processes_give_the_same_batches() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from elmo_tasks.errors import ConfigError, WriteError
 from elmo_tasks.experiment import train
 from elmo_tasks.training import config
-from elmo_tasks.training.callbacks import Callback, Progress, Trackers, flatten
+from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers, flatten
 
 
 class Noting(Callback):
@@ -65,6 +66,36 @@ def test_an_epoch_that_is_only_as_good_as_the_best_is_not_better(higher_is_bette
     assert better == [1, 4, 7]
 
 
+def test_what_is_counted_before_the_first_step_and_the_first_best_epoch() -> None:
+    progress = Progress()
+    assert progress.mean_loss() == 0.0
+    assert Progress(recent_steps=1, recent_loss=3.0).mean_loss() == 3.0
+    assert Progress(epoch=2).epochs_since_best() == 2
+    assert (progress.epoch, progress.step, progress.records, progress.seconds, progress.recent_seconds) == (0,) * 5
+
+
+def test_a_terminal_shows_how_far_the_training_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes this for a terminal
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def shown(progress: Progress, *, visible: bool = True) -> str:
+        bar = ProgressBar(20, 2.5, visible=visible)
+        bar.on_start(progress)
+        progress.step += 1
+        bar.on_step(progress, 0.7)
+        bar.on_end()
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
+
+    text = shown(Progress(epoch=1, step=5, recent_steps=2, recent_loss=1.0))
+    assert re.search(r"steps +\S* +5/20 .*6/20 epoch 2 of 2.5, loss 0.5000 ", text, re.DOTALL)
+    assert "best" not in text
+    text = shown(Progress(recent_steps=1, recent_loss=0.25, best_epoch=1, best_value=41.5))
+    assert "epoch 1 of 2.5, loss 0.2500, best 41.50 in epoch 1 " in text
+    assert shown(Progress(), visible=False) == ""
+
+
 def test_callbacks_hear_of_every_step_and_epoch_and_of_the_end(config_file: Path, tmp_path: Path) -> None:
     noting = Noting()
     train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=2"], callbacks=[noting])
@@ -101,6 +132,27 @@ def test_what_never_changes_is_no_curve() -> None:
     assert set(logged[0]) == curves
     trackers.on_epoch(Progress(), {**record, "learning_rate": [0.1, 0.2]})
     assert set(logged[1]) == {*curves, "learning_rate/1"}
+
+
+def test_a_curve_has_a_point_every_fifty_steps() -> None:
+    points: list[tuple[int, Mapping[str, float]]] = []
+    accelerator = SimpleNamespace(logging_dir=None, log=lambda values, step: points.append((step, values)))
+    trackers = Trackers(cast(Accelerator, accelerator), Path("run"))
+    for step in range(1, 120):
+        trackers.on_step(Progress(step=step, seconds=step / 4), 0.5)
+    assert points == [(step, {"step/loss": 0.5, "step/steps_per_second": 4.0}) for step in (50, 100)]
+
+
+def test_trackers_of_other_makers_get_the_name_of_the_runs_folder(tmp_path: Path) -> None:
+    begun: list[tuple[str, Mapping[str, Any]]] = []
+    accelerator = SimpleNamespace(
+        logging_dir=None, log_with=["wandb"], init_trackers=lambda name, init_kwargs: begun.append((name, init_kwargs))
+    )
+    Trackers(cast(Accelerator, accelerator), tmp_path / "x" / ".." / "my-run").on_start(Progress())
+    ((project, settings),) = begun
+    assert project == "elmo-tasks"
+    assert settings["wandb"] == {"name": "my-run"}
+    assert settings["mlflow"] == {"run_name": "my-run"}
 
 
 def test_without_trackers_nothing_is_tracked(config_file: Path, tmp_path: Path) -> None:

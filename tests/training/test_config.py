@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import atexit
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import accelerate
@@ -61,3 +63,26 @@ def test_only_the_first_process_logs_more_than_warnings(level: int, monkeypatch:
 def test_runs_of_one_process_may_differ_in_precision() -> None:
     for precision, mixed in (("float32", "no"), ("bfloat16", "bf16"), ("bfloat16", "bf16"), ("float32", "no")):
         assert trainer(precision=precision).accelerator().mixed_precision == mixed
+
+
+def test_processes_are_told_that_some_parameters_may_get_no_gradient_only_where_some_are_frozen() -> None:
+    found = []
+    for entries in ((), ({"parameters": "bilm", "epoch": 2},)):
+        handler = trainer(device="cpu", unfreeze=entries).accelerator().ddp_handler
+        assert handler is not None
+        found.append(handler.find_unused_parameters)
+    assert found == [False, True]
+
+
+def test_one_of_several_processes_leaves_their_group_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_the_end: list[Callable[[], object]] = []
+    monkeypatch.setattr(atexit, "register", at_the_end.append)
+    trainer(device="cpu").accelerator()
+    assert at_the_end == []
+    monkeypatch.setattr(accelerate.Accelerator, "num_processes", 2)
+    trainer(device="cpu").accelerator()
+    (leave,) = at_the_end
+    leave()  # there is no group
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    leave()
+    assert not torch.distributed.is_initialized()

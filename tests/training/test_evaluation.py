@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest
 from elmo_tasks.config import load_config
 from elmo_tasks.experiment import Data, ExperimentConfig, build_model
 from elmo_tasks.metrics import Metric
+from elmo_tasks.tasks.tagging import Tagging
 from elmo_tasks.training.batching import BatchLoader
-from elmo_tasks.training.evaluation import evaluate, ordered_lines
+from elmo_tasks.training.evaluation import evaluate, ordered_lines, pairs_to
 
 
 def test_predictions_go_to_metric_and_sink_batch_by_batch(config_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,29 +30,73 @@ def test_predictions_go_to_metric_and_sink_batch_by_batch(config_file: Path, mon
         update(self, predictions, examples)  # type: ignore[arg-type]
 
     rows: list[int] = []
+    probabilities: list[int] = []
+
+    def sink(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
+        rows.append(row)
+        probabilities.append(len(prediction["probabilities"]) - len(example["tokens"]))
+
     monkeypatch.setattr(type(metric), "update", noting)
     accelerator = config.trainer.accelerator()
-    found = evaluate(model, loader, accelerator, lambda row, example, prediction: rows.append(row))
+    found = evaluate(model, loader, accelerator, sink)
     assert sizes == [len(batch) for batch in loader.plan(0)]
     assert len(sizes) > 1
     assert rows == [row for batch in loader.plan(0) for row in batch]
+    assert not any(probabilities)
     assert {**metric.compute(), "loss": found["loss"]} == found
     assert model.training
     assert evaluate(model, loader, accelerator) == found
     assert not loader.config.shuffle
+    one, other, both = (
+        evaluate(model, BatchLoader(loader.config, loader.data.select(chosen), model.task, vocabulary), accelerator)
+        for chosen in ([0], [1], [0, 1])
+    )
+    assert (one["loss"] + other["loss"]) / 2 == pytest.approx(both["loss"], rel=1e-5)
     model.eval()
     loader.config = loader.config.model_copy(update={"batch_size": 1})
     assert evaluate(model, loader, accelerator)["loss"] == pytest.approx(found["loss"], rel=1e-5)
     assert not model.training
 
 
+def test_a_terminal_shows_how_many_examples_are_evaluated(
+    config_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes this for a terminal
+    monkeypatch.setenv("COLUMNS", "200")
+    config = load_config(config_file, ExperimentConfig, ["model.embedder.elmo=null"])
+    data = Data.read(config)
+    vocabulary = data.vocabulary(config)
+    model = build_model(config, vocabulary, pretrained=False)
+    examples = data.held_out[0]
+    evaluate(model, BatchLoader(config.data_loader, examples, model.task, vocabulary), config.trainer.accelerator())
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
+    assert re.search(rf"evaluation .* {len(examples)}/{len(examples)} ", shown)
+
+
+def test_pairs_have_what_the_task_and_its_metric_read_or_everything() -> None:
+    example = {"tokens": ["a"], "tags": ["O"], "document": 0, "sentence": 1, "file": 2}
+    prediction = {"tags": ["O"], "probabilities": [0.5]}
+    found: list[tuple[int, Any]] = []
+    pairs_to(lambda row, value: found.append((row, value)))(3, example, prediction)
+    task = Tagging("BIOUL")
+    pairs_to(lambda row, value: found.append((row, value)), task)(4, example, prediction)
+    kept = {name: example[name] for name in task.features}
+    assert "file" not in kept
+    assert found == [
+        (3, {"example": example, "prediction": prediction}),
+        (4, {"example": kept, "prediction": {"tags": ["O"]}}),
+    ]
+
+
 def test_lines_come_out_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "lines.jsonl"
+    path = tmp_path / "new" / "deep" / "lines.jsonl"
     with ordered_lines(path) as write:
         for number in (3, 0, 2, 1):
             write(number, {"number": number, "text": "ä" * number})
         assert not path.exists()
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    text = path.read_text(encoding="utf-8")
+    assert "ä" in text
+    lines = [json.loads(line) for line in text.splitlines()]
     assert lines == [{"number": number, "text": "ä" * number} for number in range(4)]
 
 

@@ -5,6 +5,7 @@ import logging
 import math
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.loop import Loop, Objective
-from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
+from elmo_tasks.training.random_state import seed_everything
 
 
 def make_loop(config_file: Path, folder: Path, *overrides: str) -> tuple[Loop, BatchLoader]:
@@ -110,6 +111,55 @@ def test_regularizer_is_lambda_times_the_squares_of_the_mix(config_file: Path, t
     with torch.no_grad():
         loop.parameters[name].copy_(torch.tensor([1.0, -2.0, 3.0]))
     assert loop.penalty().item() == pytest.approx(0.1 * 14 + 0.5 * 6)
+
+
+@pytest.mark.parametrize(
+    ("penalties", "size", "batches_per_step"), [({"l2": 0.1}, 1.4, 2), ({"l1": 0.1}, 0.6, 1), ({}, 0.0, 1)]
+)
+def test_the_penalty_is_added_to_the_loss_once_in_each_step(
+    config_file: Path, tmp_path: Path, penalties: dict[str, float], size: float, batches_per_step: int
+) -> None:
+    losses, gradients = [], []
+    for name, entries in (("without", []), ("with", [{"parameters": "mixes.*weights", **penalties}])):
+        settings = (*NO_DROPOUT, "trainer.grad_norm=null", f"trainer.regularizers={json.dumps(entries)}")
+        loop, training = make_loop(config_file, tmp_path / name, *settings)
+        (mix,) = [each for key, each in loop.parameters.items() if key.endswith("mixes.input.weights")]
+        with torch.no_grad():
+            mix.copy_(torch.tensor([1.0, -2.0, 3.0]))
+        losses.append(loop.step(next(training.steps(0, batches_per_step))))
+        assert mix.grad is not None
+        gradients.append(mix.grad.clone())
+    assert losses[1] - losses[0] == pytest.approx(size, abs=1e-4)
+    l1, l2 = (penalties.get(name, 0.0) for name in ("l1", "l2"))
+    wanted = l2 * torch.tensor([2.0, -4.0, 6.0]) + l1 * torch.tensor([1.0, -1.0, 1.0])
+    torch.testing.assert_close(gradients[1] - gradients[0], wanted, atol=1e-5, rtol=1e-4)
+
+
+def test_seconds_are_those_of_steps_and_the_rate_moves_after_each(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, training = make_loop(
+        config_file, tmp_path / "run", "trainer.trackers=[]", "model.embedder.elmo=null", "trainer.regularizers=[]"
+    )
+    now = 0.0
+    monkeypatch.setattr("elmo_tasks.training.loop.time", SimpleNamespace(monotonic=lambda: now))
+    steps, rates, progress = training.steps(0), [], loop.progress
+    now = 1000.0  # before the first step
+    with loop:
+        for seconds in (2.0, 3.0):
+            now += seconds
+            rates.append(loop.optimizer.param_groups[0]["lr"])
+            loop.step(next(steps))
+        assert (progress.seconds, progress.recent_seconds, progress.recent_steps, progress.records) == (5.0, 5.0, 2, 0)
+        now += 100.0  # an evaluation
+        loop.record({"epoch": 1})
+        assert (progress.recent_seconds, progress.recent_steps, progress.recent_loss) == (0.0, 0, 0.0)
+        now += 4.0
+        rates.append(loop.optimizer.param_groups[0]["lr"])
+        loss = loop.step(next(steps))
+    assert (progress.seconds, progress.recent_seconds, progress.recent_steps, progress.records) == (9.0, 4.0, 1, 1)
+    assert (progress.step, progress.recent_loss) == (3, loss)
+    assert rates == pytest.approx([0.02 / 3, 0.04 / 3, 0.02])  # two steps of warmup
 
 
 def test_learns_and_leaves_the_best_epoch_in_model_and_folder(
@@ -221,14 +271,6 @@ def test_bfloat16_trains(config_file: Path, tmp_path: Path, loops: list[Loop], m
     assert records[1]["training"]["loss"] < records[0]["training"]["loss"]
     assert torch.bfloat16 in seen
     assert all(parameter.dtype == torch.float32 for parameter in loops[0].parameters.values())
-
-
-def test_random_state_goes_round() -> None:
-    seed_everything(5)
-    state = random_state()
-    first = torch.rand(3)
-    set_random_state(state)
-    assert torch.rand(3).equal(first)
 
 
 def without_seconds(path: Path) -> list[dict[str, Any]]:

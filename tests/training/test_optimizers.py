@@ -105,14 +105,42 @@ def rates(
         ({"type": "linear_decay", "decay_share": 0.5, "warmup_steps": 2}, [1 / 3, 2 / 3, 1, 1, 1, 0.5]),
         ({"type": "linear_decay", "final": 0.5}, [1, 11 / 12, 10 / 12, 9 / 12, 8 / 12, 7 / 12]),
         ({"type": "cosine_decay", "warmup_steps": 2}, [1 / 3, 2 / 3, 1, 0.853553, 0.5, 0.146447]),
+        ({"type": "cosine_decay", "final": 0.2}, [1, 0.946410, 0.8, 0.6, 0.4, 0.253590]),
         ({"type": "inverse_time", "decay": 1.0}, [1, 1, 1 / 2, 1 / 2, 1 / 3, 1 / 3]),
+        ({"type": "inverse_time"}, [1, 1, 1 / 1.05, 1 / 1.05, 1 / 1.1, 1 / 1.1]),
         ({"type": "exponential", "gamma": 0.5}, [1, 1, 0.5, 0.5, 0.25, 0.25]),
-        ({"type": "step", "step_size": 2, "gamma": 0.1}, [1, 1, 1, 1, 0.1, 0.1]),
-        ({"type": "reduce_on_plateau", "factor": 0.5}, [1, 1, 1, 1, 0.5, 0.5]),
+        ({"type": "step", "step_size": 2}, [1, 1, 1, 1, 0.1, 0.1]),
+        ({"type": "step", "step_size": 1, "gamma": 0.5}, [1, 1, 0.5, 0.5, 0.25, 0.25]),
+        ({"type": "reduce_on_plateau"}, [1, 1, 1, 1, 0.5, 0.5]),
+        ({"type": "reduce_on_plateau", "factor": 0.1, "min_lr": 0.3}, [1, 1, 1, 1, 0.3, 0.3]),
+        ({"type": "linear_decay", "warmup_steps": 6}, [1 / 7, 2 / 7, 3 / 7, 4 / 7, 5 / 7, 6 / 7]),
     ],
 )
 def test_schedules(config: dict[str, object], expected: list[float]) -> None:
     assert rates(config, steps_per_epoch=2, metrics=[50.0, 50.0, 60.0]) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["linear_decay", "cosine_decay"])
+def test_the_rate_stays_where_it_ended_if_there_are_more_steps_than_were_planned(kind: str) -> None:
+    optimizer = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
+    schedule = SchedulerConfig.model_validate({"type": kind, "final": 0.25}).build(optimizer, 2, True)
+    seen = []
+    for _ in range(5):
+        seen.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.after_step()
+    assert seen == pytest.approx([1, 0.625, 0.25, 0.25, 0.25])
+
+
+def test_late_in_training_the_average_has_its_own_decay() -> None:
+    parameter = nn.Parameter(torch.tensor([1.0]))
+    average = MovingAverageConfig().build([parameter])
+    with pytest.raises(ValueError, match="zip"):  # of another model
+        average.load_state_dict({"steps": 1, "averages": []})
+    average.load_state_dict({"steps": 10**6, "averages": [torch.tensor([0.0])]})
+    average.update()
+    with average.applied():
+        assert parameter.item() == pytest.approx(0.001, rel=1e-4)
 
 
 def test_moving_average_follows_and_applies_only_within_its_block() -> None:

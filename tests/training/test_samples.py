@@ -53,6 +53,13 @@ def test_the_sample_depends_on_its_seed_alone() -> None:
     assert 20 < sum(row < 500 for row in one) < 80  # from all of the file
 
 
+def test_without_a_seed_it_is_1() -> None:
+    few = data([(0, line) for line in range(30)])
+    assert rows(TrainShare(share=0.5).take(few)) == rows(TrainShare(share=0.5, seed=1).take(few))
+    folds = [Fold(number=1, of=3, **seed).split(few, few, TASK)[1] for seed in ({}, {"seed": 1}, {"seed": 2})]
+    assert rows(folds[0]) == rows(folds[1]) != rows(folds[2])
+
+
 def test_what_begins_in_the_same_line_stays_together() -> None:
     phrases = data([(file, line) for file in range(2) for line in range(10) for _ in range(5)])
     for share in (0.05, 0.5):

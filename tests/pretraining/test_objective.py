@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from elmo_tasks.elmo import TINY_OPTIONS
+from elmo_tasks.pretraining.corpus import CorpusPart
+from elmo_tasks.pretraining.language_model import LanguageModel
+from elmo_tasks.pretraining.objective import StreamObjective
+from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
+from elmo_tasks.pretraining.softmax import FullSoftmax, SampledSoftmax, SoftmaxConfig
+from elmo_tasks.pretraining.windows import SlotReader, TokenStreams, Window
+
+TYPES = ["a", "b", "c", "d", "e"]
+
+
+def make_objective(softmax: SoftmaxConfig, dtype: torch.dtype = torch.float32) -> StreamObjective:
+    torch.manual_seed(3)
+    return StreamObjective(LanguageModel.untrained(TINY_OPTIONS, OutputVocabulary(TYPES)), softmax, dtype)
+
+
+def make_windows() -> list[Window]:
+    """Three windows of three steps of two streams."""
+    tokens = np.array([0, 1, 2, 3, 4, 3, 2, 1, 0, 4, 2, 0, 1, 3, 4], dtype=np.uint32)
+    part = CorpusPart(tokens, np.array([0, 8, 12, 15]), np.array([0, 1, 3]))
+    streams = TokenStreams(SlotReader(part, TYPES, OutputVocabulary(TYPES), 50), batch_size=2, steps=3, seed=1)
+    return list(streams.windows(0))
+
+
+def test_each_window_begins_with_the_states_after_the_one_before() -> None:
+    objective, windows = make_objective(FullSoftmax()), make_windows()
+    assert len(windows) == 3
+    zeros = objective.model.initial_states(2)
+    states = zeros
+    for number, window in enumerate(windows):
+        wanted = objective.model(window, states)
+        assert objective(window).equal(wanted.mean)
+        assert wanted.mean.equal(objective.model(window, zeros).mean) == (number == 0)
+        states = wanted.states
+
+
+def test_targets_are_compared_with_candidates_that_are_drawn_for_each_window() -> None:
+    softmax = SampledSoftmax(num_samples=2)
+    objective, window = make_objective(softmax), make_windows()[0]
+    torch.manual_seed(5)
+    found = objective(window)
+    torch.manual_seed(5)
+    candidates = softmax.draw(8)
+    wanted = objective.model(window, objective.model.initial_states(2), candidates)
+    assert found.equal(wanted.mean)
+    assert not found.equal(objective.model(window, objective.model.initial_states(2)).mean)
+
+
+def test_what_is_carried_into_the_next_step_goes_round() -> None:
+    first, second, _ = make_windows()
+    objective = make_objective(FullSoftmax())
+    objective(first)
+    other = make_objective(FullSoftmax(), torch.bfloat16)
+    other.carry_on(objective.carried())
+    assert other.dtype == torch.float32
+    assert other(second).equal(objective(second))
+    with pytest.raises(TypeError, match="nn is not a type of numbers"):
+        other.carry_on({"dtype": "nn", "states": None})

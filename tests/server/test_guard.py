@@ -1,0 +1,98 @@
+"""What is too much, too large or too slow."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from elmo_tasks.server.limits import Limits
+from elmo_tasks.server.runs import ServedRun
+from tests.server.conftest import Serve, post
+
+
+def test_large_bodies_and_long_texts(serve: Serve) -> None:
+    with serve(Limits(body_bytes=1000, request_tokens=20)) as client:
+        wanted = "the body has more than 1,000 bytes"
+        assert post(client, "/api/runs/ner/predict", {"text": "a" * 1000}, 413) == wanted
+        in_parts = client.post("/api/runs/ner/predict", content=iter([b'{"text": "', *[b"a" * 100] * 50, b'"}']))
+        assert (in_parts.status_code, in_parts.json()["error"]) == (413, wanted)
+        wanted = "21 tokens; wanted at most 20 in a request"
+        assert post(client, "/api/runs/ner/predict", {"text": "a " * 21}, 422) == wanted
+        assert post(client, "/api/embed", {"tokens": ["a"] * 21}, 422) == wanted
+        assert post(client, "/api/runs/ner/predict-batch", {"inputs": ["a " * 11, "a " * 10]}, 422) == wanted
+        assert post(client, "/api/embed", {"tokens": ["a"] * 20})["tokens"] == ["a"] * 20
+        content = b'{"tokens": ["%s"]}' % (b"a" * 984)
+        assert len(content) == 1000
+        for body, status in ((content, 200), (content + b" ", 413)):
+            answer = client.post("/api/embed", content=body, headers={"content-type": "application/json"})
+            assert answer.status_code == status
+
+
+def test_the_limits_unless_others_are_given(client: TestClient) -> None:
+    wanted = "2,001 tokens; wanted at most 2,000 in a request"
+    assert post(client, "/api/embed", {"tokens": ["a"] * 2001}, 422) == wanted
+    text = "a" * (100_000 - len(b'{"text": ""}'))
+    for more, status in (("", 200), ("a", 413)):
+        answer = client.post(
+            "/api/embed", content=f'{{"text": "{text}{more}"}}', headers={"content-type": "application/json"}
+        )
+        assert answer.status_code == status
+
+
+@contextlib.contextmanager
+def blocked(run: ServedRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Within the block, the run's first batch waits for the event."""
+    started, go, answer = threading.Event(), threading.Event(), run.answer
+
+    def wait(requests: list[Any]) -> Any:
+        started.set()
+        assert go.wait(30)
+        return answer(requests)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "answer", wait)
+        yield started
+        go.set()
+
+
+@pytest.mark.parametrize("limits", [Limits(queue_requests=2), Limits(queue_tokens=4), Limits(queue_tokens=5)])
+def test_overload_is_refused_at_once_and_passes(
+    limits: Limits, serve: Serve, runs: dict[str, ServedRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = {"tokens": ["a", "b"]}
+    with serve(limits) as client, ThreadPoolExecutor(2) as threads:
+        with blocked(runs["ner"], monkeypatch) as started:
+            waiting = [threads.submit(post, client, "/api/runs/ner/predict", body) for _ in range(2)]
+            assert started.wait(30)
+            until = time.monotonic() + 25
+            while "elmo_tasks_open_tokens 4.0" not in client.get("/metrics").text:  # is answered also under overload
+                assert time.monotonic() < until
+            answer = client.post("/api/runs/again/predict", json=body)
+            assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+            assert "try again" in answer.json()["error"]
+        assert all(each.result(30)["results"] for each in waiting)
+        assert post(client, "/api/runs/again/predict", body)["results"]
+
+
+def test_what_takes_too_long_is_given_up(
+    serve: Serve, runs: dict[str, ServedRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve(Limits(timeout_seconds=0.5)) as client:
+        with blocked(runs["ner"], monkeypatch):
+            for _ in range(2):  # the second one has not begun
+                assert (
+                    post(client, "/api/runs/ner/predict", {"text": "a"}, 504)
+                    == "there was no result within 0.5 seconds"
+                )
+        text = client.get("/metrics").text
+        assert "elmo_tasks_open_tokens 0.0" in text
+        assert "elmo_tasks_open_requests 0.0" in text
+    with serve() as client:
+        assert post(client, "/api/runs/ner/predict", {"text": "a"})["results"]
