@@ -146,7 +146,7 @@ class CorpusWriter:
             for tokens in self._pieces(~sentence_is_held_out):
                 counts += np.bincount(tokens, minlength=len(counts))
             types = list(self._numbers)
-            order = np.array(sorted(range(len(types)), key=types.__getitem__))
+            order = np.array(sorted(range(len(types)), key=types.__getitem__), dtype=np.intp)
             order = order[np.argsort(-counts[order], kind="stable")]
             new_numbers = np.empty(len(types), dtype=np.uint32)
             new_numbers[order] = np.arange(len(types), dtype=np.uint32)

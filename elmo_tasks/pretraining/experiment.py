@@ -145,6 +145,7 @@ def pretrain(
             seed_everything(config.random_seed + accelerator.process_index)
 
         progress, evaluate_every = loop.progress, trainer.evaluate_every_steps or max(1, num_steps // _EVALUATIONS)
+        model.train()
         with loop:
             if start_from and progress.records == 0:
                 _evaluate(loop, objective, streams, held_out)
