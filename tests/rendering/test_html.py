@@ -68,6 +68,28 @@ def test_marks_nest_and_keep_their_colors() -> None:
     assert '<mark class="c1">a<b>0</b></mark>' in sections.section([MarkedText("a", [Mark(0, 1, "0")])])
 
 
+def test_only_a_title_that_is_given_is_written() -> None:
+    assert "<h2>place</h2>" in Sections().section([MarkedText("here", title="place")])
+    assert "<h2>" not in Sections().section([MarkedText("here")])
+
+
+def test_the_first_bar_is_that_of_the_choice() -> None:
+    written = Sections().section([Bars([("yes", 0.75), ("no", 0.25)])])
+    assert '<b>yes</b><i style="width:75.0%"></i><span>75.0 %</span>' in written
+    assert '<span>no</span><i style="width:25.0%"></i><span>25.0 %</span>' in written
+
+
+def test_shaded_text_is_whole_with_its_weights_as_tips() -> None:
+    written = Sections().section([ShadedText("«a», b!", [(1, 2), (5, 6)], [0.2, 0.1])])
+    assert re.sub("<[^>]*>", "", written).strip() == "«a», b!"
+    assert re.findall(r'--share:([.\d]+)" title="([^"]*)">(.*?)</span>', written) == [
+        ("1.00", "20.0 %", "a"),
+        ("0.50", "10.0 %", "b"),
+    ]
+    (written,) = re.findall(r"<p>(.*)</p>", Sections().section([ShadedText(" a", [(1, 2)], [1.0])]))
+    assert written.startswith(" <span")
+
+
 def test_shares_are_widths_and_shades() -> None:
     parts: list[Part] = [Bars([("x", 0.5)]), HeatMap(["r"], ["c"], [[0.25]]), ShadedText("a", [(0, 1)], [0.2])]
     for part, wanted in zip(parts, ("width:50.0%", "--share:0.25", "--share:1.00"), strict=True):
