@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from elmo_tasks.rendering.drawing import PALETTE, Bars, Colors, HeatMap, Mark, MarkedText, Part, Rows, ShadedText
+from elmo_tasks.rendering.html import Page
 
 
 def test_labels_get_colors_in_turn_and_keep_them() -> None:
@@ -29,9 +30,10 @@ def test_weights_are_shares_of_the_largest() -> None:
         (Bars((("a", 1.0),)), "shares"),
         (HeatMap(("a",), ("b",), ((1.0,),)), "values"),
         (Rows((("a", "b"),)), "items"),
+        (Page("<p>a</p>"), "html"),
     ],
 )
-def test_a_described_result_cannot_change_and_can_be_a_key(part: Mark | Part, name: str) -> None:
+def test_a_described_result_cannot_change_and_can_be_a_key(part: Mark | Part | Page, name: str) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(part, name, "other")
     assert {part: 1}[dataclasses.replace(part)] == 1

@@ -3,6 +3,8 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+import pytest
+
 from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Part, Rows, ShadedText
 from elmo_tasks.rendering.html import END, Sections, page_start
 
@@ -88,6 +90,19 @@ def test_shaded_text_is_whole_with_its_weights_as_tips() -> None:
     ]
     (written,) = re.findall(r"<p>(.*)</p>", Sections().section([ShadedText(" a", [(1, 2)], [1.0])]))
     assert written.startswith(" <span")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        ShadedText("not bad", [(0, 3), (4, 7)], [0.9]),
+        HeatMap(["a", "b"], ["c"], [[1.0]]),
+        HeatMap(["a"], ["b", "c"], [[1.0]]),
+    ],
+)
+def test_tokens_without_a_weight_are_refused(part: Part) -> None:
+    with pytest.raises(ValueError, match="argument 2 is"):
+        Sections().section([part])
 
 
 def test_shares_are_widths_and_shades() -> None:

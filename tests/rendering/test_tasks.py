@@ -28,6 +28,8 @@ def test_tags_that_are_not_spans() -> None:
     result = {"tokens": ["Ann", "left", "."], "tags": ["NNP", "VBD", "O"], "probabilities": [0.9, 0.8, 0.9]}
     (part,) = describe(Tagging(), result)
     assert marked(part) == [("Ann", "NNP"), ("left", "VBD")]
+    with pytest.raises(ValueError, match="argument 2 is"):
+        describe(Tagging(), {**result, "probabilities": [0.9]})
 
 
 def test_every_frame_is_a_line() -> None:

@@ -60,9 +60,12 @@ def test_control_characters_become_visible() -> None:
     assert "10\u00a0km" in shown(drawing)
 
 
-def test_without_a_console_it_prints_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
-    Terminal().show([MarkedText("10 'km'"), Rows([("unit", "'km'")])])
-    assert capsys.readouterr().out == "10 'km'\nunit: 'km'\n\n"
+def test_without_a_console_it_prints_on_standard_output_and_colors_nothing_else(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as a terminal
+    Terminal().show([MarkedText("10 'km' True http://a.b")])
+    assert capsys.readouterr().out == "10 'km' True http://a.b\n\n"
 
 
 def test_bars_and_long_names_fit_the_width() -> None:
@@ -104,6 +107,11 @@ def test_attention_is_shaded() -> None:
     reds = re.findall(r"48;2;255;(\d+);", shown([ShadedText("abcde", places, weights)], styles=True))
     assert [int(red) for red in reds] == sorted({int(red) for red in reds}, reverse=True)  # ever darker
     assert len(reds) == 5
+
+
+def test_tokens_without_a_weight_are_refused() -> None:
+    with pytest.raises(ValueError, match="argument 2 is"):
+        shown([ShadedText("not bad", [(0, 3), (4, 7)], [0.9])])
 
 
 def test_text_wraps_at_words_and_heat_maps_are_left_out() -> None:

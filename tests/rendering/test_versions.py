@@ -22,6 +22,11 @@ def test_only_tags_that_differ_are_marked() -> None:
     ]
 
 
+def test_versions_of_different_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match="argument 2 is"):
+        describe_versions(Tagging(), {"tokens": ["Ann", "left"], "tags": ["NNP", "VBD"]}, {"one": {"tags": ["NNP"]}})
+
+
 @pytest.mark.parametrize("task", [Tagging("IOB2"), SemanticRoles()])
 def test_all_spans_of_each_version_are_marked(task: Task) -> None:
     example = {"tokens": ["Ann", "Lee", "left"], "tags": ["B-A0", "I-A0", "O"], "predicate": 2}
