@@ -36,7 +36,7 @@ class Terminal:
     """
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(highlight=False)
+        self.console = console or Console()
         self._has_colors = bool(self.console.color_system) and not self.console.no_color
         self._colors = Colors()
 
@@ -80,7 +80,7 @@ class Terminal:
     def _(self, part: Bars) -> RenderableType:
         width = min(_BAR_WIDTH, self.console.width // 3)
         table = Table.grid(padding=(0, 1))
-        table.add_column(max_width=max(4, self.console.width - width - 10), no_wrap=True, overflow="ellipsis")
+        table.add_column(max_width=max(4, self.console.width - width - 10), no_wrap=True)
         table.add_column()
         table.add_column(justify="right")
         for number, (name, share) in enumerate(part.shares):

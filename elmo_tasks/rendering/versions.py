@@ -63,7 +63,7 @@ def _text_pairs(example: Example, versions: Versions) -> Drawing:
 
 
 def _reading(example: Example, versions: Versions) -> Drawing:
-    spans = sorted({character_span(example, first, last) for first, last in example["answer_spans"][:1]})
+    spans = [character_span(example, first, last) for first, last in example["answer_spans"][:1]]
     answers = [("gold", " | ".join(dict.fromkeys(example["answers"]))), *list(versions.items())[1:]]
     return [
         MarkedText(example["question"], title="question"),

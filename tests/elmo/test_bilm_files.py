@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import zipfile
 from collections.abc import Mapping
@@ -41,7 +42,8 @@ def test_the_names_of_the_nlpl_repository(bilm: BiLM, bilm_files: Files, tmp_pat
 
 @pytest.mark.parametrize("prefix", ["", "213/", "../../", "/"])
 def test_a_zip_archive_is_unpacked_once(bilm: BiLM, bilm_files: Files, tmp_path: Path, prefix: str) -> None:
-    contents = {"options.json": bilm_files[0], "model.hdf5": bilm_files[1], "vocab.txt.gz": b"?", "meta.json": b"{}"}
+    contents: dict[str, Path | bytes] = {"old_options.json/": b"", "vocab.txt.gz": b"?", "options.json": bilm_files[0]}
+    contents |= {"meta.json": b"{}", "model.hdf5": bilm_files[1]}
     archive = zipped(tmp_path / "213.zip", {prefix + name: content for name, content in contents.items()})
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
     files = BiLMFiles.in_folder(archive)
@@ -51,6 +53,15 @@ def test_a_zip_archive_is_unpacked_once(bilm: BiLM, bilm_files: Files, tmp_path:
     assert torch.equal(BiLM.load(archive).layers(sentences).layers, bilm.layers(sentences).layers)
     written = files.weights.stat()
     assert BiLMFiles.in_folder(archive).weights.stat() == written
+
+
+def test_either_a_folder_or_both_files_are_named(bilm_files: Files) -> None:
+    folder, options, weights = str(bilm_files[0].parent), *map(str, bilm_files)
+    assert BiLMFiles.chosen(folder, None, None) == BiLMFiles.chosen(None, options, weights) == BiLMFiles(*bilm_files)
+    for named in itertools.product((folder, None), (options, None), (weights, None)):
+        if named not in ((folder, None, None), (None, options, weights)):
+            with pytest.raises(WeightsError, match="either the folder of a biLM or both its options and its weights"):
+                BiLMFiles.chosen(*named)
 
 
 def test_archives_that_are_refused(bilm_files: Files, tmp_path: Path) -> None:

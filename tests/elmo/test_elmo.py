@@ -81,7 +81,10 @@ def test_cached_vocabulary(bilm_files: Files) -> None:
 
 def test_cached_vocabulary_of_a_trained_bilm_is_warned_of(bilm_files: Files, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        Elmo(*bilm_files, num_output_representations=1, requires_grad=True, vocab_to_cache=["", "one"])
+        bilm = Elmo(*bilm_files, vocab_to_cache=["", "one"]).bilm
+        assert "cached vocabulary" not in caplog.text
+        bilm.token_encoder.embedding.requires_grad_(True)  # one of its tensors is enough
+        Elmo(module=bilm, vocab_to_cache=["", "one"])
     assert "vectors of the cached vocabulary do not change" in caplog.text
 
 
@@ -103,11 +106,16 @@ def test_what_is_trained(bilm_files: Files, requires_grad: bool) -> None:
     assert gradients == [requires_grad] * len(gradients)
 
 
-def test_dropout_in_training(bilm_files: Files) -> None:
-    elmo = Elmo(*bilm_files, num_output_representations=1, dropout=0.5)
-    ids = batch_to_ids([["one", "two", "three", "four"]])
-    assert (elmo.train()(ids)["elmo_representations"][0] == 0).any()
-    assert not (elmo.eval()(ids)["elmo_representations"][0] == 0).any()
+def test_by_default_it_is_one_mix_of_a_frozen_bilm_without_state_and_half_of_it_is_dropped(bilm_files: Files) -> None:
+    torch.manual_seed(0)
+    elmo = Elmo(*bilm_files)
+    assert not any(parameter.requires_grad for parameter in elmo.bilm.parameters())
+    ids = batch_to_ids([["one", "two", "three", "four"] * 20])
+    (dropped,) = elmo.train()(ids)["elmo_representations"]
+    assert 0.4 < (dropped == 0).float().mean() < 0.6
+    first, second = (elmo.eval()(ids)["elmo_representations"][0] for _ in range(2))
+    assert torch.equal(first, second)
+    assert not (first == 0).any()
 
 
 def test_stateless_unless_wanted(bilm_files: Files) -> None:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -10,7 +13,8 @@ import numpy as np
 import pytest
 
 from elmo_tasks.elmo import BiLM
-from elmo_tasks.elmo.embed import Pooling, embed_file
+from elmo_tasks.elmo.embed import Pooling, embed_file, embed_sentences
+from elmo_tasks.elmo.layers import LayerChunk, LayerOutput
 from elmo_tasks.errors import DataError, ElmoTasksError
 
 LINES = ["the cat saw the dog", "", "a café", "the dog", "one much longer line of a good many words", "a café"]
@@ -112,10 +116,57 @@ def test_more_sentences_than_are_sorted_at_once(tmp_path: Path, bilm: BiLM) -> N
     lines = [" ".join(["word"] * (1 + number * 7 % 5)) for number in range(200)]
     path = tmp_path / "many.txt"
     path.write_text("\n".join(lines))
-    entries = _embed(path, bilm, max_tokens=16)
+    assert embed_file(path, tmp_path / "vectors.hdf5", bilm, max_tokens=16, show_progress=False) == 200
+    entries = _read(tmp_path / "vectors.hdf5")
     assert {name: data.shape[1] for name, data in entries.items() if name.isdecimal()} == {
         str(number): len(line.split()) for number, line in enumerate(lines)
     }
+
+
+class Recorder:
+    """A biLM that remembers the lengths of the sentences that it is given."""
+
+    def __init__(self, bilm: BiLM) -> None:
+        self.num_layers, self.output_size = bilm.num_layers, bilm.output_size
+        self._bilm = bilm
+        self.batches: list[list[int]] = []
+        self.in_chunks: list[tuple[int, int]] = []
+
+    def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
+        self.batches.append([len(tokens) for tokens in sentences])
+        return self._bilm.layers(sentences)
+
+    def layers_in_chunks(self, tokens: Sequence[str], chunk_length: int) -> Iterator[LayerChunk]:
+        self.in_chunks.append((len(tokens), chunk_length))
+        return self._bilm.layers_in_chunks(tokens, chunk_length)
+
+
+def test_batches_are_of_like_lengths_and_as_full_as_they_may_be(tmp_path: Path, bilm: BiLM) -> None:
+    path, recorder = tmp_path / "text.txt", Recorder(bilm)
+    path.write_text("".join("word " * (10 if number % 2 else 1) + "\n" for number in range(32)))
+    _embed(path, cast(BiLM, recorder), max_tokens=24)
+    assert recorder.batches == [[1] * 8] * 2 + [[10] * 2] * 8  # with borders, 3 and 12 tokens each
+    assert not recorder.in_chunks
+
+
+def test_only_sentences_longer_than_a_batch_are_read_in_chunks(tmp_path: Path, bilm: BiLM) -> None:
+    path, recorder = tmp_path / "text.txt", Recorder(bilm)
+    path.write_text("".join("word " * length + "\n" for length in (9, 10, 11, 35)))
+    _embed(path, cast(BiLM, recorder), max_tokens=10)
+    assert recorder.batches == [[9], [10]]
+    assert recorder.in_chunks == [(11, 10), (35, 10)]
+
+
+def test_sentences_in_memory(bilm: BiLM) -> None:
+    sentences, recorder = [line.split() for line in LINES], Recorder(bilm)
+    found = embed_sentences(sentences, cast(BiLM, recorder), max_tokens=8)
+    assert all(len(batch) == 1 or len(batch) * max(batch) <= 8 for batch in recorder.batches)
+    for every, top, line in zip(found, embed_sentences(sentences, bilm, layers="top"), LINES, strict=True):
+        np.testing.assert_allclose(every.numpy(), _whole(bilm, line), rtol=0, atol=1e-5)
+        np.testing.assert_allclose(top.numpy(), _whole(bilm, line)[2], rtol=0, atol=1e-5)
+    assert embed_sentences([], bilm) == []
+    with pytest.raises(TypeError, match="wanted a list of tokens"):
+        embed_sentences(["the cat"], bilm)
 
 
 def test_an_empty_file(tmp_path: Path, bilm: BiLM) -> None:
@@ -147,3 +198,17 @@ def test_the_progress_bar_reaches_its_end(
     captured = capfd.readouterr()
     assert captured.out == ""
     assert "6/6" in captured.err
+
+
+def test_the_progress_of_a_stream_counts_its_lines(
+    bilm: BiLM, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also lines without a sentence, or with several."""
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as a terminal
+
+    def sentences(line: str) -> list[list[str]]:
+        return [part.split() for part in line.split(".") if part.strip()]
+
+    stream = io.BytesIO(b"one. two three.\n\n\nfour.\n five. six. seven.\n")
+    assert embed_file(stream, tmp_path / "vectors.npz", bilm, tokenize=sentences) == 6
+    assert re.findall(r"(\d+)/\?", capfd.readouterr().err)[-1] == "5"

@@ -56,6 +56,14 @@ def test_fixed_weights_of_some_layers(bilm: BiLM, bilm_files: Files) -> None:
     torch.testing.assert_close(embedder([["one", "two"]])["input"], 0.5 * (0.75 * layers[:, 0] + 0.25 * layers[:, 2]))
 
 
+def test_layers_are_normalized_as_the_config_wants(bilm: BiLM, bilm_files: Files, sentences: list[list[str]]) -> None:
+    embedder = _config(bilm_files, layer_normalization="token", layer_cache=None, dropout=0.0).build()
+    output = bilm.layers(sentences)
+    wanted = torch.nn.functional.layer_norm(output.layers, (12,), eps=1e-12).mean(dim=1)
+    found = embedder(sentences)["input"]
+    torch.testing.assert_close(found[output.mask], wanted[output.mask], rtol=0, atol=1e-4)
+
+
 @pytest.mark.parametrize("stateful", [False, True])
 def test_the_heads_precision_is_not_that_of_the_bilm(
     bilm_files: Files, sentences: list[list[str]], stateful: bool, caplog: pytest.LogCaptureFixture
@@ -135,7 +143,12 @@ def test_reads_json(bilm_files: Files) -> None:
         ({"layers": (1, 1)}, "wanted each layer once"),
         ({"layers": (0, 1), "layer_weights": (1.0,)}, "one for each of the layers"),
         ({"layer_weights": (0.0, 1.0, 1.0)}, "greater than 0"),
+        ({"mixes": ()}, "at least 1 item"),
+        ({"layers": ()}, "at least 1 item"),
+        ({"layers": (-1,)}, "greater than or equal to 0"),
         ({"dropout": 1.0}, "less than 1"),
+        ({"dropout": -0.1}, "greater than or equal to 0"),
+        ({"layer_cache": {"max_gigabytes": 0}}, "greater than 0"),
         ({"requires_grad": True, "layer_cache": {}}, r"layer_cache: .* trained change \(requires_grad\); wanted null"),
         ({"requires_grad": True, "stateful": True}, "stateful: no state can be carried while .*; wanted false"),
     ],

@@ -116,6 +116,13 @@ def test_accuracy_of_each_precision(bilm: BiLM, precision: Precision) -> None:
     assert precision == "float32" or error > RELATIVE_ERRORS["float32"]
 
 
+@pytest.mark.parametrize("precision", ["bfloat16", "int8"])
+def test_the_token_layer_is_rounded_like_the_others(bilm: BiLM, precision: Precision) -> None:
+    sentences = made_up_sentences(30)
+    found, wanted = (each.layers(sentences).layers for each in (FastBiLM(bilm, precision), bilm))
+    assert float((found - wanted)[:, 0].norm() / wanted[:, 0].norm()) > 1e-5
+
+
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.usefixtures("plain_products")
 def test_without_any_faster_product(bilm: BiLM, precision: Precision) -> None:
@@ -204,7 +211,7 @@ def test_layers_in_chunks(bilm: BiLM, chunk_length: int, length: int) -> None:
     wanted = bilm.plain_layers([tokens]).layers[0]
     found = torch.full_like(wanted, torch.nan)
     for chunk in FastBiLM(bilm).layers_in_chunks(tokens, chunk_length):
-        assert chunk.layers.shape[1] <= chunk_length
+        assert 0 < chunk.layers.shape[1] <= chunk_length
         found[:, chunk.tokens, chunk.features] = chunk.layers
     torch.testing.assert_close(found, wanted, **CLOSE)
 

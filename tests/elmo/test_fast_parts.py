@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
+import functools
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -13,11 +16,13 @@ from torch import Tensor, nn
 
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
-from elmo_tasks.elmo.fast import Precision, products
+from elmo_tasks.elmo.fast import Precision, products, threads
+from elmo_tasks.elmo.fast import words as words_module
 from elmo_tasks.elmo.fast.compilation import compiled
 from elmo_tasks.elmo.fast.planner import GroupPlan, plan_groups
 from elmo_tasks.elmo.fast.products import (
     Int8Product,
+    OneDnnProduct,
     PackedProduct,
     PlainInt8Product,
     PlainProduct,
@@ -172,6 +177,59 @@ def test_a_missing_or_wrong_way_is_not_used(
     assert ("gives wrong results" in caplog.text) == (way is not Missing)
 
 
+class Inexact(PlainProduct):
+    def __init__(self, weight: Tensor, bias: Tensor, factor: float, shift: float) -> None:
+        super().__init__(weight, bias, torch.bfloat16)
+        self._factor, self._shift = factor, shift
+
+    def add(self, start: Tensor, inputs: Tensor) -> Tensor:
+        return self._factor * super().add(start, inputs) + self._shift
+
+
+@pytest.mark.parametrize(
+    ("factor", "shift", "is_used"), [(1.01, 0.0, True), (1.03, 0.0, False), (1.0, 0.1, True), (1.0, 0.5, False)]
+)
+def test_a_way_may_differ_by_what_bfloat16_rounds_and_no_more(
+    monkeypatch: pytest.MonkeyPatch, factor: float, shift: float, is_used: bool
+) -> None:
+    way = functools.partial(Inexact, factor=factor, shift=shift)
+    monkeypatch.setattr(products, "_FASTEST", {"bfloat16": way})
+    assert isinstance(build_product(random_tensor(8, 8), None, "bfloat16"), Inexact) is is_used
+
+
+class Counting(OneDnnProduct):
+    """Remembers numbers of rows, and gives them back as they are."""
+
+    def __init__(self, fewest_rows: int = 1) -> None:
+        super().__init__(fewest_rows)
+        self.seen: list[int] = []
+
+    def _start(self, inputs: Tensor) -> Tensor:
+        self.seen.append(len(inputs))
+        return inputs
+
+    def _add(self, start: Tensor, inputs: Tensor) -> Tensor:
+        return self._start(start + inputs)
+
+
+@pytest.mark.parametrize("adds", [False, True])
+def test_products_come_in_few_numbers_of_rows(adds: bool) -> None:
+    """As memory is kept for each: beyond 128, 16 for each power of two, of which few are filled up with zeros."""
+    product, numbers = Counting(), range(1, 1025)
+    for rows in numbers:
+        inputs = torch.ones(rows, 1)
+        found = product.add(inputs, inputs) if adds else product.start(inputs)
+        assert torch.equal(found, (1 + adds) * inputs)
+    used = dict(zip(numbers, product.seen, strict=True))
+    assert all(used[rows] == rows for rows in range(1, 129))
+    for power in (128, 256, 512):
+        assert len({used[rows] for rows in range(power + 1, 2 * power + 1)}) == 16
+    assert all(rows <= used[rows] < rows + rows / 16 for rows in numbers)
+    few = Counting(fewest_rows=4)
+    assert [len(few.start(torch.ones(rows, 1))) for rows in (1, 3, 4, 5)] == [1, 3, 4, 5]
+    assert few.seen == [4, 4, 4, 5]
+
+
 def test_the_best_way_that_works_is_used() -> None:
     """On this machine: what each precision comes to is a matter of the processor and of torch."""
     kinds = {precision: type(build_product(random_tensor(8, 8), None, precision)) for precision in TOLERANCES}
@@ -267,6 +325,57 @@ def test_words_of_every_length(bilm: BiLM) -> None:
     for chosen in (words, words[:1], words[-1:], words * 20):
         found = WordEncoder(bilm.token_encoder, bilm.options.char_cnn, "float32")(chosen)
         torch.testing.assert_close(found, bilm.token_vectors(chosen), rtol=0.0, atol=1e-5)
+
+
+def test_words_are_computed_in_two_blocks_or_more_of_a_bounded_size(
+    bilm: BiLM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers: list[int] = []
+
+    def counting(tasks: Sequence[Callable[[], Tensor]], device: torch.device) -> list[Tensor]:
+        numbers.append(len(tasks))
+        return run_together(tasks, device)
+
+    monkeypatch.setattr(words_module, "run_together", counting)
+    encoder = WordEncoder(bilm.token_encoder, bilm.options.char_cnn, "float32")
+    for count in (1, 8, 9, 41, 600):
+        encoder([f"{number:05d}" for number in range(count)])
+    assert numbers == [1, 1, 2, 2, 3]  # at least 8 and at most 256 words in a block
+    encoder([f"{number:040d}" for number in range(142)])
+    assert numbers[-1] == 4  # 43 windows each, 2048 at once
+
+
+class Stream(NamedTuple):
+    """A stream of a GPU that says what it waits for."""
+
+    name: str
+    events: list[str]
+
+    def wait_stream(self, other: Stream) -> None:
+        self.events.append(f"{self.name} waits for {other.name}")
+
+
+def test_tasks_on_a_gpu_wait_for_what_came_before_and_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+    current, one, other = (Stream(name, events) for name in ("current", "one", "other"))
+
+    @contextlib.contextmanager
+    def use(stream: Stream) -> Iterator[None]:
+        events.append(f"on {stream.name}:")
+        yield
+
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: current)
+    monkeypatch.setattr(torch.cuda, "stream", use)
+    monkeypatch.setattr(threads, "_streams", lambda device: (one, other))
+    tasks = [functools.partial(lambda number: events.append(f"task {number}") or number, each) for each in range(3)]
+    assert run_together(tasks, torch.device("cuda")) == [0, 1, 2]
+    assert events == [
+        *("one waits for current", "on one:", "task 0"),
+        *("other waits for current", "on other:", "task 1"),
+        *("one waits for current", "on one:", "task 2"),
+        *("current waits for one", "current waits for other"),
+    ]
+    assert run_together([torch.is_grad_enabled] * 2, torch.device("cuda")) == [False, False]
 
 
 def test_tasks_run_together_without_gradient() -> None:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.elmo import BiLM, Elmo, ElmoConfig, FastBiLM, batch_to_ids
+from elmo_tasks.elmo import BiLM, Elmo, ElmoConfig, FastBiLM, batch_to_ids, weights
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.many_langs import _PUBLISHED_NAME
 from elmo_tasks.elmo.options import BiLMOptions
@@ -238,6 +238,47 @@ def test_where_the_settings_are(folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps({"config_path": f"C:\\configs\\{_PUBLISHED_NAME}"}))
     with pytest.raises(WeightsError, match=r"the weights do not fit config.json .*Missing key"):
         BiLMFiles.in_folder(folder)
+
+
+def test_published_bilms_may_come_without_their_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They all have the same; here with weights that have a shape, but no values."""
+    filters = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
+    token: dict[str, tuple[int, ...]] = {
+        "word_emb_layer.embedding.weight": (len(WORDS), 100),
+        "char_emb_layer.embedding.weight": (len(CHARACTERS), 50),
+        "projection.weight": (512, 100 + 2048),
+        "projection.bias": (512,),
+    }
+    for number, (width, count) in enumerate(filters):
+        token |= {f"convolutions.{number}.weight": (count, 50, width), f"convolutions.{number}.bias": (count,)}
+    for number in range(2):
+        token[f"highways._layers.{number}.weight"] = (2 * 2048, 2048)
+        token[f"highways._layers.{number}.bias"] = (2 * 2048,)
+    lstm: dict[str, tuple[int, ...]] = {}
+    for prefix in (f"{direction}_layer_{number}" for direction in ("forward", "backward") for number in range(2)):
+        lstm[f"{prefix}.input_linearity.weight"] = lstm[f"{prefix}.state_linearity.weight"] = (4 * 4096, 512)
+        lstm[f"{prefix}.state_linearity.bias"] = (4 * 4096,)
+        lstm[f"{prefix}.state_projection.weight"] = (512, 4096)
+    for name, shapes in (("token_embedder.pkl", token), ("encoder.pkl", lstm)):
+        torch.save({key: torch.empty(shape, device="meta") for key, shape in shapes.items()}, folder / name)
+    (folder / "config.json").write_text(json.dumps({"config_path": _PUBLISHED_NAME}))
+    monkeypatch.setenv("ELMO_TASKS_LIMITS", "10")
+    monkeypatch.setattr(weights, "write_weights", lambda path, *_: Path(path).touch())
+    options = BiLMOptions.load(BiLMFiles.in_folder(folder).options)
+    assert options.lstm.model_dump() == {
+        **{"dim": 4096, "projection_dim": 512, "n_layers": 2},
+        **{"cell_clip": 3, "proj_clip": 3, "use_skip_connections": True},
+    }
+    assert (options.char_cnn.filters, options.char_cnn.embedding.dim, options.char_cnn.n_highway) == (filters, 50, 2)
+    assert (options.char_cnn.activation, options.char_cnn.max_characters_per_token) == ("relu", 50)
+    assert options.lexicon is not None
+    assert options.lexicon.word_dim == 100
+
+
+def test_a_clip_of_zero_is_none(folder: Path) -> None:
+    (folder / "cnn_x.json").write_text(changed(encoder={"cell_clip": 0, "proj_clip": 0}))
+    options = BiLMOptions.load(BiLMFiles.in_folder(folder).options)
+    assert (options.lstm.cell_clip, options.lstm.proj_clip) == (None, None)
 
 
 def test_white_space_in_a_list_stands_for_one_character(folder: Path) -> None:

@@ -81,6 +81,15 @@ def test_what_the_reference_lets_be_absent(tmp_path: Path, published_json: dict[
         ("char_cnn", "filters", [[51, 3]], "char_cnn: .*width 51 is wider than a token's 50"),
         ("lstm", "projection_dim", 9, "lstm: .*projection_dim 9 is larger than dim 8"),
         ("lstm", "cell_clip", -1, "lstm.cell_clip: .*greater than 0; got -1"),
+        ("lstm", "proj_clip", 0, "lstm.proj_clip: .*greater than 0; got 0"),
+        ("lstm", "n_layers", 0, "lstm.n_layers: .*greater than or equal to 1; got 0"),
+        ("lstm", "n_layers", 1001, "lstm.n_layers: .*less than or equal to 1000; got 1001"),
+        ("lstm", "dim", 0, "lstm.dim: .*greater than or equal to 1; got 0"),
+        ("lstm", "dim", 2**20 + 1, "lstm.dim: .*less than or equal to 1048576; got 1048577"),
+        ("char_cnn", "filters", [], "char_cnn.filters: .*at least 1 item"),
+        ("char_cnn", "filters", [[1, 1]] * 1001, "char_cnn.filters: .*at most 1000 items"),
+        ("char_cnn", "n_highway", -1, "char_cnn.n_highway: .*greater than or equal to 0; got -1"),
+        ("char_cnn", "max_characters_per_token", 2, "per_token: .*greater than or equal to 3; got 2"),
     ],
 )
 def test_bad_options_are_named(
@@ -92,6 +101,24 @@ def test_bad_options_are_named(
     with pytest.raises(WeightsError, match=rf"options\.json: .*{expected}") as caught:
         _load(tmp_path, published_json)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("part", "values"),
+    [
+        ("lstm", {"dim": 1 << 20, "n_layers": 1000, "cell_clip": 0.01, "proj_clip": 0.01}),
+        ("lstm", {"dim": 1, "projection_dim": 1, "n_layers": 1}),
+        ("char_cnn", {"filters": [[50, 1 << 20]], "n_highway": 1000}),
+        ("char_cnn", {"filters": [[1, 1]] * 1000, "n_highway": 0, "max_characters_per_token": 3}),
+        ("char_cnn", {"embedding": {"dim": 1}, "n_characters": 262, "max_characters_per_token": 1000}),
+    ],
+)
+def test_bounds_themselves_are_possible(
+    tmp_path: Path, published_json: dict[str, Any], part: str, values: dict[str, Any]
+) -> None:
+    published_json[part] |= values
+    options = _load(tmp_path, published_json)
+    assert json.loads(getattr(options, part).model_dump_json(include=set(values))) == values
 
 
 def test_every_problem_gets_a_line(tmp_path: Path, published_json: dict[str, Any]) -> None:
@@ -114,3 +141,6 @@ def test_published_sizes(size: str, millions: float) -> None:
     mask_row = bilm.token_encoder.embedding.weight[0].numel()
     count = sum(parameter.numel() for parameter in bilm.parameters()) - mask_row
     assert round(count / 1e6, 1) == millions
+    lstm, char_cnn = bilm.options.lstm, bilm.options.char_cnn
+    assert (lstm.cell_clip, lstm.proj_clip, lstm.use_skip_connections) == (3, 3, True)
+    assert (char_cnn.activation, char_cnn.n_characters, char_cnn.max_characters_per_token) == ("relu", 262, 50)

@@ -51,6 +51,13 @@ def test_every_subset_and_normalization(batch: tuple[Tensor, Tensor], kind: str,
     torch.testing.assert_close(mix(*batch), _by_hand(*batch, chosen, w, 1.7, kind), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["batch", "token"])
+def test_normalized_layers_do_not_depend_on_their_scale(batch: tuple[Tensor, Tensor], kind: str) -> None:
+    layers, mask = batch
+    mix = ScalarMix(4, layer_normalization=cast(LayerNormalization, kind)).double()
+    torch.testing.assert_close(mix(layers / 1000, mask), mix(layers, mask), rtol=1e-5, atol=1e-5)
+
+
 def test_starts_as_the_mean(batch: tuple[Tensor, Tensor]) -> None:
     mix = ScalarMix(4).double()
     assert mix.normalized_weights().tolist() == [0.25] * 4

@@ -31,7 +31,10 @@ def test_round_trip_is_exact(bilm: BiLM, bilm_files: Files) -> None:
 
 def test_a_folder_or_the_bilm_of_the_package(bilm: BiLM, bilm_files: Files) -> None:
     assert BiLM.load(bilm_files[0].parent).fingerprint() == bilm.fingerprint()
-    assert BiLM.load().output_size == BiLM.load("default").output_size == 256
+    default = BiLM.load()
+    assert default.output_size == BiLM.load("default").output_size == 256
+    # That of earlier versions, too.
+    assert default.fingerprint() == "9d0df6b8057dc1b13df19c40c79e1ba3ac690e846121f4756f0cd681f6229029"
     with pytest.raises(WeightsError, match=r"options.json: neither a folder nor a zip archive; wanted one with"):
         BiLM.load(bilm_files[0])
 
@@ -54,6 +57,11 @@ def test_values_too_large_for_half_precision(bilm: BiLM, bilm_files: Files, valu
     with pytest.raises(WeightsError, match=f"{CELL}/B holds values too large for half precision"):
         bilm.save(*bilm_files, half_precision=True)
     assert bilm_files[1].read_bytes() == before
+    bilm.save(*bilm_files)
+    assert BiLM.load(*bilm_files).directions[0].layers[1].bias[0] == value
+    bilm.directions[0].layers[1].bias[0] = largest = 65504.0 if value > 0 else -65504.0
+    bilm.save(*bilm_files, half_precision=True)
+    assert BiLM.load(*bilm_files).directions[0].layers[1].bias[0] == largest
 
 
 def test_layout_of_the_reference(bilm_files: Files) -> None:
@@ -97,8 +105,9 @@ def test_fingerprint_tells_bilms_apart(bilm: BiLM) -> None:
     assert bilm.fingerprint() != known
 
 
-def test_gradients_only_if_wanted(bilm_files: Files) -> None:
+def test_gradients_and_carried_state_only_if_wanted(bilm_files: Files) -> None:
     assert not any(parameter.requires_grad for parameter in BiLM.load(*bilm_files).parameters())
+    assert not BiLM.load(*bilm_files).stateful
     assert all(parameter.requires_grad for parameter in BiLM.load(*bilm_files, requires_grad=True).parameters())
 
 

@@ -23,6 +23,7 @@ def test_scores_counted_by_hand() -> None:
     assert (scores["precision/LOC"], scores["recall/LOC"]) == (100, 50)
     assert scores["f1/LOC"] == pytest.approx(200 / 3)
     assert (scores["f1/PER"], scores["f1/ORG"]) == (100, 0)
+    assert [name for name in scores if name.startswith("f1/")] == ["f1/LOC", "f1/ORG", "f1/PER"]
     assert [scores[f"support/{label}"] for label in ("LOC", "PER", "ORG")] == [2, 1, 0]
 
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+import pytest
+
 from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Part, Rows, ShadedText
 from elmo_tasks.rendering.html import END, Sections, page_start
 
@@ -66,6 +68,41 @@ def test_marks_nest_and_keep_their_colors() -> None:
     nested = sections.section([MarkedText("her boat", [Mark(0, 3, "0"), Mark(0, 8, "1", 0.875)])])
     assert '<mark class="c0" title="87.5 %"><mark class="c1">her<b>0</b></mark> boat<b>1</b></mark>' in nested
     assert '<mark class="c1">a<b>0</b></mark>' in sections.section([MarkedText("a", [Mark(0, 1, "0")])])
+
+
+def test_only_a_title_that_is_given_is_written() -> None:
+    assert "<h2>place</h2>" in Sections().section([MarkedText("here", title="place")])
+    assert "<h2>" not in Sections().section([MarkedText("here")])
+
+
+def test_the_first_bar_is_that_of_the_choice() -> None:
+    written = Sections().section([Bars([("yes", 0.75), ("no", 0.25)])])
+    assert '<b>yes</b><i style="width:75.0%"></i><span>75.0 %</span>' in written
+    assert '<span>no</span><i style="width:25.0%"></i><span>25.0 %</span>' in written
+
+
+def test_shaded_text_is_whole_with_its_weights_as_tips() -> None:
+    written = Sections().section([ShadedText("«a», b!", [(1, 2), (5, 6)], [0.2, 0.1])])
+    assert re.sub("<[^>]*>", "", written).strip() == "«a», b!"
+    assert re.findall(r'--share:([.\d]+)" title="([^"]*)">(.*?)</span>', written) == [
+        ("1.00", "20.0 %", "a"),
+        ("0.50", "10.0 %", "b"),
+    ]
+    (written,) = re.findall(r"<p>(.*)</p>", Sections().section([ShadedText(" a", [(1, 2)], [1.0])]))
+    assert written.startswith(" <span")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        ShadedText("not bad", [(0, 3), (4, 7)], [0.9]),
+        HeatMap(["a", "b"], ["c"], [[1.0]]),
+        HeatMap(["a"], ["b", "c"], [[1.0]]),
+    ],
+)
+def test_tokens_without_a_weight_are_refused(part: Part) -> None:
+    with pytest.raises(ValueError, match="argument 2 is"):
+        Sections().section([part])
 
 
 def test_shares_are_widths_and_shades() -> None:

@@ -28,6 +28,8 @@ def test_tags_that_are_not_spans() -> None:
     result = {"tokens": ["Ann", "left", "."], "tags": ["NNP", "VBD", "O"], "probabilities": [0.9, 0.8, 0.9]}
     (part,) = describe(Tagging(), result)
     assert marked(part) == [("Ann", "NNP"), ("left", "VBD")]
+    with pytest.raises(ValueError, match="argument 2 is"):
+        describe(Tagging(), {**result, "probabilities": [0.9]})
 
 
 def test_every_frame_is_a_line() -> None:
@@ -69,6 +71,7 @@ def test_the_answer_is_marked_in_its_passage() -> None:
     question, passage, answers = describe(Reading(), result)
     assert marked(question) == []
     assert marked(passage) == [("Bay", "answer")]
+    assert [question.title, passage.title] == ["question", "passage"]  # type: ignore[union-attr]
     assert answers == Bars([("Bay", 0.75), ("the Bay", 0.25)], title="answers")
 
 
@@ -77,7 +80,7 @@ def test_the_label_of_a_text_comes_first() -> None:
     drawing = describe(Classification(), {**result, "probabilities": {"bad": 0.4, "fair": 0.2, "good": 0.4}})
     text, bars = drawing
     assert isinstance(text, ShadedText)
-    assert ShadedText("a b", [(0, 1), (2, 3)], [0.0, 0.0]).shares() == [0, 0]
+    assert text.title == "attention"
     assert (text.text, text.places, text.shares()) == ("not bad", [(0, 3), (4, 7)], [1, pytest.approx(1 / 3)])
     assert bars == Bars([("good", 0.4), ("bad", 0.4), ("fair", 0.2)])
 
@@ -87,7 +90,12 @@ def test_a_pair_has_both_alignments() -> None:
     alignments = {"premise_attention": [[0.5, 0.5]], "hypothesis_attention": [[1.0], [1.0]]}
     raw = [part.text for part in describe(TextPairs(), result | alignments | {"premise": "a."})[:2]]  # type: ignore[union-attr]
     assert raw == ["a.", "b c"]
-    heat_maps = [part for part in describe(TextPairs(), result | alignments) if isinstance(part, HeatMap)]
+    drawing = describe(TextPairs(), result | alignments)
+    heat_maps = [part for part in drawing if isinstance(part, HeatMap)]
+    assert [part.title for part in drawing] == [  # type: ignore[union-attr]
+        *("premise", "hypothesis", ""),
+        *(f"each row: a token of the {one} attends to" for one in ("premise", "hypothesis")),
+    ]
     assert [(part.rows, part.columns, part.values) for part in heat_maps] == [
         (["a"], ["b", "c"], [[0.5, 0.5]]),
         (["b", "c"], ["a"], [[1.0], [1.0]]),
@@ -107,4 +115,4 @@ def test_own_tasks_have_their_description_or_that_of_their_base(monkeypatch: pyt
     register_description(OwnTask, lambda result: own)
     assert describe(OwnTask(), result) is own
     del tasks._DESCRIPTIONS[OwnTask], tasks._DESCRIPTIONS[Classification]
-    assert describe(OwnTask(), {"text": "zwölf", "n": [1]}) == [Rows([("text", "zwölf"), ("n", "[1]")])]
+    assert describe(OwnTask(), {"text": "zwölf", "n": ["ö", 1]}) == [Rows([("text", "zwölf"), ("n", '["ö", 1]')])]

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Part, Rows, ShadedText
@@ -49,11 +51,21 @@ def test_marks_have_brackets_without_colors() -> None:
 def test_control_characters_become_visible() -> None:
     drawing = [
         MarkedText("a\x1b[31mb\x9bc\r\x7f\n\td", [Mark(0, 1, "\x1bX")]),
+        MarkedText("10\u00a0km"),
         Bars([("\x1b", 1.0)]),
         Rows([("\x1b", "\x07")]),
     ]
     assert not {"\x1b", "\x9b", "\r", "\x7f", "\x07"} & set(shown(drawing))
     assert "b\N{REPLACEMENT CHARACTER}c" in shown(drawing)
+    assert "10\u00a0km" in shown(drawing)
+
+
+def test_without_a_console_it_prints_on_standard_output_and_colors_nothing_else(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as a terminal
+    Terminal().show([MarkedText("10 'km' True http://a.b")])
+    assert capsys.readouterr().out == "10 'km' True http://a.b\n\n"
 
 
 def test_bars_and_long_names_fit_the_width() -> None:
@@ -66,12 +78,40 @@ def test_bars_and_long_names_fit_the_width() -> None:
         assert lines[1].split()[-2:] == ["25.0", "%"]
 
 
+def test_bars_are_aligned_with_their_names_and_shares() -> None:
+    bars = Bars([("yes", 0.5), ("a longish name", 0.09), ("no", 1.0)])
+    assert shown([bars], width=32).splitlines()[:3] == [
+        "yes          █████       50.0 %",
+        "a longish n… █            9.0 %",
+        "no           ██████████ 100.0 %",
+    ]
+    assert "█" * 30 + " 100.0 %" in shown([bars], width=200)
+    assert "█" * 31 not in shown([bars], width=200)
+
+
+def test_the_first_bar_stands_out() -> None:
+    first, second = shown([Bars([("yes", 0.5), ("no", 0.5)])], styles=True).splitlines()[:2]
+    assert "\x1b[1myes" in first
+    assert "\x1b[32m█" in first
+    assert "\x1b[" not in second
+
+
 def test_attention_is_shaded() -> None:
     part = ShadedText("not bad", [(0, 3), (4, 7)], [0.9, 0.05])
     assert shown([part]) == "not bad\n\n"
     styled = shown([part], styles=True)
     assert styled.count("48;2;") == 1
     assert styled.startswith("\x1b[")
+    weights = [0.1, 0.2, 0.3, 0.4, 0.5]
+    places = [(place, place + 1) for place in range(5)]
+    reds = re.findall(r"48;2;255;(\d+);", shown([ShadedText("abcde", places, weights)], styles=True))
+    assert [int(red) for red in reds] == sorted({int(red) for red in reds}, reverse=True)  # ever darker
+    assert len(reds) == 5
+
+
+def test_tokens_without_a_weight_are_refused() -> None:
+    with pytest.raises(ValueError, match="argument 2 is"):
+        shown([ShadedText("not bad", [(0, 3), (4, 7)], [0.9])])
 
 
 def test_text_wraps_at_words_and_heat_maps_are_left_out() -> None:
