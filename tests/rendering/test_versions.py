@@ -69,7 +69,7 @@ def test_the_first_gold_answer_is_marked_and_every_other_one_is_listed() -> None
 class Ranks(Task):
     """A task that nothing is known about."""
 
-    features = datasets.Features({})
+    features = datasets.Features({"ranks": [datasets.Value("string")]})
 
     def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
         return {}
