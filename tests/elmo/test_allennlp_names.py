@@ -159,10 +159,17 @@ def test_missing_tensors_and_other_shapes(state: State, elmo: Elmo, name: str, o
             elmo.load_state_dict({**state, name: wrong})
 
 
-def test_a_state_dict_with_more(state: State, elmo: Elmo) -> None:
-    more = {"_elmo_lstm._word_embedding.weight": torch.zeros(3, 6)}  # there is no cached vocabulary
-    with pytest.raises(RuntimeError, match=r'Unexpected key.*"bilm._word_embedding.weight"'):
-        elmo.load_state_dict(state | more)
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("_elmo_lstm._word_embedding.weight", "bilm._word_embedding.weight"),  # there is no cached vocabulary
+        ("out.weight", "out.weight"),
+        ("scalar_mix_1.bias", "scalar_mixes.1.bias"),
+    ],
+)
+def test_a_state_dict_with_more(state: State, elmo: Elmo, name: str, ours: str) -> None:
+    with pytest.raises(RuntimeError, match=f'Unexpected key.*"{ours}"'):
+        elmo.load_state_dict(state | {name: torch.zeros(3, 6)})
 
 
 def test_a_bilm_of_another_size(options: BiLMOptions, elmo: Elmo) -> None:

@@ -269,8 +269,10 @@ def test_published_bilms_may_come_without_their_settings(folder: Path, monkeypat
         **{"dim": 4096, "projection_dim": 512, "n_layers": 2},
         **{"cell_clip": 3, "proj_clip": 3, "use_skip_connections": True},
     }
-    assert (options.char_cnn.filters, options.char_cnn.embedding.dim, options.char_cnn.n_highway) == (filters, 50, 2)
-    assert (options.char_cnn.activation, options.char_cnn.max_characters_per_token) == ("relu", 50)
+    assert options.char_cnn.model_dump() == {
+        **{"filters": filters, "embedding": {"dim": 50}, "n_highway": 2},
+        **{"activation": "relu", "n_characters": 262, "max_characters_per_token": 50},
+    }
     assert options.lexicon is not None
     assert options.lexicon.word_dim == 100
 
