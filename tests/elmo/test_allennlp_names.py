@@ -163,6 +163,8 @@ def test_missing_tensors_and_other_shapes(state: State, elmo: Elmo, name: str, o
     ("name", "ours"),
     [
         ("_elmo_lstm._word_embedding.weight", "bilm._word_embedding.weight"),  # there is no cached vocabulary
+        ("_elmo_lstm._elmo_lstm.forward_layer_0.other.weight", "bilm._elmo_lstm.forward_layer_0.other.weight"),
+        ("_elmo_lstm._token_embedder.other.weight", "bilm._token_embedder.other.weight"),
         ("out.weight", "out.weight"),
         ("scalar_mix_1.bias", "scalar_mixes.1.bias"),
     ],

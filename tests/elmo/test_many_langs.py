@@ -319,6 +319,18 @@ def test_pickles_with_code_are_refused(folder: Path, tmp_path: Path, name: str) 
         BiLMFiles.in_folder(folder)
 
 
+@pytest.mark.parametrize(("table", "name"), [("word", "word.dic"), ("char", "char.dic")])
+@pytest.mark.parametrize("content", [None, torch.tensor(1.0)])
+def test_tables_without_rows(folder: Path, table: str, name: str, content: Tensor | None) -> None:
+    tensors = token_tensors()
+    del tensors[f"{table}_emb_layer.embedding.weight"]
+    if content is not None:
+        tensors[f"{table}_emb_layer.embedding.weight"] = content
+    torch.save(tensors, folder / "token_embedder.pkl")
+    with pytest.raises(WeightsError, match=f"{name}:1: .*; wanted an item, a tab and a number below 0"):
+        BiLMFiles.in_folder(folder)
+
+
 def changed(**values: dict[str, Any]) -> str:
     return json.dumps({name: {**part, **values.get(name, {})} for name, part in SETTINGS.items() if name != "dropout"})
 

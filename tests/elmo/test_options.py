@@ -57,7 +57,9 @@ def test_training_keys_are_kept(tmp_path: Path, published_json: dict[str, Any]) 
     options = _load(tmp_path, published_json)
     assert (options.output_size, options.num_layers, options.char_cnn.num_filters) == (8, 3, 8)
     options.save(tmp_path / "again.json")
-    assert json.loads((tmp_path / "again.json").read_text()) == published_json
+    text = (tmp_path / "again.json").read_text()
+    assert json.loads(text) == published_json
+    assert text == json.dumps(json.loads(text), indent=2) + "\n"
     assert BiLMOptions.load(tmp_path / "again.json") == options
 
 
