@@ -157,6 +157,9 @@ def test_missing_tensors_and_other_shapes(state: State, elmo: Elmo, name: str, o
     for wrong in (torch.zeros(3), torch.zeros(3, 3), torch.zeros(8, 8)):
         with pytest.raises(RuntimeError, match=f"size mismatch for {ours}"):
             elmo.load_state_dict({**state, name: wrong})
+    if name.startswith("_elmo_lstm."):
+        with pytest.raises(RuntimeError, match=f'(size mismatch for |Missing key.*"){ours}'):
+            elmo.load_state_dict({**state, name: torch.tensor(1.0)})
 
 
 @pytest.mark.parametrize(

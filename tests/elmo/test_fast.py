@@ -282,6 +282,9 @@ def test_programs_launch_eight_steps_at_once_and_the_rest_one_by_one(bilm: BiLM)
     graphed.run(torch.zeros(63 + 5, 6), [3] * 21 + [1] * 5, graphed.initial_state(3))
     # With room for 4 rows, and for 1: a power of two, so that there are few programs.
     assert launched == [(8, 4), (8, 4), (8, 4), (1, 1), (1, 1)]
+    launched.clear()
+    graphed.run(torch.zeros(16, 6), [2] * 8, graphed.initial_state(2))
+    assert launched == [(8, 2)]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")

@@ -413,11 +413,14 @@ def test_tasks_run_together_without_gradient() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
+        threads._workers.cache_clear()
         both = threading.Barrier(2, timeout=60)
         assert run_together([both.wait, both.wait], CPU) in ([0, 1], [1, 0])
         assert run_together([torch.is_grad_enabled] * 3, CPU) == [False] * 3
         assert run_together([torch.get_num_threads] * 2, CPU) == [1, 1]
         assert torch.get_num_threads() == 2
+        with concurrent.futures.ThreadPoolExecutor(1) as later:
+            assert later.submit(torch.get_num_threads).result() == 2
         assert torch.is_grad_enabled()
     finally:
         torch.set_num_threads(before)

@@ -145,4 +145,6 @@ def test_published_sizes(size: str, millions: float) -> None:
     assert round(count / 1e6, 1) == millions
     lstm, char_cnn = bilm.options.lstm, bilm.options.char_cnn
     assert (lstm.cell_clip, lstm.proj_clip, lstm.use_skip_connections) == (3, 3, True)
+    assert char_cnn.filters == ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
+    assert char_cnn.embedding.dim == 16
     assert (char_cnn.activation, char_cnn.n_characters, char_cnn.max_characters_per_token) == ("relu", 262, 50)
