@@ -157,12 +157,24 @@ def test_missing_tensors_and_other_shapes(state: State, elmo: Elmo, name: str, o
     for wrong in (torch.zeros(3), torch.zeros(3, 3), torch.zeros(8, 8)):
         with pytest.raises(RuntimeError, match=f"size mismatch for {ours}"):
             elmo.load_state_dict({**state, name: wrong})
+    if name.startswith("_elmo_lstm."):
+        with pytest.raises(RuntimeError, match=f'(size mismatch for |Missing key.*"){ours}'):
+            elmo.load_state_dict({**state, name: torch.tensor(1.0)})
 
 
-def test_a_state_dict_with_more(state: State, elmo: Elmo) -> None:
-    more = {"_elmo_lstm._word_embedding.weight": torch.zeros(3, 6)}  # there is no cached vocabulary
-    with pytest.raises(RuntimeError, match=r'Unexpected key.*"bilm._word_embedding.weight"'):
-        elmo.load_state_dict(state | more)
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("_elmo_lstm._word_embedding.weight", "bilm._word_embedding.weight"),  # there is no cached vocabulary
+        ("_elmo_lstm._elmo_lstm.forward_layer_0.other.weight", "bilm._elmo_lstm.forward_layer_0.other.weight"),
+        ("_elmo_lstm._token_embedder.other.weight", "bilm._token_embedder.other.weight"),
+        ("out.weight", "out.weight"),
+        ("scalar_mix_1.bias", "scalar_mixes.1.bias"),
+    ],
+)
+def test_a_state_dict_with_more(state: State, elmo: Elmo, name: str, ours: str) -> None:
+    with pytest.raises(RuntimeError, match=f'Unexpected key.*"{ours}"'):
+        elmo.load_state_dict(state | {name: torch.zeros(3, 6)})
 
 
 def test_a_bilm_of_another_size(options: BiLMOptions, elmo: Elmo) -> None:

@@ -31,6 +31,7 @@ def test_a_probability_next_to_one_drops_nearly_all() -> None:
 def test_gradient_goes_the_way_of_the_values() -> None:
     inputs = torch.full((50, 20), 3.0, requires_grad=True)
     outputs = Dropout(0.5)(inputs)
+    assert set(outputs.unique().tolist()) == {0.0, 6.0}
     outputs.sum().backward()
     assert inputs.grad is not None
     torch.testing.assert_close(inputs.grad * 3, outputs)

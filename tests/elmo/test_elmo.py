@@ -127,8 +127,9 @@ def test_stateless_unless_wanted(bilm_files: Files) -> None:
 
 
 def test_files_or_module_not_both(bilm: BiLM, bilm_files: Files) -> None:
-    with pytest.raises(ValueError, match="one or the other"):
-        Elmo(*bilm_files, num_output_representations=1, module=bilm)
+    for files in (bilm_files, (bilm_files[0], None), (None, bilm_files[1])):
+        with pytest.raises(ValueError, match="one or the other"):
+            Elmo(*files, num_output_representations=1, module=bilm)
     with pytest.raises(ValueError, match="without options_file"):
         Elmo(None, bilm_files[1], 1)
 

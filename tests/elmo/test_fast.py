@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import h5py
 import pytest
@@ -265,6 +266,25 @@ def test_programs_of_several_steps(bilm: BiLM, batch_sizes: list[int]) -> None:
             for tensor, right_tensor in zip(found, right, strict=True):
                 torch.testing.assert_close(tensor[:longest], right_tensor[:longest], **CLOSE)
                 tensor.copy_(right_tensor)
+
+
+def test_programs_launch_eight_steps_at_once_and_the_rest_one_by_one(bilm: BiLM) -> None:
+    layer = LstmProducts(bilm.directions[0].layers[0], "float32")
+    launched: list[tuple[int, int]] = []
+    steps = layer.steps
+
+    def counting(starts: list[Tensor], *others: Any) -> None:
+        launched.append((len(starts), len(starts[0])))
+        steps(starts, *others)
+
+    layer.steps = counting
+    graphed = GraphedLstm(layer, torch.device("cpu"), None)
+    graphed.run(torch.zeros(63 + 5, 6), [3] * 21 + [1] * 5, graphed.initial_state(3))
+    # With room for 4 rows, and for 1: a power of two, so that there are few programs.
+    assert launched == [(8, 4), (8, 4), (8, 4), (1, 1), (1, 1)]
+    launched.clear()
+    graphed.run(torch.zeros(16, 6), [2] * 8, graphed.initial_state(2))
+    assert launched == [(8, 2)]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")

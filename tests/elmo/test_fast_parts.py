@@ -99,6 +99,24 @@ def test_steps_that_cannot_be_compiled_run_in_python(monkeypatch: pytest.MonkeyP
     assert compiled(steps) is steps
 
 
+@pytest.mark.skipif(not isinstance(build_product(torch.ones(1, 1), None, "float32"), PackedProduct), reason="no oneDNN")
+def test_few_rows_are_filled_up_only_where_that_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a large matrix in float32."""
+    counts: list[int] = []
+    monkeypatch.setattr(PackedProduct, "_start", lambda _, inputs: counts.append(len(inputs)) or inputs)
+    for dtype, large, wanted in (
+        (torch.float32, 1200, [4, 4, 4, 5]),
+        (torch.float32, 1201, [1, 3, 4, 5]),
+        (torch.bfloat16, 1200, [1, 3, 4, 5]),
+    ):
+        monkeypatch.setattr(products, "_LARGE_MATRIX", large)
+        product = PackedProduct(random_tensor(40, 30), random_tensor(40, seed=1), dtype)
+        counts.clear()
+        for rows in (1, 3, 4, 5):
+            product.start(torch.ones(rows, 30))
+        assert counts == wanted
+
+
 def test_the_product_of_few_rows_with_a_large_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "_LARGE_MATRIX", 1)
     weight, bias = random_tensor(40, 30), random_tensor(40, seed=1)
@@ -230,11 +248,24 @@ def test_products_come_in_few_numbers_of_rows(adds: bool) -> None:
     assert few.seen == [4, 4, 4, 5]
 
 
-def test_the_best_way_that_works_is_used() -> None:
+@pytest.mark.parametrize(
+    ("precision", "fastest", "plain"),
+    [
+        ("float32", lambda *factors: PackedProduct(*factors, torch.float32), PlainProduct),
+        ("bfloat16", lambda *factors: PackedProduct(*factors, torch.bfloat16), PlainProduct),
+        ("int8", Int8Product, PlainInt8Product),
+    ],
+)
+def test_the_best_way_that_works_is_used(precision: Precision, fastest: products.Way, plain: type[Product]) -> None:
     """On this machine: what each precision comes to is a matter of the processor and of torch."""
-    kinds = {precision: type(build_product(random_tensor(8, 8), None, precision)) for precision in TOLERANCES}
-    assert kinds["float32"] in (PackedProduct, PlainProduct)
-    assert kinds["int8"] in (Int8Product, PlainInt8Product)
+    weight, bias, inputs = random_tensor(64, 96), random_tensor(64, seed=1), random_tensor(5, 96, seed=2)
+    kind = type(build_product(weight, bias, precision))
+    try:
+        product = fastest(weight, bias)
+        works = torch.allclose(product(inputs), inputs @ weight.t() + bias, rtol=0.05, atol=0.5)
+    except (RuntimeError, AttributeError, TypeError):
+        works = False
+    assert kind is (type(product) if works else plain)
 
 
 def test_no_int8_outside_the_cpu() -> None:
@@ -382,11 +413,14 @@ def test_tasks_run_together_without_gradient() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
+        threads._workers.cache_clear()
         both = threading.Barrier(2, timeout=60)
         assert run_together([both.wait, both.wait], CPU) in ([0, 1], [1, 0])
         assert run_together([torch.is_grad_enabled] * 3, CPU) == [False] * 3
         assert run_together([torch.get_num_threads] * 2, CPU) == [1, 1]
         assert torch.get_num_threads() == 2
+        with concurrent.futures.ThreadPoolExecutor(1) as later:
+            assert later.submit(torch.get_num_threads).result() == 2
         assert torch.is_grad_enabled()
     finally:
         torch.set_num_threads(before)

@@ -664,6 +664,9 @@ class TestInfoAndClear:
         rest = usage()
         assert clear() == rest == (1, rest[1])
         assert info() == []
+        for key in (KEY, HALF_PRECISION_KEY):
+            fill(LayerStore(key), SENTENCES, FakeSource())
+        assert clear() == (2, size + rest[1])
 
     def test_clear_leaves_readers_undisturbed(self, full_store: LayerStore) -> None:
         clear()

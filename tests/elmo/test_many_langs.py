@@ -269,8 +269,10 @@ def test_published_bilms_may_come_without_their_settings(folder: Path, monkeypat
         **{"dim": 4096, "projection_dim": 512, "n_layers": 2},
         **{"cell_clip": 3, "proj_clip": 3, "use_skip_connections": True},
     }
-    assert (options.char_cnn.filters, options.char_cnn.embedding.dim, options.char_cnn.n_highway) == (filters, 50, 2)
-    assert (options.char_cnn.activation, options.char_cnn.max_characters_per_token) == ("relu", 50)
+    assert options.char_cnn.model_dump() == {
+        **{"filters": filters, "embedding": {"dim": 50}, "n_highway": 2},
+        **{"activation": "relu", "n_characters": 262, "max_characters_per_token": 50},
+    }
     assert options.lexicon is not None
     assert options.lexicon.word_dim == 100
 
@@ -314,6 +316,18 @@ def test_pickles_with_code_are_refused(folder: Path, tmp_path: Path, name: str) 
             BiLMFiles.in_folder(folder)
     (folder / name).write_bytes(b"\x80")
     with pytest.raises(WeightsError, match=f"{name}: damaged"):
+        BiLMFiles.in_folder(folder)
+
+
+@pytest.mark.parametrize(("table", "name"), [("word", "word.dic"), ("char", "char.dic")])
+@pytest.mark.parametrize("content", [None, torch.tensor(1.0)])
+def test_tables_without_rows(folder: Path, table: str, name: str, content: Tensor | None) -> None:
+    tensors = token_tensors()
+    del tensors[f"{table}_emb_layer.embedding.weight"]
+    if content is not None:
+        tensors[f"{table}_emb_layer.embedding.weight"] = content
+    torch.save(tensors, folder / "token_embedder.pkl")
+    with pytest.raises(WeightsError, match=f"{name}:1: .*; wanted an item, a tab and a number below 0"):
         BiLMFiles.in_folder(folder)
 
 

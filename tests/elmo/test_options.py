@@ -57,7 +57,9 @@ def test_training_keys_are_kept(tmp_path: Path, published_json: dict[str, Any]) 
     options = _load(tmp_path, published_json)
     assert (options.output_size, options.num_layers, options.char_cnn.num_filters) == (8, 3, 8)
     options.save(tmp_path / "again.json")
-    assert json.loads((tmp_path / "again.json").read_text()) == published_json
+    text = (tmp_path / "again.json").read_text()
+    assert json.loads(text) == published_json
+    assert text == json.dumps(json.loads(text), indent=2) + "\n"
     assert BiLMOptions.load(tmp_path / "again.json") == options
 
 
@@ -143,4 +145,6 @@ def test_published_sizes(size: str, millions: float) -> None:
     assert round(count / 1e6, 1) == millions
     lstm, char_cnn = bilm.options.lstm, bilm.options.char_cnn
     assert (lstm.cell_clip, lstm.proj_clip, lstm.use_skip_connections) == (3, 3, True)
+    assert char_cnn.filters == ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
+    assert char_cnn.embedding.dim == 16
     assert (char_cnn.activation, char_cnn.n_characters, char_cnn.max_characters_per_token) == ("relu", 262, 50)

@@ -7,8 +7,8 @@ from elmo_tasks.metrics.accuracy import Accuracy
 
 def test_one_label_an_example() -> None:
     metric = Accuracy()
-    metric.update([{"label": "1"}, {"label": "2"}], [{"label": "1"}, {"label": "3"}])
-    metric.update([{"label": "4"}], [{"label": "4"}])
+    metric.update([{"label": "good"}, {"label": "bad"}], [{"label": "good"}, {"label": "fair"}])
+    metric.update([{"label": "fair"}], [{"label": "fair"}])
     assert metric.compute() == {"accuracy": pytest.approx(200 / 3)}
     metric.reset()
     assert metric.compute() == {"accuracy": 0}
