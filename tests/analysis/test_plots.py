@@ -205,7 +205,7 @@ def test_plots_are_placed_by_what_there_is(tmp_path: Path, figures: list[Figure]
     for runs, confusion in (([mixed], CONFUSION), ([mixed], None), ([plain], CONFUSION), ([plain], None)):
         plot_runs("a.svg", runs, confusion)
     places = [[each.get_subplotspec() for each in figure.axes] for figure in figures]
-    first = [(0, 1), (0, 1)]  # the row, and how many columns it spans: the curves are beside each other
+    first = [(0, 1), (0, 1)]  # the row, and how many columns it spans: both curves share a row
     assert [[(place.rowspan.start, len(place.colspan)) for place in each] for each in places] == [
         [*first, (1, 1), (1, 1)], [*first, (1, 2)], [*first, (1, 2)], first
     ]  # fmt: skip

@@ -198,7 +198,7 @@ def test_runs_share_the_cores_unless_the_environment_says_how_many_threads_they_
 
 
 def planned(config_file: Path, *arms: dict[str, Any], **settings: Any) -> StudyFolder:
-    """A study's folder, `runs`, beside its config."""
+    """A study's folder, `runs`, next to its config."""
     source = config_file.with_name("study.json")
     given = [{"config": str(config_file), **arm} for arm in arms]
     source.write_text(json.dumps({"title": "t", "arms": given, **settings}))
