@@ -47,7 +47,7 @@ class OutputFile(io.FileIO):
                 done += super().write(bytes_[done:]) or 0
         except OSError as error:
             self._failed(error)
-        if self._error and self.seekable():
+        if self._error:
             self.seek(begin + len(bytes_))
         return len(bytes_)
 

@@ -10,6 +10,7 @@ import errno
 from collections.abc import Sequence
 from pathlib import Path
 
+_MOST_CHARACTERS = 2_000  # of a problem in a data file
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, a used-up quota, a file that is too large
 
 
@@ -36,6 +37,8 @@ class DataError(ElmoTasksError):
 
     def __init__(self, path: str | Path, problem: str, line: int | None = None) -> None:
         place = f"{path}:{line}" if line is not None else str(path)
+        if len(problem) > _MOST_CHARACTERS:  # it shows a value of the file, which can be as long as the file
+            problem = f"{problem[: _MOST_CHARACTERS - 500]} [...] {problem[-500:]}"
         super().__init__(f"{place}: {problem}")
 
 

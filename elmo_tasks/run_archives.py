@@ -18,15 +18,15 @@ _ALLENNLP_WEIGHTS = "weights.th"
 
 
 def include_bilm(folder: RunFolder) -> None:
-    """Copies the files of the run's biLM, if it has one, into its folder; raises `RunError` if they have moved."""
-    if folder.bilm_reference.is_file() and not folder.bilm.is_dir():
+    """Copies the files of the run's biLM into its folder; raises `RunError` if they have moved."""
+    if not folder.bilm.is_dir():
         files = folder.bilm_files()
         _include(folder, "biLM", {"options.json": files.options, "weights.hdf5": files.weights}, folder.bilm)
 
 
 def include_transformer(folder: RunFolder) -> None:
     """Like `include_bilm`, for the files of the run's transformer."""
-    if folder.transformer_reference.is_file() and not folder.transformer.is_dir():
+    if not folder.transformer.is_dir():
         _include(folder, "transformer", folder.transformer_files().paths, folder.transformer)
 
 

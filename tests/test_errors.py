@@ -23,6 +23,15 @@ def test_a_place_has_a_line_if_one_is_known() -> None:
     assert str(DataError("a.txt", "odd")) == "a.txt: odd"
 
 
+def test_a_value_as_long_as_its_file_is_cut_and_what_was_wanted_stays() -> None:
+    whole = "a" * 2000
+    assert str(DataError("a.txt", whole, 1)) == f"a.txt:1: {whole}"
+    text = str(DataError("a.txt", f"'{'b' * 200_000}' is not a tag; wanted O", 1))
+    assert text.startswith("a.txt:1: 'bbb")
+    assert text.endswith("bbb' is not a tag; wanted O")
+    assert len(text) == len("a.txt:1:  [...] ") + 2000
+
+
 def test_only_a_full_disk_gets_advice_and_only_a_known_size_is_named() -> None:
     full, denied = OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EACCES, "Permission denied")
     advice = ". Make room there or choose another place, then try again"

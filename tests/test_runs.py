@@ -39,6 +39,11 @@ def test_a_folder_says_what_can_be_done_with_the_run_it_holds(tmp_path: Path) ->
     for more in ({**config, "seed": 1}, {"model": {"dropout": 0.5, "size": 3}}, {}):
         with pytest.raises(RunError, match=r"these keys differ: (seed|model\.size|model)$"):
             folder.claim(more, resume=True, force=False)
+    many = {"model": {"size": 3, "layers": 2, "dropout": 0.1, "bias": True}, "data": "a.txt", "trainer": {"seed": 1}}
+    with pytest.raises(
+        RunError, match=r"differ: data, model\.bias, model\.dropout, model\.layers, model\.size, trainer$"
+    ):
+        folder.claim(many, resume=True, force=False)
     assert folder.claim(other, resume=False, force=True)
     assert folder.is_started()  # until the new run begins
 

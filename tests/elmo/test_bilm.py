@@ -225,6 +225,10 @@ def test_chunks_equal_the_whole(bilm: BiLM, chunk_length: int, stateful: bool) -
 def test_gradient_reaches_every_weight_that_wants_one(options: BiLMOptions, sentences: list[list[str]]) -> None:
     bilm = random_bilm(options)
     assert not bilm.layers(sentences).layers.requires_grad
+    bias = bilm.directions[1].layers[0].bias.requires_grad_(True)
+    bilm.layers(sentences).layers.square().sum().backward()
+    assert bias.grad is not None
+    assert all(weight.grad is None for weight in bilm.parameters() if weight is not bias)
     bilm.requires_grad_(True)
     bilm.layers(sentences).layers.square().sum().backward()
     for name, parameter in bilm.named_parameters():

@@ -149,6 +149,13 @@ def test_batches_are_of_like_lengths_and_as_full_as_they_may_be(tmp_path: Path, 
     assert not recorder.in_chunks
 
 
+def test_sentences_are_sorted_within_a_bounded_part_of_the_text(tmp_path: Path, bilm: BiLM) -> None:
+    path, recorder = tmp_path / "text.txt", Recorder(bilm)
+    path.write_text(("word " * 10 + "\n") * 40 + "word\n" * 40)
+    _embed(path, cast(BiLM, recorder), max_tokens=24)
+    assert recorder.batches[:16] == [[10] * 2] * 16  # 16 batches are sorted at once, so the short ones come later
+
+
 def test_only_sentences_longer_than_a_batch_are_read_in_chunks(tmp_path: Path, bilm: BiLM) -> None:
     path, recorder = tmp_path / "text.txt", Recorder(bilm)
     path.write_text("".join("word " * length + "\n" for length in (9, 10, 11, 35)))

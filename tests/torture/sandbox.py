@@ -29,6 +29,7 @@ WALL_SECONDS = 120  # of a case, which may sleep or wait
 ADDRESS_BYTES = 4 << 30  # by which the child may grow
 _ERROR = re.compile(r"[\w.]*(Error|Exception|Warning|Exit)\b")
 _KEPT_BYTES = 20 << 20  # of a case's files, if they are kept as a reproducer
+_CASES_OF_A_PROCESS = 5_000  # which keeps the folders of every cache open that it has used
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,11 +99,12 @@ def run_cases(
     """
     end = None if most is None else first + most
     while end is None or first < end:
-        with _worker(part, scratch, first, end, until) as worker:
+        last = first + _CASES_OF_A_PROCESS if end is None else min(end, first + _CASES_OF_A_PROCESS)
+        with _worker(part, scratch, first, last, until) as worker:
             for outcome in worker.outcomes():
                 first = outcome.number + 1
                 yield outcome
-        if worker.finished:
+        if worker.finished and first < last:  # no more cases, or no more time
             return
 
 
@@ -177,7 +179,7 @@ class _Worker:
 
 
 @contextlib.contextmanager
-def _worker(part: Part, scratch: Path, first: int, end: int | None, until: float | None) -> Iterator[_Worker]:
+def _worker(part: Part, scratch: Path, first: int, end: int, until: float | None) -> Iterator[_Worker]:
     receive, send = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads: none of them computes now
@@ -197,7 +199,7 @@ def _worker(part: Part, scratch: Path, first: int, end: int | None, until: float
             os.waitpid(pid, 0)
 
 
-def _work(part: Part, scratch: Path, first: int, end: int | None, until: float | None, pipe: int) -> int:
+def _work(part: Part, scratch: Path, first: int, end: int, until: float | None, pipe: int) -> int:
     """The child: runs cases and reports each before and after."""
 
     def send(**line: object) -> None:
@@ -215,7 +217,7 @@ def _work(part: Part, scratch: Path, first: int, end: int | None, until: float |
         resource.setrlimit(resource.RLIMIT_AS, (grown, grown))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         number = first
-        while (end is None or number < end) and (until is None or time.monotonic() < until):
+        while number < end and (until is None or time.monotonic() < until):
             case = part.case(number)
             if case is None:
                 break
