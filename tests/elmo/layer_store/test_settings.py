@@ -12,14 +12,9 @@ from elmo_tasks.elmo import layer_store
 from elmo_tasks.elmo.cached_layers import LayerCacheConfig
 from elmo_tasks.elmo.layer_store import LayerKey, LayerStore, Storage
 from elmo_tasks.errors import CacheError
+from tests.elmo.layer_store.fillers import KEY
 
-KEY = LayerKey("0123abcd", "float32", 3, 8, "float32")
 NEED = 3 * (4 + 8 + 8) * 4 + 750  # of a sentence of three tokens: half of the token layer and two more, and its key
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path))
 
 
 def fits(store: LayerStore) -> bool:

@@ -1,0 +1,157 @@
+"""Fake sources of layers, and a process that fills a store.
+
+Run as a program, this file fills the store of `KEY` with `SENTENCES`; see `start_filler`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from elmo_tasks.elmo import cached_layers
+from elmo_tasks.elmo.cached_layers import CachedLayers
+from elmo_tasks.elmo.layer_store import LayerKey, LayerStore
+from elmo_tasks.elmo.layers import LayerOutput, LayerSource
+
+HALF, NUM_LAYERS = 4, 3
+KEY = LayerKey("0123abcd", "float32", NUM_LAYERS, 2 * HALF, "float32")
+HALF_PRECISION_KEY = LayerKey("0123abcd", "float32", NUM_LAYERS, 2 * HALF, "float16")
+SENTENCES = [[f"word{number % 7}", *["and"] * (number % 5), f"so{number}"] for number in range(40)]
+SMALL_PART = 6 * 10 * KEY.token_bytes
+
+
+class FakeSource:
+    """Layers drawn at random for each sentence and place; counts what it is given.
+
+    Arguments:
+        fail_after: raises an error at the call that follows so many.
+        before_call: called with the number of each call.
+        scale: of the numbers.
+    """
+
+    def __init__(
+        self,
+        fail_after: int | None = None,
+        before_call: Callable[[int], None] | None = None,
+        scale: float = 1.0,
+    ) -> None:
+        self.calls: list[list[list[str]]] = []
+        self.fail_after = fail_after
+        self.before_call = before_call
+        self.scale = scale
+
+    def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
+        if self.fail_after is not None and len(self.calls) >= self.fail_after:
+            raise InterruptedError
+        if self.before_call is not None:
+            self.before_call(len(self.calls))
+        self.calls.append([list(tokens) for tokens in sentences])
+        longest = max(map(len, sentences), default=0)
+        layers = torch.zeros(len(sentences), NUM_LAYERS, longest, 2 * HALF)
+        for row, tokens in enumerate(sentences):
+            seed = int.from_bytes(hashlib.sha256("|".join(tokens).encode()).digest()[:7], "big")
+            drawn = torch.randn(NUM_LAYERS, len(tokens), 2 * HALF, generator=torch.Generator().manual_seed(seed))
+            drawn[0, :, HALF:] = drawn[0, :, :HALF]
+            layers[row, :, : len(tokens)] = drawn * self.scale
+        lengths = torch.tensor([len(tokens) for tokens in sentences], dtype=torch.int64)
+        return LayerOutput(layers, torch.arange(longest)[None, :] < lengths[:, None])
+
+    @property
+    def computed(self) -> list[list[str]]:
+        return [tokens for call in self.calls for tokens in call]
+
+
+class Unwanted:
+    """A source that nobody may ask."""
+
+    def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
+        raise AssertionError(f"computed {sentences} though it is stored")
+
+
+class Answer(NamedTuple):
+    """A source with a ready answer."""
+
+    output: LayerOutput
+
+    def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
+        return self.output
+
+
+def fill(
+    store: LayerStore,
+    sentences: Sequence[Sequence[str]],
+    source: LayerSource,
+    progress: Callable[[int, int], object] = lambda done, total: None,
+) -> None:
+    CachedLayers(lambda: source, store).fill(sentences, progress)
+
+
+def read(store: LayerStore, sentences: Sequence[Sequence[str]]) -> LayerOutput:
+    """The layers of sentences that are all there."""
+    output, missing = store.read(sentences)
+    assert not missing
+    return output
+
+
+def database(store: LayerStore) -> Path:
+    return store.folder / "layers.sqlite"
+
+
+def query(store: LayerStore, statement: str) -> list[tuple[int, ...]]:
+    with contextlib.closing(sqlite3.connect(database(store))) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def assert_same(output: LayerOutput, wanted: LayerOutput) -> None:
+    assert output.layers.dtype == torch.float32
+    assert torch.equal(output.layers, wanted.layers)
+    assert torch.equal(output.mask, wanted.mask)
+
+
+def start_filler(folder: Path, stop_at: int | None = None) -> subprocess.Popen[bytes]:
+    """A process that fills the store of `KEY`, in small parts.
+
+    Arguments:
+        stop_at: the call of the source at which it writes the file `stopped` and then waits to be killed.
+    """
+    command = [sys.executable, __file__, str(stop_at)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    return subprocess.Popen(command, cwd=folder, env=environment)
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 120
+    while True:
+        with contextlib.suppress(FileNotFoundError):
+            if condition():
+                return
+        assert process.poll() is None, f"the process ended with {process.returncode}"
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def _fill_as_process(stop_at: str) -> None:
+    def stop(call: int) -> None:
+        if str(call) == stop_at:
+            Path("stopped").touch()
+            signal.pause()
+
+    logging.basicConfig(filename=f"log{os.getpid()}", level=logging.INFO)
+    cached_layers._PART_BYTES = SMALL_PART
+    fill(LayerStore(KEY), SENTENCES, FakeSource(before_call=stop))
+
+
+if __name__ == "__main__":
+    _fill_as_process(sys.argv[1])
