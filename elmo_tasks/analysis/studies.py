@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -135,30 +136,47 @@ class Study:
     Arguments:
         source: its file, or its name in the package.
         variables: external variables of the configs.
+        runs: of all arms.
+        chosen: the names of the arms that are to be trained.
     """
 
     source: str
     config: StudyConfig
     variables: Mapping[str, str]
     runs: tuple[StudyRun, ...]
+    chosen: frozenset[str]
 
     @classmethod
-    def load(cls, source: str, overrides: Sequence[str] = (), variables: Mapping[str, str] | None = None) -> Study:
-        """Reads a study and checks all of it: every arm's config, and that its files are there.
+    def load(
+        cls,
+        source: str,
+        overrides: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+        arms: Sequence[str] = (),
+    ) -> Study:
+        """Reads a study and checks all of it: every arm's config, and that the files of the chosen arms are there.
 
         Arguments:
             source: a Jsonnet or JSON file, or the name of a study in the package.
             overrides: `key.path=value`, in place of the study's values.
             variables: external variables of the study and of its configs, before those that the study sets.
+            arms: names of the chosen arms, or patterns of them as `fnmatch` reads them; by default all are chosen.
+                The baseline of a chosen arm is chosen, too.
 
         Raises:
-            ConfigError: the study or any of its configs has problems, or a file is missing; all are named.
+            ConfigError: the study or any of its configs has problems, a file is missing, or no arm has a name like
+                one of the patterns; all are named.
         """
         path = find_study(source)
         config = load_config(path, StudyConfig, overrides, variables)
         known = {**config.variables, **(variables or {})}
         runs: list[StudyRun] = []
         problems: list[str] = []
+        chosen = _chosen(config.arms, arms or ["*"])
+        for pattern in arms:
+            if not _chosen(config.arms, [pattern]):
+                names = ", ".join(repr(arm.name) for arm in config.arms)
+                problems.append(f"no arm has a name like {pattern!r}; there are {names}")
         for arm in config.arms:
             config_file = config_beside(path, arm.config)
             for given in arm.shares or config.shares:
@@ -169,7 +187,8 @@ class Study:
                 except ElmoTasksError as error:
                     problems += [f"arm {arm.name!r}: {line}" for line in str(error).splitlines()]
                     continue
-                problems += missing_files(experiment)
+                if arm.name in chosen:
+                    problems += missing_files(experiment)
                 seeds = arm.seeds or config.seeds
                 runs += [_run(arm, point.share, seed, config_file, changes, experiment) for seed in seeds]
                 if arm.split == "test" and not experiment.has_test():
@@ -178,7 +197,13 @@ class Study:
                     )
         if problems:
             raise ConfigError("\n".join(dict.fromkeys(problems)))
-        return cls(source, config, known, tuple(runs))
+        return cls(source, config, known, tuple(runs), chosen)
+
+
+def _chosen(arms: Sequence[Arm], patterns: Sequence[str]) -> frozenset[str]:
+    """The names of the arms that the patterns match, and those of their baselines."""
+    found = [arm for arm in arms if any(arm.name == each or fnmatch.fnmatchcase(arm.name, each) for each in patterns)]
+    return frozenset(name for arm in found for name in (arm.name, arm.baseline) if name is not None)
 
 
 def config_beside(study: Path, name: str) -> str:

@@ -121,6 +121,11 @@ class StudyFolder:
             place = self.path / wanted.with_name(f"{wanted.name}_{number}")
         return place
 
+    def chosen(self) -> list[tuple[StudyRun, RunFolder]]:
+        """The runs of the chosen arms, with their folders. Runs that share a folder are there once."""
+        pairs = zip(self.study.runs, self.places, strict=True)
+        return list({place.path: (run, place) for run, place in pairs if run.arm.name in self.study.chosen}.values())
+
     def state(self, place: RunFolder) -> str:
         return "finished" if place.metrics.is_file() else "interrupted" if place.is_started() else "missing"
 
@@ -186,9 +191,10 @@ def read_study(path: str | Path) -> tuple[StudyRecord, list[Result]]:
 
 
 def run_study(folder: StudyFolder, *, command: str, num_jobs: int = 1, packages: Sequence[str] = ()) -> list[Failure]:
-    """Trains what is missing, several runs at a time, each in a process of its own; interrupted runs are resumed.
+    """Trains what is missing of the chosen arms, several runs at a time, each in a process of its own.
 
-    A run that fails does not stop the others. If this process is killed, the trainings end with it (on Linux).
+    Interrupted runs are resumed. A run that fails does not stop the others. If this process is killed, the trainings
+    end with it (on Linux).
 
     Arguments:
         command: what started the study, for its report.
@@ -214,8 +220,8 @@ def run_study(folder: StudyFolder, *, command: str, num_jobs: int = 1, packages:
 
 
 async def _train_all(folder: StudyFolder, num_jobs: int, packages: Sequence[str]) -> list[Failure]:
-    runs = {place.path: (run, place) for run, place in zip(folder.study.runs, folder.places, strict=True)}
-    missing = [pair for pair in runs.values() if folder.state(pair[1]) != "finished"]
+    runs = folder.chosen()
+    missing = [(run, place) for run, place in runs if folder.state(place) != "finished"]
     logger.info("%d of %d runs have finished", len(runs) - len(missing), len(runs))
     num_done, turn = len(runs) - len(missing), asyncio.Semaphore(num_jobs)
 

@@ -28,6 +28,14 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs", type=positive, default=1, metavar="N", help="how many runs train at a time (default: 1)"
     )
+    parser.add_argument(
+        "--arm",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="train only this arm, or those whose names match a pattern such as 'SNLI*', and their baselines; can be "
+        "repeated",
+    )
     add_config_arguments(parser)
     add_flag(parser, "--dry-run", "check everything, and list the runs with their state and estimated time")
     add_flag(parser, "--list", "list the studies in the package")
@@ -48,7 +56,7 @@ def run_study(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
 
     include_packages(arguments.include_package)
-    study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var))
+    study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var), arguments.arm)
     path = Path(arguments.study_folder or Path("runs", "studies", Path(arguments.study).stem))
     folder = StudyFolder(path, study)
     if arguments.dry_run:
@@ -58,8 +66,9 @@ def run_study(arguments: argparse.Namespace) -> None:
     failures = run_study(folder, command=command, num_jobs=arguments.jobs, packages=arguments.include_package)
     if failures:
         lines = "".join(f"\n  {failure}" for failure in failures)
-        raise ElmoTasksError(f"{len(failures)} of {len(study.runs)} runs failed; call again to try them again:{lines}")
-    logger.info("all runs have finished; for tables and plots:")
+        total = len(folder.chosen())
+        raise ElmoTasksError(f"{len(failures)} of {total} runs failed; call again to try them again:{lines}")
+    logger.info("the runs have finished; for tables and plots:")
     logger.info("  %s", shlex.join(["elmo-tasks", "report", str(path)]))
 
 
@@ -85,6 +94,8 @@ def command_line(name: str, source: str, folder: Path, arguments: argparse.Names
 def _print_plan(folder: StudyFolder, num_jobs: int) -> None:
     rows, seconds, unknown, seen = [], 0.0, 0, set()
     for run, place, estimate in zip(folder.study.runs, folder.places, folder.estimates(), strict=True):
+        if run.arm.name not in folder.study.chosen:
+            continue
         state = folder.state(place)
         if state != "finished" and place.path not in seen:
             seconds, unknown = seconds + (estimate or 0.0), unknown + (estimate is None)

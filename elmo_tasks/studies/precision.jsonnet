@@ -16,6 +16,6 @@ local tasks = import 'tasks.libsonnet';
       }
       for precision in ['float32', 'bfloat16', 'int8']
     ]
-    for task in ['NER', 'SNLI']
+    for task in ['NER', 'SST-5', 'SNLI']
   ]),
 }

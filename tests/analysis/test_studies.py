@@ -118,6 +118,39 @@ def test_all_problems_are_reported_at_once(study_file: StudyFile) -> None:
     assert len(problems) == 13
 
 
+def test_arms_are_chosen_by_name_or_pattern_with_their_baselines(study_file: StudyFile) -> None:
+    missing = {"train_data_path": "nowhere.txt"}
+    source = study_file(
+        {"name": "SNLI, none"},
+        {"name": "SNLI, [ELMo]", "baseline": "SNLI, none"},
+        {"name": "NER, ELMo", "baseline": "NER, none"},
+        {"name": "NER, none", "changes": missing},
+        {"name": "SRL, ELMo", "changes": missing},
+    )
+    for patterns, chosen in (
+        (["SNLI*"], {"SNLI, none", "SNLI, [ELMo]"}),
+        (["SNLI, [ELMo]"], {"SNLI, none", "SNLI, [ELMo]"}),
+        (["*, none", "SNLI*"], None),  # the data of one of them is missing
+        (["NER, ELMo"], None),  # the data of its baseline is missing
+        (["SNLI, none", "SNLI, n*"], {"SNLI, none"}),
+        ([], None),
+    ):
+        if chosen is None:
+            with pytest.raises(ConfigError, match=r"nowhere\.txt: no such file"):
+                Study.load(source, arms=patterns)
+        else:
+            study = Study.load(source, arms=patterns)
+            assert study.chosen == chosen
+            assert len(study.runs) == 5  # those of all arms, whose results are kept
+    with pytest.raises(ConfigError) as raised:
+        Study.load(source, arms=["SST*", "ner, elmo", "SNLI, none"])
+    names = "there are 'SNLI, none', 'SNLI, [ELMo]', 'NER, ELMo', 'NER, none', 'SRL, ELMo'"
+    assert str(raised.value).splitlines() == [
+        f"no arm has a name like 'SST*'; {names}",
+        f"no arm has a name like 'ner, elmo'; {names}",
+    ]
+
+
 def test_arms_must_fit_together(study_file: StudyFile) -> None:
     source = study_file(
         {"name": "a b"},

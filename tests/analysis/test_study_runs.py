@@ -301,6 +301,31 @@ def test_a_study_counts_what_has_finished_and_goes_on_where_it_was(
     assert len(read_study(folder.path)[1]) == 3
 
 
+def test_only_chosen_arms_are_trained_and_the_results_of_the_others_are_kept(
+    config_file: Path, tmp_path: Path, python: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    finish(done := RunFolder(tmp_path / "done"), 10)
+    python(f'cp {done.path}/* "$6"')
+    arms: list[dict[str, Any]] = [
+        {"name": name, "changes": {"model": {"dropout": rate}}, "seeds": [1, 2]}
+        for name, rate in (("NER, none", 0.1), ("NER, ELMo", 0.2), ("SRL", 0), ("SRL again", 0))
+    ]
+    arms[1]["baseline"] = "NER, none"
+    folder = planned(config_file, *arms)
+    command = ["study", folder.study.source, "-s", str(folder.path)]
+    assert cli.main([*command, "--arm", "NER, ELMo", "--dry-run"]) == 0
+    plan = capsys.readouterr().out
+    assert "SRL" not in plan
+    assert f"4 runs in {folder.path}; to go: 0 s with 1 job(s), and 4 run(s) of unknown time" in plan
+    assert cli.main([*command, "--arm", "NER, ELMo"]) == 0
+    arms_done = ["NER, none", "NER, none", "NER, ELMo", "NER, ELMo"]
+    assert [each.arm for each in read_study(folder.path)[1]] == arms_done
+    python("exit 3")
+    assert cli.main([*command, "--arm", "SRL*"]) == 2
+    assert "2 of 2 runs failed" in capsys.readouterr().err  # the two arms have the same runs
+    assert [each.arm for each in read_study(folder.path)[1]] == arms_done
+
+
 def test_estimates_prefer_the_same_arm_and_share(config_file: Path) -> None:
     other = config_file.with_name("other.json")
     other.write_text(config_file.read_text())
