@@ -35,7 +35,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
                 "allow_origin": [], "note": None, "batch_tokens": 2048, "batch_wait": 5, "max_tokens": 2000,
                 "max_bytes": 100_000, "max_requests": 256, "max_waiting_tokens": 20_000, "timeout": 30,
                 "include_package": []},
-    "study": {**CONFIG, "study": None, "study_folder": None, "jobs": 1, "dry_run": False, "list": False},
+    "study": {
+        **CONFIG, "study": None, "study_folder": None, "jobs": 1, "arm": [], "dry_run": False, "list": False},
     "report d": {"folder": "d"},
     "tune": {**CONFIG, "search": None, "search_folder": None, "dry_run": False, "list": False},
     "pretrain c": {**TRAINING, "config": "c", "dry_run": False},
@@ -92,8 +93,8 @@ GIVEN: dict[str, dict[str, Any]] = {
     "--max-waiting-tokens 6 --include-package p": {
         "port": 0, "batch_tokens": 1, "batch_wait": 2, "max_tokens": 3, "max_bytes": 4, "max_requests": 5,
         "max_waiting_tokens": 6, "timeout": 7, "include_package": ["p"]},
-    f"study c {CHANGED} -s d --jobs 2 --dry-run": {
-        **CHANGES, "study": "c", "study_folder": "d", "jobs": 2, "dry_run": True},
+    f"study c {CHANGED} -s d --jobs 2 --arm A* --arm B --dry-run": {
+        **CHANGES, "study": "c", "study_folder": "d", "jobs": 2, "arm": ["A*", "B"], "dry_run": True},
     "study --list --study-folder d": {"list": True, "study_folder": "d"},
     f"tune c {CHANGED} -s d --dry-run": {**CHANGES, "search": "c", "search_folder": "d", "dry_run": True},
     "tune --list --search-folder d": {"list": True, "search_folder": "d"},
