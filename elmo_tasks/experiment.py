@@ -155,10 +155,10 @@ class Data:
         pretrained = config.model.embedder.pretrained_words()
         return config.vocabulary.build(self.reader.task, self.training, self.held_out, pretrained)
 
-    def texts(self) -> list[Sequence[str]]:
-        """Every sequence of tokens that a run embeds, each once."""
+    def texts(self, model: TaskModel[Any, Any]) -> list[Sequence[str]]:
+        """Every sequence of tokens that the model embeds, each once."""
         examples = (example for data in (self.training, *self.held_out) for example in data)
-        return list(dict.fromkeys(tuple(tokens) for example in examples for tokens in self.reader.task.texts(example)))
+        return list(dict.fromkeys(tuple(tokens) for example in examples for tokens in model.embedded_texts(example)))
 
 
 def read_examples(reader: DatasetReader, source: Source) -> datasets.Dataset:
@@ -254,7 +254,7 @@ def train(
         num_steps = trainer.num_epochs * training.num_steps(0, accumulated)
         loop = Loop(trainer, Objective(model), run, accelerator, num_steps, callbacks)
         _log_sizes(config, model, data)
-        model.embedder.prepare(data.texts())
+        model.embedder.prepare(data.texts(model))
         if begins and accelerator.is_main_process:
             _begin(config, run, vocabulary, model, origin, force=force, copy_frozen=self_contained)
         if not begins and run.training_state.is_file():

@@ -39,6 +39,7 @@ class BiLM(nn.Module):
 
     `layers`, `layers_of_ids` and `layers_in_chunks` use `FastBiLM` if they can: if all weights are frozen and in
     float32, no state is carried and no dropout applies. It copies the weights, and copies them again after they change.
+    A change through `.data` is not noticed; `bilm.float()` makes it copy them.
 
     Arguments:
         options: the architecture.
@@ -139,15 +140,12 @@ class BiLM(nn.Module):
         Each distinct token goes through the character convolutions once.
         """
         check_sentences(sentences)
-        if not sentences:
-            nothing = next(self.parameters()).new_zeros(0, self.num_layers, 0, self.output_size)
-            return LayerOutput(nothing, torch.zeros(0, 0, dtype=torch.bool, device=nothing.device))
         rows: dict[str, int] = {BEGIN_SENTENCE: _BEGIN_ROW, END_SENTENCE: _END_ROW}
-        padded_length = max(map(len, sentences)) + 2
+        padded_length = max(map(len, sentences), default=0) + 2
         index = torch.zeros(len(sentences), padded_length, dtype=torch.int64)  # (B, S)
         for place, tokens in zip(index, sentences, strict=True):
             place[: len(tokens) + 2] = torch.tensor(_numbered(tokens, rows))
-        lengths = torch.tensor([len(tokens) for tokens in sentences])
+        lengths = torch.tensor([len(tokens) for tokens in sentences], dtype=torch.int64)
         table = self.token_vectors(list(rows))
         return without_borders(self.contextualize(table, index.to(table.device), lengths.to(table.device)))
 
@@ -184,6 +182,9 @@ class BiLM(nn.Module):
             layers (B, L+1, S, D) and mask (B, S), borders included.
         """
         batch, padded_length = index.shape
+        if batch == 0:
+            nothing = table.new_zeros(0, self.num_layers, padded_length, self.output_size)
+            return LayerOutput(nothing, _mask(lengths, padded_length))
         longest_first, order = (lengths + 2).sort(descending=True, stable=True)
         steps = torch.arange(padded_length, device=index.device).expand(batch, -1)  # (B, S)
         halves: list[Tensor] = []

@@ -45,8 +45,11 @@ def embed_sentences(
     check_sentences(sentences)
     choose, _ = _selection(layers, bilm.num_layers)
     vectors: dict[int, Tensor] = {}
+    batches: Iterable[list[int]] = batches_of_like_lengths([len(tokens) for tokens in sentences], max_padded=max_tokens)
+    if _reset_state(bilm):
+        batches = ([row] for row in range(len(sentences)))
     with torch.no_grad():
-        for rows in batches_of_like_lengths([len(tokens) for tokens in sentences], max_padded=max_tokens):
+        for rows in batches:
             output = bilm.layers([sentences[row] for row in rows]).layers
             vectors |= {
                 row: choose(each[:, : len(sentences[row])]).clone() for row, each in zip(rows, output, strict=True)
@@ -97,9 +100,7 @@ def embed_file(
         ElmoTasksError: `layers` names no layer of the biLM, or `output` has an unknown ending.
     """
     choose, kept_layers = _selection(layers, bilm.num_layers)
-    stateful = isinstance(bilm, BiLM) and bilm.stateful
-    if isinstance(bilm, BiLM):
-        bilm.reset_state()
+    stateful = _reset_state(bilm)
     sentence_to_index: dict[str, str] = {}
     total = 0
     with create_vector_file(output) as file, torch.no_grad(), progress_bar(visible=show_progress) as progress:
@@ -127,6 +128,14 @@ class _Sentence:
     number: int
     tokens: list[str]
     lines: int  # lines that are finished with it: none, or its own and those without a sentence before it
+
+
+def _reset_state(bilm: BiLM | FastBiLM) -> bool:
+    """Forgets the state that a biLM carries from sentence to sentence; says whether it does carry state."""
+    if not isinstance(bilm, BiLM):
+        return False
+    bilm.reset_state()
+    return bilm.stateful
 
 
 def _selection(layers: str, num_layers: int) -> tuple[Callable[[Tensor], Tensor], tuple[int, ...]]:

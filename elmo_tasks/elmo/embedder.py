@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
 import torch
@@ -58,7 +58,7 @@ class ElmoConfig(Config):
     )
     precision: Precision = Field(
         "float32",
-        description="Of the biLM's products; see the README for what the faster ones change. A biLM that is being "
+        description="Of the biLM's products; docs/speed.md says what the faster ones change. A biLM that is being "
         "trained computes in float32.",
     )
     layer_cache: LayerCacheConfig | None = Field(
@@ -219,6 +219,10 @@ class ElmoEmbedder(nn.Module):
                 with torch.no_grad():
                     output = self._source().layers(texts).to(device)
         return {name: self.dropout(mix(output.layers, output.mask)) for name, mix in self.mixes.items()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickles: without what computes the layers, which is made again."""
+        return {**self.__dict__, "_sources": {}}
 
     def _device(self) -> torch.device:
         return next(self.mixes.parameters()).device

@@ -83,15 +83,16 @@ class ScalarMix(nn.Module):
         """Mixes the layers.
 
         Arguments:
-            layers: (B, L+1, T, D)
+            layers: (B, L+1, T, D), of any floating type.
             mask: (B, T) bool, True where a token is real.
 
         Returns:
-            (B, T, D)
+            (B, T, D), in the type of the weights.
         """
         if layers.shape[1] != self.num_layers:
             raise ValueError(f"layers: got {layers.shape[1]} of them; wanted {self.num_layers}")
         chosen = layers if self.layers == tuple(range(self.num_layers)) else layers[:, self.layers]  # (B, K, T, D)
+        chosen = chosen.to(self.weights.dtype)
         if self.layer_normalization == "token":
             chosen = functional.layer_norm(chosen, chosen.shape[-1:], eps=_EPSILON)
         elif self.layer_normalization == "batch":
@@ -103,7 +104,8 @@ class ScalarMix(nn.Module):
 def _normalize_over_batch(layers: Tensor, mask: Tensor) -> Tensor:
     real = mask[:, None, :, None]  # (B, 1, T, 1)
     count = (mask.sum() * layers.shape[-1]).clamp(min=1)
-    mean = layers.masked_fill(~real, 0.0).sum(dim=(0, 2, 3), keepdim=True) / count  # (1, K, 1, 1)
-    centred = (layers - mean).masked_fill(~real, 0.0)
+    values = layers.to(torch.promote_types(layers.dtype, torch.float32))  # half precision overflows in the sums
+    mean = values.masked_fill(~real, 0.0).sum(dim=(0, 2, 3), keepdim=True) / count  # (1, K, 1, 1)
+    centred = (values - mean).masked_fill(~real, 0.0)
     variance = centred.square().sum(dim=(0, 2, 3), keepdim=True) / count
-    return centred / torch.sqrt(variance + _EPSILON)
+    return (centred / torch.sqrt(variance + _EPSILON)).to(layers.dtype)

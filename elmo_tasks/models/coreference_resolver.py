@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -30,6 +30,7 @@ from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder
 from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.coreference import GENRES, UNKNOWN_GENRE, Coreference, CoreferenceBatch
+from elmo_tasks.tasks.task import Example
 from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -133,6 +134,10 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
             config.max_antecedents,
             config.as_allennlp,
         )
+
+    def embedded_texts(self, example: Example) -> Iterable[Sequence[str]]:
+        sentences = super().embedded_texts(example)
+        return [list(itertools.chain.from_iterable(sentences))] if self.as_allennlp else sentences
 
     def forward(self, batch: CoreferenceBatch) -> CoreferenceOutput:
         device = batch.speakers.device

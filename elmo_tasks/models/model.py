@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from elmo_tasks.config import Part
 from elmo_tasks.modules.embedder import Embedder, EmbedderConfig
 from elmo_tasks.tasks import Batch, Task
+from elmo_tasks.tasks.task import Example
 from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -58,6 +60,10 @@ class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
     def __init__(self, embedder: Embedder) -> None:
         super().__init__()
         self.embedder = embedder
+
+    def embedded_texts(self, example: Example) -> Iterable[Sequence[str]]:
+        """The token sequences of an example that the embedder reads; by default those of the task."""
+        return self.task.texts(example)
 
     @abstractmethod
     def forward(self, batch: BatchT) -> OutputT:

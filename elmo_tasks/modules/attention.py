@@ -213,4 +213,4 @@ class SelfAttention(nn.Module):
         is_other = places != places[start:end].unsqueeze(1)  # (A, T)
         scores = scores.masked_fill(~(mask.unsqueeze(1) & is_other), torch.finfo(scores.dtype).min)
         total = torch.logaddexp(scores.logsumexp(dim=2), self.nothing)  # (B, A)
-        return (scores - total.unsqueeze(2)).exp() @ passage
+        return (scores - total.unsqueeze(2)).exp().to(passage.dtype) @ passage

@@ -166,8 +166,8 @@ class SpanRepresentation(nn.Module):
         inputs = features.tokens.inputs.float()  # the weights' type
         heads = functional.embedding_bag(rows, inputs, mode="sum", per_sample_weights=weights)  # (M, D)
         encoded = features.tokens.encoded
-        parts = [encoded.index_select(0, starts), encoded.index_select(0, ends), heads, features.widths[ends - starts]]
-        return torch.cat(parts, dim=1)
+        first, last = encoded.index_select(0, starts), encoded.index_select(0, ends)
+        return torch.cat([first, last, heads.to(encoded.dtype), features.widths[ends - starts]], dim=1)
 
     def _following(self, values: Tensor, rows: slice) -> Tensor:
         """(N, U) -> (n, W, U): the values of the W tokens from each of some tokens on, zero behind the last token."""
@@ -235,7 +235,8 @@ class AntecedentScorer(nn.Module):
     5-7, 8-15, 16-31, 32-63, 64 and more. Departures: unknown speakers are a third case, neither the same nor different;
     dropout on embeddings is drawn once for all pairs of a batch.
 
-    Only what depends on both spans is computed for each pair, and in chunks, so that memory never holds all pairs.
+    Only what depends on both spans is computed for each pair, and in chunks. Without a gradient, memory never holds all
+    pairs.
 
     Arguments:
         span_size: G.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -20,8 +20,9 @@ from elmo_tasks.tasks import Task
 class DatasetCorpus(CorpusConfig):
     """The token sequences of a data set, as a task's reader reads them.
 
-    Neighbouring examples of the same `document`, if the reader names documents, are one document; otherwise every
-    example is one.
+    Neighbouring examples of the same `document` are one document; an example without one is a document. A text that
+    neighbouring examples share, such as a sentence with several predicates or a passage with several questions, is read
+    once.
     """
 
     type: Literal["dataset"] = "dataset"
@@ -36,13 +37,21 @@ class DatasetCorpus(CorpusConfig):
         # The readers' cache names its files by reader, settings and content.
         names = [Path(data.cache_files[0]["filename"]).stem for data in (training, held_out)]
         return prepare_documents(
-            _documents(reader.task, training), _documents(reader.task, held_out), f"data set {'-'.join(names)}"
+            _documents(reader.task, training),
+            _documents(reader.task, held_out),
+            f"data set {'-'.join(names)}, shared texts once",
         )
 
 
 def _documents(task: Task, data: datasets.Dataset) -> Iterator[Document]:
-    if "document" not in data.column_names:
-        yield from (task.texts(example) for example in data)
-        return
-    for _, examples in itertools.groupby(data, key=lambda example: example["document"]):
-        yield [tokens for example in examples for tokens in task.texts(example)]
+    for _, texts in itertools.groupby(_new_texts(task, data), key=lambda each: each[0]):
+        yield [tokens for _, new in texts for tokens in new]
+
+
+def _new_texts(task: Task, data: datasets.Dataset) -> Iterator[tuple[str | int, list[Sequence[str]]]]:
+    """The document of each example, or its row if it has none; and its texts, without those of the example before."""
+    before: list[Sequence[str]] = []
+    for row, example in enumerate(data):
+        document, texts = example.get("document"), list(task.texts(example))
+        yield row if document is None else document, [tokens for tokens in texts if tokens not in before]
+        before = texts

@@ -55,6 +55,9 @@ def test_a_sentence_alone_batched_padded_and_in_any_order(bilm: BiLM, sentences:
 def test_empty_batches(bilm: BiLM) -> None:
     assert bilm.layers([]).layers.shape == (0, 3, 0, 12)
     assert bilm.layers([[], []]).layers.shape == (2, 3, 0, 12)
+    for output in (bilm.plain_layers([]), bilm.layers_of_ids(batch_to_ids([]))):
+        assert output.layers.shape == (0, 3, 0, 12)
+        assert output.mask.shape == (0, 0)
 
 
 def test_character_ids_give_the_same_layers(bilm: BiLM, sentences: list[list[str]]) -> None:

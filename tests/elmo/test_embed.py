@@ -89,6 +89,14 @@ def test_stateful_reads_one_by_one_in_order(text: Path, bilm: BiLM, max_tokens: 
     assert np.abs(entries["2"] - entries["5"]).max() > 0.01
 
 
+def test_sentences_in_memory_are_read_like_those_of_a_file_if_state_is_carried(text: Path, bilm: BiLM) -> None:
+    bilm.stateful = True
+    bilm.layers([["something", "before"]])
+    entries = _embed(text, bilm)
+    for number, vectors in enumerate(embed_sentences([line.split() for line in LINES], bilm)):
+        np.testing.assert_allclose(vectors.numpy(), entries[str(number)], rtol=0, atol=1e-6)
+
+
 def test_raw_text_goes_through_the_tokenizer(text: Path, bilm: BiLM) -> None:
     def halves(line: str) -> list[list[str]]:
         tokens = line.split()

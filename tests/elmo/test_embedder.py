@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import gc
 import shutil
 import weakref
@@ -184,6 +185,13 @@ def test_the_bilm_is_loaded_frozen_and_only_where_the_cache_lacks_a_sentence(
     torch.testing.assert_close(fresh(sentences)["input"], expected, rtol=1e-3, atol=1e-3)  # half precision
     with pytest.raises(AssertionError, match="was loaded"):
         fresh([["never", "seen"]])
+
+
+@pytest.mark.parametrize("settings", [{}, {"layer_cache": None}])
+def test_can_be_copied_after_use(bilm_files: Files, sentences: list[list[str]], settings: dict[str, Any]) -> None:
+    embedder = _config(bilm_files, **settings).build().eval()
+    expected = embedder(sentences)["input"]
+    torch.testing.assert_close(copy.deepcopy(embedder)(sentences)["input"], expected)
 
 
 def test_models_share_a_frozen_bilm(bilm_files: Files, tmp_path: Path) -> None:

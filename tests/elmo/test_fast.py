@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +146,23 @@ def test_two_threads_give_what_one_gives(bilm: BiLM) -> None:
         torch.set_num_threads(before)
 
 
+def test_programs_serve_one_caller_at_a_time(bilm: BiLM) -> None:
+    """A GPU's programs work in fixed places in memory."""
+    fast = FastBiLM(bilm)
+    fast._directions = [
+        FastStack(
+            [GraphedLstm(LstmProducts(lstm, "float32"), torch.device("cpu"), None) for lstm in stack.layers], skips=True
+        )
+        for stack in bilm.directions
+    ]
+    fast._turn = threading.Lock()
+    texts = [made_up_sentences(12, seed) for seed in range(4)]
+    with ThreadPoolExecutor(4) as callers:
+        found = list(callers.map(fast.layers, texts * 5))
+    for number, output in enumerate(found):
+        assert_same(output, bilm.plain_layers(texts[number % 4]))
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_callers_in_and_out_of_inference_mode_take_turns(bilm: BiLM, threads: int) -> None:
     sentences, others = made_up_sentences(8), made_up_sentences(8, seed=1)
@@ -215,6 +234,29 @@ def test_layers_in_chunks(bilm: BiLM, chunk_length: int, length: int) -> None:
         assert 0 < chunk.layers.shape[1] <= chunk_length
         found[:, chunk.tokens, chunk.features] = chunk.layers
     torch.testing.assert_close(found, wanted, **CLOSE)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.usefixtures("plain_products")
+def test_chunks_under_autocast_are_the_same(bilm: BiLM, precision: Precision) -> None:
+    tokens = ["short", "words", "and", "x" * 48]
+    fast, other = FastBiLM(bilm, precision), FastBiLM(bilm, precision)
+    wanted = [chunk.layers for chunk in fast.layers_in_chunks(tokens, 3)]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = [chunk.layers for chunk in other.layers_in_chunks(tokens, 3)]
+    torch.testing.assert_close(found, wanted, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.usefixtures("plain_products")
+def test_later_changes_of_the_weights_do_not_reach_it(bilm: BiLM, precision: Precision) -> None:
+    sentences = [["short", "x" * 48]]
+    wanted = FastBiLM(bilm, precision).layers(sentences)
+    fast = FastBiLM(bilm, precision)
+    with torch.no_grad():
+        for weight in bilm.parameters():
+            weight.zero_()
+    assert_same(fast.layers(sentences), wanted)
 
 
 def test_embedding_a_file(bilm: BiLM, bilm_files: tuple[Path, Path], tmp_path: Path) -> None:

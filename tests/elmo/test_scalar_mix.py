@@ -58,6 +58,20 @@ def test_normalized_layers_do_not_depend_on_their_scale(batch: tuple[Tensor, Ten
     torch.testing.assert_close(mix(layers / 1000, mask), mix(layers, mask), rtol=1e-5, atol=1e-5)
 
 
+def test_sums_over_a_batch_do_not_overflow_in_half_precision() -> None:
+    layers, mask = torch.randn(32, 2, 25, 256, generator=torch.Generator().manual_seed(0)), torch.ones(32, 25) > 0
+    mix = ScalarMix(2, layer_normalization="batch")
+    torch.testing.assert_close(mix.half()(layers.half(), mask).float(), mix.float()(layers, mask), rtol=0.01, atol=0.01)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_mixes_layers_of_another_type(dtype: torch.dtype) -> None:
+    layers, mask = torch.randn(1, 2, 3, 4, generator=torch.Generator().manual_seed(0)), torch.ones(1, 3) > 0
+    mixed = ScalarMix(2).to(dtype)(layers, mask)
+    assert mixed.dtype == dtype
+    torch.testing.assert_close(mixed.float(), layers.mean(dim=1), rtol=0.01, atol=0.01)
+
+
 def test_starts_as_the_mean(batch: tuple[Tensor, Tensor]) -> None:
     mix = ScalarMix(4).double()
     assert mix.normalized_weights().tolist() == [0.25] * 4

@@ -206,6 +206,13 @@ def test_in_a_window_the_speakers_are_those_of_the_document_s_places() -> None:
         torch.testing.assert_close(output.antecedent_scores, wanted.antecedent_scores)
 
 
+@pytest.mark.parametrize(("as_allennlp", "lengths"), [(False, [3, 2]), (True, [5])])
+def test_allennlps_resolver_embeds_whole_documents(as_allennlp: bool, lengths: list[int]) -> None:
+    texts = list(make_resolver(as_allennlp=as_allennlp).embedded_texts(make_document(3, 2)))
+    assert list(map(len, texts)) == lengths
+    assert [token for text in texts for token in text] == list(WORDS)
+
+
 def test_genres_are_hidden_in_training_alone() -> None:
     batch = collate(*[make_document(2, genre=genre) for genre in ["story", "talk", None] * 40])
     resolver = make_resolver(unknown_genre_probability=0.5)

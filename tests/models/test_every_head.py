@@ -511,6 +511,16 @@ def test_half_precision_is_close(built: Built) -> None:
     assert all(p.grad.isfinite().all() for p in built.model.parameters() if p.grad is not None)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_computes_in_the_type_of_its_weights(built: Built, dtype: torch.dtype) -> None:
+    batch = built.batch()
+    model = built.model.to(dtype).eval()
+    with torch.inference_mode():
+        output = model(batch)
+        assert torch.isfinite(model.loss(output, batch))
+        assert len(model.decode(output, batch)) == len(batch)
+
+
 def test_every_head_is_in_the_table() -> None:
     tested = {head.model["type"] for head in HEADS.values()}
     own = {name for name, config in ModelConfig.alternatives.items() if config.__module__.startswith("elmo_tasks.")}

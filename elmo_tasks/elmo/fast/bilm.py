@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import functools
 import itertools
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
@@ -67,7 +70,8 @@ class FastBiLM:
         bilm: a stateless biLM, whose weights are copied as they are now, in the form that this machine multiplies
             fastest. Dropout is never used.
         precision: float32 gives the numbers of `BiLM` up to the order of summation. bfloat16 and int8 round the factors
-            of all products; sums and everything else stay float32.
+            of all products, and bfloat16 the sums of the gates too. Filters' sums have half precision in both.
+            Everything else stays float32.
         token_budget: the number of tokens computed at once. More need more memory; the results stay the same.
         cached_words: the number of words whose vectors are kept, P * 4 bytes each.
 
@@ -93,12 +97,15 @@ class FastBiLM:
         self.output_size = bilm.options.output_size
         self.device = bilm.token_encoder.embedding.weight.device
         self._token_budget = token_budget
-        encoder: Callable[[Sequence[Word]], Tensor] = bilm.token_encoder.of_tokens  # of lists, in float32
+        token_encoder = copy.deepcopy(bilm.token_encoder)
+        encoder: Callable[[Sequence[Word]], Tensor] = token_encoder.of_tokens  # of lists, in float32
         if bilm.options.lexicon is None:
-            encoder = WordEncoder(bilm.token_encoder, bilm.options.char_cnn, precision)
+            encoder = WordEncoder(token_encoder, bilm.options.char_cnn, precision)
         self._words = WordVectors(encoder, cached_words)
         self._directions = [self._build_stack(stack) for stack in bilm.directions]
         self._repeated: tuple[list[tuple[str, ...]], LayerOutput] | None = None  # the last call's, if some occur twice
+        # The programs of a GPU work in fixed places in memory, so that only one thread at a time can use them.
+        self._turn = threading.Lock() if self.device.type == "cuda" else contextlib.nullcontext()
 
     def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
         """The layers of tokenized sentences of any length and in any order; see `BiLM.layers`.
@@ -140,7 +147,7 @@ class FastBiLM:
     @_frozen
     def _layers(self, sentences: Sequence[Sequence[Word]]) -> LayerOutput:
         """See `layers`; words can also be given by their character ids."""
-        with torch.autocast(self.device.type, enabled=False):
+        with self._turn, torch.autocast(self.device.type, enabled=False):
             return self._packed_layers(sentences)
 
     def _packed_layers(self, sentences: Sequence[Sequence[Word]]) -> LayerOutput:
@@ -172,22 +179,25 @@ class FastBiLM:
         read = ([BEGIN_SENTENCE, *tokens], [END_SENTENCE, *reversed(tokens)])
         states = [stack.initial_states(1) for stack in self._directions]
         for start in range(0, length + 1, chunk_length):
-            inputs = [self._words.look_up(part[start : start + chunk_length]) for part in read]
-            first, last = max(start - 1, 0), start - 1 + len(inputs[0])  # as tokens are read, without the border
-            tasks = [
-                functools.partial(self._run_chunk, *each) for each in zip(self._directions, inputs, states, strict=True)
-            ]
+            words = [part[start : start + chunk_length] for part in read]
+            first, last = max(start - 1, 0), start - 1 + len(words[0])  # as tokens are read, without the border
             forward, backward = (
-                layers[:, len(inputs[0]) - (last - first) :] for layers in run_together(tasks, self.device)
+                layers[:, len(words[0]) - (last - first) :] for layers in self._run_chunk(words, states)
             )
             if first < last:
                 yield LayerChunk(forward, slice(first, last), slice(0, half))
                 yield LayerChunk(backward.flip(1), slice(length - last, length - first), slice(half, 2 * half))
 
-    @staticmethod
-    def _run_chunk(stack: FastStack, inputs: Tensor, states: list[LstmState]) -> Tensor:
-        """(tokens, P) -> (L+1, tokens, P)"""
-        return torch.stack([inputs, *stack(inputs, [1] * len(inputs), states)])
+    def _run_chunk(self, words: Sequence[Sequence[Word]], states: Sequence[list[LstmState]]) -> list[Tensor]:
+        """The layers of each direction's next words, (L+1, tokens, P), from its states, which change."""
+
+        def run(stack: FastStack, inputs: Tensor, state: list[LstmState]) -> Tensor:
+            return torch.stack([inputs, *stack(inputs, [1] * len(inputs), state)])
+
+        with self._turn, torch.autocast(self.device.type, enabled=False):
+            inputs = map(self._words.look_up, words)
+            tasks = [functools.partial(run, *each) for each in zip(self._directions, inputs, states, strict=True)]
+            return run_together(tasks, self.device)
 
     def _build_stack(self, stack: LstmStack) -> FastStack:
         products = [LstmProducts(lstm, self.precision) for lstm in stack.layers]

@@ -37,7 +37,7 @@ class WordEncoder:
     together, and windows of padding are read once. Numbers equal `TokenEncoder`'s up to rounding.
 
     Arguments:
-        encoder: what to compute.
+        encoder: what to compute; its weights must not change.
         options: its sizes.
         precision: of all products. Filters' sums have half precision, unless it is float32.
     """

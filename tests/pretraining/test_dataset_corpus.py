@@ -1,0 +1,54 @@
+"""Data sets of tasks as text for a biLM."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_tasks.pretraining.dataset_corpus import DatasetCorpus
+
+PAIRS = [("she sang", "it is"), ("she sang", "she left"), ("it is", "she sang"), ("she left", "it rains")]
+ROLES = [("Orla sang", 1), ("Orla sang", 0), ("She left", 1), ("Orla sang", 1)]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize(
+    ("task", "rows", "documents"),
+    [
+        (
+            "text_pairs",
+            [{"premise": premise, "hypothesis": other, "label": "same"} for premise, other in PAIRS],
+            [["she sang", "it is"], ["she left"], ["it is"], ["she left", "it rains"]],
+        ),
+        (
+            "semantic_roles",
+            [{"tokens": text, "predicate": place, "tags": "O B-V" if place else "B-V O"} for text, place in ROLES],
+            [["Orla sang"], ["She left"], ["Orla sang"]],
+        ),
+        (
+            "classification",
+            [{"text": text, "label": "good"} for text, _ in ROLES],
+            [["Orla sang"], ["She left"], ["Orla sang"]],
+        ),
+    ],
+    ids=["text_pairs", "semantic_roles", "classification"],
+)
+def test_a_text_that_neighbours_share_is_read_once(
+    tmp_path: Path, task: str, rows: list[dict[str, Any]], documents: list[list[str]]
+) -> None:
+    path = tmp_path / "data.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    reader = {"type": "jsonl", "task": task}
+    config = {"dataset_reader": reader, "train_data_path": str(path), "validation_data_path": str(path)}
+    corpus = DatasetCorpus.model_validate(config).build()
+    tokens, sentences = corpus.training.tokens, corpus.training.sentences
+    texts = [" ".join(corpus.types[number] for number in tokens[a:b]) for a, b in itertools.pairwise(sentences)]
+    assert [texts[a:b] for a, b in itertools.pairwise(corpus.training.documents)] == documents
