@@ -19,6 +19,7 @@ from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.embed import embed_sentences
 from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.elmo.loaded import load_frozen
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files import file_state
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor, Input, Predictor
 from elmo_tasks.rendering import describe
@@ -113,7 +114,12 @@ def show(predictor: Predictor, inputs: Input | Sequence[Input]) -> Page:
 
     Returns:
         a page, which notebooks show; its `html` is that of `elmo-tasks predict --html`.
+
+    Raises:
+        ElmoTasksError: the predictor's results are in AllenNLP's keys.
     """
+    if isinstance(predictor, AllenNlpPredictor):
+        raise ElmoTasksError("results in AllenNLP's keys cannot be drawn; load the run without format='allennlp'")
     sections = Sections()
     drawn = [sections.section(describe(predictor.task, result)) for result in predictor(inputs)]
     return Page("".join([page_start(""), *drawn, END]))

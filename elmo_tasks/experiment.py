@@ -77,7 +77,7 @@ class ExperimentConfig(Config):
         None, description="batches for evaluation; by default those of `data_loader`, in a fixed order"
     )
     trainer: TrainerConfig
-    random_seed: Annotated[int, Field(ge=0)] = 13370
+    random_seed: Annotated[int, Field(ge=0, lt=2**63)] = 13370
     evaluate_on_test: bool = Field(True, description="evaluates the best epoch on `test_data_path`, where there is one")
 
     @field_validator("model")
@@ -218,9 +218,14 @@ def train(
         begins = run.claim(to_json(config), resume=resume, force=force, kind=ExperimentConfig)
         accelerator.wait_for_everyone()  # no process writes before all have looked
         if not begins and run.metrics.is_file():
-            logger.info("%s: finished before; nothing to do", run.path)
-            return read_json(run.metrics, Results, "the metrics of a run").model_dump(exclude_unset=True)
-        if from_run and not begins:
+            if all(run.predictions_for(split).is_file() for split in predictions):
+                logger.info("%s: finished before; nothing to do", run.path)
+                return read_json(run.metrics, Results, "the metrics of a run").model_dump(exclude_unset=True)
+            if not run.training_state.is_file():
+                command = f"elmo-tasks evaluate {run.path} DATA --predictions FILE"
+                raise RunError(f"{run.path}: finished before, without these predictions; `{command}` writes some")
+        goes_on = not begins and run.training_state.is_file()
+        if from_run and goes_on:
             logger.info("%s: goes on with its own state; --from %s is for a run that begins", run.path, from_run)
         elif from_run and Path(from_run).resolve() == run.path.resolve():
             raise RunError(f"{run.path}: contains the run of --from; choose another folder for the result with -s")
@@ -232,16 +237,19 @@ def train(
         model = build_model(config, vocabulary, pretrained=True)
         if not begins:
             _take_up(config, run, vocabulary, model)
+        recorded = None if begins or goes_on else _recorded_origin(run)  # stopped before its first state was saved
         origin = None
-        if begins and from_run:
+        if source := (from_run or recorded["run"] if recorded else from_run if begins else None):
             origin = warm_start(
                 model,
                 vocabulary,
                 lambda other: tensor_shapes(config, other, run),
                 config.elmo(),
-                from_run,
+                source,
                 transformer=config.transformer(),
             )
+        if recorded and origin and origin["model"] != recorded["model"]:
+            raise RunError(f"{source}: not the run that {run.path} began from; --force begins it again")
 
         share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
         seed, trainer, accumulated = config.random_seed, config.trainer, config.trainer.num_gradient_accumulation_steps
@@ -256,8 +264,8 @@ def train(
         _log_sizes(config, model, data)
         model.embedder.prepare(data.texts(model))
         if begins and accelerator.is_main_process:
-            _begin(config, run, vocabulary, model, origin, force=force, copy_frozen=self_contained)
-        if not begins and run.training_state.is_file():
+            _begin(config, run, vocabulary, model, origin, copy_frozen=self_contained)
+        if goes_on:
             loop.resume()
         else:
             seed_everything(seed + accelerator.process_index)  # each process drops other units
@@ -339,12 +347,10 @@ def _begin(
     model: TaskModel,
     origin: Mapping[str, Any] | None,
     *,
-    force: bool,
     copy_frozen: bool,
 ) -> None:
-    """Writes what a run's folder holds before the first step; `force` removes an earlier run first."""
-    if force:
-        folder.clear()
+    """Writes what a run's folder holds before the first step, in place of an earlier run or what is left of one."""
+    folder.clear()
     if elmo := config.elmo():
         files = elmo.files()
         reference = {"options": str(files.options.resolve()), "weights": str(files.weights.resolve())}
@@ -382,11 +388,24 @@ def _take_up(config: ExperimentConfig, folder: RunFolder, vocabulary: Vocabulary
             f"{folder.path}: cannot resume with other data: its vocabulary differs in {', '.join(changed)}; "
             "wanted the data that the run began with, or another folder by -s"
         )
+    check_frozen_models(config, folder)
+    model.load_state_dict(read_tensors(folder.frozen), strict=False)
+
+
+def check_frozen_models(config: ExperimentConfig, folder: RunFolder) -> None:
+    """Raises `RunError` if the config's biLM or transformer is not the one that the run began with."""
     if elmo := config.elmo():
         folder.check_bilm(elmo.files())
     if transformer := config.transformer():
         folder.check_transformer(transformer.files)
-    model.load_state_dict(read_tensors(folder.frozen), strict=False)
+
+
+def _recorded_origin(folder: RunFolder) -> dict[str, Any] | None:
+    """What a warm start has written of the run that it took weights from; None if there was no warm start."""
+    if not folder.origin.is_file():
+        return None
+    origin = read_json(folder.origin, dict[str, Any], "the origin of a run")
+    return origin if {"run", "model"} <= origin.keys() else None
 
 
 def build_model(config: ExperimentConfig, vocabulary: Vocabulary, *, pretrained: bool) -> TaskModel:

@@ -18,6 +18,7 @@ from elmo_tasks.atomic import atomic_output, atomic_path
 from elmo_tasks.errors import ElmoTasksError, RunError, WriteError, one_line
 from elmo_tasks.limits import ADVICE, unpacked_numbers
 
+_SAFE_UNPICKLER = "2.10"  # of torch: CVE-2025-32434 and CVE-2026-24747 pass `weights_only=True` in earlier versions
 BEGIN_AGAIN = "--force begins the run again"
 
 
@@ -61,8 +62,12 @@ def read_pickled_tensors(path: Path, error: type[ElmoTasksError]) -> dict[str, T
 
     Raises:
         ElmoTasksError: of the class `error`, if the file is damaged, holds anything but tensors, or unpacks to far more
-            than its size.
+            than its size; or if this torch may run code in a pickle.
     """
+    if torch.__version__ < _SAFE_UNPICKLER:
+        raise error(
+            f"{path}: torch {torch.__version__} may run code in such a file; install {_SAFE_UNPICKLER} or later"
+        )
     try:
         tensors = torch.load(path, map_location="cpu", weights_only=True)
     except (*DAMAGED_STATE, MemoryError, OSError) as problem:

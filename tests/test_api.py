@@ -157,7 +157,7 @@ def test_wrong_inputs_say_what_is_wanted(run: Path) -> None:
         ({"tokens": ["The"]}, "there is no 'tags'; wanted a list of strings"),
         ({"tokens": ["The"], "tags": [0]}, r"'tags' is \[0\]; wanted a list of strings"),
         ({"tokens": ["The", "dog"], "tags": ["O"]}, "1 tags for 2 tokens"),
-        ({"tokens": [], "tags": []}, "wanted at least one token"),
+        ({"tokens": [], "tags": []}, "there is a text without a token; wanted at least one in each"),
         ({"tokens": ["The"], "tags": ["X"]}, "token 0: 'X' is not a tag"),
         ({"tokens": ["The"], "tags": ["O"], "document": "a"}, "'document' is 'a'; wanted a whole number"),
     ],
@@ -254,3 +254,8 @@ def test_results_are_shown_in_a_notebook(run: Path) -> None:
     assert frame.startswith("<iframe srcdoc=")
     assert frame.count("<") == 2  # all of the page is within the attribute
     assert "&amp;lt;b&amp;gt;" in frame
+
+
+def test_results_in_allennlps_keys_are_not_drawn(run: Path) -> None:
+    with pytest.raises(ElmoTasksError, match="results in AllenNLP's keys cannot be drawn; load the run without"):
+        elmo_tasks.show(elmo_tasks.load(run, format="allennlp"), TEXT)

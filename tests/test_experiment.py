@@ -111,6 +111,26 @@ def test_training_stores_what_the_best_epoch_predicts(
         assert less["example"].items() <= more["example"].items()
 
 
+def test_a_finished_run_writes_predictions_that_are_missing(
+    settings: dict[str, Any], trained: Path, tmp_path: Path
+) -> None:
+    run, wanted = RunFolder(shutil.copytree(trained, tmp_path / "run")), RunFolder(tmp_path / "wanted")
+    splits = ["test", "validation"]
+    experiment.train(settings, wanted.path, overrides=QUICK, predictions=splits)
+    results = experiment.train(settings, run.path, overrides=QUICK, predictions=splits, resume=True)
+    assert results == json.loads((trained / "metrics.json").read_text())
+    for one, other in (
+        (run.predictions, wanted.predictions),
+        (run.validation_predictions, wanted.validation_predictions),
+    ):
+        assert one.read_bytes() == other.read_bytes()
+    assert run.model.read_bytes() == (trained / "model.safetensors").read_bytes()
+    run.predictions.unlink()
+    run.training_state.unlink()
+    with pytest.raises(RunError, match="finished before, without these predictions; `elmo-tasks evaluate "):
+        experiment.train(settings, run.path, overrides=QUICK, predictions=splits, resume=True)
+
+
 def test_predictions_of_test_data_need_test_data(settings: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(RunError, match="run: predictions of test data are wanted, but the config evaluates none"):
         experiment.train(settings, tmp_path / "run", overrides=["evaluate_on_test=false"], predictions=["test"])

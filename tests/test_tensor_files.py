@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.torch_version import TorchVersion
 
 from elmo_tasks.errors import RunError, WeightsError
 from elmo_tasks.tensor_files import (
@@ -89,6 +90,13 @@ def test_a_state_dict_of_another_program_holds_tensors_and_nothing_else(
         torch.save(content, path)
     with pytest.raises(WeightsError, match=rf"^{path}: .*{problem}|^{path}: {problem}"):
         read_pickled_tensors(path, WeightsError)
+
+
+def test_a_torch_that_may_run_code_in_a_pickle_reads_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.save({"a": torch.ones(2)}, tmp_path / "weights.th")
+    monkeypatch.setattr(torch, "__version__", TorchVersion("2.9.1"))
+    with pytest.raises(WeightsError, match=r"weights\.th: torch 2\.9\.1 may run code in such a file; install 2\.10 or"):
+        read_pickled_tensors(tmp_path / "weights.th", WeightsError)
 
 
 def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:

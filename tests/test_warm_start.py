@@ -22,8 +22,9 @@ from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import RunError
 from elmo_tasks.experiment import Data, ExperimentConfig, build_model, train
 from elmo_tasks.runs import RunFolder
-from elmo_tasks.tensor_files import read_tensors
+from elmo_tasks.tensor_files import read_tensors, write_tensors
 from elmo_tasks.text.vocabulary import Vocabulary
+from elmo_tasks.training.loop import Loop
 from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.warm_start import warm_start
 
@@ -257,6 +258,49 @@ def test_a_run_that_was_stopped_as_it_began_can_be_resumed(config_file: Path, ea
     with pytest.raises(RunError, match="which the run would overwrite"):
         train(config_file, tmp_path / "run", from_run=earlier, overrides=SHORT)
     assert train(config_file, tmp_path / "run", from_run=earlier, overrides=SHORT, resume=True)
+
+
+def test_a_run_that_was_stopped_before_its_first_epoch_starts_from_the_same_run_again(
+    config_file: Path, earlier: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    train(config_file, whole, from_run=earlier, overrides=SHORT)
+    for again in ({"from_run": earlier}, {}):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Loop, "step", Mock(side_effect=KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                train(config_file, run, from_run=earlier, overrides=SHORT, force=run.exists())
+        assert not (run / "training.pt").exists()
+        train(config_file, run, resume=True, overrides=SHORT, **again)
+        for name in ("model.safetensors", "frozen.safetensors", "origin.json"):
+            assert (run / name).read_bytes() == (whole / name).read_bytes()
+    assert "goes on with its own state" not in caplog.text
+
+
+def test_a_run_does_not_start_again_from_another_run(config_file: Path, earlier: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(earlier, tmp_path / "other")
+    tensors = read_tensors(other / "model.safetensors")
+    write_tensors(other / "model.safetensors", {name: tensor + 1 for name, tensor in tensors.items()})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Loop, "step", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            train(config_file, tmp_path / "run", from_run=earlier, overrides=SHORT)
+    with pytest.raises(RunError, match=r"other: not the run that .*run began from; --force begins it again"):
+        train(config_file, tmp_path / "run", from_run=other, resume=True, overrides=SHORT)
+
+
+def test_nothing_of_a_start_that_was_stopped_is_left_in_the_next(
+    config_file: Path, earlier: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RunFolder, "begin", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            train(config_file, run, from_run=earlier, overrides=SHORT, self_contained=True)
+    assert (run / "bilm").is_dir()
+    train(config_file, run, overrides=SHORT, resume=True)
+    assert not (run / "bilm").exists()
+    assert not (run / "origin.json").exists()
 
 
 def stopping_at(name: str) -> Any:

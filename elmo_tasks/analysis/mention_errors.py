@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_tasks.analysis.breakdowns import Item, Place, ranged
-from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics.coreference import Mention, ScoredDocument, fractions_of
 
 _PRONOUNS = {
@@ -39,9 +38,6 @@ class MentionErrors:
         self._document = ScoredDocument(example["clusters"], clusters)
         self._tokens = [token for sentence in example["sentences"] for token in sentence]
         self._sentences = [number for number, each in enumerate(example["sentences"]) for _ in each]
-        for start, end in {**self._document.key_of, **self._document.response_of}:
-            if not 0 <= start <= end < len(self._tokens):
-                raise ElmoTasksError(f"a mention [{start}, {end}] in a document of {len(self._tokens)} tokens")
 
     def kinds(self) -> Counter[str]:
         """How many mentions are right, missed and spurious: the gold ones are the first two, the predicted ones the

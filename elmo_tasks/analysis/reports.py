@@ -134,6 +134,6 @@ def _commands(record: StudyRecord, folder: Path, results: Sequence[Result]) -> s
     for result in results:
         first.setdefault((result.arm, result.share), result)
     for result in first.values():
-        options = as_options(result.changes, record.config.variables)
+        options = as_options(result.changes, record.config.variables | record.variables, record.packages)
         lines.append(shlex.join(["elmo-tasks", "train", result.config, *options]))
     return "\n".join(lines)

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -49,7 +49,7 @@ class Dimension(Config):
             raise ValueError(f"'low' is {low:g}; with 'log', wanted a number above 0")
         elif self.log and step is not None:
             raise ValueError("wanted only one of 'log' and 'step'")
-        elif step is not None and (Decimal(str(high)) - Decimal(str(low))) % Decimal(str(step)):
+        elif step is not None and not _divides(step, low, high):
             raise ValueError(f"from {low:g} to {high:g} is not a number of steps of {step:g}")
         return self
 
@@ -67,7 +67,7 @@ class Dimension(Config):
 
 
 class Pruning(Config):
-    """When a trial is stopped: its best epoch is worse than the median of the other trials up to that epoch."""
+    """When a trial is stopped: its best epoch is worse than the median of the other trials' values of that epoch."""
 
     startup_trials: Annotated[int, Field(ge=1)] = Field(5, description="finished trials before any is stopped")
     warmup_epochs: Annotated[int, Field(ge=0)] = Field(1, description="epochs that every trial may train")
@@ -230,6 +230,14 @@ def expected_best(
 
 def as_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _divides(step: float, low: float, high: float) -> bool:
+    """Whether whole steps lead from one number to the other."""
+    try:
+        return not (Decimal(str(high)) - Decimal(str(low))) % Decimal(str(step))
+    except InvalidOperation:  # more steps than digits
+        return False
 
 
 def _shortest(number: float) -> int | float:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from elmo_tasks.config import Config, load_config, to_json
 from elmo_tasks.data_folder import MissingDataError
@@ -21,7 +21,16 @@ from elmo_tasks.packaged import find_study
 from elmo_tasks.runs import Split
 from elmo_tasks.training.samples import TrainShare
 
-Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
+
+def _each_once(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Refuses a seed or a share that is there twice: it would count as two samples."""
+    numbers = [value.share if isinstance(value, SharePoint) else value for value in values]
+    if twice := [number for number in dict.fromkeys(numbers) if numbers.count(number) > 1]:
+        raise ValueError(f"got {', '.join(map(str, twice))} more than once; wanted each once")
+    return values
+
+
+Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1), AfterValidator(_each_once)]
 Share = Annotated[float, Field(gt=0, le=1)]
 
 
@@ -32,7 +41,7 @@ class SharePoint(Config):
     changes: dict[str, Any] = Field({}, description="of all arms, after their own")
 
 
-Shares = Annotated[tuple[Share | SharePoint, ...], Field(min_length=1)]
+Shares = Annotated[tuple[Share | SharePoint, ...], Field(min_length=1), AfterValidator(_each_once)]
 
 
 class Arm(Config):

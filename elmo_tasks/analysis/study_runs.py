@@ -27,7 +27,7 @@ from elmo_tasks.analysis.studies import Study, StudyConfig, StudyRun, as_options
 from elmo_tasks.atomic import atomic_write, write_json
 from elmo_tasks.config import to_json
 from elmo_tasks.errors import ElmoTasksError, RunError
-from elmo_tasks.experiment import ExperimentConfig, Results
+from elmo_tasks.experiment import ExperimentConfig, Results, check_frozen_models
 from elmo_tasks.files import read_lines
 from elmo_tasks.json_files import from_json, read_json
 from elmo_tasks.locks import locked
@@ -76,6 +76,8 @@ class StudyRecord(pydantic.BaseModel):
 
     command: str
     config: StudyConfig
+    variables: dict[str, str] = {}  # of the configs, also those that the command gave
+    packages: list[str] = []  # that were imported
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +95,8 @@ class Failure:
 class StudyFolder:
     """The folder of a study, and where each of its runs lies in it.
 
-    A run that is there belongs to the study if it has the config of one of its runs, whatever its folder is called.
+    A run that is there belongs to the study if it has the config of one of its runs, and was trained with the same
+    biLM, whatever its folder is called.
 
     Attributes:
         places: the folders of the runs, in their order. Runs with the same config share one.
@@ -107,6 +110,8 @@ class StudyFolder:
         keys = [_key(to_json(run.config)) for run in study.runs]
         taken = set(found.values())
         for run, key in zip(study.runs, keys, strict=True):
+            if key in found and (misfit := _misfit(run.config, RunFolder(found[key]))):
+                logger.warning("%s: not used, and trained anew: %s", found.pop(key), misfit)
             if key not in found:
                 found[key] = self._free(run.folder, taken)
                 taken.add(found[key])
@@ -208,8 +213,9 @@ def run_study(folder: StudyFolder, *, command: str, num_jobs: int = 1, packages:
         RunError: another process works on the study.
     """
     with locked(folder.path):
-        record = StudyRecord(command=command, config=folder.study.config)
-        write_json(folder.path / "study.json", {"command": command, "config": to_json(record.config)})
+        record = {"command": command, "config": to_json(folder.study.config)}
+        record |= {"variables": dict(folder.study.variables), "packages": list(packages)}
+        write_json(folder.path / "study.json", record)
         folder.write_results()
         for other in folder.others:
             logger.info("%s: a run that no longer belongs to the study; ignored", other)
@@ -320,6 +326,17 @@ def _key_of(place: Path) -> str | None:
     except ElmoTasksError as error:
         logger.warning("%s", error)
         return None
+
+
+def _misfit(config: ExperimentConfig, place: RunFolder) -> str | None:
+    """Why the run there has another frozen biLM or transformer than the config names now; None if it has not."""
+    if not (place.bilm_reference.is_file() or place.transformer_reference.is_file()):
+        return None
+    try:
+        check_frozen_models(config, place)
+    except RunError as error:
+        return str(error)
+    return None
 
 
 def _key(config: dict[str, Any]) -> str:

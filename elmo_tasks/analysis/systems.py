@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -17,10 +18,12 @@ from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.memory import Source, checked_examples
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError, one_line
 from elmo_tasks.files import parse_json, read_lines
-from elmo_tasks.tasks import Reading, Tagging, Task
+from elmo_tasks.tasks import Tagging, Task
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag, spans_of_tags
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.trained_runs import evaluate_run, load_run
+
+logger = logging.getLogger(__name__)
 
 _ARCHIVES = (".tar.gz", ".tgz")
 _WANTED = "a JSON object with 'example' and 'prediction' on each line, as `evaluate --predictions` writes them"
@@ -107,10 +110,15 @@ def find_systems(paths: Sequence[str | Path]) -> list[System]:
 
 def _find_system(name: str, path: Path) -> System:
     folders = {int(seed): each for each in path.glob("seed_*") if (seed := each.name[len("seed_") :]).isdecimal()}
-    seeds = sorted(seed for seed, folder in folders.items() if (folder / "config.json").is_file())
-    if seeds and not (path / "config.json").is_file():
-        return System(name, [folders[seed] for seed in seeds], seeds)
-    return System(name, [path])
+    begun = sorted(seed for seed, folder in folders.items() if (folder / "config.json").is_file())
+    if not begun or (path / "config.json").is_file():
+        return System(name, [path])
+    finished = [seed for seed in begun if (folders[seed] / "metrics.json").is_file()]
+    seeds = finished or begun
+    if len(seeds) < len(begun):
+        left_out = ", ".join(str(folders[seed]) for seed in begun if seed not in seeds)
+        logger.warning("%s: left out, since the training has not finished; --resume goes on with it", left_out)
+    return System(name, [folders[seed] for seed in seeds], seeds)
 
 
 def is_data_file(path: str | Path) -> bool:
@@ -162,22 +170,11 @@ def _read_file(path: Path) -> Predictions:
     task = _task_of(path, [example for example, _ in pairs])
     examples = list(checked_examples([example for example, _ in pairs], task, str(path), BadUnits()))
     found = _checked(str(path), task, examples, [prediction for _, prediction in pairs])
-    _check_places(found)
     # What is predicted has the columns of what is gold.
     predicted = ({**example, **each} for example, each in zip(examples, found.predictions, strict=True))
     for _ in checked_examples(list(predicted), task, f"{path}, predictions", BadUnits()):
         pass
     return found
-
-
-def _check_places(found: Predictions) -> None:
-    """Raises a DataError if an answer of a reading example is not a span of its passage's tokens."""
-    for row, example in enumerate(found.examples if isinstance(found.task, Reading) else ()):
-        starts, ends = example["token_starts"], example["token_ends"]
-        fits = all(len(span) == 2 and 0 <= span[0] <= span[1] < len(starts) for span in example["answer_spans"])
-        if not fits or len(starts) != len(ends) or not example["answer_spans"]:
-            problem = "answer_spans, token_starts and token_ends do not fit; wanted the first and last token of answers"
-            raise DataError(f"{found.name}: example {row}", problem)
 
 
 def _records(path: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

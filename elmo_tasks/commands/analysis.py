@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from elmo_tasks.commands.arguments import add_flag, add_include_package, device_overrides, positive, refuse_torchrun
 from elmo_tasks.console import print_metrics, print_table
+from elmo_tasks.errors import ElmoTasksError
 
 if TYPE_CHECKING:
     from elmo_tasks.analysis.comparison import Comparison, Difference
@@ -155,10 +156,13 @@ def add_errors(parser: argparse.ArgumentParser) -> None:
 
 def run_errors(arguments: argparse.Namespace) -> None:
     from elmo_tasks.analysis.error_report import errors
+    from elmo_tasks.analysis.systems import is_data_file
     from elmo_tasks.config import include_packages
 
     refuse_torchrun("errors")
     include_packages(arguments.include_package)
+    if arguments.data is not None and is_data_file(arguments.path):
+        raise ElmoTasksError(f"{arguments.path}: a file of predictions needs no data; wanted no {arguments.data}")
     report = errors(
         arguments.path, arguments.data, num_examples=arguments.examples, overrides=device_overrides(arguments)
     )

@@ -185,6 +185,12 @@ def at_least_two(text: str) -> int:
     return int(text)
 
 
+def random_seed(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 2**32:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {2**32 - 1}")
+    return int(text)
+
+
 def override(text: str) -> str:
     if "=" not in text:
         raise argparse.ArgumentTypeError(
@@ -198,6 +204,13 @@ def integers(text: str) -> tuple[int, ...]:
     if not all(part.strip().isdecimal() for part in parts):
         raise argparse.ArgumentTypeError(f"{text!r} is not a comma-separated list of whole numbers")
     return tuple(int(part) for part in parts)
+
+
+def seeds(text: str) -> tuple[int, ...]:
+    numbers = integers(text)
+    if len(set(numbers)) < len(numbers):
+        raise argparse.ArgumentTypeError(f"{text!r} has a seed twice; wanted each once")
+    return numbers
 
 
 def _pair(text: str) -> tuple[str, str]:

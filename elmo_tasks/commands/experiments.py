@@ -25,9 +25,9 @@ from elmo_tasks.commands.arguments import (
     at_least_two,
     default_run_folder,
     device_overrides,
-    integers,
     refuse_torchrun,
     run_overrides,
+    seeds,
     tokenizer_overrides,
 )
 from elmo_tasks.console import is_main_process, print_metrics, print_training_metrics
@@ -54,7 +54,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     repeated = parser.add_mutually_exclusive_group()
     repeated.add_argument(
         "--seeds",
-        type=integers,
+        type=seeds,
         default=(),
         metavar="N,N",
         help="train once per seed; print mean and standard deviation",
@@ -236,6 +236,8 @@ def run_config(arguments: argparse.Namespace) -> None:
     if arguments.config is None and not arguments.schema:
         raise ElmoTasksError("no config given; give a file, a name of --list, or --schema")
     if arguments.copy:
+        if arguments.set or arguments.ext_var:
+            raise ElmoTasksError("--copy copies the file as it is; wanted it without --set and --ext-var")
         _copy_config(arguments.config, arguments.copy, force=arguments.force)
         return
     from elmo_tasks.config import config_schema, include_packages

@@ -7,7 +7,7 @@ import json
 import logging
 from typing import TYPE_CHECKING
 
-from elmo_tasks.commands.arguments import add_flag, add_force, add_include_package
+from elmo_tasks.commands.arguments import add_flag, add_force, add_include_package, random_seed
 from elmo_tasks.console import print_table
 from elmo_tasks.data_folder import DATA_VARIABLE, data_folder
 from elmo_tasks.errors import ElmoTasksError
@@ -56,7 +56,7 @@ def add_probe(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=f"word vectors to compare with (default: the GloVe vectors in ${DATA_VARIABLE})",
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="the random seed (default: 0)")
+    parser.add_argument("--seed", type=random_seed, default=0, metavar="N", help="the random seed (default: 0)")
     add_flag(parser, "--json", "print the results as JSON instead of tables")
     parser.add_argument("--output", metavar="FILE", help="also write the results to this file, as JSON")
     add_force(parser)

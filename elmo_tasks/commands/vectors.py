@@ -16,6 +16,7 @@ from elmo_tasks.commands.arguments import (
     add_tokenizer_arguments,
     chosen_tokenizer,
     positive,
+    random_seed,
 )
 from elmo_tasks.console import print_table, standard_input
 from elmo_tasks.errors import CacheError, ElmoTasksError
@@ -217,7 +218,7 @@ def add_random_bilm(parser: argparse.ArgumentParser) -> None:
         default="small",
         help="a published size, or tiny (default: small)",
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="the random seed (default: 0)")
+    parser.add_argument("--seed", type=random_seed, default=0, metavar="N", help="the random seed (default: 0)")
     add_force(parser)
 
 

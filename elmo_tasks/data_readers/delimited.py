@@ -17,6 +17,7 @@ from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.data_readers.rows import RowReader, RowReaderConfig
 from elmo_tasks.errors import DataError, did_you_mean
 from elmo_tasks.files import plain_name, read_lines
+from elmo_tasks.limits import MAX_LINE_BYTES, limit
 
 _Row = tuple[int, "list[str] | DataError"]  # the number of its first line, and its cells or what is wrong with them
 
@@ -59,6 +60,9 @@ class DelimitedReader(RowReader):
 
     config: DelimitedConfig
 
+    def file_key(self, path: Path) -> list[str]:
+        return [self._delimiter(path), *super().file_key(path)]
+
     def records(self, path: Path) -> Iterator[Record]:
         rows = self._rows(path)
         names, header_line, width = None, 0, 0
@@ -86,9 +90,10 @@ class DelimitedReader(RowReader):
 
     def _rows(self, path: Path) -> Iterator[_Row]:
         """The cells of each row, which takes several lines if a cell in quotes does."""
-        delimiter = self.config.delimiter or ("," if plain_name(path).lower().endswith(".csv") else "\t")
+        delimiter = self._delimiter(path)
         has_quotes = self.config.quotes if self.config.quotes is not None else delimiter not in "\t "
         lines = (f"{line}\n" for _, line in read_lines(path))
+        csv.field_size_limit(limit(MAX_LINE_BYTES))  # of the process; a cell may be as long as a line
         reader = csv.reader(
             lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE, strict=True
         )
@@ -101,6 +106,9 @@ class DelimitedReader(RowReader):
             except csv.Error as error:
                 remedy = "; with quotes: false, quotes are text" if has_quotes else ""
                 yield number, DataError(path, f"not a row of a table ({error}){remedy}", number)
+
+    def _delimiter(self, path: Path) -> str:
+        return self.config.delimiter or ("," if plain_name(path).lower().endswith(".csv") else "\t")
 
     def _places(self, names: Sequence[str] | None, width: int, place: str) -> dict[str | int, int]:
         """The place in a row of each column that is wanted."""

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import datasets
 
 from elmo_tasks.data_readers.bad_units import BadUnits
+from elmo_tasks.data_readers.row_values import read_label
 from elmo_tasks.errors import DataError
 from elmo_tasks.tasks import Task
 
@@ -34,6 +35,8 @@ def source_name(source: Source) -> str:
             f"got {type(source).__name__} as a data set; wanted a path, a list of dicts or a datasets.Dataset"
         )
     digest = hashlib.sha256()
+    if names := _class_names(source):  # the rows have only their ids
+        digest.update(json.dumps(names, sort_keys=True).encode())
     for number, example in enumerate(source):
         try:
             digest.update(json.dumps(dict(example), sort_keys=True).encode())
@@ -52,15 +55,21 @@ def checked_examples(examples: Examples, task: Task, name: str, bad_units: BadUn
     Raises:
         DataError: an example lacks a column, or has a value of the wrong type. The example is named.
     """
-    names = {}
-    if isinstance(examples, datasets.Dataset):
-        labels = {column: getattr(feature, "feature", feature) for column, feature in examples.features.items()}
-        names = {column: label.names for column, label in labels.items() if isinstance(label, datasets.ClassLabel)}
+    names = _class_names(examples)
     for number, given in enumerate(examples):
-        example = {column: _named(given.get(column), names.get(column)) for column in task.features}
         with bad_units.caught():
-            _check(example, given, task, f"{name}: example {number}")
+            place = f"{name}: example {number}"
+            columns = task.features
+            example = {column: _named(given.get(column), names.get(column), column, place) for column in columns}
+            _check(example, given, task, place)
             yield {**example, "line": number}
+
+
+def _class_names(examples: Iterable[Any]) -> dict[str, list[str]]:
+    """The names of the class ids in the columns of a `datasets.Dataset` that have such ids, or lists of them."""
+    features = examples.features if isinstance(examples, datasets.Dataset) else {}
+    labels = {column: getattr(feature, "feature", feature) for column, feature in features.items()}
+    return {column: list(label.names) for column, label in labels.items() if isinstance(label, datasets.ClassLabel)}
 
 
 def _check(example: Mapping[str, Any], given: Mapping[str, Any], task: Task, place: str) -> None:
@@ -71,17 +80,17 @@ def _check(example: Mapping[str, Any], given: Mapping[str, Any], task: Task, pla
         if not _fits(example[column], feature):
             found = f"{column!r} is {example[column]!r}" if column in given else f"there is no {column!r}"
             raise DataError(place, f"{found}; wanted {_described(feature)}")
-    if example.get("tokens") == []:
-        raise DataError(place, "'tokens' is []; wanted at least one token")
-    if "tags" in example and len(example["tags"]) != len(example["tokens"]):
-        raise DataError(place, f"{len(example['tags'])} tags for {len(example['tokens'])} tokens")
+    if fault := task.fault(example):
+        raise DataError(place, fault)
 
 
-def _named(value: Any, names: Sequence[str] | None) -> Any:
-    """A class id, or a list of them, as names."""
+def _named(value: Any, names: Sequence[str] | None, column: str, place: str) -> Any:
+    """A class id, or a list of them, as names. Raises a DataError for an id without a name, such as -1 for no label."""
     if names is None or value is None:
         return value
-    return [names[each] for each in value] if isinstance(value, list) else names[value]
+    if isinstance(value, list):
+        return [_named(each, names, column, place) for each in value]
+    return read_label(value, place, what=column, names=names)
 
 
 def _item(feature: Any) -> Any:

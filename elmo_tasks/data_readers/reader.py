@@ -155,7 +155,7 @@ class DatasetReader(abc.ABC):
             content = [str(source), *(content_hash(file["filename"]) for file in rows.cache_files)]
             examples = self.hub_examples(rows, str(source))
         else:
-            content = [content_hash(file) for file in self.files(Path(source))]
+            content = self.file_key(Path(source))
             examples = self.examples(Path(source))
         key = json.dumps([*self.cache_key(), *content])
         path = used_cache("datasets") / f"{hashlib.sha256(key.encode()).hexdigest()}.arrow"
@@ -169,6 +169,10 @@ class DatasetReader(abc.ABC):
     def cache_key(self) -> list[Any]:
         """What the examples depend on, next to the source. A reader of raw text adds the version of its tokenizer."""
         return [type(self).__module__, type(self).__name__, self.version, to_json(self.config), sorted(PLACE_FEATURES)]
+
+    def file_key(self, path: Path) -> list[str]:
+        """What the examples of a file or folder depend on: the content of its files."""
+        return [content_hash(file) for file in self.files(path)]
 
     def _write(self, source: str | Path, examples: Iterator[dict[str, Any]], path: Path) -> None:
         """Streams the examples into a cache file, and writes its checksum and what was skipped next to it."""
@@ -190,12 +194,18 @@ class DatasetReader(abc.ABC):
 
     def unknown_label(self, source: Source, examples: datasets.Dataset, error: UnknownLabelError) -> ElmoTasksError:
         """The error for a label that the vocabulary does not have, with the place of its first example."""
+        name = source_name(source)
         number, example = next(
-            (number, example)
-            for number, example in enumerate(examples, start=1)
-            if error.label in self.task.labels(example).get(error.namespace, ())
+            (
+                (number, example)
+                for number, example in enumerate(examples, start=1)
+                if error.label in self.task.labels(example).get(error.namespace, ())
+            ),
+            (0, None),
         )
-        line, name = example["line"], source_name(source)
+        if example is None:
+            return ElmoTasksError(f"{name}: {error}")
+        line = example["line"]
         if line is None:
             return ElmoTasksError(f"{name}: example {number}: {error}")
         if name.startswith((HUB_PREFIX, MEMORY_PREFIX)):

@@ -111,6 +111,9 @@ class RowExamples:
             speakers = [check_tokens(names, record, column) for names in record.items(column)]
             if list(map(len, speakers)) != list(map(len, sentences)):
                 raise DataError(record.place, f"{column!r}: wanted a speaker for each token of each sentence")
+        sentences, speakers = ([part for part in parts if part] for parts in (sentences, speakers))
+        if not sentences:
+            raise DataError(record.place, f"{self._columns['sentences']!r} has no token; wanted at least one")
         return {
             "document": record.text(self._columns["document"]) if "document" in self._columns else str(record.number),
             "genre": record.text(self._columns["genre"]) if "genre" in self._columns else None,

@@ -225,4 +225,6 @@ def _find_answer(text: str, start: int, passage: Passage, place: str) -> tuple[t
         passage_length = f"the passage of {len(passage.text)} characters"
         raise DataError(place, f"the answer {text[:80]!r} is not at {start}, where {passage_length} has {found}")
     first, last = passage.covering_span(start, end)
+    if first > last:
+        raise DataError(place, f"the answer {text[:80]!r} has no token; wanted a tokenizer that keeps all of the text")
     return (first, last), (passage.starts[first], passage.ends[last]) == (start, end)

@@ -12,7 +12,7 @@ from elmo_tasks.metrics.metric import LabelCounts, Metric, f1_scores, percentage
 from elmo_tasks.text.tag_schemes import spans_of_tags
 
 # Token accuracy is computed on IOB2 tags, so that it does not depend on whether a model learns IOB2 or BIOUL.
-_IOB2_LETTERS = str.maketrans("ESLU", "IBIB")
+_IOB2_LETTERS = str.maketrans("ESLUM", "IBIBI")
 
 
 def _iob2_letter(tag: str) -> str:

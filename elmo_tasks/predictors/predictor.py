@@ -25,6 +25,7 @@ DEFAULT_BATCH_TOKENS = 2048
 
 _BATCHES_AHEAD = 16  # inputs for this many batches are sorted by length, so that batches have little padding
 _DIGITS = 6  # of probabilities in results
+_KEYS_OF_PLACES = frozenset({"sentences", "offsets", "spans"})  # pictures read them where a result has them
 
 
 class ExampleError(ElmoTasksError):
@@ -44,7 +45,8 @@ class Predictor(ABC):
 
     An input is a dict, such as a line of JSON; the predictor makes examples of it, and one result of each example. Keys
     that the predictor does not read, such as an `id`, are carried over to the results. A key that the result has too,
-    such as a gold `label`, is carried over as `input_label`.
+    such as a gold `label`, is carried over as `input_label`. So are `sentences`,
+    `offsets` and `spans`, which only some results have.
 
     Arguments:
         model: is set to evaluation, and computes on its own device.
@@ -203,7 +205,7 @@ class Predictor(ABC):
             if key in self.read_keys:
                 continue
             name = key
-            while name in result or (name != key and name in fields):
+            while name in result or name in _KEYS_OF_PLACES or (name != key and name in fields):
                 name = f"input_{name}"
             carried[name] = value
         return carried

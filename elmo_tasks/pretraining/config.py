@@ -68,7 +68,7 @@ class PretrainingConfig(Config):
     dropout: Annotated[float, Field(ge=0, lt=1)] = Field(0.1, description="of the inputs of LSTMs and softmax")
     trainer: PretrainerConfig = PretrainerConfig()
     half_precision: bool = Field(False, description="writes the weights as float16: half the size")
-    random_seed: Annotated[int, Field(ge=0)] = 13370
+    random_seed: Annotated[int, Field(ge=0, lt=2**63)] = 13370
 
     def options(self) -> BiLMOptions:
         """The biLM's architecture."""

@@ -28,6 +28,7 @@ from elmo_tasks.trained_runs import Run, load_run, run_predictor
 logger = logging.getLogger(__name__)
 
 _NAME = re.compile(r"\w[\w.-]*")
+_MOST_CARRIED = 1_000_000  # bytes of an input's other keys in all of its results
 _ARCHIVE = re.compile(r"\.(tar\.gz|tgz)$")
 
 
@@ -77,9 +78,14 @@ class ServedRun:
             if not isinstance(fields, dict):
                 raise ElmoTasksError(f"{place}{given!r}; wanted a string or an object")
             try:
-                rows += [(place, fields, example) for example in self.predictor.checked_examples(fields)]
+                examples = self.predictor.checked_examples(fields)
             except ElmoTasksError as error:
                 raise ElmoTasksError(f"{place}{error}") from None
+            carried = {key: value for key, value in fields.items() if key not in self.predictor.read_keys}
+            if (size := len(to_bytes(carried)) * len(examples)) > _MOST_CARRIED:
+                problem = f"keys that are copied to each of {len(examples)} results take {size:,} bytes"
+                raise ElmoTasksError(f"{place}{problem}; wanted at most {_MOST_CARRIED:,}")
+            rows += [(place, fields, example) for example in examples]
         return PredictionRequest(rows, details, sum(self.predictor.task.length(example) for *_, example in rows))
 
     def answer(self, requests: list[PredictionRequest]) -> list[bytes | ElmoTasksError]:

@@ -103,6 +103,8 @@ class ServedBiLM:
         """
         tokens = self.tokens(fields)
         chosen = list(range(self.num_layers)) if layers is None else [self._layer(layer) for layer in layers]
+        if len(set(chosen)) < len(chosen):
+            raise ElmoTasksError("'layers' has a layer twice; wanted each layer once")
 
         def finish(vectors: list[Tensor]) -> dict[str, Any]:
             kept = vectors[0][chosen]  # (K, T, D)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -74,6 +75,14 @@ class Coreference(Task):
     def texts(self, example: Example) -> Iterable[Sequence[str]]:
         return example["sentences"]
 
+    def fault(self, example: Example) -> str | None:
+        num_tokens = sum(map(len, example["sentences"]))
+        for mention in itertools.chain.from_iterable(example["clusters"]):
+            if len(mention) != 2 or not 0 <= mention[0] <= mention[1] < num_tokens:
+                wanted = f"[first, last token] in a document of {num_tokens} tokens, the last inclusive"
+                return f"the mention {list(mention)}; wanted {wanted}"
+        return super().fault(example) or _misfit_of_speakers(example)
+
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         genre = example.get("genre")
         return {GENRES: [] if genre is None else [genre]}
@@ -123,12 +132,20 @@ class Coreference(Task):
         return torch.tensor(mentions, dtype=torch.int64).view(-1, 3)
 
 
+def _misfit_of_speakers(example: Example) -> str | None:
+    """What is wrong unless there are no speakers, or one for each token."""
+    sentences, speakers = example["sentences"], example.get("speakers")
+    if speakers is None or list(map(len, speakers)) == list(map(len, sentences)):
+        return None
+    return "speakers do not fit the sentences; wanted a speaker for each token of each sentence"
+
+
 def _speaker_numbers(example: Example) -> list[int]:
     """A number for the speaker of each token of the document, in the order in which they first speak."""
     sentences, speakers = example["sentences"], example.get("speakers")
     if speakers is None:
         return [UNKNOWN_SPEAKER] * sum(map(len, sentences))
-    if list(map(len, speakers)) != list(map(len, sentences)):
-        raise ElmoTasksError("speakers do not fit the sentences; wanted a speaker for each token of each sentence")
+    if misfit := _misfit_of_speakers(example):
+        raise ElmoTasksError(misfit)
     numbers = {NO_SPEAKER: UNKNOWN_SPEAKER}
     return [numbers.setdefault(speaker, len(numbers)) for sentence in speakers for speaker in sentence]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -66,6 +67,20 @@ class Reading(Task):
 
     def texts(self, example: Example) -> Iterable[Sequence[str]]:
         return (example["question_tokens"], passage_tokens(example))
+
+    def fault(self, example: Example) -> str | None:
+        starts, ends, length = example["token_starts"], example["token_ends"], len(example["passage"])
+        places = [0, *itertools.chain.from_iterable(zip(starts, ends, strict=False)), length]
+        if len(starts) != len(ends) or places != sorted(places):
+            return f"wanted a start and an end for each token, one after the other in a passage of {length} characters"
+        answers, spans = example["answers"], example["answer_spans"]
+        if not answers or len(answers) != len(spans):
+            return f"{len(answers)} answers and {len(spans)} spans; wanted at least one answer, and a span for each"
+        for span in spans:
+            if len(span) != 2 or not 0 <= span[0] <= span[1] < len(starts):
+                wanted = f"[first, last token] in a passage of {len(starts)} tokens, the last inclusive"
+                return f"the answer span {list(span)}; wanted {wanted}"
+        return super().fault(example)
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         return {}

@@ -16,9 +16,9 @@ from torch import Tensor
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Metric
 from elmo_tasks.metrics.srl import SrlF1
-from elmo_tasks.tasks.tagging import TAGS, known_tags, span_labels, tag_tensor
+from elmo_tasks.tasks.tagging import TAGS, known_tags, misfit_of_tags, span_labels, tag_tensor
 from elmo_tasks.tasks.task import INTEGER, STRING, STRINGS, Batch, Example, Task
-from elmo_tasks.text.tag_schemes import TagScheme
+from elmo_tasks.text.tag_schemes import TagScheme, is_tag
 from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -59,6 +59,9 @@ class SemanticRoles(Task):
     )
     optional: ClassVar[frozenset[str]] = frozenset({"lemma", "document", "sentence"})
 
+    def fault(self, example: Example) -> str | None:
+        return super().fault(example) or misfit_of_tags(example) or _misplaced(example) or _unknown_tag(example)
+
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         return {TAGS: known_tags(example[TAGS], SCHEME)}
 
@@ -69,11 +72,8 @@ class SemanticRoles(Task):
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> SemanticRolesBatch:
         """As every task; raises an ElmoTasksError also if a predicate is not a place of its sentence."""
         for example in examples:
-            if not 0 <= example["predicate"] < len(example["tokens"]):
-                raise ElmoTasksError(
-                    f"no token {example['predicate']} in a sentence of {len(example['tokens'])} tokens; "
-                    "wanted the place of the predicate, from 0"
-                )
+            if fault := _misplaced(example):
+                raise ElmoTasksError(fault)
         tokens = vocabulary.index_tokens([example["tokens"] for example in examples])
         predicates = torch.tensor([example["predicate"] for example in examples], dtype=torch.int64)  # (B,)
         tags = tag_tensor(examples, tokens, vocabulary)
@@ -84,3 +84,17 @@ class SemanticRoles(Task):
 
     def build_metric(self) -> Metric:
         return SrlF1()
+
+
+def _misplaced(example: Example) -> str | None:
+    """What is wrong unless the predicate is a token of its sentence."""
+    predicate, length = example["predicate"], len(example["tokens"])
+    if 0 <= predicate < length:
+        return None
+    return f"no token {predicate} in a sentence of {length} tokens; wanted the place of the predicate, from 0"
+
+
+def _unknown_tag(example: Example) -> str | None:
+    """What is wrong unless all tags are of the scheme."""
+    wrong = next((tag for tag in example[TAGS] if not is_tag(tag, SCHEME)), None)
+    return None if wrong is None else f"{wrong!r} is not a tag of {SCHEME}; wanted O or a tag such as B-ARG0"

@@ -55,6 +55,9 @@ class Tagging(Task):
     tag_scheme: TagScheme | None = None
     single_tokens: bool = False
 
+    def fault(self, example: Example) -> str | None:
+        return super().fault(example) or misfit_of_tags(example)
+
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         if self.tag_scheme is None or self.single_tokens:
             return {TAGS: example[TAGS]}
@@ -77,6 +80,12 @@ class Tagging(Task):
             given = f"tags in {self.tag_scheme}" if self.tag_scheme else "tags that are not spans"
             return f"{given}; wanted tags in {wanted.tag_scheme}"
         return problem
+
+
+def misfit_of_tags(example: Example) -> str | None:
+    """What is wrong unless there is a tag for every token."""
+    tags, tokens = example[TAGS], example["tokens"]
+    return None if len(tags) == len(tokens) else f"{len(tags)} tags for {len(tokens)} tokens"
 
 
 def span_labels(tags: Iterable[str]) -> list[str]:

@@ -51,6 +51,11 @@ class Task(ABC):
         """The token sequences of an example, for the vocabulary and the biLM; by default its `tokens`."""
         return (example["tokens"],)
 
+    def fault(self, example: Example) -> str | None:
+        """What is wrong with a labelled example whose columns have the right types; None if nothing is."""
+        texts = list(self.texts(example))
+        return None if texts and all(texts) else "there is a text without a token; wanted at least one in each"
+
     @abstractmethod
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         """The labels that an example adds to the vocabulary, by namespace."""

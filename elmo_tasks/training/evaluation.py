@@ -75,8 +75,9 @@ def ordered_lines(path: str | Path | None) -> Iterator[Callable[[int, Any], None
     places: dict[int, tuple[int, int]] = {}  # of each line its start and its length in bytes
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    folder = path.parent if path.is_file() or not path.exists() else None  # that of a pipe or device has no room
     with (
-        tempfile.TemporaryFile(buffering=0, dir=path.parent) as file,
+        tempfile.TemporaryFile(buffering=0, dir=folder) as file,
         io.BufferedRandom(OutputFile(file.fileno(), path)) as lines,
     ):
 

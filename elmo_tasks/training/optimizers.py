@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from elmo_tasks.config import Config, Part
 from elmo_tasks.errors import ConfigError
@@ -104,6 +104,12 @@ class Sgd(OptimizerConfig):
     lr: Rate = 0.1
     momentum: Fraction = 0.0
     nesterov: bool = False
+
+    @model_validator(mode="after")
+    def _nesterov_needs_momentum(self) -> Sgd:
+        if self.nesterov and self.momentum == 0:
+            raise ValueError("'nesterov' needs momentum; wanted 'momentum' above 0")
+        return self
 
 
 class Adagrad(OptimizerConfig):

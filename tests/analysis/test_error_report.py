@@ -90,6 +90,8 @@ def test_the_report_of_every_task(
     assert bool(report.confusion) == (name not in ("Reading", "Coreference"))
     assert cli.main(["errors", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["kinds"] == report.kinds
+    assert cli.main(["errors", str(path), "other.txt"]) == 2
+    assert "a file of predictions needs no data; wanted no other.txt" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", TAGS)
@@ -335,7 +337,10 @@ def test_a_run_knows_its_words(settings: dict[str, Any], tmp_path: Path) -> None
 def test_a_mention_outside_of_its_document_is_refused(write: Write, tmp_path: Path) -> None:
     example = {"sentences": [["He", "left"]], "clusters": [[[0, 0], [1, 1]]]}
     path = write(tmp_path / "a.jsonl", [(example, {"clusters": [[[0, 0], [1, 2]]]})])
-    with pytest.raises(DataError, match=r"a.jsonl: example 0: a mention \[1, 2\] in a document of 2 tokens"):
+    with pytest.raises(
+        DataError,
+        match=r"a.jsonl, predictions: example 0: the mention \[1, 2\]; wanted \[first, last token\] in a document",
+    ):
         errors(path)
 
 

@@ -231,6 +231,11 @@ def test_the_report_has_bounds_of_small_p_values_and_the_variables_of_the_comman
     assert "| <ELMo> | 100 % | test f1 | 90.02 ± 0.01 | 2 of 3 | 50 % | < 0.001 | 1.5 |" in text
     assert "error" not in text.partition("## other")[2].partition("| --- |")[0]
     assert text.splitlines().count("elmo-tasks train x.json --set a.b=1 --ext-var ONE=1") == 5
+    record = json.loads((folder / "study.json").read_text())
+    (folder / "study.json").write_text(json.dumps({**record, "variables": {"ONE": "3"}, "packages": ["mine"]}))
+    write_report(folder)
+    text = (folder / "report.md").read_text(encoding="utf-8")
+    assert text.count("elmo-tasks train x.json --set a.b=1 --ext-var ONE=3 --include-package mine\n") == 5
 
 
 PAD = ("<padding>", "<unknown>")

@@ -164,6 +164,7 @@ def test_the_command_of_a_trial_trains_its_config(search_file: SearchFile) -> No
         ({"model.dropout": {"low": 0.5, "high": 0.1}}, "'low' is 0.5, which is more than 'high', 0.1"),
         ({"model.dropout": {"low": 0, "high": 0.1, "log": True}}, "'low' is 0; with 'log', wanted a number above 0"),
         ({"model.dropout": {"low": 0.1, "high": 0.2, "log": True, "step": 0.1}}, "wanted only one of 'log' and 'step'"),
+        ({"model.dropout": {"low": 0, "high": 1e300, "step": 50}}, "from 0 to 1e+300 is not a number of steps of 50"),
         ({"model.dropout": {"low": 0, "high": 0.5, "step": 0.2}}, "from 0 to 0.5 is not a number of steps of 0.2"),
         ({"model.dropout": {"low": 0}}, "wanted 'low' and 'high', or 'choices'"),
         ({"model.dropout": {"high": 0.5}}, "wanted 'low' and 'high', or 'choices'"),

@@ -173,6 +173,20 @@ def test_arms_must_fit_together(study_file: StudyFile) -> None:
 
 
 @pytest.mark.parametrize(
+    ("repeated", "problem"),
+    [
+        ({"seeds": [1, 2, 1]}, "seeds: got 1 more than once; wanted each once"),
+        ({"shares": [0.5, {"share": 0.5, "changes": {"trainer": {"num_epochs": 9}}}]}, "got 0.5 more than once"),
+    ],
+)
+def test_a_seed_or_share_counts_once(study_file: StudyFile, repeated: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        Study.load(study_file({"name": "a"}, **repeated))
+    with pytest.raises(ConfigError, match=problem):
+        Study.load(study_file({"name": "a", **repeated}))
+
+
+@pytest.mark.parametrize(
     ("command", "file", "message"),
     [
         (["study", "benchmark"], None, "no study of this name in the package. Did you mean 'benchmarks'?"),
@@ -240,6 +254,24 @@ def test_runs_that_match_are_kept_whatever_their_folder_and_others_are_named(
     assert places == ["renamed/seed_1", "one/seed_2_2", "two/seed_1", "two/seed_2"]
     assert [found.state(place) for place in found.places] == ["interrupted", "missing", "finished", "missing"]
     assert found.others == [folder / "broken", earlier.path]
+
+
+def test_a_run_with_another_bilm_does_not_belong_to_the_study(
+    study_file: StudyFile, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    study = Study.load(study_file({"name": "one"}))
+    (run,) = study.runs
+    files = run.config.elmo().files()
+    place = place_run(tmp_path / "runs" / "one" / "seed_1", run.config)
+    reference = {"options": str(files.options), "weights": str(files.weights), "fingerprint": files.fingerprint()}
+    place.bilm_reference.write_text(json.dumps(reference))
+    assert StudyFolder(tmp_path / "runs", study).places[0].path == place.path
+    place.bilm_reference.write_text(json.dumps(reference | {"fingerprint": "0" * 64}))
+    found = StudyFolder(tmp_path / "runs", study)
+    assert found.places[0].path == tmp_path / "runs" / "one" / "seed_1_2"
+    assert found.others == [place.path]
+    assert "not used, and trained anew: " in caplog.text
+    assert "not the biLM that the run was trained with" in caplog.text
 
 
 def test_arms_with_the_same_config_share_their_runs(study_file: StudyFile, tmp_path: Path) -> None:

@@ -124,6 +124,7 @@ GIVEN: dict[str, dict[str, Any]] = {
 
 WRONG = {
     "train c --seeds 1,x": "'1,x' is not a comma-separated list of whole numbers",
+    "train c --seeds 1,2,1": "'1,2,1' has a seed twice; wanted each once",
     "train c --folds 1": "'1' is not a whole number greater than 1",
     "train c --folds two": "'two' is not a whole number greater than 1",
     "train c --folds 2 --seeds 1": "not allowed with argument",
@@ -164,9 +165,10 @@ WRONG = {
     "neighbors s --word w --pool p --count 0": "'0' is not a whole number greater than 0",
     "cache show": "invalid choice: 'show'",
     "random-bilm d --size large": "invalid choice: 'large'",
-    "random-bilm d --seed x": "invalid int value: 'x'",
+    "random-bilm d --seed x": "'x' is not a whole number from 0 to 4294967295",
+    "random-bilm d --seed 4294967296": "'4294967296' is not a whole number from 0 to 4294967295",
     "probe pos --pooling max": "invalid choice: 'max'",
-    "probe pos --seed x": "invalid int value: 'x'",
+    "probe pos --seed -1": "'-1' is not a whole number from 0 to 4294967295",
     "sample-data d --seed x": "invalid int value: 'x'",
     "sample-data d --sentences 1,,2": "'1,,2' is not a comma-separated list of whole numbers",
 }

@@ -183,6 +183,15 @@ def test_config_needs_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no config given" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("change", [["--set", "random_seed=1"], ["--ext-var", "A=b"]])
+def test_a_copy_of_a_config_has_no_changes(
+    change: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["config", "ner_conll03", "--copy", str(tmp_path / "x.jsonnet"), *change]) == 2
+    assert "--copy copies the file as it is; wanted it without --set and --ext-var" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_config_s_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["config", "--schema"]) == 0
     validator = jsonschema.Draft202012Validator(json.loads(capsys.readouterr().out))

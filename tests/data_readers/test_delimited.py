@@ -36,6 +36,17 @@ def test_a_table_with_a_header(tmp_path: Path) -> None:
     assert (other["tokens"], other["label"], other["line"]) == (["Not", "good", "."], "bad", 5)
 
 
+def test_the_name_of_a_file_chooses_its_delimiter_each_time(tmp_path: Path) -> None:
+    text, settings = "label\ttext, other\n1\ta, b\n", {"task": "classification", "columns": {"text": -1, "label": 0}}
+    assert read(tmp_path, text, "data.csv", **settings)[0]["tokens"] == ["b"]
+    assert read(tmp_path, text, "data.tsv", **settings)[0]["tokens"] == ["a", ",", "b"]
+
+
+def test_cells_may_be_long(tmp_path: Path) -> None:
+    (example,) = read(tmp_path, f"text,label\n{'word ' * 40_000},1\n", task="classification", tokenizer="whitespace")
+    assert len(example["tokens"]) == 40_000
+
+
 def test_columns_by_number(tmp_path: Path) -> None:
     settings = {"task": "text_pairs", "columns": {"premise": 1, "hypothesis": 2, "label": 0}, "header": False}
     (example,) = read(tmp_path, 'same\tIt is "on.\tIt works.\n', "data.tsv", **settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import datasets
 import pytest
 
 from elmo_tasks.data_readers import (
@@ -33,6 +34,19 @@ READERS: dict[str, DatasetReaderConfig] = {
     "squad/dev-v1.1.json": SquadConfig(),
     "coref_ontogum/ontogum.dev.v4_gold_conll": CoreferenceConll2012Config(),
 }
+
+
+ROLES = {"tokens": ["She", "left"], "tags": ["B-ARG0", "B-V"], "predicate": 1}
+ANSWER = {
+    "question": "b?",
+    "question_tokens": ["b", "?"],
+    "passage": "a b",
+    "token_starts": [0, 2],
+    "token_ends": [1, 3],
+    "answers": ["b"],
+    "answer_spans": [[1, 1]],
+}
+DOCUMENT = {"sentences": [["a"], ["b"]], "clusters": [[[0, 0], [1, 1]]]}
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +101,24 @@ def test_an_example_that_is_no_json_is_named(wrong: object) -> None:
     [
         (SstConfig(), {"tokens": ["a"], "label": 3}, "'label' is 3; wanted a string"),
         (SstConfig(), {"tokens": ["a", 3], "label": "3"}, r"'tokens' is \['a', 3\]; wanted a list of strings"),
-        (SstConfig(), {"tokens": [], "label": "3"}, r"'tokens' is \[\]; wanted at least one token"),
+        (SstConfig(), {"tokens": [], "label": "3"}, "there is a text without a token; wanted at least one in each"),
+        (SnliConfig(), {"premise": ["a"], "hypothesis": [], "label": "x"}, "there is a text without a token"),
+        (SrlConll2012Config(), ROLES | {"predicate": 2}, "no token 2 in a sentence of 2 tokens; wanted the place of"),
+        (
+            SrlConll2012Config(),
+            ROLES | {"tags": ["ARG1", "B-V"]},
+            "'ARG1' is not a tag of IOB2; wanted O or a tag such as",
+        ),
+        (SquadConfig(), ANSWER | {"answers": [], "answer_spans": []}, "0 answers and 0 spans; wanted at least one"),
+        (SquadConfig(), ANSWER | {"answers": ["a", "b"]}, "2 answers and 1 spans; wanted at least one answer, and a"),
+        (SquadConfig(), ANSWER | {"answer_spans": [[1, 2]]}, r"the answer span \[1, 2\]; wanted \[first, last token\]"),
+        (SquadConfig(), ANSWER | {"answer_spans": [[1]]}, r"the answer span \[1\]; wanted \[first, last token\]"),
+        (SquadConfig(), ANSWER | {"token_ends": [1]}, "wanted a start and an end for each token"),
+        (SquadConfig(), ANSWER | {"token_ends": [1, 4]}, "one after the other in a passage of 3 characters"),
+        (CoreferenceConll2012Config(), DOCUMENT | {"clusters": [[[0, 2]]]}, r"the mention \[0, 2\]; wanted"),
+        (CoreferenceConll2012Config(), DOCUMENT | {"sentences": [["a"], [], ["b"]]}, "there is a text without a token"),
+        (CoreferenceConll2012Config(), {"sentences": [], "clusters": []}, "there is a text without a token"),
+        (CoreferenceConll2012Config(), DOCUMENT | {"speakers": [["x"]]}, "speakers do not fit the sentences"),
         (SstConfig(), {"tokens": "a b", "label": "3"}, "'tokens' is 'a b'; wanted a list of strings"),
         (CoreferenceConll2012Config(), {"sentences": [["a"]], "clusters": [[0]]}, "of lists of lists of whole numbers"),
         (SquadConfig(), {"question": "a"}, "there is no 'question_tokens'; wanted a list of strings"),
@@ -96,6 +127,24 @@ def test_an_example_that_is_no_json_is_named(wrong: object) -> None:
 def test_wrong_values_are_named(reader: DatasetReaderConfig, example: dict[str, object], message: str) -> None:
     with pytest.raises(DataError, match=r"^memory:[0-9a-f]{16}: example 0: .*" + message):
         reader.build().read([example])
+
+
+@pytest.mark.parametrize("reader", [SrlConll2012Config(), SquadConfig(), CoreferenceConll2012Config()])
+def test_examples_without_a_fault_are_read(reader: DatasetReaderConfig) -> None:
+    examples = [example for example in (ROLES, ANSWER, DOCUMENT) if set(example) <= set(reader.task.features)]
+    assert len(reader.build().read(examples)) == 1
+
+
+def test_class_ids_get_the_names_of_their_data_set(caplog: pytest.LogCaptureFixture) -> None:
+    def labelled(names: list[str], ids: list[int]) -> datasets.Dataset:
+        features = {"tokens": datasets.Sequence(datasets.Value("string")), "label": datasets.ClassLabel(names=names)}
+        return datasets.Dataset.from_dict({"tokens": [["a"]] * len(ids), "label": ids}, datasets.Features(features))
+
+    reader = SstConfig(on_error="skip").build()
+    assert reader.read(labelled(["bad", "good"], [1, 0]))["label"][:] == ["good", "bad"]
+    assert reader.read(labelled(["good", "bad"], [1, 0]))["label"][:] == ["bad", "good"]
+    assert reader.read(labelled(["good", "bad"], [-1, 0]))["label"][:] == ["good"]
+    assert "example 0: the label is -1; wanted a class id from 0 to 1" in caplog.text
 
 
 @pytest.mark.parametrize(

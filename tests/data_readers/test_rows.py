@@ -154,6 +154,8 @@ def test_the_reader_of_the_hub_reads_no_files(tmp_path: Path) -> None:
         ("coreference", {"clusters": [[[0, 1, 2]]]}, "'clusters' has the mention [0, 1, 2]; wanted"),
         ("coreference", {"clusters": [[[0, True]]]}, "'clusters' has the mention [0, True]; wanted"),
         ("coreference", {"clusters": 3}, "'clusters' is 3; wanted a list"),
+        ("coreference", {"sentences": [], "clusters": []}, "'sentences' has no token; wanted at least one"),
+        ("coreference", {"sentences": [[], []], "clusters": []}, "'sentences' has no token; wanted at least one"),
         ("coreference", {"sentences": [["a", 3]]}, "the token is 3; wanted a string that is not empty"),
     ],
 )
@@ -163,6 +165,24 @@ def test_errors_name_file_and_line(tmp_path: Path, task: str, change: dict[str, 
         read(tmp_path, [row, row | change], task=task, columns=columns)
     assert str(caught.value).startswith(f"{tmp_path / 'data.jsonl'}:3")
     assert problem in str(caught.value)
+
+
+def test_sentences_without_tokens_are_left_out(tmp_path: Path) -> None:
+    row = {"sentences": [[], ["Mira", "left"], [], ["She"]], "clusters": [[[0, 0], [2, 2]]]}
+    names = {"speakers": [[], ["a", "b"], [], ["-"]]}
+    for given, columns, speakers in (
+        (row, {}, [["-", "-"], ["-"]]),
+        (row | names, {"speakers": "speakers"}, [["a", "b"], ["-"]]),
+    ):
+        (example,) = read(tmp_path, [given], task="coreference", columns=columns)
+        assert example["sentences"] == [["Mira", "left"], ["She"]]
+        assert example["speakers"] == speakers
+
+
+def test_an_answer_that_no_token_covers(tmp_path: Path) -> None:
+    row = {"question": "When?", "passage": "It opened in 1912.", "answers": [{"text": "1912", "answer_start": 13}]}
+    with pytest.raises(DataError, match=r"answers\[0\]: the answer '1912' has no token; wanted a tokenizer that keeps"):
+        read(tmp_path, [row], task="reading", tokenizer={"type": "regex", "pattern": r"\p{L}+|\p{P}"})
 
 
 def test_what_a_row_may_have_in_addition(tmp_path: Path) -> None:

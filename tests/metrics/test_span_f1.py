@@ -34,6 +34,13 @@ def test_bioul_scores_as_its_iob2_form() -> None:
     assert in_bioul["accuracy"] == 80
 
 
+def test_bmes_scores_as_bioes() -> None:
+    in_bmes = score(["B-LOC", "E-LOC", "B-LOC", "E-LOC"], ["B-LOC", "M-LOC", "M-LOC", "E-LOC"])
+    in_bioes = score(["B-LOC", "E-LOC", "B-LOC", "E-LOC"], ["B-LOC", "I-LOC", "I-LOC", "E-LOC"])
+    assert in_bmes == in_bioes
+    assert in_bmes["accuracy"] == 75
+
+
 def test_nothing_found_and_nothing_seen_score_zero() -> None:
     assert score(["O"], ["B-LOC"])["f1"] == 0
     assert SpanF1().compute() == {"f1": 0, "precision": 0, "recall": 0, "accuracy": 0}

@@ -180,6 +180,13 @@ def test_keys_that_the_result_has_too_are_kept(predictor: TaggerPredictor) -> No
     assert result["input_tags"] == 1
 
 
+def test_keys_of_places_are_those_of_the_result(predictor: TaggerPredictor) -> None:
+    (result,) = predictor({"tokens": ["Bo"], "offsets": [[0, 2]], "sentences": 1, "spans": 3})
+    assert "offsets" not in result
+    assert "sentences" not in result
+    assert (result["input_offsets"], result["input_sentences"], result["input_spans"]) == ([[0, 2]], 1, 3)
+
+
 def test_batches_hold_at_least_a_token(predictor: TaggerPredictor) -> None:
     with pytest.raises(ElmoTasksError, match="wanted at least 1"):
         TaggerPredictor(predictor.model, predictor.vocabulary, batch_tokens=0)

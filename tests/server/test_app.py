@@ -234,6 +234,7 @@ def test_an_application_that_ends_leaves_no_thread(serve: Serve) -> None:
         ("embed", {}, "the keys are []; wanted either 'text' or 'tokens' among them"),
         ("embed", {"text": " "}, "'text' is ' '; wanted a string that is not blank"),
         ("embed", {"text": "a", "layers": [3]}, "layer 3; the biLM has 0 to 2"),
+        ("embed", {"text": "a", "layers": [0, 1, 0]}, "'layers' has a layer twice; wanted each layer once"),
         ("embed", {"text": "a", "pooling": "sum"}, "pooling: Input should be 'none', 'mean' or 'max'; got 'sum'"),
         (
             "similarity",

@@ -95,6 +95,15 @@ def test_inputs_are_strings_or_objects(runs: dict[str, ServedRun]) -> None:
     assert runs["ner"].prepare(["a b", {"tokens": ["c"]}], details=False, numbered=True).tokens == 3
 
 
+def test_what_is_copied_to_each_result_is_bounded(runs: dict[str, ServedRun]) -> None:
+    given = {"text": "A mill.\n\n" * 400, "id": "x" * 5000}
+    with pytest.raises(
+        ElmoTasksError, match=r"keys that are copied to each of 400 results take 2,004,\d+ bytes; wanted"
+    ):
+        runs["ner"].prepare([given], details=False, numbered=True)
+    assert len(runs["ner"].prepare([given | {"id": 3}], details=False, numbered=True).rows) == 400
+
+
 def test_neighbors_are_those_of_the_first_tokens_of_a_long_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

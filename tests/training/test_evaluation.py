@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,19 @@ def test_lines_come_out_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     assert "ä" in text
     lines = [json.loads(line) for line in text.splitlines()]
     assert lines == [{"number": number, "text": "ä" * number} for number in range(4)]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_lines_can_be_written_to_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as reader:
+        text = reader.submit(pipe.read_text)
+        with ordered_lines(pipe) as write:
+            assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+            write(1, "b")
+            write(0, "a")
+        assert text.result(10) == '"a"\n"b"\n'
 
 
 def test_an_error_leaves_no_lines(tmp_path: Path) -> None:

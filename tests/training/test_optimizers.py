@@ -37,6 +37,12 @@ def test_defaults_are_torchs(name: str) -> None:
     assert own == {field: torchs[field].default for field in own} | changed
 
 
+def test_nesterov_needs_momentum() -> None:
+    with pytest.raises(ValueError, match="'nesterov' needs momentum; wanted 'momentum' above 0"):
+        OptimizerConfig.model_validate({"type": "sgd", "nesterov": True})
+    OptimizerConfig.model_validate({"type": "sgd", "nesterov": True, "momentum": 0.9}).build(parameters())
+
+
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW])
 def test_steps_of_one_pass_are_the_plain_ones(kind: type[torch.optim.Adam]) -> None:
     torch.manual_seed(1)

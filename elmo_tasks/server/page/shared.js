@@ -54,7 +54,7 @@ export function announce(text) {
 
 /** The kinds of a run's labels, each once: `B-PER` and `I-PER` are one. */
 export function kindsOfTags(run) {
-  return [...new Set((run.labels ?? []).map((tag) => tag.replace(/^[BILUES]-/, "")))].filter((kind) => kind !== "O");
+  return [...new Set((run.labels ?? []).map((tag) => tag.replace(/^[BILUESM]-/, "")))].filter((kind) => kind !== "O");
 }
 
 /**
