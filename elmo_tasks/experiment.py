@@ -237,19 +237,7 @@ def train(
         model = build_model(config, vocabulary, pretrained=True)
         if not begins:
             _take_up(config, run, vocabulary, model)
-        recorded = None if begins or goes_on else _recorded_origin(run)  # stopped before its first state was saved
-        origin = None
-        if source := (from_run or recorded["run"] if recorded else from_run if begins else None):
-            origin = warm_start(
-                model,
-                vocabulary,
-                lambda other: tensor_shapes(config, other, run),
-                config.elmo(),
-                source,
-                transformer=config.transformer(),
-            )
-        if recorded and origin and origin["model"] != recorded["model"]:
-            raise RunError(f"{source}: not the run that {run.path} began from; --force begins it again")
+        origin = None if goes_on else _start_from(from_run, config, run, vocabulary, model, begins=begins)
 
         share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
         seed, trainer, accumulated = config.random_seed, config.trainer, config.trainer.num_gradient_accumulation_steps
@@ -398,6 +386,37 @@ def check_frozen_models(config: ExperimentConfig, folder: RunFolder) -> None:
         folder.check_bilm(elmo.files())
     if transformer := config.transformer():
         folder.check_transformer(transformer.files)
+
+
+def _start_from(
+    from_run: str | Path | None,
+    config: ExperimentConfig,
+    folder: RunFolder,
+    vocabulary: Vocabulary,
+    model: TaskModel,
+    *,
+    begins: bool,
+) -> dict[str, Any] | None:
+    """Gives the model the weights of another run, if a run begins from one or was stopped before it saved any state.
+
+    Returns:
+        the contents of `origin.json`; None if there is no other run.
+
+    Raises:
+        RunError: it is not the run that this one began from; or as `warm_start`.
+    """
+    recorded = None if begins else _recorded_origin(folder)
+    source = from_run if begins else recorded and (from_run or recorded["run"])
+    if not source:
+        return None
+
+    def shapes_of(other: Vocabulary) -> dict[str, tuple[int, ...]]:
+        return tensor_shapes(config, other, folder)
+
+    origin = warm_start(model, vocabulary, shapes_of, config.elmo(), source, transformer=config.transformer())
+    if recorded and origin["model"] != recorded["model"]:
+        raise RunError(f"{source}: not the run that {folder.path} began from; --force begins it again")
+    return origin
 
 
 def _recorded_origin(folder: RunFolder) -> dict[str, Any] | None:

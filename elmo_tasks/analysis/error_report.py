@@ -24,7 +24,7 @@ from elmo_tasks.analysis.span_errors import KINDS as SPAN_KINDS
 from elmo_tasks.analysis.span_errors import align, span_items, spans_of
 from elmo_tasks.analysis.systems import Predictions, read_predictions
 from elmo_tasks.data_readers.memory import Source
-from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Accuracy, CoreferenceScores, Metric, SpanF1, SquadScores, SrlF1
 from elmo_tasks.metrics.confusion import Confusion, ConfusionTable
 from elmo_tasks.tasks import Reading, Task
@@ -163,11 +163,8 @@ def _answers(found: Predictions, metric: Metric) -> _Details:
 
 def _mentions(found: Predictions, metric: Metric) -> _Details:
     kinds, mentions, links = Counter[str](), list[Item](), list[Item]()
-    for row, (example, prediction) in enumerate(zip(found.examples, found.predictions, strict=True)):
-        try:
-            document = MentionErrors(example, prediction[metric.field])
-        except ElmoTasksError as error:
-            raise DataError(f"{found.name}: example {row}", str(error)) from None
+    for example, prediction in zip(found.examples, found.predictions, strict=True):
+        document = MentionErrors(example, prediction[metric.field])
         kinds.update(document.kinds())
         mentions += document.mentions()
         links += document.links()
