@@ -194,18 +194,12 @@ class DatasetReader(abc.ABC):
 
     def unknown_label(self, source: Source, examples: datasets.Dataset, error: UnknownLabelError) -> ElmoTasksError:
         """The error for a label that the vocabulary does not have, with the place of its first example."""
-        name = source_name(source)
         number, example = next(
-            (
-                (number, example)
-                for number, example in enumerate(examples, start=1)
-                if error.label in self.task.labels(example).get(error.namespace, ())
-            ),
-            (0, None),
+            (number, example)
+            for number, example in enumerate(examples, start=1)
+            if error.label in self.task.labels(example).get(error.namespace, ())
         )
-        if example is None:
-            return ElmoTasksError(f"{name}: {error}")
-        line = example["line"]
+        line, name = example["line"], source_name(source)
         if line is None:
             return ElmoTasksError(f"{name}: example {number}: {error}")
         if name.startswith((HUB_PREFIX, MEMORY_PREFIX)):

@@ -45,8 +45,8 @@ class Predictor(ABC):
 
     An input is a dict, such as a line of JSON; the predictor makes examples of it, and one result of each example. Keys
     that the predictor does not read, such as an `id`, are carried over to the results. A key that the result has too,
-    such as a gold `label`, is carried over as `input_label`. So are `sentences`,
-    `offsets` and `spans`, which only some results have.
+    such as a gold `label`, is carried over as `input_label`. So are `sentences`, `offsets` and `spans`, which only some
+    results have.
 
     Arguments:
         model: is set to evaluation, and computes on its own device.
