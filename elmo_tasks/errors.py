@@ -109,6 +109,12 @@ def one_line(error: Exception, limit: int = 200) -> str:
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
+def some_of(names: Sequence[object], most: int = 3) -> str:
+    """The first names of a list for use in a message, at most `most` of them, and how many more there are."""
+    shown = ", ".join(map(str, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
 def nearest(name: object, known: Sequence[str]) -> str | None:
     """The known name that is most similar to a name, None if none is similar."""
     import difflib

@@ -39,7 +39,7 @@ from elmo_tasks import __version__
 from elmo_tasks.atomic import write_json
 from elmo_tasks.config import Config, to_json
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
-from elmo_tasks.errors import RunError, WeightsError
+from elmo_tasks.errors import RunError, WeightsError, some_of
 from elmo_tasks.json_files import read_json
 from elmo_tasks.modules.transformer_files import CONFIG, HUB, TOKENIZER, WEIGHTS, TransformerFiles
 from elmo_tasks.outputs import check_folder
@@ -341,8 +341,7 @@ class RunFolder(Folder):
             if found.get(name) != shapes.get(name)
         ]
         if misfits:
-            more = f", and {len(misfits) - 3} more" if len(misfits) > 3 else ""
-            raise RunError(f"{self.path}: the weights do not fit the config: {', '.join(misfits[:3])}{more}")
+            raise RunError(f"{self.path}: the weights do not fit the config: {some_of(misfits)}")
 
     def load_tensors(self, model: nn.Module) -> None:
         """Loads the tensors of the best epoch, frozen ones included, into a model that `check_tensors` has passed."""

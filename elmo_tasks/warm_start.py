@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_tasks.elmo import ElmoConfig
-from elmo_tasks.errors import RunError
+from elmo_tasks.errors import RunError, some_of
 from elmo_tasks.files import content_hash
 from elmo_tasks.modules.transformer import TransformerConfig
 from elmo_tasks.run_archives import open_run
@@ -28,7 +28,6 @@ Shapes = Mapping[str, tuple[int, ...]]
 _WORDS = "embedder.words"
 _TABLES = (f"{_WORDS}.trained", f"{_WORDS}.fixed")  # which are used as one, under the name above
 _CHARACTERS = "embedder.characters.embedding.weight"
-_SHOWN = 5  # the most names of a list in the log
 
 
 def warm_start(
@@ -175,18 +174,14 @@ def _compare_bilms(elmo: ElmoConfig, run: RunFolder, path: str | Path) -> None:
 
 def _listed(kind: str, names: Sequence[str]) -> str:
     """The first names in brackets; nothing for words and characters, of which there are many."""
-    return "" if kind in ("words", "characters") else f" ({_some(names)})"
+    return "" if kind in ("words", "characters") else f" ({some_of(names, 5)})"
 
 
 def _reasons(not_taken: Mapping[str, str]) -> str:
     names: dict[str, list[str]] = {}
     for name, reason in not_taken.items():
         names.setdefault(reason, []).append(name)
-    return "; ".join(f"{_some(found)}: {reason}" for reason, found in names.items())
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    return "; ".join(f"{some_of(found, 5)}: {reason}" for reason, found in names.items())
 
 
 def _size(tensor: Tensor) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.errors import DataError, UnknownLabelError, WriteError, did_you_mean, one_line
+from elmo_tasks.errors import DataError, UnknownLabelError, WriteError, did_you_mean, one_line, some_of
 
 
 def test_the_message_of_another_library_becomes_one_line_of_bounded_length() -> None:
@@ -65,3 +65,10 @@ def test_an_unknown_label_names_all_that_are_known() -> None:
     error = UnknownLabelError("tags", "B-PRE", ["O", "B-PER"])
     assert str(error) == ("the label 'B-PRE' is not among the tags of the run: O, B-PER. Did you mean 'B-PER'?")
     assert (error.namespace, error.label) == ("tags", "B-PRE")
+
+
+def test_a_long_list_is_shortened_and_says_by_how_much() -> None:
+    assert some_of([]) == ""
+    assert some_of(["a", "b", "c"]) == "a, b, c"
+    assert some_of(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+    assert some_of(["a", "b"], most=1) == "a and 1 more"

@@ -26,7 +26,7 @@ import pydantic
 from elmo_tasks.analysis.studies import Study, StudyConfig, StudyRun, as_options
 from elmo_tasks.atomic import atomic_write, write_json
 from elmo_tasks.config import to_json
-from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.errors import ElmoTasksError, RunError, some_of
 from elmo_tasks.experiment import ExperimentConfig, Results, check_frozen_models
 from elmo_tasks.files import read_lines
 from elmo_tasks.json_files import from_json, read_json
@@ -162,6 +162,11 @@ class StudyFolder:
             folder=place.path.relative_to(self.path).as_posix(),
         )
 
+    def describe_others(self) -> str:
+        """Says which runs in the folder do not belong to the study."""
+        names = some_of([other.relative_to(self.path).as_posix() for other in self.others])
+        return f"{self.path}: {len(self.others)} other run(s) there do not belong to the study: {names}"
+
     def write_results(self) -> None:
         with atomic_write(self.path / "results.jsonl") as stream:
             stream.writelines(f"{result.model_dump_json()}\n".encode() for result in self.results())
@@ -217,8 +222,8 @@ def run_study(folder: StudyFolder, *, command: str, num_jobs: int = 1, packages:
         record |= {"variables": dict(folder.study.variables), "packages": list(packages)}
         write_json(folder.path / "study.json", record)
         folder.write_results()
-        for other in folder.others:
-            logger.info("%s: a run that no longer belongs to the study; ignored", other)
+        if folder.others:
+            logger.info("%s", folder.describe_others())
         try:
             return asyncio.run(_train_all(folder, num_jobs, packages))
         finally:

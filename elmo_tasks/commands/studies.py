@@ -105,8 +105,8 @@ def _print_plan(folder: StudyFolder, num_jobs: int) -> None:
     print_table(folder.study.config.title, ("arm", "share", "seed", "config", "state", "time"), rows)
     rest = f", and {unknown} run(s) of unknown time" if unknown else ""
     print(f"{len(seen)} runs in {folder.path}; to go: {_duration(seconds / num_jobs)} with {num_jobs} job(s){rest}")
-    for other in folder.others:
-        print(f"{other}: a run that no longer belongs to the study; ignored")
+    if folder.others:
+        print(folder.describe_others())
 
 
 def _duration(seconds: float) -> str:

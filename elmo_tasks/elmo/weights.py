@@ -34,7 +34,7 @@ from elmo_tasks.elmo.lexicon import LexiconEncoder
 from elmo_tasks.elmo.lstm import LstmStack
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
-from elmo_tasks.errors import WeightsError
+from elmo_tasks.errors import WeightsError, some_of
 from elmo_tasks.limits import ADVICE, unpacked_numbers
 
 _CHARACTERS = "char_embed"
@@ -191,18 +191,19 @@ def _check_names(file: h5py.File, wanted: set[str], path: str | Path) -> None:
     file.visititems(lambda name, item: found.add(name) if isinstance(item, h5py.Dataset) else None)
     missing = sorted(wanted - found)
     if links := [name for name in missing if _is_link(file, name)]:
-        raise WeightsError(f"{path}: {_some(links)} behind a link; wanted the values in place")
+        raise WeightsError(f"{path}: {some_of(links, 1)} behind a link; wanted the values in place")
     if len(missing) == len(wanted):
-        held = ", ".join(sorted(file)[:5]) or "nothing"
+        held = some_of(sorted(file)) or "nothing"
         raise WeightsError(
             f"{path}: holds {held}; wanted a biLM's weights in bilm-tf's layout: {_CHARACTERS}, CNN, RNN_0, ..."
         )
     if missing:
-        raise WeightsError(f"{path}: {_some(missing)} missing; wanted by the options")
+        raise WeightsError(f"{path}: {some_of(missing, 1)} missing; wanted by the options")
     unknown = sorted(name for name in found - wanted if name.startswith(_GROUPS))
     if unknown:
         raise WeightsError(
-            f"{path}: holds {_some(unknown)}, which the options have no layer for; wanted the options of these weights"
+            f"{path}: holds {some_of(unknown, 1)}, which the options have no layer for; "
+            "wanted the options of these weights"
         )
 
 
@@ -223,7 +224,3 @@ def _values(file: h5py.File, name: str, path: str | Path) -> np.ndarray:
     if not np.isfinite(values).all():
         raise WeightsError(f"{path}: {name} holds values that are not finite; the file is damaged")
     return values
-
-
-def _some(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

@@ -14,12 +14,10 @@ from elmo_tasks.elmo.options import (
     CharacterEmbeddingOptions,
     LstmOptions,
 )
-from elmo_tasks.errors import one_line
+from elmo_tasks.errors import one_line, some_of
 from elmo_tasks.migration.errors import MigrationError
 from elmo_tasks.migration.weights import Weights
 from elmo_tasks.shapes_only import shapes_only
-
-_SHOWN = 3  # names in a message
 
 
 def convert_bilm(weights: Weights, options: BiLMOptions | None) -> BiLM:
@@ -43,8 +41,8 @@ def convert_bilm(weights: Weights, options: BiLMOptions | None) -> BiLM:
             bilm = BiLM(_options(tensors, given))
         bilm.load_state_dict(tensors, assign=True)
     except (LookupError, RuntimeError, ValueError) as error:
-        shown = ", ".join(weights.prefix + name for name in names[:_SHOWN]) or f"nothing under {weights.prefix}"
-        raise MigrationError(f"weights.th: not the tensors of a biLM ({one_line(error)}): {shown}, ...") from None
+        shown = some_of([weights.prefix + name for name in names]) or f"nothing under {weights.prefix}"
+        raise MigrationError(f"weights.th: not the tensors of a biLM ({one_line(error)}): {shown}") from None
     return bilm.requires_grad_(False).eval()
 
 

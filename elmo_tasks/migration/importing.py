@@ -19,7 +19,7 @@ from elmo_tasks.atomic import write_errors, write_json
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.elmo import BiLM, BiLMOptions
 from elmo_tasks.elmo.bilm_files import BiLMFiles
-from elmo_tasks.errors import ConfigError, RunError, WeightsError, one_line
+from elmo_tasks.errors import ConfigError, RunError, WeightsError, one_line, some_of
 from elmo_tasks.experiment import ExperimentConfig, build_model
 from elmo_tasks.locks import locked
 from elmo_tasks.migration.archive import Archive, opened
@@ -37,7 +37,6 @@ from elmo_tasks.tensor_files import write_tensors
 
 logger = logging.getLogger(__name__)
 
-_SHOWN = 3  # names in a message
 _OPTIONS, _WEIGHTS = "options.json", "weights.hdf5"
 _NO_TRAINING: dict[str, dict[str, Any]] = {
     "data_loader": {"batch_size": 32},
@@ -139,7 +138,7 @@ def _convert(archive: Archive, params: Params, bilm: Path | None) -> tuple[Conve
     module = importlib.import_module(f"elmo_tasks.migration.heads.{KINDS[kind]}")
     head: Head = module.convert(params, weights, archive.vocabulary, embedder.columns)
     if unused := weights.unused():
-        raise MigrationError(f"weights.th: there is no place here for {_some(unused)}")
+        raise MigrationError(f"weights.th: there is no place here for {some_of(unused)}")
     params.part("model").ignore("initializer", "regularizer")
     vocabulary = dataclasses.replace(embedder.vocabulary, labels=dict(head.labels))
     return dataclasses.replace(embedder, vocabulary=vocabulary), head
@@ -188,7 +187,7 @@ def _check(config: ExperimentConfig, embedder: ConvertedEmbedder, tensors: Mappi
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     if misfits := [name for name in sorted(wanted.keys() | found.keys()) if wanted.get(name) != found.get(name)]:
         shown = [f"{name} is {found.get(name, 'missing')} (wanted {wanted.get(name, 'none')})" for name in misfits]
-        raise MigrationError(f"the tensors do not fit the config: {_some(shown)}")
+        raise MigrationError(f"the tensors do not fit the config: {some_of(shown)}")
     return {name for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
@@ -226,7 +225,3 @@ def _moved_bilm(files: BiLMFiles, place: Path) -> BiLMFiles:
             with write_errors(target):
                 shutil.move(source, target)
     return moved
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

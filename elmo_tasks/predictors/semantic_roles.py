@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import ElmoTasksError, some_of
 from elmo_tasks.limits import ADVICE, limit
 from elmo_tasks.metrics.srl import VERB
 from elmo_tasks.predictors.fields import located_span, one_of, sentence_examples, tokens_field
@@ -65,7 +65,7 @@ class SemanticRolesPredictor(Predictor):
         labels = tagger.vocabulary.labels[TAGS]
         if not any(label_of_tag(tag) == VERB for tag in labels):
             raise ElmoTasksError(
-                f"the tagger for predicates knows no tag B-{VERB}, only {', '.join(labels[:5])}, ...; "
+                f"the tagger for predicates knows no tag B-{VERB}, only {some_of(labels)}; "
                 "wanted one that was trained with the reader 'predicates'"
             )
         self.predicates = tagger
