@@ -1,4 +1,4 @@
-# The server and its page in a container without a GPU. README.md and docs/server.md say how to use it.
+# The server and its page in a container without a GPU. docs/server.md says how to use it.
 FROM python:3.11-slim AS build
 # The address of an index with PyTorch's builds for CPUs, which are a tenth of the size of the others.
 ARG TORCH_INDEX=""

@@ -9,6 +9,8 @@ from elmo_tasks.errors import DataError
 
 DATA_VARIABLE = "ELMO_TASKS_DATA"
 DEFAULT_DATA_FOLDER = "data"
+# Sample data that files in the package name without the variable, and the options that make it.
+_SAMPLE_FOLDERS = {"runs/quickstart-data": "--task ner", "runs/quick-data": "--sentences 300,60,60"}
 
 
 def data_folder() -> Path:
@@ -17,7 +19,7 @@ def data_folder() -> Path:
 
 
 class MissingDataError(DataError):
-    """A data file that is not there. The message says how to name the folder of the data, and how to make some.
+    """A data file that is not there. The message says how to get it, if it is one that the package names.
 
     Arguments:
         path: the file.
@@ -25,8 +27,16 @@ class MissingDataError(DataError):
     """
 
     def __init__(self, path: str | Path, problem: str = "no such file") -> None:
-        super().__init__(
-            path,
-            f"{problem}. Set {DATA_VARIABLE} to the folder of your data (now: {data_folder()}), or make sample data: "
-            f"elmo-tasks sample-data {DEFAULT_DATA_FOLDER}",
+        super().__init__(path, problem + _advice(Path(path)))
+
+
+def _advice(path: Path) -> str:
+    for folder, options in _SAMPLE_FOLDERS.items():
+        if path.is_relative_to(folder):
+            return f". Make this sample data: elmo-tasks sample-data {folder} {options}"
+    if path.is_relative_to(data_folder()):
+        return (
+            f". Set {DATA_VARIABLE} to the folder of your data (now: {data_folder()}), or make sample data: "
+            f"elmo-tasks sample-data {DEFAULT_DATA_FOLDER}"
         )
+    return ""

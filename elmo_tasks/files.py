@@ -22,6 +22,7 @@ from elmo_tasks.errors import DataError
 from elmo_tasks.limits import ADVICE, MAX_JSON_DEPTH, MAX_LINE_BYTES, bounded, limit, unpacked_text
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+_COMPRESSIONS = (*_OPENERS, ".zip")
 
 # The exceptions that reading a damaged compressed file can raise.
 DAMAGE_ERRORS = (EOFError, OSError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
@@ -36,14 +37,14 @@ _JSON_ESCAPE = re.compile(
 
 @contextlib.contextmanager
 def open_binary(path: str | Path) -> Iterator[IO[bytes]]:
-    """Opens a file for reading bytes. Files that end in .gz, .xz, .bz2 or .zip are decompressed.
+    """Opens a file for reading bytes, see `stored_file`. Those that end in .gz, .xz, .bz2 or .zip are decompressed.
 
     A zip archive must contain exactly one file.
 
     Raises:
         DataError: the file does not exist, the archive is damaged, or it does not contain exactly one file.
     """
-    path = Path(path)
+    path = stored_file(Path(path))
     if not path.is_file():
         raise DataError(path, "no such file")
     with open(path, "rb") as raw, decompressed(raw, path) as stream:
@@ -85,7 +86,20 @@ def _only_member(raw: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
 
 def plain_name(path: Path) -> str:
     """The name of a file without the suffix of its compression."""
-    return path.stem if path.suffix in _OPENERS or path.suffix == ".zip" else path.name
+    return path.stem if path.suffix in _COMPRESSIONS else path.name
+
+
+def stored_file(path: Path) -> Path:
+    """The file that a path names; if it is not there, the same file uncompressed or with another compression.
+
+    So `dev.json.xz` also names `dev.json`, and `dev.json` also names `dev.json.gz`. If there is none, the path is
+    returned as it is.
+    """
+    if path.exists():
+        return path
+    plain = path.with_name(plain_name(path))
+    others = (plain, *(plain.with_name(plain.name + suffix) for suffix in _COMPRESSIONS))
+    return next((other for other in others if other.is_file()), path)
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
@@ -96,6 +110,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     Raises:
         DataError: the file is missing or damaged, or a line is not UTF-8 or too long (the message names the line).
     """
+    path = stored_file(Path(path))
     with open_binary(path) as stream:
         yield from decode_lines(stream, path)
 

@@ -15,7 +15,7 @@ import pytest
 
 from elmo_tasks import limits
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files import cache_folder, content_hash, kept_hash, parse_json, plain_name, read_lines
+from elmo_tasks.files import cache_folder, content_hash, kept_hash, parse_json, plain_name, read_lines, stored_file
 
 
 def test_a_value() -> None:
@@ -160,6 +160,21 @@ def test_a_zip_archive_has_exactly_one_file(names: tuple[str, ...], tmp_path: Pa
 def test_the_name_of_a_compressed_file_without_its_ending() -> None:
     names = ("a.txt", "a.txt.gz", "a.txt.xz", "a.txt.bz2", "a.txt.zip", "a.tar")
     assert [plain_name(Path("folder", name)) for name in names] == ["a.txt"] * 5 + ["a.tar"]
+
+
+def test_a_file_that_is_not_there_may_be_there_with_another_compression(tmp_path: Path) -> None:
+    named = [tmp_path / f"a.txt{ending}" for ending in ("", ".gz", ".xz", ".bz2", ".zip")]
+    assert [stored_file(path) for path in named] == named
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"packed"))
+    (tmp_path / "a.txt.zip").mkdir()
+    assert [stored_file(path).name for path in named] == ["a.txt.gz"] * 4 + ["a.txt.zip"]
+    assert list(read_lines(tmp_path / "a.txt")) == [(1, "packed")]
+    (tmp_path / "a.txt").write_text("plain")
+    assert [stored_file(path).name for path in named] == ["a.txt", "a.txt.gz", "a.txt", "a.txt", "a.txt.zip"]
+    assert list(read_lines(tmp_path / "a.txt.xz")) == [(1, "plain")]
+    (tmp_path / "a.txt").write_bytes(b"\xff")
+    with pytest.raises(DataError, match=r"a\.txt:1: byte 0xff"):
+        list(read_lines(tmp_path / "a.txt.xz"))
 
 
 def test_two_hundred_levels_are_not_too_deep() -> None:

@@ -13,11 +13,12 @@ from elmo_tasks import cli
 from elmo_tasks.commands import arguments
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.config.values import evaluate
+from elmo_tasks.data_folder import _SAMPLE_FOLDERS
 from elmo_tasks.data_readers import Conll2003Config, SrlConll2012Config
 from elmo_tasks.errors import ConfigError, DataError
 from elmo_tasks.experiment import ExperimentConfig
 from elmo_tasks.modules.word_vectors import WordVectorFile
-from elmo_tasks.packaged import find_config, packaged_configs, portable_text, summary
+from elmo_tasks.packaged import find_config, packaged_configs, packaged_studies, portable_text, summary
 
 REPOSITORY = Path(__file__).parent.parent
 NAMES = list(packaged_configs())
@@ -138,3 +139,17 @@ def test_missing_data_says_what_to_do() -> None:
         WordVectorFile(path)
     with pytest.raises(DataError, match=rf"^{path}: no such file or folder. {hint}"):
         SrlConll2012Config().build().read(path)
+    with pytest.raises(DataError, match=r"^mine/eng.train: no such file$"):
+        Conll2003Config().build().read("mine/eng.train")
+    for folder, options in (("runs/quickstart-data", "--task ner"), ("runs/quick-data", "--sentences 300,60,60")):
+        hint = f"Make this sample data: elmo-tasks sample-data {folder} {options}"
+        with pytest.raises(DataError, match=rf"no such file. {hint}$"):
+            Conll2003Config().build().read(f"{folder}/ner_conll2003/eng.train")
+
+
+def test_the_sample_data_of_the_package_is_made_as_its_files_say() -> None:
+    for folder, options in _SAMPLE_FOLDERS.items():
+        assert any(
+            f"`elmo-tasks sample-data {folder} {options}`" in path.read_text(encoding="utf-8")
+            for path in [*packaged_configs().values(), *packaged_studies().values()]
+        )

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 from elmo_tasks.analysis.span_vectors import TokenSpan
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import DAMAGE_ERRORS, open_binary, read_lines
+from elmo_tasks.files import DAMAGE_ERRORS, open_binary, read_lines, stored_file
 
 # The type in a sense key (lemma%type:...); 5 are satellite adjectives, which are numbered with the other adjectives.
 _PARTS_OF_SPEECH = {"1": "NOUN", "2": "VERB", "3": "ADJ", "4": "ADV", "5": "ADJ"}
@@ -68,9 +68,9 @@ def read_sense_data(folder: str | Path) -> SenseData:
     """
     folder = Path(folder)
     return SenseData(
-        read_sense_sentences(*(_file(folder / "semcor", f"semcor.{end}") for end in ("data.xml", "gold.key.txt"))),
-        read_sense_sentences(*(_file(folder / "evaluation/ALL", f"ALL.{end}") for end in ("data.xml", "gold.key.txt"))),
-        read_inventory(_file(folder / "wordnet30", "index.sense")),
+        read_sense_sentences(*(folder / "semcor" / f"semcor.{end}" for end in ("data.xml", "gold.key.txt"))),
+        read_sense_sentences(*(folder / "evaluation/ALL" / f"ALL.{end}" for end in ("data.xml", "gold.key.txt"))),
+        read_inventory(folder / "wordnet30" / "index.sense"),
     )
 
 
@@ -80,6 +80,7 @@ def read_sense_sentences(data: Path, gold: Path) -> list[SenseSentence]:
     Raises:
         DataError: one of them does not follow the format, or they do not have the same instances.
     """
+    data, gold = stored_file(data), stored_file(gold)
     senses = {}
     for number, line in read_lines(gold):
         name, *keys = line.split()
@@ -110,12 +111,6 @@ def read_inventory(path: Path) -> dict[Word, list[str]]:
             raise DataError(path, problem, line_number)
         numbered[Word(lemma, _PARTS_OF_SPEECH[rest[0]])].append((int(fields[2]), fields[0]))
     return {word: [key for _, key in sorted(senses)] for word, senses in numbered.items()}
-
-
-def _file(folder: Path, name: str) -> Path:
-    """The file of this name, plain or compressed."""
-    found = [folder / name, *sorted(folder.glob(f"{name}.*"))]
-    return next((path for path in found if path.is_file()), found[0])  # opening the first says that it is missing
 
 
 def _sentences(data: Path, gold: Path, senses: Mapping[str, tuple[str, ...]]) -> Iterator[SenseSentence]:

@@ -17,6 +17,7 @@ from elmo_tasks.data_folder import MissingDataError
 from elmo_tasks.data_readers.reader import HUB_PREFIX
 from elmo_tasks.errors import ConfigError, ElmoTasksError, WeightsError, did_you_mean
 from elmo_tasks.experiment import ExperimentConfig
+from elmo_tasks.files import stored_file
 from elmo_tasks.packaged import find_study
 from elmo_tasks.runs import Split
 from elmo_tasks.training.samples import TrainShare
@@ -263,7 +264,7 @@ def missing_files(config: ExperimentConfig) -> Iterator[str]:
         except ElmoTasksError as error:
             yield str(error)
     words, elmo = config.model.embedder.words, config.elmo()
-    if words and words.vectors and not Path(words.vectors).is_file():
+    if words and words.vectors and not stored_file(Path(words.vectors)).is_file():
         yield str(MissingDataError(words.vectors))
     for frozen in (elmo, config.transformer()):
         try:

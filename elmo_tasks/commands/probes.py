@@ -82,10 +82,11 @@ def run_probe(arguments: argparse.Namespace) -> None:
 
 
 def _word_vectors(path: str | None) -> WordVectorFile | None:
+    from elmo_tasks.files import stored_file
     from elmo_tasks.modules.word_vectors import WordVectorFile
     from elmo_tasks.sample_data import VECTORS
 
-    default = data_folder() / VECTORS
+    default = stored_file(data_folder() / VECTORS)
     if path is None and not default.is_file():
         logger.warning("%s: no such file, so the results have no row of word vectors; --vectors names a file", default)
         return None

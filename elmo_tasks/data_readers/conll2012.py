@@ -29,7 +29,7 @@ from elmo_tasks.data_folder import MissingDataError
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.columns import read_rows
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import plain_name
+from elmo_tasks.files import plain_name, stored_file
 from elmo_tasks.text.tag_schemes import Span
 
 logger = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class Conll2012Document(NamedTuple):
 
 
 def conll2012_files(path: Path) -> list[Path]:
-    """The files of a path: a file itself; of a folder, all below it, in the order of their names.
+    """The files of a path: a file itself, see `stored_file`; of a folder, all below it, in the order of their names.
 
     In a folder, names end in `_conll` or `.conll`, before the ending of a compressed file. Official folders have each
     document twice, annotated by hand (`*gold_conll`) and by machine: then only those by hand are read.
@@ -85,8 +85,8 @@ def conll2012_files(path: Path) -> list[Path]:
     Raises:
         DataError: there is neither such a file nor such a folder, or the folder has no file with such a name.
     """
-    if path.is_file():
-        return [path]
+    if (file := stored_file(path)).is_file():
+        return [file]
     if not path.is_dir():
         raise MissingDataError(path, "no such file or folder")
     named = [file for file in path.rglob("*") if plain_name(file).endswith(("_conll", ".conll")) and file.is_file()]

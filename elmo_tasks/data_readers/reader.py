@@ -23,7 +23,7 @@ from elmo_tasks.data_folder import MissingDataError
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.memory import MEMORY_PREFIX, Examples, Source, checked_examples, source_name
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
-from elmo_tasks.files import content_hash
+from elmo_tasks.files import content_hash, stored_file
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
 
@@ -135,7 +135,7 @@ class DatasetReader(abc.ABC):
         processes can read the same source at once. A damaged cache file is made again.
 
         Arguments:
-            source: a file, compressed or not, for some readers a folder; or `hub:NAME[#CONFIG][:SPLIT]`; or the
+            source: a file, see `stored_file`, or for some readers a folder; or `hub:NAME[#CONFIG][:SPLIT]`; or the
                 examples themselves, as a list of dicts or a `datasets.Dataset` with the columns of the task.
 
         Raises:
@@ -155,8 +155,9 @@ class DatasetReader(abc.ABC):
             content = [str(source), *(content_hash(file["filename"]) for file in rows.cache_files)]
             examples = self.hub_examples(rows, str(source))
         else:
-            content = self.file_key(Path(source))
-            examples = self.examples(Path(source))
+            source = stored_file(Path(source))
+            content = self.file_key(source)
+            examples = self.examples(source)
         key = json.dumps([*self.cache_key(), *content])
         path = used_cache("datasets") / f"{hashlib.sha256(key.encode()).hexdigest()}.arrow"
         if _is_intact(path):
@@ -213,9 +214,10 @@ class DatasetReader(abc.ABC):
         Raises:
             DataError: there is no such file.
         """
-        if not path.is_file():
+        file = stored_file(path)
+        if not file.is_file():
             raise MissingDataError(path)
-        return (path,)
+        return (file,)
 
     @abc.abstractmethod
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:

@@ -22,7 +22,7 @@ from elmo_tasks.atomic import atomic_write
 from elmo_tasks.cache import used_cache
 from elmo_tasks.data_folder import MissingDataError
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files import content_hash, file_state, read_lines
+from elmo_tasks.files import content_hash, file_state, read_lines, stored_file
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ def open_word_vectors(path: str | Path, size: int) -> WordVectorFile:
         DataError: see `WordVectorFile`.
         ElmoTasksError: its vectors do not have `size` numbers.
     """
-    path = Path(path)
+    path = stored_file(Path(path))
     file = _kept_file(path, file_state(path) if path.is_file() else ())
     if file.dimension != size:
         raise ElmoTasksError(
@@ -60,7 +60,7 @@ class WordVectorFile:
     processes can do so at once. A damaged cache file is written again.
 
     Arguments:
-        path: the file, plain or compressed (.gz, .xz, .bz2, .zip).
+        path: the file, plain or compressed; see `stored_file`.
 
     Raises:
         DataError: the file is missing or damaged; a line has too few numbers, something else in their place, or one
@@ -68,7 +68,7 @@ class WordVectorFile:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = stored_file(Path(path))
         if not self.path.is_file():
             raise MissingDataError(self.path)
         cached = used_cache("word_vectors") / f"{content_hash(self.path)}.v{_VERSION}.arrow"

@@ -1,4 +1,4 @@
-// All studies of this folder in one, on data that `elmo-tasks sample-data runs/quick-data --sentences 300,60,60` makes.
+// Parts of five studies of this folder, on data that `elmo-tasks sample-data runs/quick-data --sentences 300,60,60` makes.
 // It takes a few minutes on two cores. Its scores say nothing about ELMo: the sentences are made up.
 
 // Sentiment is learned from all phrases of a sentence, coreference from whole documents.

@@ -113,6 +113,12 @@ def test_of_a_folder_with_gold_files_those_alone_are_read(tmp_path: Path, caplog
     assert caplog.messages == []  # nothing is left out
 
 
+def test_a_file_that_was_unpacked(tmp_path: Path) -> None:
+    path = write(tmp_path / "1.conll")
+    assert conll2012_files(tmp_path / "1.conll.xz") == [path]
+    assert read(tmp_path / "1.conll.xz") == read(path)
+
+
 def test_a_folder_without_files_and_no_folder(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"the folder has no file with a name in _conll or \.conll"):
         conll2012_files(tmp_path)

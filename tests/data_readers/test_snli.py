@@ -82,6 +82,14 @@ def test_raw_and_tokenized_files_give_the_same(
     assert f"{path}: 1 pair(s) without a gold label left out" in caplog.text
 
 
+def test_a_file_that_was_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+    path = write(tmp_path, jsonl(*snli_records(RAW)), "pairs.jsonl")
+    reader = SnliConfig().build()
+    assert reader.files(tmp_path / "pairs.jsonl.xz") == (path,)
+    assert as_pairs(reader.read(tmp_path / "pairs.jsonl.xz")) == read(path)
+
+
 def test_tokenization_that_is_set_is_kept_to(tmp_path: Path) -> None:
     path = write(tmp_path, jsonl(*snli_records([RAW[2]])))
     assert read(path, tokenized=True) == [("contradiction", "A dog doesn't bark.", "It's loud!")]

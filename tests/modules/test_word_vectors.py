@@ -66,6 +66,14 @@ def test_compressed_files(tmp_path: Path, ending: str) -> None:
     assert_is_the_small_file(WordVectorFile(path))
 
 
+def test_a_file_that_was_unpacked_or_packed(tmp_path: Path) -> None:
+    path = write(tmp_path, GLOVE)
+    assert_is_the_small_file(open_word_vectors(tmp_path / "vectors.txt.xz", 3))
+    (tmp_path / "vectors.txt.gz").write_bytes(gzip.compress(GLOVE.encode()))
+    path.unlink()
+    assert_is_the_small_file(open_word_vectors(path, 3))
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3, 4])
 def test_batches_of_any_size_give_the_same(
     tmp_path: Path, rows: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -1,2 +1,2 @@
-// The reader of ../squad_bidaf.jsonnet without ELMo.
+// The model of ../squad_bidaf.jsonnet without ELMo.
 (import '../squad_bidaf.jsonnet') { elmo:: null }

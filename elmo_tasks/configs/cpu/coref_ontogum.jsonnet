@@ -1,4 +1,4 @@
-// A smaller version of ../coref_ontogum.jsonnet with a shorter schedule: trains in about 12 minutes on one core.
+// A smaller version of ../coref_ontogum.jsonnet with a shorter schedule: trains in about 25 minutes of one core.
 (import '../coref_ontogum.jsonnet') {
   model+: {
     embedder+: { characters+: { filters: 50 } },

@@ -1,4 +1,4 @@
-// A smaller version of ../snli.jsonnet with a shorter schedule: trains in about ten minutes on a CPU, on 21,605 pairs
+// A smaller version of ../snli.jsonnet with a shorter schedule: trains in about 20 minutes of one core, on 21,605 pairs
 // of the training data. These are raw text, while the dev and test files are tokenized.
 local data = std.extVar('ELMO_TASKS_DATA');
 

@@ -1,4 +1,4 @@
-// A smaller version of ../sst5.jsonnet with a shorter schedule: trains in about ten minutes on a CPU.
+// A smaller version of ../sst5.jsonnet with a shorter schedule: trains in about eight minutes of one core.
 (import '../sst5.jsonnet') {
   elmo+:: { dropout: 0.3 },
   model+: {

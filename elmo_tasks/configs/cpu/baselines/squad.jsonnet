@@ -1,2 +1,2 @@
-// The reader of ../squad.jsonnet without ELMo.
+// The model of ../squad.jsonnet without ELMo.
 (import '../squad.jsonnet') { elmo:: null }
