@@ -212,5 +212,6 @@ class SelfAttention(nn.Module):
         places = torch.arange(mask.shape[1], device=mask.device)  # (T,)
         is_other = places != places[start:end].unsqueeze(1)  # (A, T)
         scores = scores.masked_fill(~(mask.unsqueeze(1) & is_other), torch.finfo(scores.dtype).min)
-        total = torch.logaddexp(scores.logsumexp(dim=2), self.nothing)  # (B, A)
-        return (scores - total.unsqueeze(2)).exp().to(passage.dtype) @ passage
+        nothing = self.nothing.to(scores.dtype).expand(*scores.shape[:2], 1)  # (B, A, 1)
+        weights = torch.cat([scores, nothing], dim=2).softmax(dim=2)[:, :, :-1]  # (B, A, T)
+        return weights.to(passage.dtype) @ passage

@@ -13,6 +13,7 @@ from elmo_tasks.pretraining.prepare import CorpusConfig
 from elmo_tasks.pretraining.softmax import SampledSoftmax, SoftmaxConfig
 from elmo_tasks.training.config import LoopConfig
 from elmo_tasks.training.optimizers import AdamW, OptimizerConfig
+from elmo_tasks.training.precision import Precision
 from elmo_tasks.training.schedules import CosineDecay, SchedulerConfig
 
 Count = Annotated[int, Field(ge=1)]
@@ -42,9 +43,7 @@ class PretrainerConfig(LoopConfig):
         100_000, description="held-out tokens, from the beginning, to evaluate on during training; at its end, all"
     )
     checkpoint_every_steps: Count = Field(500, description="saves the state from which to resume this often")
-    precision: Literal["auto", "float32", "bfloat16"] = Field(
-        "auto", description="of the products; 'auto' takes bfloat16 where it is faster"
-    )
+    precision: Precision = Field("auto", description="of the products; 'auto' takes bfloat16 where it is faster")
 
 
 class PretrainingConfig(Config):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-import math
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -35,6 +33,7 @@ from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import Tokenizer
 from elmo_tasks.training.callbacks import Callback
 from elmo_tasks.training.loop import Loop
+from elmo_tasks.training.precision import product_type
 from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
 
 logger = logging.getLogger(__name__)
@@ -124,7 +123,7 @@ def pretrain(
         trainer, process = config.trainer, (accelerator.process_index, accelerator.num_processes)
         sizes = trainer.batch_size, trainer.unroll_steps
         streams = TokenStreams(training, *sizes, config.random_seed, trainer.reset_share, process)
-        objective = StreamObjective(model, config.softmax, _product_dtype(trainer.precision, accelerator.device))
+        objective = StreamObjective(model, config.softmax, product_type(trainer.precision, accelerator.device))
         num_steps = max(1, round(trainer.num_epochs * streams.windows_per_epoch))
         loop = Loop(trainer, objective, run, accelerator, num_steps, callbacks)
         resumes = not begins and run.training_state.is_file()
@@ -242,22 +241,6 @@ def _build_model(config: PretrainingConfig, corpus: Corpus, start_from: str | Pa
         raise WeightsError(f"{start_from}: a biLM with a list of words; wanted one that reads only characters")
     logger.warning("%s: the biLM has no softmax and vocabulary; it starts with new, untrained ones", start_from)
     return LanguageModel(bilm, vocabulary, config.dropout)
-
-
-def _product_dtype(precision: str, device: torch.device) -> torch.dtype:
-    """The type of the products' factors; "auto" is bfloat16 if it is faster in a product of a training step's size."""
-    if precision != "auto":
-        return getattr(torch, precision)
-    times = []
-    for dtype in (torch.float32, torch.bfloat16):
-        factors = torch.ones(1024, 1024, dtype=dtype, device=device)
-        best = math.inf
-        for _ in range(5):
-            started = time.perf_counter()
-            (factors @ factors)[0, 0].item()
-            best = min(best, time.perf_counter() - started)
-        times.append(best)
-    return torch.bfloat16 if times[1] < 0.75 * times[0] else torch.float32
 
 
 def _plan(corpus: Corpus, streams: TokenStreams, loop: Loop, objective: StreamObjective) -> dict[str, str]:

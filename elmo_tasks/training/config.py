@@ -20,6 +20,7 @@ from elmo_tasks.config import Config
 from elmo_tasks.errors import ConfigError
 from elmo_tasks.training.averaging import MovingAverageConfig
 from elmo_tasks.training.optimizers import Adam, OptimizerConfig
+from elmo_tasks.training.precision import Precision, product_type
 from elmo_tasks.training.schedules import Constant, SchedulerConfig
 
 TrackerName = Literal[
@@ -102,12 +103,13 @@ class LoopConfig(Config):
                 f"trainer.trackers: {', '.join(missing)} cannot be imported; install it with pip, or choose among "
                 f"those that are installed: {', '.join(installed)}"
             )
-        _forget_earlier_run(device.type, self.mixed_precision)
+        mixed_precision = self.mixed_precision(device)
+        _forget_earlier_run(device.type, mixed_precision)
         unused = DistributedDataParallelKwargs(find_unused_parameters=bool(self.unfreeze))
         accelerator = Accelerator(
             cpu=device.type == "cpu",
             kwargs_handlers=[unused],
-            mixed_precision=self.mixed_precision,
+            mixed_precision=mixed_precision,
             log_with=trackers or None,
             project_config=ProjectConfiguration(logging_dir=str(folder) if folder else None),
         )
@@ -124,8 +126,8 @@ class LoopConfig(Config):
         """Whether a higher validation metric is better."""
         return False
 
-    @property
-    def mixed_precision(self) -> Literal["no", "bf16"]:
+    def mixed_precision(self, device: torch.device) -> Literal["no", "bf16"]:
+        """How accelerate computes products: in the type of their factors ("no"), or in bfloat16."""
         return "no"
 
 
@@ -148,7 +150,7 @@ class TrainerConfig(LoopConfig):
         description="chooses the best epoch; '+' before the name where higher is better, '-' where lower is"
     )
     num_gradient_accumulation_steps: Annotated[int, Field(ge=1)] = Field(1, description="batches to an optimizer step")
-    precision: Literal["float32", "bfloat16"] = Field("float32", description="of the products in training")
+    precision: Precision = Field("float32", description="of the products; 'auto' takes bfloat16 where it is faster")
 
     @field_validator("validation_metric")
     @classmethod
@@ -180,9 +182,8 @@ class TrainerConfig(LoopConfig):
             raise ConfigError(f"trainer.validation_metric: no metric {self.metric_name!r}; there are {known}")
         return metrics[self.metric_name]
 
-    @property
-    def mixed_precision(self) -> Literal["no", "bf16"]:
-        return "bf16" if self.precision == "bfloat16" else "no"
+    def mixed_precision(self, device: torch.device) -> Literal["no", "bf16"]:
+        return "bf16" if product_type(self.precision, device) == torch.bfloat16 else "no"
 
 
 def _destroy_process_group() -> None:

@@ -65,6 +65,12 @@ def test_runs_of_one_process_may_differ_in_precision() -> None:
         assert trainer(precision=precision).accelerator().mixed_precision == mixed
 
 
+def test_precision_auto_trains_in_the_type_that_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    for dtype, mixed in ((torch.bfloat16, "bf16"), (torch.float32, "no")):
+        monkeypatch.setattr("elmo_tasks.training.config.product_type", lambda precision, device, found=dtype: found)
+        assert trainer(precision="auto").accelerator().mixed_precision == mixed
+
+
 def test_processes_are_told_that_some_parameters_may_get_no_gradient_only_where_some_are_frozen() -> None:
     found = []
     for entries in ((), ({"parameters": "bilm", "epoch": 2},)):

@@ -18,7 +18,7 @@
   trainer+: {
     num_epochs: 14,
     patience: null,
-    precision: 'bfloat16',
+    precision: 'auto',
     optimizer: { type: 'adam', lr: 0.002 },
     learning_rate_scheduler: { type: 'linear_decay', warmup_steps: 200 },
     moving_average: { decay: 0.999 },
