@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import logging
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -13,6 +17,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+logger = logging.getLogger(__name__)
 
 
 def reversal(lengths: Tensor, num_tokens: int) -> Tensor:
@@ -31,6 +37,35 @@ def reversal(lengths: Tensor, num_tokens: int) -> Tensor:
 def reordered(values: Tensor, order: Tensor) -> Tensor:
     """The rows of the first two axes of `values`, numbered through, in the given order; the shape stays."""
     return values.flatten(0, 1).index_select(0, order).view(values.shape)
+
+
+@contextlib.contextmanager
+def lstm_inputs(inputs: Tensor) -> Iterator[Tensor]:
+    """Yields an LSTM's inputs; in the block, autocast is off if this processor cannot train LSTMs in its type.
+
+    The LSTM then computes in single precision, and so do its inputs.
+    """
+    autocast = inputs.device.type == "cpu" and torch.is_autocast_enabled("cpu")
+    if autocast and not _trains_lstms(torch.get_autocast_dtype("cpu")):
+        with torch.autocast("cpu", enabled=False):
+            yield inputs.float()
+    else:
+        yield inputs
+
+
+@functools.cache
+def _trains_lstms(dtype: torch.dtype) -> bool:
+    """Whether an LSTM can be trained on the CPU with autocast to a type. In bfloat16, oneDNN can on some processors."""
+    with torch.inference_mode(False), torch.enable_grad(), torch.autocast("cpu", dtype=dtype):
+        weights = [torch.zeros(shape, requires_grad=True) for shape in ((4, 1), (4, 1), (4,), (4,))]
+        state = torch.zeros(1, 1, 1)
+        try:
+            torch.lstm(torch.zeros(1, 1, 1), (state, state), weights, True, 1, 0.0, True, False, True)
+        except RuntimeError as error:
+            logger.debug("an LSTM in %s: %s", dtype, error)
+            logger.warning("this processor cannot train LSTMs in %s; they compute in float32", str(dtype)[6:])
+            return False
+    return True
 
 
 class BidirectionalLayer(nn.RNNBase):
@@ -79,10 +114,11 @@ class BiLstm(BidirectionalLayer, nn.LSTM):  # type: ignore[misc]  # `forward` ha
         first_rows = torch.arange(len(mask)) * mask.shape[1]  # (B,)
         order = (first_rows + reversal(mask.sum(1), mask.shape[1])).t().flatten()  # (B * T,)
         forward, backward = self.all_weights
-        outputs = [
-            self._direction(inputs, forward),
-            reordered(self._direction(reordered(inputs, order), backward), order),
-        ]
+        with lstm_inputs(inputs) as inputs:
+            outputs = [
+                self._direction(inputs, forward),
+                reordered(self._direction(reordered(inputs, order), backward), order),
+            ]
         return torch.cat(outputs, dim=2).masked_fill(~mask.unsqueeze(2), 0)  # (B, T, 2H)
 
     def _direction(self, inputs: Tensor, weights: list[nn.Parameter]) -> Tensor:
@@ -149,6 +185,10 @@ class ForwardLayer(nn.RNNBase):
 
 class ForwardLstm(ForwardLayer, nn.LSTM):  # type: ignore[misc]  # `forward` has other arguments
     """A `ForwardLayer` of LSTMs."""
+
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        with lstm_inputs(inputs) as inputs:
+            return super().forward(inputs, mask)
 
 
 class ForwardGru(ForwardLayer, nn.GRU):  # type: ignore[misc]  # `forward` has other arguments

@@ -18,6 +18,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from elmo_tasks.config import Part
 from elmo_tasks.elmo.dropout import Dropout
+from elmo_tasks.modules.bidirectional import lstm_inputs
 from elmo_tasks.modules.encoders import initialize_gates
 from elmo_tasks.text.tokens import Tokens
 
@@ -212,8 +213,9 @@ class CharacterLstm(CharacterEncoder):
         lengths = (characters != 0).sum(1)  # (U,)
         embedded = self.dropout(self.embedding(characters))  # (U, C, E)
         lengths_there = lengths.clamp(min=1).cpu()  # packing wants them there, and no empty words
-        packed = pack_padded_sequence(embedded, lengths_there, batch_first=True, enforce_sorted=False)
-        _, (states, _) = self.lstm(packed)  # (layers * directions, U, units)
+        with lstm_inputs(embedded) as embedded:
+            packed = pack_padded_sequence(embedded, lengths_there, batch_first=True, enforce_sorted=False)
+            _, (states, _) = self.lstm(packed)  # (layers * directions, U, units)
         directions = 2 if self.lstm.bidirectional else 1
         vectors = states[-directions:].transpose(0, 1).flatten(1)  # (U, F)
         return vectors.masked_fill((lengths == 0).unsqueeze(1), 0)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elmo_tasks.modules import bidirectional
-from elmo_tasks.modules.bidirectional import BidirectionalLayer, BiGru, BiLstm, reversal
+from elmo_tasks.modules.bidirectional import BidirectionalLayer, BiGru, BiLstm, ForwardLstm, reversal
 
 Layer = type[BiLstm] | type[BiGru]
 
@@ -145,6 +148,47 @@ def test_trains_in_bfloat16(layer_class: Layer) -> None:
     ):
         assert ours.dtype == torch.float32
         assert (ours - theirs).norm() < 0.02 * theirs.norm()
+
+
+@pytest.fixture
+def old_processor(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One on which oneDNN cannot train LSTMs in bfloat16."""
+    lstm = torch.lstm
+
+    def refusing(*arguments: Any, **settings: Any) -> Any:
+        if torch.is_autocast_enabled("cpu"):
+            raise RuntimeError("could not create a primitive descriptor")
+        return lstm(*arguments, **settings)
+
+    monkeypatch.setattr(torch, "lstm", refusing)
+    bidirectional._trains_lstms.cache_clear()
+    yield
+    bidirectional._trains_lstms.cache_clear()
+
+
+@pytest.mark.usefixtures("old_processor")
+@pytest.mark.parametrize("lstm_class", [BiLstm, ForwardLstm])
+def test_without_instructions_for_bfloat16_an_lstm_computes_in_float32(
+    lstm_class: type[BiLstm] | type[ForwardLstm], caplog: pytest.LogCaptureFixture
+) -> None:
+    layer = lstm_class(7, 12)
+    mask = mask_of([3, 9, 1, 5])
+    inputs = torch.randn(*mask.shape, 7)
+    generators = torch.get_rng_state()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        for _ in range(2):
+            outputs = layer(inputs.bfloat16(), mask)
+    assert torch.equal(outputs, layer(inputs.bfloat16().float(), mask))
+    assert caplog.messages == ["this processor cannot train LSTMs in bfloat16; they compute in float32"]
+    assert torch.equal(generators, torch.get_rng_state())
+
+
+def test_the_state_of_the_processor_is_asked_also_where_no_gradient_is_wanted() -> None:
+    bidirectional._trains_lstms.cache_clear()
+    with torch.inference_mode():
+        found = bidirectional._trains_lstms(torch.bfloat16)
+    bidirectional._trains_lstms.cache_clear()
+    assert bidirectional._trains_lstms(torch.bfloat16) is found
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
