@@ -183,10 +183,10 @@ class ForwardLayer(nn.RNNBase):
         return outputs.masked_fill(~mask.unsqueeze(2), 0)
 
 
-class ForwardLstm(ForwardLayer, nn.LSTM):  # type: ignore[misc]  # `forward` has other arguments
+class ForwardLstm(ForwardLayer, nn.LSTM):
     """A `ForwardLayer` of LSTMs."""
 
-    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]
         with lstm_inputs(inputs) as inputs:
             return super().forward(inputs, mask)
 

@@ -262,8 +262,8 @@ def test_bfloat16_trains(config_file: Path, tmp_path: Path, loops: list[Loop], m
 
     class Looking(Callback):
         def on_start(self, progress: Progress) -> None:
-            linear = next(each for each in loops[0].objective.model.modules() if isinstance(each, torch.nn.Linear))
-            linear.register_forward_hook(lambda module, inputs, output: seen.append(output.dtype))
+            *_, scores = (each for each in loops[0].objective.model.modules() if isinstance(each, torch.nn.Linear))
+            scores.register_forward_hook(lambda module, inputs, output: seen.append(output.dtype))
 
     overrides = ("trainer.precision=bfloat16", "trainer.num_epochs=2", *more)
     train(config_file, tmp_path / "run", overrides=overrides, callbacks=[Looking()])
