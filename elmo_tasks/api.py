@@ -138,7 +138,8 @@ def embed(
         sentences: lists of tokens.
         bilm: the folder of a biLM, `default` for the one in the package, or a biLM that is already loaded.
         layers: "all"; "mix", the mean of all; "top"; or one layer's number, "0" being the token layer.
-        precision: of the products, if the biLM is loaded here; bfloat16 and int8 are faster and less exact.
+        precision: of the products, if the biLM is loaded here; bfloat16 and int8 are less exact, and faster on
+            processors with AVX-512 or AMX.
 
     Returns:
         for each sentence (layers, tokens, features), or (tokens, features) if one layer is kept.

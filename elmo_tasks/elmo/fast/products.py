@@ -211,7 +211,7 @@ def _works(way: Way, precision: Precision) -> bool:
     tolerance = 0.02 if precision == "bfloat16" else 1e-5
     right = torch.allclose(found, wanted, rtol=tolerance, atol=10 * tolerance)
     if not right:
-        logger.warning("%s products: %s gives wrong results here and is not used", precision, way)
+        logger.warning("%s: oneDNN gives wrong results on this processor; slower products are used", precision)
     return right
 
 
