@@ -53,8 +53,8 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
         "--precision",
         choices=("float32", "bfloat16", "int8"),
         default="float32",
-        help="the precision of matrix products; bfloat16 and int8 are less exact, and faster on processors with AVX-512 or "
-        "AMX (default: float32)",
+        help="of matrix products; bfloat16 and int8 are less exact, and faster on processors with AVX-512 or AMX "
+        "(default: float32)",
     )
     add_flag(
         computation, "--stateful", "carry the state of the LSTMs from batch to batch, as bilm-tf does; much slower"
