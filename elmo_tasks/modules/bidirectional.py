@@ -62,8 +62,9 @@ def _trains_lstms(dtype: torch.dtype) -> bool:
         try:
             torch.lstm(torch.zeros(1, 1, 1), (state, state), weights, True, 1, 0.0, True, False, True)
         except RuntimeError as error:
-            logger.debug("an LSTM in %s: %s", dtype, error)
-            logger.warning("this processor cannot train LSTMs in %s; they compute in float32", str(dtype)[6:])
+            name = str(dtype).removeprefix("torch.")
+            logger.debug("an LSTM in %s: %s", name, error)
+            logger.warning("this processor cannot train LSTMs in %s; they compute in float32", name)
             return False
     return True
 
