@@ -5,12 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import read_lines
 
 _SEPARATOR = re.compile(r"[ \t]+")  # not every whitespace: a token may contain a no-break space
+_Sentence = list[tuple[str, list[str]]]  # its lines, and the columns of each
+
+
+class _Width(NamedTuple):
+    """The number of columns that lines must have, and the line that shows it."""
+
+    columns: int
+    line: int
 
 
 def read_rows(
@@ -30,43 +39,56 @@ def read_rows(
         bad_units: gets the error of a sentence with a wrong number of columns. If it is skipped, it comes without rows.
         borders: first columns of the lines between documents. Such a line ends a sentence, and comes as the only row,
             `[[line]]`.
-        same_in_file: all lines have the same number of columns, not only those of a sentence.
+        same_in_file: all lines have the same number of columns, not only those of a sentence: as many as the first
+            sentence that is right.
         filler: a cell without a value. A tab that ends a line after it stands before an empty last column; other tabs
             at the end of a line mean nothing.
 
     Raises:
-        DataError: a line has too few columns, or not as many as the first. File and line are named.
+        DataError: a line has too few columns, or not as many as those before. File and line are named.
     """
-    rows: list[list[str]] = []
-    fault: DataError | None = None  # the first of the sentence
-    number = width = width_line = 0  # the wanted number of columns, and the line that has it
+    like: _Width | None = None
+    for first, sentence in _sentences(path, borders, filler):
+        if sentence[0][1][0] in borders:
+            yield first, [[sentence[0][0]]]
+            continue
+        width, fault = _check(path, sentence, first, least, like)
+        if fault is None:
+            like = width if same_in_file else None
+            yield first, [columns for _, columns in sentence]
+        else:
+            bad_units.add(fault)
+            yield first, []
+
+
+def _sentences(path: Path, borders: tuple[str, ...], filler: str | None) -> Iterator[tuple[int, _Sentence]]:
+    """Yields the number of the first line, and all lines, of each sentence; a border is a sentence of its own."""
+    sentence: _Sentence = []
+    number = 0
     for number, line in read_lines(path):
         columns = _SEPARATOR.split(line.strip(" \t")) if line.strip() else []
         if columns and columns[-1] == filler and line.endswith("\t"):
             columns.append("")
         is_border = columns[:1] != [] and columns[0] in borders
-        if rows and (is_border or not columns):
-            yield number - len(rows), _without_faults(rows, fault, bad_units)
-            rows, fault = [], None
+        if sentence and (is_border or not columns):
+            yield number - len(sentence), sentence
+            sentence = []
         if is_border:
-            yield number, [[line]]
+            yield number, [(line, columns)]
         elif columns:
-            if not rows and not same_in_file:
-                width_line = 0
-            if len(columns) < least or (width_line and len(columns) != width):
-                wanted = f"{width} as in line {width_line}" if width_line else f"at least {least}"
-                problem = f"{len(columns)} column(s); wanted {wanted}: {line[:80]!r}"
-                fault = fault or DataError(path, problem, number)
-            else:
-                width, width_line = len(columns), width_line or number
-            rows.append(columns)
-    if rows:
-        yield number + 1 - len(rows), _without_faults(rows, fault, bad_units)
+            sentence.append((line, columns))
+    if sentence:
+        yield number + 1 - len(sentence), sentence
 
 
-def _without_faults(rows: list[list[str]], fault: DataError | None, bad_units: BadUnits) -> list[list[str]]:
-    """The rows of a sentence, none if it has a fault that is skipped."""
-    if fault is None:
-        return rows
-    bad_units.add(fault)
-    return []
+def _check(
+    path: Path, sentence: _Sentence, first: int, least: int, like: _Width | None
+) -> tuple[_Width | None, DataError | None]:
+    """The number of columns of a sentence's lines, and what is wrong with the first that has another number."""
+    for number, (line, columns) in enumerate(sentence, first):
+        if like is None and len(columns) >= least:
+            like = _Width(len(columns), number)
+        elif like is None or len(columns) != like.columns:
+            wanted = f"at least {least}" if like is None else f"{like.columns} as in line {like.line}"
+            return like, DataError(path, f"{len(columns)} column(s); wanted {wanted}: {line[:80]!r}", number)
+    return like, None

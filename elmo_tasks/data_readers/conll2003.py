@@ -6,7 +6,6 @@ have the columns word, part of speech, chunk and entity, tags in IOB1, and a lin
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -23,8 +22,6 @@ from elmo_tasks.data_readers.row_values import read_tagged_tokens
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.tag_schemes import TagScheme
-
-logger = logging.getLogger(__name__)
 
 DOCUMENT_BORDER = "-DOCSTART-"
 
@@ -117,18 +114,17 @@ class Conll2003Reader(DatasetReader):
     ) -> Iterator[dict[str, Any]]:
         """The examples of rows with lists of tokens and tags; `names` are those of the tags if they are class ids."""
         tag_reader = TagReader(self.config.tag_scheme, self.config.input_scheme)
-        document = number = empty = 0
+        document = number = 0
         for record in records:
             with self.bad_units.caught():
                 tokens, given = read_tagged_tokens(record, *columns, names)
-                empty += not tokens
                 if tokens[:1] == [DOCUMENT_BORDER]:
                     if number > 0:
                         document, number = document + 1, 0
                 elif tokens:
-                    tags = tag_reader.convert(given, f"{record.place}, token ", 0)
+                    tags = tag_reader.convert(given, *record.token_place)
                     place = {"document": document, "sentence": number, "line": record.number}
                     yield {"tokens": tokens, "tags": tags, **place}
                     number += 1
-        if empty:
-            logger.info("%s: %d row(s) without tokens left out", source, empty)
+                else:
+                    self.left_out["row(s) without tokens"] += 1

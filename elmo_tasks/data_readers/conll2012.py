@@ -91,7 +91,7 @@ def conll2012_files(path: Path) -> list[Path]:
         raise MissingDataError(path, "no such file or folder")
     named = [file for file in path.rglob("*") if plain_name(file).endswith(("_conll", ".conll")) and file.is_file()]
     if not named:
-        raise DataError(path, "the folder has no file with a name in _conll or .conll, compressed or not")
+        raise DataError(path, "the folder has no file whose name ends in _conll or .conll, compressed or not")
     gold = [file for file in named if plain_name(file).endswith("gold_conll")]
     if gold and len(gold) < len(named):
         logger.info("%s: %d of %d files are read, those named *gold_conll", path, len(gold), len(named))

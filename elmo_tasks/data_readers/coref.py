@@ -47,14 +47,14 @@ class CoreferenceConll2012Reader(DatasetReader):
         return conll2012_files(path)
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        empty = without_words = 0
+        without_words = 0
         for document in read_conll2012(path, FEWEST_COLUMNS):
             with self.bad_units.caught():
                 for error in (*document.bad_sentences, document.fault):
                     if error:
                         raise error
                 if not document.sentences:
-                    empty += 1
+                    self.left_out["document(s) without any token"] += 1
                     continue
                 without_words += all(set(sentence.words) == {NO_WORD} for sentence in document.sentences)
                 lines = [line for each in document.sentences for line in enumerate(each.coreference, each.first_line)]
@@ -66,8 +66,6 @@ class CoreferenceConll2012Reader(DatasetReader):
                     "speakers": [list(sentence.speakers) for sentence in document.sentences],
                     "clusters": parse_coreference_column(lines, document.path),
                 }
-        if empty:
-            logger.info("%s: %d document(s) without any token are left out", path, empty)
         if without_words:
             logger.warning(
                 "%s: %d document(s) have no column of words; their tokens are %r", path, without_words, NO_WORD

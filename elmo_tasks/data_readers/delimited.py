@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -86,26 +86,31 @@ class DelimitedReader(RowReader):
                     column: [cells[place] for cells in rows_of_cells] if by_token else rows_of_cells[0][place]
                     for column, place in places.items()
                 }
-                yield Record(columns, group[0][0], f"{path}:{group[0][0]}")
+                first = group[0][0]
+                yield Record(columns, first, f"{path}:{first}", (f"{path}:", first) if by_token else None)
 
     def _rows(self, path: Path) -> Iterator[_Row]:
         """The cells of each row, which takes several lines if a cell in quotes does."""
         delimiter = self._delimiter(path)
         has_quotes = self.config.quotes if self.config.quotes is not None else delimiter not in "\t "
-        lines = (f"{line}\n" for _, line in read_lines(path))
+        lines = _Lines(read_lines(path))
         csv.field_size_limit(limit(MAX_LINE_BYTES))  # of the process; a cell may be as long as a line
-        reader = csv.reader(
-            lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE, strict=True
-        )
+        quoting = csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE
+        reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
         while True:
-            number = reader.line_num + 1
+            lines.taken.clear()
             try:
-                yield number, next(reader)
+                row: list[str] | DataError = next(reader)
             except StopIteration:
                 return
             except csv.Error as error:
+                first, last = lines.taken[0][0], lines.taken[-1][0]
+                quoted = f", in a cell in quotes that goes on to line {last}" if last > first else ""
                 remedy = "; with quotes: false, quotes are text" if has_quotes else ""
-                yield number, DataError(path, f"not a row of a table ({error}){remedy}", number)
+                row = DataError(path, f"not a row of a table ({error}{quoted}){remedy}", first)
+            yield lines.taken[0][0], row
+            if isinstance(row, DataError):
+                lines.give_back(lines.taken[1:])  # the next line may begin a row
 
     def _delimiter(self, path: Path) -> str:
         return self.config.delimiter or ("," if plain_name(path).lower().endswith(".csv") else "\t")
@@ -124,6 +129,31 @@ class DelimitedReader(RowReader):
                     raise DataError(place, f"no column {column!r} among {', '.join(names)[:200]}; {remedy}")
                 places[column] = names.index(column)
         return places
+
+
+class _Lines:
+    """The lines of a file for Python's `csv`.
+
+    Attributes:
+        taken: the numbers and lines that were read. The reader clears it.
+    """
+
+    def __init__(self, lines: Iterator[tuple[int, str]]) -> None:
+        self._lines = lines
+        self._next: deque[tuple[int, str]] = deque()
+        self.taken: list[tuple[int, str]] = []
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        number, line = self._next.popleft() if self._next else next(self._lines)
+        self.taken.append((number, line))
+        return f"{line}\n"
+
+    def give_back(self, lines: Sequence[tuple[int, str]]) -> None:
+        """Lines that were taken, which come next."""
+        self._next.extendleft(reversed(lines))
 
 
 def _header(rows: Iterator[_Row], path: Path) -> tuple[int, list[str]]:

@@ -16,6 +16,7 @@ from elmo_tasks.errors import DataError
 from elmo_tasks.tasks import Task
 
 MEMORY_PREFIX = "memory:"
+_INTEGER_BOUND = 2**31  # the columns of whole numbers have at least 32 bits
 
 Examples: TypeAlias = datasets.Dataset | Sequence[Mapping[str, Any]]
 Source: TypeAlias = str | Path | Examples
@@ -26,11 +27,12 @@ def source_name(source: Source) -> str:
     """The name of a data set in configs and messages. That of examples in memory depends only on their content.
 
     Raises:
-        DataError: an example is not a dict, or has values that JSON does not have.
+        DataError: an example is not a dict, or has values that JSON or UTF-8 does not have.
+        TypeError: the source is something else, such as an iterator, which could be read only once.
     """
     if isinstance(source, (str, Path)):
         return str(source)
-    if isinstance(source, Mapping) or not isinstance(source, Iterable):
+    if not isinstance(source, (datasets.Dataset, Sequence)):
         raise TypeError(
             f"got {type(source).__name__} as a data set; wanted a path, a list of dicts or a datasets.Dataset"
         )
@@ -39,7 +41,12 @@ def source_name(source: Source) -> str:
         digest.update(json.dumps(names, sort_keys=True).encode())
     for number, example in enumerate(source):
         try:
-            digest.update(json.dumps(dict(example), sort_keys=True).encode())
+            if not isinstance(example, Mapping):
+                raise TypeError
+            text = json.dumps(dict(example), sort_keys=True)
+            if "\\ud" in text:  # half of a surrogate pair is a UnicodeEncodeError
+                json.dumps(dict(example), ensure_ascii=False).encode()
+            digest.update(text.encode())
         except (TypeError, ValueError):
             problem = f"{example!r}; wanted a dict of strings, whole numbers and lists of them"
             raise DataError(f"{MEMORY_PREFIX} example {number}", problem) from None
@@ -101,12 +108,16 @@ def _item(feature: Any) -> Any:
 def _fits(value: Any, feature: Any) -> bool:
     if (item := _item(feature)) is not None:
         return isinstance(value, (list, tuple)) and all(_fits(each, item) for each in value)
-    return isinstance(value, str) if feature.dtype == "string" else type(value) is int
+    if feature.dtype == "string":
+        return isinstance(value, str) and value != ""
+    return type(value) is int and abs(value) < _INTEGER_BOUND
 
 
 def _described(feature: Any) -> str:
     depth = 0
     while (item := _item(feature)) is not None:
         feature, depth = item, depth + 1
-    kind = "string" if feature.dtype == "string" else "whole number"
-    return f"a {'list of ' + 'lists of ' * (depth - 1) + kind + 's' if depth else kind}"
+    is_string = feature.dtype == "string"
+    kind = "string" if is_string else "whole number"
+    what = f"a {'list of ' + 'lists of ' * (depth - 1) + kind + 's' if depth else kind}"
+    return f"{what} that {'are' if depth else 'is'} not empty" if is_string else what

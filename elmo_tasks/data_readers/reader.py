@@ -5,9 +5,11 @@ from __future__ import annotations
 import abc
 import dataclasses
 import hashlib
+import itertools
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -111,7 +113,8 @@ class DatasetReader(abc.ABC):
     """Reads a publisher's files (or a hub data set) into examples of a task.
 
     A reader parses each unit of its source, the smallest part that can be left out, in a block `with
-    self.bad_units.caught()`: an error in it is raised, or the unit is skipped, as `on_error` says.
+    self.bad_units.caught()`: an error in it is raised, or the unit is skipped, as `on_error` says. It counts what it
+    leaves out although it is right in `self.left_out`, for example under `pair(s) without a gold label`.
 
     Arguments:
         config: the reader's settings. They are part of the cache's key.
@@ -125,6 +128,7 @@ class DatasetReader(abc.ABC):
     def __init__(self, config: DatasetReaderConfig) -> None:
         self.config = config
         self.task = config.task
+        self.left_out: Counter[str] = Counter()
         self.bad_units = BadUnits(skip=config.on_error == "skip")
         self.tokenizer = build_tokenizer(config.tokenizer)
 
@@ -180,6 +184,7 @@ class DatasetReader(abc.ABC):
         logger.info("reading %s", source)
         begin = time.monotonic()
         self.bad_units.take()  # of an earlier source, which was given up
+        self.left_out.clear()
         with atomic_write(path) as stream:
             features = datasets.Features({**self.task.features, **PLACE_FEATURES})
             with ArrowWriter(features=features, stream=stream) as writer:
@@ -188,9 +193,12 @@ class DatasetReader(abc.ABC):
                 count, _ = writer.finalize()
             skipped = [str(error) for error in self.bad_units.take()]
             if count == 0:
-                reason = f"; {len(skipped)} were skipped, the first because of {skipped[0]}" if skipped else ""
-                raise DataError(source, f"has no example{reason}")
-        write_json(path.with_suffix(".json"), {"sha256": content_hash(path), "skipped": skipped})
+                reasons = [f"{number} {what} left out" for what, number in self.left_out.items()]
+                reasons += [f"{len(skipped)} were skipped, the first because of {skipped[0]}"] if skipped else []
+                raise DataError(source, "; ".join(["has no example", *reasons]))
+        for what, number in self.left_out.items():
+            logger.info("%s: %d %s left out", source, number, what)
+        write_json(path.with_suffix(".json"), {"sha256": content_hash(path), "source": str(source), "skipped": skipped})
         logger.info("%s: %d examples in %.1f s", source, count, time.monotonic() - begin)
 
     def unknown_label(self, source: Source, examples: datasets.Dataset, error: UnknownLabelError) -> ElmoTasksError:
@@ -292,8 +300,13 @@ def _load_from_hub(source: str) -> datasets.Dataset:
 def _warn_of_skipped(source: str | Path, path: Path) -> None:
     """Names what was skipped when the cache file was made, each time that it is read."""
     record = path.with_suffix(".json")
-    if skipped := json.loads(record.read_text(encoding="utf-8")).get("skipped"):
-        shown = "".join(f"\n  {error}" for error in skipped[:_SHOWN_ERRORS])
+    kept = json.loads(record.read_text(encoding="utf-8"))
+    if skipped := kept.get("skipped"):
+        first = kept.get("source", "")  # another file with the same content may have been read first
+        errors = (
+            f"{source}{error.removeprefix(first)}" if first and error.startswith(first) else error for error in skipped
+        )
+        shown = "".join(f"\n  {error}" for error in itertools.islice(errors, _SHOWN_ERRORS))
         rest = f"\n  and {len(skipped) - _SHOWN_ERRORS} more, see {record}" if len(skipped) > _SHOWN_ERRORS else ""
         logger.warning("%s: skipped %d part(s) that do not follow the format:%s%s", source, len(skipped), shown, rest)
 

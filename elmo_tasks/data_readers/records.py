@@ -14,11 +14,20 @@ from elmo_tasks.files import parse_json
 
 
 class Record(NamedTuple):
-    """A row: the values of its columns by name, its number (a line from 1, or a row from 0) and its place."""
+    """A row: the values of its columns by name, its number (a line from 1, or a row from 0) and its place.
+
+    If each token of the row has a line, `token_lines` is the file and the first line, such as `("data.tsv:", 7)`.
+    """
 
     columns: Mapping[Any, Any]  # a column without a name has a number
     number: int
     place: str
+    token_lines: tuple[str, int] | None = None
+
+    @property
+    def token_place(self) -> tuple[str, int]:
+        """What errors about a token begin with, and the number of the first token."""
+        return self.token_lines or (f"{self.place}, token ", 0)
 
     def value(self, column: str | int) -> Any:
         """The value of a column.

@@ -31,7 +31,7 @@ class RowTask(NamedTuple):
     def columns(self, chosen: Mapping[str, str | int]) -> dict[str, str | int]:
         """The column of each thing that a row holds: the chosen one, or the one of the same name.
 
-        What is optional and not chosen is left out.
+        What is optional and not chosen is left out: a row may have it under its own name.
 
         Raises:
             ValueError: something else is chosen.
@@ -87,17 +87,26 @@ class RowExamples:
         if isinstance(predicate, bool) or not isinstance(predicate, int) or not 0 <= predicate < len(tokens):
             wanted = f"the place of one of the {len(tokens)} tokens, from 0"
             raise DataError(record.place, f"{self._columns['predicate']!r} is {predicate!r}; wanted {wanted}")
-        lemma = record.text(self._columns["lemma"]) if "lemma" in self._columns else "-"
+        lemma = self._optional(record, "lemma")
         place = {"document": None, "sentence": next(self._numbers)}
-        return {"tokens": tokens, "tags": tags, "predicate": predicate, "lemma": lemma, **place}
+        return {
+            "tokens": tokens,
+            "tags": tags,
+            "predicate": predicate,
+            "lemma": "-" if lemma is None else record.text(lemma),
+            **place,
+        }
 
     def reading(self, record: Record) -> dict[str, Any]:
         text = record.text(self._columns["passage"])
         if self._passage is None or self._passage.text != text:
             self._passage = self._questions.passage(text, record.place)
-        question_id = str(record.value(self._columns["id"]) if "id" in self._columns else record.number)
+        column = self._optional(record, "id")
+        question_id = record.number if column is None else record.value(column)
+        if type(question_id) not in (str, int):
+            raise DataError(record.place, f"{column!r} is {question_id!r}; wanted a string or a whole number")
         question = {name: record.value(self._columns[name]) for name in ("question", "answers")}
-        node = JsonNode({"id": question_id, **question}, record.place, "row")
+        node = JsonNode({"id": str(question_id), **question}, record.place, "row")
         if isinstance(question["answers"], dict):
             node = with_answers_as_in_files(node)
         return self._questions.build(node, self._passage)
@@ -106,17 +115,17 @@ class RowExamples:
         column = self._columns["sentences"]
         sentences = [check_tokens(sentence, record, column) for sentence in record.items(column)]
         speakers: list[Any] = [[NO_SPEAKER] * len(sentence) for sentence in sentences]
-        if "speakers" in self._columns:
-            column = self._columns["speakers"]
+        if (column := self._optional(record, "speakers")) is not None:
             speakers = [check_tokens(names, record, column) for names in record.items(column)]
             if list(map(len, speakers)) != list(map(len, sentences)):
                 raise DataError(record.place, f"{column!r}: wanted a speaker for each token of each sentence")
         sentences, speakers = ([part for part in parts if part] for parts in (sentences, speakers))
         if not sentences:
             raise DataError(record.place, f"{self._columns['sentences']!r} has no token; wanted at least one")
+        document, genre = (self._optional(record, name) for name in ("document", "genre"))
         return {
-            "document": record.text(self._columns["document"]) if "document" in self._columns else str(record.number),
-            "genre": record.text(self._columns["genre"]) if "genre" in self._columns else None,
+            "document": str(record.number) if document is None else record.text(document),
+            "genre": None if genre is None else record.text(genre),
             "sentences": sentences,
             "speakers": speakers,
             "clusters": self._clusters(record, sum(map(len, sentences))),
@@ -125,6 +134,10 @@ class RowExamples:
     def report(self, source: str) -> None:
         """Logs what the user should know of the source."""
         self._questions.report(source)
+
+    def _optional(self, record: Record, name: str) -> str | int | None:
+        """The column of something optional: the chosen one, or that of the same name if the row has a value there."""
+        return self._columns.get(name, None if record.columns.get(name) is None else name)
 
     def _tokens(self, record: Record, name: str) -> list[str]:
         """The tokens of a text; there is at least one."""
@@ -146,7 +159,7 @@ class RowExamples:
         tokens, tags = read_tagged_tokens(record, *columns, self._label_names)
         if not tokens:
             raise DataError(record.place, f"{columns[0]!r} has no token; wanted at least one")
-        return tokens, tag_reader.convert(tags, f"{record.place}, token ", 0)
+        return tokens, tag_reader.convert(tags, *record.token_place)
 
     def _clusters(self, record: Record, num_tokens: int) -> list[list[list[int]]]:
         column = self._columns["clusters"]

@@ -10,7 +10,7 @@ from elmo_tasks.errors import DataError
 
 
 def read_label(value: Any, place: str, *, what: str = "label", names: Sequence[str] | None = None) -> str:
-    """A label as a string: a string as it is, a whole number as its digits, true and false as these words.
+    """A label as a string: a string without the white space around it, a whole number as its digits, true and false.
 
     Arguments:
         place: the place of the value, for errors.
@@ -31,7 +31,7 @@ def read_label(value: Any, place: str, *, what: str = "label", names: Sequence[s
     if not isinstance(value, str) or not value.strip():
         wanted = "a string that is not blank, a whole number, true or false"
         raise DataError(place, f"the {what} is {value!r}; wanted {wanted}")
-    return value
+    return value.strip()
 
 
 def read_tokens(record: Record, column: str | int) -> list[str]:
@@ -50,10 +50,10 @@ def check_tokens(value: Any, record: Record, column: str | int) -> list[str]:
     """
     if not isinstance(value, list):
         raise DataError(record.place, f"{column!r} is {value!r}; wanted a list of strings, or a string")
-    for position, token in enumerate(value):
+    place, first = record.token_place
+    for number, token in enumerate(value, first):
         if not isinstance(token, str) or not token:
-            problem = f"the token is {token!r}; wanted a string that is not empty"
-            raise DataError(f"{record.place}, token {position}", problem)
+            raise DataError(f"{place}{number}", f"the token is {token!r}; wanted a string that is not empty")
     return value
 
 
@@ -70,7 +70,7 @@ def read_tagged_tokens(
     values = tags.split() if isinstance(tags, str) else record.items(tags_column)
     if len(values) != len(tokens):
         raise DataError(record.place, f"{len(values)} tags for {len(tokens)} tokens")
-    places = (f"{record.place}, token {position}" for position in range(len(values)))
+    place, first = record.token_place
     return tokens, [
-        read_label(value, place, what="tag", names=names) for value, place in zip(values, places, strict=True)
+        read_label(value, f"{place}{number}", what="tag", names=names) for number, value in enumerate(values, first)
     ]

@@ -27,8 +27,8 @@ _COLUMNS = (
     "pairs: premise, hypothesis, label. Tagging: tokens, tags"
 )
 _MORE_COLUMNS = (
-    ". Semantic roles: tokens, predicate, tags, if there is one lemma. Reading: question, passage, answers, if there "
-    "is one id. Coreference: sentences, clusters, if there are any speakers, genre, document"
+    ". Semantic roles: tokens, predicate, tags; optional: lemma. Reading: question, passage, answers; optional: id. "
+    "Coreference: sentences, clusters; optional: speakers, genre, document"
 )
 RowTaskName = Literal["classification", "text_pairs", "tagging", "semantic_roles", "reading", "coreference"]
 
@@ -47,7 +47,9 @@ class RowReaderConfig(DatasetReaderConfig):
         None, description="Tagging: the scheme of the tags that come out; null: tags are not spans."
     )
     input_scheme: InputScheme = Field(
-        "auto", description="Tagging: the scheme of the tags in the source; 'auto' finds it from the first span."
+        "auto",
+        description="Tagging and semantic roles: the scheme of the tags in the source; 'auto' finds it from the first "
+        "span.",
     )
 
     @pydantic.model_validator(mode="after")
@@ -72,13 +74,15 @@ class RowReader(DatasetReader):
     """Makes examples of the config's task, one of each row.
 
     A text is a string, which is tokenized, or a list of strings, which are its tokens. Tokens and tags are lists, or
-    strings that are split at white space. Labels and tags are strings, or whole numbers, which become their digits;
-    true and false become these words. Class ids of hub data sets become their names.
+    strings that are split at white space. Labels and tags are strings without the white space around them, or whole
+    numbers, which become their digits; true and false become these words. Class ids of hub data sets become their
+    names. Examples in memory have the columns of the task, with strings as labels.
 
     Raises (from `read`):
         DataError: a row lacks a column, or a value is not of these kinds. File and line, or row, are named.
     """
 
+    version = 2
     config: RowReaderConfig
 
     @abstractmethod

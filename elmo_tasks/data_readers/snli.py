@@ -6,8 +6,8 @@ tab-separated); Williams et al. (2018) for MultiNLI; Marelli et al. (2014) for S
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,6 @@ from typing import Annotated, Any, Literal, cast, get_args
 import datasets
 from pydantic import Field
 
-from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.memory import Source
 from elmo_tasks.data_readers.reader import (
     HUB_PREFIX,
@@ -31,8 +30,6 @@ from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import read_lines
 from elmo_tasks.tasks import Task, TextPairs
-
-logger = logging.getLogger(__name__)
 
 INFERENCE_LABELS = ("entailment", "neutral", "contradiction")
 NO_LABEL = "-"  # the annotators did not agree
@@ -110,7 +107,7 @@ class SnliReader(DatasetReader):
         return super().files(Path(_split_source(path)[0]))
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        return self._pairs(_read_records(path, self.bad_units), str(path))
+        return self._pairs(self._records(path))
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         *_, label = self._find_columns(rows.column_names, source)
@@ -120,32 +117,30 @@ class SnliReader(DatasetReader):
             Record({**row, label: labels.get(row[label], row[label])}, number, f"{source}: row {number}")
             for number, row in enumerate(rows)
         )
-        return self._pairs(records, source)
+        return self._pairs(records)
 
     def cache_key(self) -> list[Any]:
         return [*super().cache_key(), self.tokenizer.version]
 
-    def _pairs(self, records: Iterator[Record], source: str) -> Iterator[dict[str, Any]]:
+    def _pairs(self, records: Iterator[Record]) -> Iterator[dict[str, Any]]:
         sample = list(itertools.islice(records, SAMPLE_PAIRS))
         if not sample:
             return
-        *sentences, label_column = self._find_columns(sample[0].columns, f"{source}:1")
+        *sentences, label_column = self._columns_of(sample)
         is_tokenized = self._is_tokenized(sentences, sample)
-        left_out: Counter[str] = Counter()
         for record in itertools.chain(sample, records):
             with self.bad_units.caught():
                 if not self._is_in_set(record):
+                    self.left_out["pair(s) of other sets"] += 1
                     continue
                 label = _label(record, label_column)
                 premise, hypothesis = (self._tokens(record, column, is_tokenized) for column in sentences)
                 if label is None:
-                    left_out["without a gold label"] += 1
+                    self.left_out["pair(s) without a gold label"] += 1
                 elif not (premise and hypothesis):
-                    left_out["with an empty sentence"] += 1
+                    self.left_out["pair(s) with an empty sentence"] += 1
                 else:
                     yield {"premise": premise, "hypothesis": hypothesis, "label": label, "line": record.number}
-        for reason, count in left_out.items():
-            logger.info("%s: %d pair(s) %s left out", source, count, reason)
 
     def _is_in_set(self, record: Record) -> bool:
         """Whether a pair is in the SemEval set that is wanted."""
@@ -156,6 +151,41 @@ class SnliReader(DatasetReader):
             wanted = ", ".join(get_args(SemEvalSet))
             raise DataError(record.place, f"{SET_COLUMN} {semeval_set!r}; wanted {wanted}")
         return semeval_set == self.config.semeval_set
+
+    def _records(self, path: Path) -> Iterator[Record]:
+        """Yields the records of a file: jsonl if its first line begins with a brace, else tab-separated, without quoting.
+
+        Blank lines are ignored.
+        """
+        lines = ((number, line) for number, line in read_lines(path) if line.strip())
+        header, first = next(lines, (0, ""))
+        if not header:
+            return
+        if first.lstrip().startswith("{"):
+            yield from json_records(itertools.chain([(header, first)], lines), path, self.bad_units)
+            return
+        names = first.split("\t")
+        if repeated := [name for name, count in Counter(names).items() if count > 1]:
+            raise DataError(path, f"columns that the header row has twice: {', '.join(map(repr, repeated))}", header)
+        self._find_columns(names, f"{path}:{header}")
+        needed = len(names)
+        while needed and _OPTIONAL_COLUMN.fullmatch(names[needed - 1]):
+            needed -= 1
+        for number, line in lines:
+            fields = line.split("\t")
+            if needed <= len(fields) <= len(names):
+                yield Record(dict(zip(names, fields, strict=False)), number, f"{path}:{number}")
+            else:
+                wanted = f"{needed} to {len(names)}" if needed < len(names) else f"{needed}"
+                problem = f"{len(fields)} column(s); wanted {wanted} as in the header row: {line[:80]!r}"
+                self.bad_units.add(DataError(path, problem, number))
+
+    def _columns_of(self, sample: Sequence[Record]) -> tuple[str, str, str]:
+        """The columns of premise, hypothesis and label in the first record that has them."""
+        for record in sample:
+            with contextlib.suppress(DataError):
+                return self._find_columns(record.columns, record.place)
+        return self._find_columns(sample[0].columns, sample[0].place)  # raises the error
 
     def _find_columns(self, names: Iterable[str], place: str) -> tuple[str, str, str]:
         """The columns of premise, hypothesis and label among those of the source; errors name `place`."""
@@ -190,33 +220,6 @@ class SnliReader(DatasetReader):
         if is_tokenized:
             return [unescape(token) for token in sentence.split()]
         return list(itertools.chain.from_iterable(self.tokenizer.strings(sentence)))
-
-
-def _read_records(path: Path, bad_units: BadUnits) -> Iterator[Record]:
-    """Yields the records of a file: jsonl if its first line begins with a brace, else tab-separated, without quoting.
-
-    Blank lines after the first are ignored.
-    """
-    lines = read_lines(path)
-    _, first = next(lines, (1, ""))
-    if first.lstrip().startswith("{"):
-        yield from json_records(itertools.chain([(1, first)], lines), path, bad_units)
-        return
-    names = first.split("\t")
-    if repeated := [name for name, count in Counter(names).items() if count > 1]:
-        raise DataError(path, f"columns that the header row has twice: {', '.join(map(repr, repeated))}", 1)
-    needed = len(names)
-    while needed and _OPTIONAL_COLUMN.fullmatch(names[needed - 1]):
-        needed -= 1
-    for number, line in lines:
-        if not line.strip():
-            continue
-        fields = line.split("\t")
-        if needed <= len(fields) <= len(names):
-            yield Record(dict(zip(names, fields, strict=False)), number, f"{path}:{number}")
-        else:
-            problem = f"{len(fields)} column(s); wanted {len(names)} as in the header row: {line[:80]!r}"
-            bad_units.add(DataError(path, problem, number))
 
 
 def _split_source(source: str | Path) -> tuple[str, SemEvalSet | None]:

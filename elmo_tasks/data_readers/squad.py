@@ -79,14 +79,10 @@ class SquadReader(DatasetReader):
         builder, is_taken = QuestionBuilder(self.tokenizer), _evenly_spread(self.config.share)
         document = parse_json("\n".join(line for _, line in read_lines(path)), path, "JSON")
         for article in JsonNode(document, str(path), "").items("data"):
-            for paragraph in article.items("paragraphs"):
-                if not next(is_taken):
-                    continue
-                with self.bad_units.caught():
-                    passage = builder.passage(paragraph.get("context", str), f"{path}: {paragraph.place}")
-                    for question in paragraph.items("qas"):
-                        with self.bad_units.caught():
-                            yield builder.build(question, passage)
+            with self.bad_units.caught():
+                for paragraph in article.items("paragraphs"):
+                    if next(is_taken):
+                        yield from self._questions(paragraph, builder)
         builder.report(path)
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
@@ -103,6 +99,14 @@ class SquadReader(DatasetReader):
                 if is_read:
                     yield builder.build(with_answers_as_in_files(node), passage)
         builder.report(source)
+
+    def _questions(self, paragraph: JsonNode, builder: QuestionBuilder) -> Iterator[dict[str, Any]]:
+        """The examples of the questions about a passage."""
+        with self.bad_units.caught():
+            passage = builder.passage(paragraph.get("context", str), f"{paragraph.source}: {paragraph.place}")
+            for question in paragraph.items("qas"):
+                with self.bad_units.caught():
+                    yield builder.build(question, passage)
 
     def cache_key(self) -> list[Any]:
         return [*super().cache_key(), self.tokenizer.version]
@@ -122,7 +126,7 @@ class JsonNode(NamedTuple):
             raise DataError(here, f"{_json_name(self.value)}; wanted an object")
         if key not in self.value:
             keys = ", ".join(map(repr, self.value)) or "none"
-            raise DataError(here, f"no key {key!r}, which SQuAD v1.1 has; its keys: {keys}")
+            raise DataError(here, f"no key {key!r}; its keys: {keys}")
         value = self.value[key]
         if type(value) is not kind:  # True is an int too
             raise DataError(f"{self.source}: {self._join(key)}", f"{_json_name(value)}; wanted {_JSON_NAMES[kind]}")
@@ -184,7 +188,7 @@ class QuestionBuilder:
         question_id, text = question.get("id", str), question.get("question", str)
         place = f"{question.source}: {question.place} (question {question_id!r})"
         if question_id in self._ids:
-            raise DataError(place, "an earlier question has the same id; wanted one for each")
+            raise DataError(place, "an earlier question has the same id; each question needs its own")
         self._ids.add(question_id)
         if not answers:
             raise DataError(place, "no answer; SQuAD v1.1 has at least one for every question")

@@ -211,15 +211,15 @@ class SrlConll2005Reader(SrlReader):
         files = (read_rows(file, 1, self.bad_units) for file in (words_file, props_file))
         for words, props in itertools.zip_longest(*files):
             if words is None:
-                raise DataError(props_file, f"a sentence more than in {words_file}", props[0])
+                raise DataError(props_file, f"one more sentence than {words_file}", props[0])
             if props is None:
-                raise DataError(words_file, f"a sentence more than in {props_file}", words[0])
+                raise DataError(words_file, f"one more sentence than {props_file}", words[0])
             if not words[1] or not props[1]:  # one of them is skipped
                 continue
             with self.bad_units.caught():
                 if len(words[1]) != len(props[1]):
-                    lengths = f"{len(props[1])} token(s), but of {len(words[1])} in {words_file}:{words[0]}"
-                    raise DataError(props_file, f"a sentence of {lengths}", props[0])
+                    wanted = f"{len(words[1])} as in {words_file}:{words[0]}"
+                    raise DataError(props_file, f"the sentence has {len(props[1])} token(s); wanted {wanted}", props[0])
                 yield self._sentence([row[0] for row in words[1]], props[1], props_file, props[0])
 
 

@@ -6,7 +6,6 @@ form `(3 (2 It) (4 (2 's) (3 lovely)))` of its publisher's `train.txt`, `dev.txt
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +18,6 @@ from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import read_lines
 from elmo_tasks.tasks import Classification, Task
-
-logger = logging.getLogger(__name__)
 
 # The names of the file's numbers in examples and predictions, by granularity. Two classes have no neutral one.
 SENTIMENTS: dict[int, dict[int, str]] = {
@@ -86,21 +83,18 @@ class SstReader(DatasetReader):
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         names = SENTIMENTS[self.config.granularity]
         seen: set[tuple[str, ...]] = set()
-        neutral = repeated = 0
         for line, tokens, sentiment in self._phrases(path):
             if sentiment not in names:
-                neutral += 1
+                self.left_out["neutral example(s)"] += 1
                 continue
             label = names[sentiment]
             if self.config.deduplicate:
                 before = len(seen)
                 seen.add((label, *tokens))
                 if len(seen) == before:
-                    repeated += 1
+                    self.left_out["example(s) seen before"] += 1
                     continue
             yield {"tokens": tokens, "label": label, "line": line}
-        if neutral or repeated:
-            logger.info("%s: left out: %d neutral, %d seen before", path, neutral, repeated)
 
     def _phrases(self, path: Path) -> Iterator[tuple[int, list[str], int]]:
         """Yields the line, the tokens and the sentiment of each phrase that is wanted."""

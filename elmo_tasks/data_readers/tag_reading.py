@@ -40,8 +40,9 @@ class TagReader:
             for number, tag in enumerate(tags, first):
                 if not any(is_tag(tag, known) for known in get_args(TagScheme)):
                     raise DataError(f"{place}{number}", f"{tag!r} is not a tag; wanted O or a tag such as B-LOC")
-            self._scheme = detect_scheme(tags)
-            scheme = self._scheme or "BIOES"  # without a longer span it has the same tags as BMES
+            detected = detect_scheme(tags)
+            scheme = detected or "BIOES"  # without a longer span it has the same tags as BMES
         if fault := find_fault(tags, scheme):
             raise DataError(f"{place}{first + fault[0]}", fault[1] + self._hint)
+        self._scheme = self._scheme or detected
         return convert_tags(tags, self._wanted)

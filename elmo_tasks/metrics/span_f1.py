@@ -23,7 +23,8 @@ class SpanF1(Metric):
     """Precision, recall and F1 of exact labelled spans, over all types and by type, and token accuracy.
 
     Predictions and examples hold their tags, in any scheme that `spans_of_tags` reads, under `field`. The scores are
-    those of the CoNLL-2000 to CoNLL-2003 shared tasks' `conlleval`. BIOUL tags are scored as their IOB2 form would be.
+    those of the CoNLL-2000 to CoNLL-2003 shared tasks' `conlleval`. A valid sequence in another scheme is
+    scored as its IOB2 form would be.
 
     Names of the scores: `f1`, `precision`, `recall`, `accuracy`, and for each type `f1/PER` and so on.
     """

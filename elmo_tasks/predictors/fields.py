@@ -50,8 +50,12 @@ def one_of(fields: Mapping[str, Any], *keys: str) -> str:
     """
     given = [key for key in keys if key in fields]
     if len(given) != 1:
-        wanted = " or ".join(map(repr, keys))
-        raise ElmoTasksError(f"the keys are {sorted(fields)}; wanted either {wanted} among them")
+        wanted = (
+            "only one of " + ", ".join(map(repr, given))
+            if given
+            else f"either {' or '.join(map(repr, keys))} among them"
+        )
+        raise ElmoTasksError(f"the keys are {sorted(fields)}; wanted {wanted}")
     return given[0]
 
 

@@ -13,7 +13,7 @@ import torch
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel
-from elmo_tasks.predictors.memory import release_memory_after
+from elmo_tasks.predictors.heap import release_memory_after
 from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -137,7 +137,9 @@ class Predictor(ABC):
             try:
                 predictions = self.predictions([example for *_, example in window])
             except ExampleError as error:
-                refused, window = DataError(source, str(error), window[error.row][0]), window[: error.row]
+                number = window[error.row][0]
+                refused = DataError(source, str(error), number)
+                window = [each for each in window if each[0] < number]
                 predictions = self.predictions([example for *_, example in window])
             for (_, fields, example), prediction in zip(window, predictions, strict=True):
                 yield self.complete_result(fields, example, prediction)

@@ -9,7 +9,7 @@ import itertools
 from pathlib import Path
 
 from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
-from elmo_tasks.files import DAMAGE_ERRORS, open_binary
+from elmo_tasks.files import DAMAGE_ERRORS, open_binary, stored_file
 from elmo_tasks.outputs import check_folder
 from elmo_tasks.sample_data.coref import COREF
 from elmo_tasks.sample_data.ner import NER
@@ -58,7 +58,8 @@ def write_sample_data(
 
     Raises:
         ElmoTasksError: the task does not have sample data, a file would be empty, a file with other content is there
-            (real data have the same names) and `force` is not set, or the folder cannot be written to.
+            (real data have the same names, perhaps with another compression) and `force` is not set, or the folder
+            cannot be written to.
     """
     known = (*SAMPLE_TASKS, ALL_TASKS)
     if task not in known:
@@ -74,8 +75,8 @@ def write_sample_data(
     corpus = (sentence for each in _TASKS.values() for sentence in each.corpus(seed))
     texts[Path(folder) / VECTORS] = word_vectors_text(corpus)
     changed = {path: text for path, text in texts.items() if not _holds(path, text)}
-    if not force and (others := [str(path) for path in changed if path.exists()]):
-        raise ElmoTasksError(f"{', '.join(others)}: would be overwritten with sample data; --force replaces them")
+    if not force and (others := [str(file) for file in map(stored_file, changed) if file.exists()]):
+        raise ElmoTasksError(f"{', '.join(others)}: would be replaced by sample data; --force does so")
     for path, text in changed.items():
         write_text(path, text)
     return list(texts)

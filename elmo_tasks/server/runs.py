@@ -16,7 +16,7 @@ from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.experiment import Results
 from elmo_tasks.json_files import read_json
-from elmo_tasks.predictors.memory import release_memory_after
+from elmo_tasks.predictors.heap import release_memory_after
 from elmo_tasks.predictors.predictor import ExampleError, Fields
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.run_archives import open_run

@@ -27,7 +27,7 @@ from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import read_lines
 from elmo_tasks.predictors.fields import one_of, text_field, tokens_field
-from elmo_tasks.predictors.memory import release_memory_after
+from elmo_tasks.predictors.heap import release_memory_after
 from elmo_tasks.sample_data import sample_sentences
 from elmo_tasks.server.runs import ServedRun, to_bytes
 from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm

@@ -71,7 +71,8 @@ class Reading(Task):
     def fault(self, example: Example) -> str | None:
         starts, ends, length = example["token_starts"], example["token_ends"], len(example["passage"])
         places = [0, *itertools.chain.from_iterable(zip(starts, ends, strict=False)), length]
-        if len(starts) != len(ends) or places != sorted(places):
+        is_token = [start < end for start, end in zip(starts, ends, strict=False)]
+        if len(starts) != len(ends) or places != sorted(places) or not all(is_token):
             return f"wanted a start and an end for each token, one after the other in a passage of {length} characters"
         answers, spans = example["answers"], example["answer_spans"]
         if not answers or len(answers) != len(spans):

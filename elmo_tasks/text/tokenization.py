@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Names the tokenizer in the keys of caches. Raise its number when a change here or in `word_tokenizer` gives other
 # tokens.
-VERSION = f"1, nltk {importlib.metadata.version('nltk')}"
+VERSION = f"2, nltk {importlib.metadata.version('nltk')}"
 
 # Words that end with a period within a sentence, without that period. None of them is also a common word, since it
 # would join sentences that end with it. Punkt knows single letters as initials.
@@ -64,7 +64,7 @@ _STRAIGHT_QUOTES = str.maketrans("“”„\u2018\u2019", '"""\'\'')
 # Characters that the word tokenizer would rewrite, leave attached or split wrongly, and better ones instead of them.
 # Each is replaced by exactly one character, so that the lengths of the tokens are those of the original text.
 _WORD_STAND_INS = str.maketrans({'"': "”", "…": "—", "€": "$", "£": "$", "¥": "$"})
-_APOSTROPHE = re.compile(r"(?<=[^\W\d_])\u2019(?=[^\W\d_])")
+_APOSTROPHE = re.compile(r"(?<=[^\W_])\u2019(?=[^\W\d_])")
 _UNSPLIT = re.compile(
     r"""
     \b(?:https?://|ftp://|www\.)[^\s<>"“”]*[^\s<>"“”.,;:!?)\]}'\u2019»]      # URLs, without the punctuation after them

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,53 @@ def test_the_rest_of_a_file_is_read(kind: str, tmp_path: Path, caplog: pytest.Lo
         first, *errors = warning.split("\n")
         assert first == f"{path}: skipped {len(places)} part(s) that do not follow the format:"
         assert all(place in error for place, error in zip(places, errors, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("reader", "bad", "good"),
+    [
+        ({"type": "conll2003"}, "a O x\nb O\n\n", "c I-X\n\n"),  # the number of columns
+        ({"type": "conll2003"}, "a I-X\nb L-X\n\n", "c B-X\nd I-X\n\n"),  # the scheme of the tags
+        ({"type": "snli"}, '{"sentence1": "A dog ."}\n', SNLI % "neutral"),  # the names of the columns
+    ],
+)
+def test_the_first_unit_may_be_bad(reader: dict[str, Any], bad: str, good: str, tmp_path: Path) -> None:
+    path = tmp_path / "data.txt"
+    path.write_text(bad + 3 * good)
+    assert len(read(path, {**reader, "on_error": "skip"})) == 3
+    with pytest.raises(DataError, match=r"data.txt:[12]: "):
+        read(path, reader)
+
+
+def test_an_article_may_be_bad(tmp_path: Path) -> None:
+    path = tmp_path / "data.json"
+    articles = json.loads(squad(SQUAD_QUESTION))["data"]
+    path.write_text(json.dumps({"data": [{}, *articles]}))
+    assert len(read(path, {"type": "squad", "on_error": "skip"})) == 1
+
+
+def test_the_warning_names_the_file_that_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("a.txt", "b.txt"):  # the same content, which is cached once
+        (tmp_path / name).write_text("a O\n\nb\n")
+        caplog.clear()
+        read(tmp_path / name, {"type": "conll2003", "on_error": "skip"})
+        assert f"{tmp_path / name}:3: " in caplog.text
+        assert caplog.text.count(str(tmp_path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("reader", "text", "problem"),
+    [
+        ({"type": "snli"}, 2 * (SNLI % "-"), "has no example; 2 pair(s) without a gold label left out"),
+        ({"type": "sst", "granularity": 2}, "(2 (2 It) (2 is))\n", "has no example; 1 neutral example(s) left out"),
+        ({"type": "conll2003", "on_error": "skip"}, "a\n", "has no example; 1 were skipped, the first because of "),
+    ],
+)
+def test_it_is_said_why_there_is_no_example(reader: dict[str, Any], text: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "data.txt"
+    path.write_text(text)
+    with pytest.raises(DataError, match=re.escape(problem)):
+        read(path, reader)
 
 
 def test_a_wrong_proposition_leaves_its_predicate(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_a_file_that_was_unpacked(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_files_and_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"the folder has no file with a name in _conll or \.conll"):
+    with pytest.raises(DataError, match=r"the folder has no file whose name ends in _conll or \.conll"):
         conll2012_files(tmp_path)
     with pytest.raises(DataError, match="absent: no such file or folder"):
         conll2012_files(tmp_path / "absent")

@@ -67,7 +67,7 @@ def test_golden_file(tmp_path: Path, reader: CoreferenceConll2012Reader, caplog:
         dataset = reader.read(write(tmp_path / "data.conll"))
     assert dataset.to_list() == [{**example, "file": 0, "line": None} for example in EXAMPLES]
     assert dataset.features == {**Coreference.features, **PLACE_FEATURES}
-    assert "1 document(s) without any token are left out" in caplog.text
+    assert "1 document(s) without any token left out" in caplog.text
 
 
 def test_a_name_without_a_genre_before_its_slash(tmp_path: Path, reader: CoreferenceConll2012Reader) -> None:
@@ -161,5 +161,5 @@ def test_documents_without_tokens_or_words_are_counted(tmp_path: Path, caplog: p
     path = write(tmp_path / "key", "".join(f"#begin document (d);\n{body}\n#end document\n" for body in bodies))
     with caplog.at_level("INFO", logger="elmo_tasks"):
         assert len(CoreferenceConll2012Config().build().read(path)) == 3
-    assert "2 document(s) without any token are left out" in caplog.text
+    assert "2 document(s) without any token left out" in caplog.text
     assert "2 document(s) have no column of words" in caplog.text

@@ -97,8 +97,8 @@ def test_quotes_can_be_text(tmp_path: Path) -> None:
         ("review,stars\n ,5\n", STARS, ":2", "'review' is ' '; wanted a text with at least one token"),
         ('review,stars\n"Good,5\n', STARS, ":2", "not a row of a table (unexpected end of data)"),
         ("a\tO\n\nb\tO\nc\n", TAGS | {"delimiter": "\t"}, ":4", "1 column(s); wanted 2 as in line 1"),
-        ("a,O\n,O\n", TAGS, ":1, token 1", "the token is ''; wanted a string that is not empty"),
-        ("a,O\nb,LOC\n", TAGS | {"tag_scheme": "IOB2"}, ":1, token 1", "'LOC' is not a tag"),
+        ("a,O\n,O\n", TAGS, ":2", "the token is ''; wanted a string that is not empty"),
+        ("a,O\nb,LOC\n", TAGS | {"tag_scheme": "IOB2"}, ":2", "'LOC' is not a tag"),
         ("a,O\n", TAGS | {"columns": {"tokens": 0, "tags": 2}}, ":1", "no column 2 among 2; name others in 'columns'"),
     ],
 )
@@ -114,6 +114,22 @@ def test_a_bad_row_or_sentence_can_be_skipped(tmp_path: Path) -> None:
     assert len(read(tmp_path, "review,stars\nGood,5\nBad\nFine,4\n", **STARS, on_error="skip")) == 2
     examples = read(tmp_path, "a,O\nb\n\nc,O\n", **TAGS, on_error="skip")
     assert [example["tokens"] for example in examples] == [["c"]]
+
+
+@pytest.mark.parametrize("rest", ["", 'Odd,"2\n'])  # the open quote reaches to the end of the file, or to the next one
+def test_an_open_quote_costs_its_own_row_only(tmp_path: Path, rest: str) -> None:
+    rows = "".join(f"Good {number},5\n" for number in range(9))
+    text = f'review,stars\n{rows}"Bad,1\n{rows}{rest}{rows}"Two\nlines",3\n'
+    with pytest.raises(DataError, match=r"data.csv:11: not a row .*, in a cell in quotes that goes on to line \d\d"):
+        read(tmp_path, text, **STARS)
+    examples = read(tmp_path, text, **STARS, on_error="skip")
+    wanted = [*(["Good", str(number)] for _ in range(3) for number in range(9)), ["Two", "lines"]]
+    assert [example["tokens"] for example in examples] == wanted
+
+
+def test_white_space_around_labels_means_nothing(tmp_path: Path) -> None:
+    examples = read(tmp_path, "review,stars\nGood, x\nFine,x \nWell,x\n", **STARS)
+    assert [example["label"] for example in examples] == ["x", "x", "x"]
 
 
 def test_config(tmp_path: Path) -> None:

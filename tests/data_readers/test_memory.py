@@ -79,18 +79,19 @@ def test_there_is_a_tag_for_every_token(config: DatasetReaderConfig, tags: list[
 
 def test_the_name_depends_on_the_content_only(folder: Path) -> None:
     examples = SstConfig().build().read(folder / "sst5/dev.txt")
+    assert source_name([{"tokens": ["\N{GRINNING FACE}"]}]) != source_name([{"tokens": ["a"]}])
     assert source_name(examples) == source_name(examples.to_list()) != source_name(examples.to_list()[1:])
     assert source_name("hub:sst") == "hub:sst"
     assert source_name([{"a": 1, "b": 2}]) == source_name([{"b": 2, "a": 1}]) != source_name([{"a": 2, "b": 1}])
 
 
-@pytest.mark.parametrize("given", [{"tokens": ["a"]}, 3])
+@pytest.mark.parametrize("given", [{"tokens": ["a"]}, 3, iter([{"tokens": ["a"]}])])
 def test_what_is_no_data_set(given: object) -> None:
     with pytest.raises(TypeError, match=f"got {type(given).__name__} as a data set; wanted a path, a list of dicts"):
         source_name(given)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("wrong", [3, {"tokens": {"a"}}])
+@pytest.mark.parametrize("wrong", [3, {"tokens": {"a"}}, [["tokens", ["a"]]], {"tokens": ["\ud800"]}])
 def test_an_example_that_is_no_json_is_named(wrong: object) -> None:
     with pytest.raises(DataError, match=r"memory: example 1: .*; wanted a dict of strings, whole numbers and lists"):
         source_name([{"tokens": ["a"]}, wrong])  # type: ignore[list-item]
@@ -102,6 +103,13 @@ def test_an_example_that_is_no_json_is_named(wrong: object) -> None:
         (SstConfig(), {"tokens": ["a"], "label": 3}, "'label' is 3; wanted a string"),
         (SstConfig(), {"tokens": ["a", 3], "label": "3"}, r"'tokens' is \['a', 3\]; wanted a list of strings"),
         (SstConfig(), {"tokens": [], "label": "3"}, "there is a text without a token; wanted at least one in each"),
+        (
+            SstConfig(),
+            {"tokens": [""], "label": "3"},
+            r"'tokens' is \[''\]; wanted a list of strings that are not empty",
+        ),
+        (SstConfig(), {"tokens": ["a"], "label": ""}, "'label' is ''; wanted a string that is not empty"),
+        (Conll2003Config(), {"tokens": ["a"], "tags": ["O"], "sentence": 2**31}, "wanted a whole number"),
         (SnliConfig(), {"premise": ["a"], "hypothesis": [], "label": "x"}, "there is a text without a token"),
         (SrlConll2012Config(), ROLES | {"predicate": 2}, "no token 2 in a sentence of 2 tokens; wanted the place of"),
         (
@@ -114,6 +122,7 @@ def test_an_example_that_is_no_json_is_named(wrong: object) -> None:
         (SquadConfig(), ANSWER | {"answer_spans": [[1, 2]]}, r"the answer span \[1, 2\]; wanted \[first, last token\]"),
         (SquadConfig(), ANSWER | {"answer_spans": [[1]]}, r"the answer span \[1\]; wanted \[first, last token\]"),
         (SquadConfig(), ANSWER | {"token_ends": [1]}, "wanted a start and an end for each token"),
+        (SquadConfig(), ANSWER | {"token_ends": [1, 2]}, "one after the other in a passage of 3 characters"),
         (SquadConfig(), ANSWER | {"token_ends": [1, 4]}, "one after the other in a passage of 3 characters"),
         (CoreferenceConll2012Config(), DOCUMENT | {"clusters": [[[0, 2]]]}, r"the mention \[0, 2\]; wanted"),
         (CoreferenceConll2012Config(), DOCUMENT | {"sentences": [["a"], [], ["b"]]}, "there is a text without a token"),

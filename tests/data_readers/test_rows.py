@@ -200,8 +200,22 @@ def test_what_a_row_may_have_in_addition(tmp_path: Path) -> None:
             read(tmp_path, [row | {"who": wrong}], task="coreference", columns=columns)
     assert [each["document"] for each in read(tmp_path, [row, row], task="coreference")] == ["1", "3"]  # the lines
     row = {"tokens": ["Go", "on"], "predicate": 0, "tags": ["B-V", "O"], "lemma": "go"}
-    examples = read(tmp_path, [row, row], task="semantic_roles", columns={"lemma": "lemma"})
-    assert [(each["predicate"], each["lemma"], each["sentence"]) for each in examples] == [(0, "go", 0), (0, "go", 1)]
+    for columns in ({"lemma": "lemma"}, {}):
+        examples = read(tmp_path, [row, row], task="semantic_roles", columns=columns)
+        assert [(each["predicate"], each["lemma"]) for each in examples] == [(0, "go"), (0, "go")]
+        assert [each["sentence"] for each in examples] == [0, 1]
+
+
+def test_what_is_optional_is_read_from_columns_of_its_name(tmp_path: Path) -> None:
+    row = {"sentences": [["Mira", "left"]], "clusters": [], "document": "nw/1", "genre": "nw", "speakers": [["A", "A"]]}
+    named, empty = read(tmp_path, [row, row | {"document": None, "genre": None}], task="coreference")
+    assert (named["document"], named["genre"], named["speakers"]) == ("nw/1", "nw", [["A", "A"]])
+    assert (empty["document"], empty["genre"]) == ("3", None)
+    question = {"question": "Who?", "passage": "Mira.", "answers": [{"text": "Mira", "answer_start": 0}]}
+    given = [question, question | {"id": None}, question | {"id": "q"}, question | {"id": 7}]
+    assert [each["id"] for each in read(tmp_path, given, task="reading")] == ["1", "3", "q", "7"]
+    with pytest.raises(DataError, match=r":1: 'id' is 0.5; wanted a string or a whole number"):
+        read(tmp_path, [question | {"id": 0.5}], task="reading")
 
 
 def test_questions_about_several_passages(tmp_path: Path) -> None:

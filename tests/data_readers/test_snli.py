@@ -57,7 +57,7 @@ def table(names: str, *rows: str) -> str:
 
 
 def read(path: Path, **settings: Any) -> list[Pair]:
-    return as_pairs(SnliConfig(**settings).build().examples(path))
+    return as_pairs(SnliConfig(**settings).build().read(path))
 
 
 def as_pairs(examples: Any) -> list[Pair]:
@@ -188,6 +188,7 @@ def test_blank_lines_byte_order_mark_and_windows_line_ends(tmp_path: Path) -> No
     assert read(write(tmp_path, text)) == [("neutral", "It rained .", "Rain .")]
     text = "\ufeff  " + jsonl(*snli_records(RAW)).replace("\n", "\r\n\r\n")
     assert read(write(tmp_path, text)) == PAIRS
+    assert read(write(tmp_path, "\n" + jsonl(*snli_records(RAW)))) == PAIRS
 
 
 def test_empty_sentences_are_left_out_and_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -245,13 +246,13 @@ def test_errors_in_jsonl_name_file_and_line(tmp_path: Path, line: str, problem: 
 @pytest.mark.parametrize(
     ("rows", "place"),
     [
-        (("gold_label|sentence1|sentence2|pairID|label1", "neutral|It.|He."), "2: 3 column(s); wanted 5 as in the"),
+        (("gold_label|sentence1|sentence2|pairID|label1", "neutral|It.|He."), "2: 3 column(s); wanted 4 to 5 as in"),
         (("gold_label|sentence1|sentence2", "neutral|It.|He.|x"), "2: 4 column(s); wanted 3 as in the header row"),
         (("gold_label|sentence1|sentence2", "neutral|It.|He.", "hidden|It.|He."), "3: gold_label 'hidden'; wanted"),
         (("gold_label|sentence1|sentence1", "neutral|It.|He."), "1: columns that the header row has twice: 'sentence1"),
         (("neutral|It.|He.", "neutral|It.|He."), "1: wanted columns sentence1/sentence2 or sentence_A/sentence_B or"),
         (("sentence1|sentence2|verdict", "It.|He.|neutral"), "1: wanted columns sentence1/sentence2 or"),
-        (("", "gold_label|sentence1|sentence2", "neutral|It.|He."), "2: 3 column(s); wanted 1"),
+        (("", "gold_label|sentence1|sentence2", "neutral|It."), "3: 2 column(s); wanted 3 as in the header row"),
     ],
 )
 def test_errors_in_tables_name_file_and_line(tmp_path: Path, rows: tuple[str, ...], place: str) -> None:

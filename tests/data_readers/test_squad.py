@@ -215,7 +215,7 @@ FIRST = f"{PARAGRAPH}.qas[0] (question 'q1')"
         ),
         (
             lambda each: answer_of(each).pop("text"),
-            f"{PARAGRAPH}.qas[0].answers[1]: no key 'text', which SQuAD v1.1 has; its keys: 'answer_start'",
+            f"{PARAGRAPH}.qas[0].answers[1]: no key 'text'; its keys: 'answer_start'",
         ),
         (lambda each: each["qas"][0].update(answers=[]), f"{FIRST}: no answer; SQuAD v1.1 has at least one"),
         (lambda each: each["qas"][0].update(question=" "), f"{FIRST}: a question without any token"),
@@ -249,7 +249,7 @@ def test_errors_name_file_and_place(tmp_path: Path, change: Callable[[Any], obje
         pytest.param('{"data": ' + "1" * 5000, ": a whole number has too many digits; wanted JSON", id="many digits"),
         pytest.param("[" * 100_000, ": lists or objects are nested too deeply; wanted JSON", id="deep nesting"),
         ("[1]", ": the file: an array; wanted an object"),
-        ("{}", ": the file: no key 'data', which SQuAD v1.1 has; its keys: none"),
+        ("{}", ": the file: no key 'data'; its keys: none"),
         ('{"data": {}}', ": data: an object; wanted an array"),
         ('{"data": [1.5]}', ": data[0]: a fraction; wanted an object"),
         ('{"data": []}', ": has no example"),

@@ -211,13 +211,13 @@ def test_errors_of_conll_2005_name_file_and_line(tmp_path: Path, text: str, line
 @pytest.mark.parametrize(
     ("words", "props", "file", "problem"),
     [
-        (WORDS + "\nagain\n", PROPS, "words/x.words", ":10: a sentence more than in {folder}/props/x.props"),
-        (WORDS, PROPS + "\n-\n", "props/x.props", ":10: a sentence more than in {folder}/words/x.words"),
+        (WORDS + "\nagain\n", PROPS, "words/x.words", ":10: one more sentence than {folder}/props/x.props"),
+        (WORDS, PROPS + "\n-\n", "props/x.props", ":10: one more sentence than {folder}/words/x.words"),
         (
             WORDS.replace("Rain\n", "Rain\nfell\n"),
             PROPS,
             "props/x.props",
-            ":5: a sentence of 1 token(s), but of 2 in {folder}/words/x.words:5",
+            ":5: the sentence has 1 token(s); wanted 2 as in {folder}/words/x.words:5",
         ),
         (WORDS, PROPS.replace("sink (V*)", "sink (V*"), "props/x.props", ":8: the span (V* is never closed"),
     ],

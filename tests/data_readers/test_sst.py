@@ -51,7 +51,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def read(path: Path, **settings: Any) -> list[tuple[str, str]]:
-    examples = SstConfig(**settings).build().examples(path)
+    examples = SstConfig(**settings).build().read(path)
     return [(example["label"], " ".join(example["tokens"])) for example in examples]
 
 
@@ -94,12 +94,12 @@ def test_two_classes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
             ("negative", "Never"),
             ("negative", "The opera drags"),
         ]
-    assert "left out: 1 neutral, 0 seen before" in caplog.text
+    assert "1 neutral example(s) left out" in caplog.text
     caplog.clear()
     with caplog.at_level(logging.INFO, logger="elmo_tasks"):
         phrases = read(path, granularity=2, subtrees=True)
     neutral = sum(label == "neutral" for label, _ in read(path, subtrees=True))
-    assert f"left out: {neutral} neutral, 0 seen before" in caplog.text
+    assert f"{neutral} neutral example(s) left out" in caplog.text
     assert len(phrases) == sum(label != "neutral" for label, _ in read(path, subtrees=True))
     assert {label for label, _ in phrases} == {"positive", "negative"}
 
@@ -109,7 +109,7 @@ def test_identical_phrases(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
     examples = read(path, subtrees=True)
     with caplog.at_level(logging.INFO, logger="elmo_tasks"):
         distinct = read(path, subtrees=True, deduplicate=True)
-    assert f"left out: 0 neutral, {len(examples) - len(distinct)} seen before" in caplog.text
+    assert f"{len(examples) - len(distinct)} example(s) seen before left out" in caplog.text
     assert distinct == list(dict.fromkeys(examples))
     assert distinct.count(("neutral", "The opera")) == distinct.count(("positive", "The opera")) == 1
     assert read(path, deduplicate=True) == [*SENTENCES, ("positive", "The opera")]

@@ -65,7 +65,7 @@ def test_results_come_in_the_order_of_the_inputs(predictor: ClassifierPredictor)
     ("fields", "problem"),
     [
         ({}, r"the keys are \[\]; wanted either 'text' or 'tokens'"),
-        ({"text": "a", "tokens": ["a"]}, "wanted either 'text' or 'tokens'"),
+        ({"text": "a", "tokens": ["a"]}, "wanted only one of 'text', 'tokens'"),
         ({"text": " \n"}, r"'text' is ' \\n'; wanted a string that is not blank"),
         ({"text": 3}, "'text' is 3; wanted a string"),
         ({"tokens": []}, r"'tokens' is \[\]; wanted a list of at least one string"),

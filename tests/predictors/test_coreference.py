@@ -161,7 +161,7 @@ def test_marked_mentions_can_be_nested_and_touch() -> None:
     ("fields", "problem"),
     [
         ({}, r"the keys are \[\]; wanted either 'text' or 'sentences' or 'tokens'"),
-        ({"text": "a", "sentences": [["a"]]}, "wanted either"),
+        ({"text": "a", "sentences": [["a"]]}, "wanted only one of"),
         ({"text": 3}, "'text' is 3; wanted a string"),
         ({"tokens": []}, r"'tokens' is \[\]; wanted a list of at least one string"),
         ({"sentences": []}, r"'sentences' is \[\]; wanted a list of at least one sentence"),

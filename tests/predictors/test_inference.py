@@ -76,7 +76,7 @@ def test_results_come_in_the_order_of_the_inputs(predictor: InferencePredictor) 
         ({"premise": "a"}, r"the keys are \['premise'\]; wanted either 'hypothesis' or 'sentence2' or .* among them$"),
         ({"text": "a"}, r"plain text; wanted JSON objects, such as \{.premise.: "),
         ({"hypothesis": "a"}, "wanted either 'premise' or 'sentence1' or 'premise_tokens'"),
-        ({"premise": "a", "sentence1": "a", "hypothesis": "b"}, "wanted either 'premise'"),
+        ({"premise": "a", "sentence1": "a", "hypothesis": "b"}, "wanted only one of 'premise'"),
         ({"premise": "a", "hypothesis": " "}, "'hypothesis' is ' '; wanted a string that is not blank"),
         ({"premise": None, "hypothesis": "a"}, "'premise' is None; wanted a string"),
         ({"premise": "a", "hypothesis_tokens": []}, r"'hypothesis_tokens' is \[\]; wanted a list of at least one"),

@@ -138,7 +138,7 @@ def test_passages_of_all_lengths_share_batches(predictor: ReadingPredictor) -> N
         ({}, r"the keys are \[\]; wanted either 'passage' or 'context'"),
         ({"passage": "a"}, r"the keys are \['passage'\]; wanted 'question'"),
         ({"question": "a"}, "wanted either 'passage' or 'context'"),
-        ({"passage": "a", "context": "a", "question": "a"}, "wanted either"),
+        ({"passage": "a", "context": "a", "question": "a"}, "wanted only one of"),
         ({"passage": " ", "question": "a"}, "'passage' is ' '; wanted a string that is not blank"),
         ({"passage": "a", "question": ["a"]}, r"'question' is \['a'\]; wanted a string"),
         ({"context": 3, "question": "a"}, "'context' is 3; wanted a string"),

@@ -228,6 +228,16 @@ def test_a_sentence_that_would_take_too_long_is_refused(
     assert len(predictor([crowd])[0]["frames"]) == 3
 
 
+def test_no_part_of_a_refused_text_is_predicted(
+    predictor: SemanticRolesPredictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SemanticRolesPredictor, "most_tags", 4)
+    results = predictor.predict([{"text": "Ann ran."}, {"text": "Bo ran. Ann asked Bo and Bo asked Ann."}])
+    assert next(results)["tokens"] == ["Ann", "ran", "."]
+    with pytest.raises(DataError, match=r"^inputs:2: "):
+        next(results)
+
+
 def test_only_what_the_tagger_takes_for_a_verb_is_a_predicate() -> None:
     class Everything(PastTagger):
         def spans(self, example: dict[str, Any]) -> list[Span]:
@@ -255,7 +265,7 @@ def test_endless_inputs_are_streamed(predictor: SemanticRolesPredictor) -> None:
     ("fields", "problem"),
     [
         ({}, r"the keys are \[\]; wanted either 'text' or 'tokens'"),
-        ({"text": "a", "tokens": ["a"]}, "wanted either"),
+        ({"text": "a", "tokens": ["a"]}, "wanted only one of 'text', 'tokens'"),
         ({"text": 3}, "'text' is 3; wanted a string"),
         ({"tokens": []}, r"'tokens' is \[\]; wanted a list of at least one string"),
         ({"text": "a b", "predicates": [1]}, "'predicates' are places of tokens; wanted 'tokens' with them"),

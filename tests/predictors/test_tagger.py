@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.predictors import memory
+from elmo_tasks.predictors import heap
 from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors.inputs import LiveLines, read_inputs
 from elmo_tasks.predictors.tagger import TaggerPredictor
@@ -135,7 +135,7 @@ def test_one_text_of_many_sentences_is_read_in_bounded_batches(predictor: Tagger
     [
         ({}, r"the keys are \[\]; wanted either 'text' or 'tokens'"),
         ({"sentence": "a"}, r"the keys are \['sentence'\]; wanted either"),
-        ({"text": "a", "tokens": ["a"]}, "wanted either"),
+        ({"text": "a", "tokens": ["a"]}, "wanted only one of 'text', 'tokens'"),
         ({"text": 3}, "'text' is 3; wanted a string"),
         ({"text": None}, "'text' is None; wanted a string"),
         ({"tokens": []}, r"'tokens' is \[\]; wanted a list of at least one string"),
@@ -194,9 +194,9 @@ def test_batches_hold_at_least_a_token(predictor: TaggerPredictor) -> None:
 
 def test_memory_is_released_after_many_tokens(predictor: TaggerPredictor, monkeypatch: pytest.MonkeyPatch) -> None:
     released: list[int] = []
-    monkeypatch.setattr(memory, "_malloc_trim", lambda: released.append)
-    monkeypatch.setattr(memory, "_TOKENS_BETWEEN", 192)
-    monkeypatch.setattr(memory, "_tokens", 0)
+    monkeypatch.setattr(heap, "_malloc_trim", lambda: released.append)
+    monkeypatch.setattr(heap, "_TOKENS_BETWEEN", 192)
+    monkeypatch.setattr(heap, "_tokens", 0)
     for number in range(1, 65):
         list(predictor.predict([{"tokens": ["a", "b", "c"]}]))
         assert len(released) == number // 64

@@ -152,12 +152,21 @@ def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
     for path, content in real.items():
         path.write_bytes(content)
     before = {path: path.stat().st_mtime_ns for path in paths}
-    message = r"dev.txt, .*glove.6B.50d.txt.xz: would be overwritten with sample data; --force replaces them"
+    message = r"dev.txt, .*glove.6B.50d.txt.xz: would be replaced by sample data; --force does so"
     with pytest.raises(ElmoTasksError, match=message):
         write_sample_data(tmp_path, "sst5", sentences=small)
     assert {path: path.stat().st_mtime_ns for path in paths} == before
     write_sample_data(tmp_path, "sst5", sentences=small, force=True)
     assert not any(path.read_bytes() == content for path, content in real.items())
+
+
+def test_real_data_with_another_compression_are_not_hidden(tmp_path: Path) -> None:
+    vectors = tmp_path / "glove" / "glove.6B.50d.txt"  # the name in the archive of GloVe
+    vectors.parent.mkdir()
+    vectors.write_text("the 1 2\n")
+    with pytest.raises(ElmoTasksError, match=r"glove.6B.50d.txt: would be replaced by sample data; --force does so"):
+        write_sample_data(tmp_path, "sst5", sentences=(3, 1, 1))
+    assert not (tmp_path / "sst5").exists()
 
 
 def test_errors(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ def sentences(text: str, *, split_lines: bool = False) -> list[str]:
     [
         ("She walked in the park.", "She walked in the park ."),
         ("I don't, can't and cannot.", "I do n't , ca n't and can not ."),
+        ("In the 1990\u2019s", "In the 1990 \u2019s"),
         ("Don\u2019t say it\u2019s Ann\u2019s.", "Do n\u2019t say it \u2019s Ann \u2019s ."),
         ("It cost $5.50, £3 or €1,000.", "It cost $ 5.50 , £ 3 or € 1,000 ."),
         ("A well-known 5% rise at 5:30", "A well-known 5 % rise at 5:30"),

@@ -26,7 +26,7 @@ from typing import Any
 from elmo_tasks.errors import DataError
 from elmo_tasks.experiment import train
 from elmo_tasks.predictors import Predictor
-from elmo_tasks.predictors.memory import release_memory
+from elmo_tasks.predictors.heap import release_memory
 from elmo_tasks.sample_data import write_sample_data
 from elmo_tasks.trained_runs import load_predictor
 
