@@ -153,9 +153,9 @@ class SnliReader(DatasetReader):
         return semeval_set == self.config.semeval_set
 
     def _records(self, path: Path) -> Iterator[Record]:
-        """Yields the records of a file: jsonl if its first line begins with a brace, else tab-separated, without quoting.
+        """Yields the records of a file, without its blank lines.
 
-        Blank lines are ignored.
+        It is jsonl if its first line begins with a brace, else tab-separated, without quoting.
         """
         lines = ((number, line) for number, line in read_lines(path) if line.strip())
         header, first = next(lines, (0, ""))

@@ -25,6 +25,7 @@ from elmo_tasks.elmo.lstm import LstmStack, LstmState
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.shapes_only import shapes_only
+from elmo_tasks.text.tokens import mask_of_lengths
 
 _BEGIN_ROW, _END_ROW = 0, 1  # the sentence borders' rows in every table of token vectors
 
@@ -184,7 +185,7 @@ class BiLM(nn.Module):
         batch, padded_length = index.shape
         if batch == 0:
             nothing = table.new_zeros(0, self.num_layers, padded_length, self.output_size)
-            return LayerOutput(nothing, _mask(lengths, padded_length))
+            return LayerOutput(nothing, mask_of_lengths(lengths, padded_length))
         longest_first, order = (lengths + 2).sort(descending=True, stable=True)
         steps = torch.arange(padded_length, device=index.device).expand(batch, -1)  # (B, S)
         halves: list[Tensor] = []
@@ -201,7 +202,7 @@ class BiLM(nn.Module):
             final += [(hidden[original_order], cell[original_order]) for hidden, cell in ends]
         self._keep_states(final)
         layers = torch.cat(halves, dim=-1).view(batch, padded_length, self.num_layers, -1).transpose(1, 2)
-        return LayerOutput(layers, _mask(lengths + 2, padded_length))  # (B, L+1, S, D), (B, S)
+        return LayerOutput(layers, mask_of_lengths(lengths + 2, padded_length))  # (B, L+1, S, D), (B, S)
 
     def layers_in_chunks(self, tokens: Sequence[str], chunk_length: int) -> Iterator[LayerChunk]:
         """The layers of one sentence of any length, as in `layers`, in memory that `chunk_length` bounds.
@@ -212,7 +213,12 @@ class BiLM(nn.Module):
         Arguments:
             tokens: the sentence's tokens.
             chunk_length: tokens of a chunk.
+
+        Raises:
+            ValueError: a chunk has no token.
         """
+        if chunk_length < 1:
+            raise ValueError(f"got chunks of {chunk_length} tokens; wanted at least 1")
         fast = self._fast_path()
         return (fast.layers_in_chunks if fast is not None else self._plain_chunks)(tokens, chunk_length)
 
@@ -305,7 +311,7 @@ def with_borders(index: Tensor, mask: Tensor) -> Tensor:
 def _check_padding(mask: Tensor) -> Tensor:
     """The lengths (B,) of sentences; raises `ValueError` unless all padding comes after the last token."""
     lengths = mask.sum(dim=1)
-    if not torch.equal(mask, _mask(lengths, mask.shape[1])):
+    if not torch.equal(mask, mask_of_lengths(lengths, mask.shape[1])):
         raise ValueError("a sentence has padding before a real token; wanted all padding after its last token")
     return lengths
 
@@ -315,10 +321,6 @@ def without_borders(output: LayerOutput) -> LayerOutput:
     mask = output.mask[:, 2:]
     layers = output.layers[:, :, 1:-1]
     return LayerOutput(layers.masked_fill(~mask[:, None, :, None], 0.0), mask)
-
-
-def _mask(lengths: Tensor, padded_length: int) -> Tensor:
-    return torch.arange(padded_length, device=lengths.device)[None, :] < lengths[:, None]
 
 
 def _numbered(tokens: Sequence[str], rows: dict[str, int]) -> list[int]:

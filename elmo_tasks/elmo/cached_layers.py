@@ -31,8 +31,8 @@ class LayerCacheConfig(Config):
     storage: Storage = Field(
         "float16", description="Stored numbers; with float32 the vectors are the computed ones bit for bit."
     )
-    max_gigabytes: Annotated[float, Field(gt=0)] = Field(
-        20.0, description="Bound of all cached layers on this disk together, in 10^9 bytes."
+    max_gigabytes: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+        20.0, description="Bound of all layers in the cache folder together, in 10^9 bytes."
     )
 
     def build(

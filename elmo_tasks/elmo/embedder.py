@@ -34,7 +34,9 @@ class ElmoConfig(Config):
     """ELMo of a pretrained biLM."""
 
     bilm: str | None = Field(
-        None, description="Folder of the biLM's *options.json and *weights.hdf5, or its zip archive."
+        None,
+        description="Folder of the biLM's *options.json and *weights.hdf5, its zip archive, or 'default', the biLM of "
+        "the package.",
     )
     options: str | None = Field(None, description="Instead of 'bilm': path of the biLM's options.json.")
     weights: str | None = Field(None, description="Instead of 'bilm': path of the biLM's HDF5 weights.")
@@ -118,8 +120,6 @@ class ElmoConfig(Config):
             own = BiLM(options).requires_grad_(False)
 
         def load(device: torch.device) -> LayerSource:
-            if own is not None:
-                return FastBiLM(own.to(device), self.precision)
             if self.stateful:
                 return BiLM.load(files.options, files.weights, stateful=True).to(device)
             return load_frozen(files, self.precision, device)
@@ -134,7 +134,7 @@ class ElmoConfig(Config):
             settings = (files.fingerprint(), self.precision, options.num_layers, options.output_size)
             return CachedLayers(lambda: load(device), self.layer_cache.build(*settings))
 
-        return ElmoEmbedder(build_source, options.output_size, mixes, self.dropout, own)
+        return ElmoEmbedder(build_source, options.output_size, mixes, self.dropout, own, self.precision)
 
     def _build_mix(self, num_layers: int) -> ScalarMix:
         layers = self.layers if self.layers is not None else tuple(range(num_layers))
@@ -164,12 +164,14 @@ class ElmoEmbedder(nn.Module):
     task (section 3.4), of the biLM.
 
     Arguments:
-        build_source: makes the object that computes the layers on a device; called at the first use there.
+        build_source: makes the object that computes the layers on a device; called at the first use there, unless
+            there is a `bilm`.
         output_size: D.
         mixes: the mixes by name. The biLM runs once for all of them.
         dropout: probability of dropping a feature of a mix in training.
         bilm: the biLM, if its weights are a part of the model. If they are to be trained, it computes the layers
-            itself, also in evaluation: `build_source` is not called.
+            itself, also in evaluation.
+        precision: of the computation, if the weights of `bilm` are frozen.
     """
 
     def __init__(
@@ -179,6 +181,7 @@ class ElmoEmbedder(nn.Module):
         mixes: Mapping[str, ScalarMix],
         dropout: float = 0.5,
         bilm: BiLM | None = None,
+        precision: Precision = "float32",
     ) -> None:
         super().__init__()
         self.output_size = output_size
@@ -187,6 +190,7 @@ class ElmoEmbedder(nn.Module):
         self.bilm = bilm
         self.learns = bilm is not None and any(parameter.requires_grad for parameter in bilm.parameters())
         self._build_source = build_source
+        self._precision = precision
         self._sources: dict[torch.device, LayerSource] = {}
 
     def prepare(self, texts: Sequence[Sequence[str]]) -> None:
@@ -221,8 +225,12 @@ class ElmoEmbedder(nn.Module):
         return {name: self.dropout(mix(output.layers, output.mask)) for name, mix in self.mixes.items()}
 
     def __getstate__(self) -> dict[str, Any]:
-        """For copies and pickles: without what computes the layers, which is made again."""
+        """For copies: without what computes the layers, which is made again."""
         return {**self.__dict__, "_sources": {}}
+
+    def _load_from_state_dict(self, *arguments: Any) -> None:
+        super()._load_from_state_dict(*arguments)
+        self._sources = {}  # they may have copies of the old weights
 
     def _device(self) -> torch.device:
         return next(self.mixes.parameters()).device
@@ -230,5 +238,6 @@ class ElmoEmbedder(nn.Module):
     def _source(self) -> LayerSource:
         device = self._device()
         if device not in self._sources:
-            self._sources = {device: self._build_source(device)}
+            source = self._build_source(device) if self.bilm is None else FastBiLM(self.bilm, self._precision)
+            self._sources = {device: source}
         return self._sources[device]

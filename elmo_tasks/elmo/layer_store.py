@@ -41,6 +41,7 @@ from elmo_tasks.elmo.layers import LayerOutput
 from elmo_tasks.errors import CacheError
 from elmo_tasks.files import cache_folder
 from elmo_tasks.json_files import read_json
+from elmo_tasks.text.tokens import mask_of_lengths
 
 logger = logging.getLogger(__name__)
 
@@ -115,8 +116,8 @@ class LayerStore:
         self._path = self.folder / _DATABASE
         self._lock = filelock.FileLock(f"{self.folder}.lock")
         self._connections: dict[tuple[int, int], sqlite3.Connection] = {}  # by process and thread
-        # Another user's store can be read, but not touched.
-        with contextlib.suppress(FileNotFoundError, PermissionError):
+        # A store that does not exist yet, is another user's or on a read-only disk can be used, but not touched.
+        with contextlib.suppress(OSError):
             os.utime(self.folder / _ABOUT)
 
     def __reduce__(self) -> tuple[type[LayerStore], tuple[LayerKey, float]]:
@@ -154,7 +155,7 @@ class LayerStore:
                 layers[row, : lengths[row], spared:] = part
         layers[..., :spared] = layers[..., spared : 2 * spared]
         layers = layers.unflatten(-1, (self.key.num_layers, size)).transpose(1, 2)  # (B, L+1, T, D)
-        mask = torch.arange(longest)[None, :] < torch.tensor(lengths, dtype=torch.int64)[:, None]  # (B, T)
+        mask = mask_of_lengths(lengths, longest)
         return LayerOutput(layers, mask), [row for row, tokens in enumerate(sentences) if tokens and row not in stored]
 
     def missing(self, sentences: Sequence[Sequence[str]]) -> list[Sequence[str]]:

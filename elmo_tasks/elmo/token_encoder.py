@@ -39,11 +39,11 @@ class TokenEncoder(nn.Module):
     """Maps tokens, given as character ids, to vectors that depend only on their spelling.
 
     Source: Peters et al. 2018, section 3.4, and bilm-tf's `_build_word_char_embeddings`: the activation follows the
-    maximum over a token's positions, including those of padding characters; if the projection's sizes were equal, it is
-    left out.
+    maximum over a token's positions, including those of padding characters; there is no projection if its two sizes
+    would be equal.
 
     Class attributes:
-        first_row: that of the table of characters from which on weights files have it.
+        first_row: the first row of the table of characters that weights files contain.
     """
 
     first_row = 1

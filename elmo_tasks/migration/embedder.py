@@ -333,7 +333,9 @@ def _elmo(result: _Conversion, params: Params, weights: Weights, indexer: Params
 
 def _elmo_mixes(result: _Conversion, params: Params, weights: Weights, mixes: list[str]) -> int:
     """ELMo with a mix for each place; their weights are learned, also where AllenNLP's config fixes them."""
-    params.ignore("options_file", "weight_file", "vocab_to_cache", "namespace_to_cache", "scalar_mix_parameters")
+    params.ignore("options_file", "weight_file", "vocab_to_cache", "namespace_to_cache")
+    if params.get("scalar_mix_parameters", None) is not None:
+        result.notes.append("the weights of ELMo's mixes, which are fixed in AllenNLP, are learned if it is trained on")
     params.ignore("num_output_representations", "type")
     params.expect("do_layer_norm", False, default=False)
     params.expect("projection_dim", None, 0)

@@ -48,7 +48,7 @@ _MISFITS = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeEr
 
 @dataclasses.dataclass(frozen=True)
 class Imported:
-    """What there is to say about an import."""
+    """What an import reports."""
 
     kind: str  # AllenNLP's type of the model
     notes: tuple[str, ...]  # what differs from AllenNLP, a line each
@@ -69,10 +69,12 @@ def import_allennlp(
 
     Raises:
         MigrationError: the archive is missing or damaged, or this project does not have its model; nothing is written.
-        RunError: the folder holds a run, and `force` is not given.
+        RunError: the folder holds a run, and `force` is not given; or `bilm` is a folder of the run.
     """
     run = RunFolder(folder)
     check_folder(run.path)
+    if bilm is not None and Path(bilm).resolve() == run.bilm.resolve():
+        raise RunError(f"{bilm}: belongs to the run; leave --bilm out, or name a folder outside of {run.path}")
     if not force and (present := [each.name for each in run.files if each.exists()]):
         raise RunError(f"{run.path}: holds {', '.join(present)}; name another folder, or --force removes them first")
     with (
@@ -164,11 +166,12 @@ def _config(params: Params, embedder: ConvertedEmbedder, head: Head) -> dict[str
 
 
 def _with_training(values: dict[str, Any], params: Params) -> tuple[ExperimentConfig, tuple[str, ...]]:
-    """The config with AllenNLP's settings of the training, or a line that says why not."""
+    """The config with AllenNLP's settings of the training, and what is not taken over of these, a line each."""
     metric = load_config(values, ExperimentConfig).model.task.build_metric()
-    training = {"data_loader": convert_data_loader(params), "trainer": convert_trainer(params, metric)}
+    data_loader = convert_data_loader(params)
+    trainer, notes = convert_trainer(params, metric)
     try:
-        return load_config({**values, **training}, ExperimentConfig), ()
+        return load_config({**values, "data_loader": data_loader, "trainer": trainer}, ExperimentConfig), notes
     except ConfigError as error:
         default = {**_NO_TRAINING["trainer"], "validation_metric": f"+{metric.main}"}
         note = f"the settings of the training are not taken over ({one_line(error)})"

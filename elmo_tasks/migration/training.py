@@ -30,21 +30,32 @@ def convert_data_loader(params: Params) -> dict[str, Any]:
     return config
 
 
-def convert_trainer(params: Params, metric: Metric) -> dict[str, Any]:
-    """The trainer. `metric` is the model's here: a name that it does not have becomes its main score."""
-    place = params.part("trainer")
+def convert_trainer(params: Params, metric: Metric) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The trainer, and what is not taken over, a line each.
+
+    `metric` is the model's here: a name that it does not have becomes its main score.
+    """
+    place, notes = params.part("trainer"), []
     config: dict[str, Any] = {"num_epochs": place.get("num_epochs", 20)}
     for key in ("patience", "grad_norm", "grad_clipping", "num_gradient_accumulation_steps"):
         if (value := place.get(key, None)) is not None:
             config[key] = value
     place.ignore("type", "cuda_device", "summary_interval", "histogram_interval", "shuffle", "no_grad")
     params.ignore(*_IGNORED)
-    config["validation_metric"] = _metric_name(str(place.get("validation_metric", "-loss")), metric)
+    given = str(place.get("validation_metric", "-loss"))
+    config["validation_metric"] = chosen = _metric_name(given, metric)
+    if chosen[1:] not in (given[1:], _METRICS.get(given[1:])):
+        notes.append(f"the validation metric {given!r} is not there; it is {chosen!r}")
     if optimizer := _optimizer(place):
         config["optimizer"] = optimizer
-    if regularizers := _regularizers(params):
+    elif place.get("optimizer", None) is not None:
+        notes.append("the optimizer is not there; it is the default one")
+    regularizers, num_others = _regularizers(params)
+    if regularizers:
         config["regularizers"] = regularizers
-    return config
+    if num_others:
+        notes.append(f"{num_others} regularizer(s) are not taken over, only that of the weights of ELMo's mixes")
+    return config, tuple(notes)
 
 
 def _metric_name(given: str, metric: Metric) -> str:
@@ -68,13 +79,13 @@ def _optimizer(trainer: Params) -> dict[str, Any] | None:
     return {"type": _OPTIMIZERS.get(name, name), **{key: part.get(key) for key in keys}}
 
 
-def _regularizers(params: Params) -> list[dict[str, Any]]:
-    """The penalty on the weights of ELMo's mixes; others name parameters that have other names here."""
+def _regularizers(params: Params) -> tuple[list[dict[str, Any]], int]:
+    """The penalty on the weights of ELMo's mixes, and the number of others: they name parameters that differ here."""
     model = params.part("model")
     given = model.get("regularizer", None)
     pairs = given.get("regexes", []) if isinstance(given, dict) else given if isinstance(given, list) else []
     for pair in pairs:
         match pair:
             case [str(pattern), {"type": "l2", "alpha": int() | float() as alpha}] if "scalar_parameters" in pattern:
-                return [{"parameters": r"elmo\.mixes\..*weights", "l2": float(alpha)}]
-    return []
+                return [{"parameters": r"elmo\.mixes\..*weights", "l2": float(alpha)}], len(pairs) - 1
+    return [], len(pairs)

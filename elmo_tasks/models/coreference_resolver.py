@@ -21,8 +21,8 @@ from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.coreference import (
     AntecedentScorer,
     SpanRepresentation,
+    best_crossing_spans,
     best_non_crossing_spans,
-    best_spans,
     previous,
 )
 from elmo_tasks.modules.embedder import Embedder
@@ -187,7 +187,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
     def _keep(self, mention_scores: Tensor, sizes: Sequence[int]) -> tuple[Tensor, Tensor]:
         """The numbers t * W + w of the spans that are kept, and their documents: (M,) and (M,)."""
         scores = mention_scores.detach().cpu().numpy()
-        choose = best_spans if self.as_allennlp else best_non_crossing_spans
+        choose = best_crossing_spans if self.as_allennlp else best_non_crossing_spans
         numbers, documents = [], []
         for document, (size, end) in enumerate(zip(sizes, itertools.accumulate(sizes), strict=True)):
             first = end - size

@@ -36,7 +36,7 @@ class SemanticRoleLabelerConfig(ModelConfig):
     )
     decoded_scores: Literal["log_probabilities", "probabilities"] = Field(
         "log_probabilities",
-        description="what the predicted tags of a sentence have the highest sum of; 'probabilities', as AllenNLP",
+        description="the scores whose sum the predicted tags of a sentence maximize; AllenNLP's are 'probabilities'",
     )
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> SemanticRoleLabeler:

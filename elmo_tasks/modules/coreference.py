@@ -215,7 +215,7 @@ def best_non_crossing_spans(scores: NDArray[np.float32], count: int) -> NDArray[
     return np.sort(np.array(kept, dtype=np.int64))
 
 
-def best_spans(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+def best_crossing_spans(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     """As `best_non_crossing_spans`, but the spans may cross."""
     return np.sort(_from_best_to_worst(scores)[:count])
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from elmo_tasks.modules.forward_backward import FORBIDDEN, ChainScores, at_last_token, log_partition, posteriors
 from elmo_tasks.text.tag_schemes import TagScheme, allowed_transitions
+from elmo_tasks.text.tokens import mask_of_lengths
 
 
 class TransitionConstraints(nn.Module):
@@ -159,7 +160,7 @@ def _chain_scores(
             f"wanted (B, T, {num_tags}) and (B, T)"
         )
     lengths = mask.sum(1)  # (B,)
-    is_contiguous = mask == (torch.arange(mask.shape[1], device=mask.device) < lengths.unsqueeze(1))
+    is_contiguous = mask == mask_of_lengths(lengths, mask.shape[1])
     if not bool(is_contiguous.all() & (lengths > 0).all()):
         raise ValueError("the mask has a gap or an empty sentence; a sentence's tokens, at least one, must come first")
     dtype = torch.float32 if emissions.device.type == "mps" else torch.float64

@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from elmo_tasks.modules.bidirectional import reversal
+from elmo_tasks.text.tokens import mask_of_lengths
 
 # The score of what is forbidden: far below every real score, but finite, since infinities would lead to NaN.
 FORBIDDEN = -1e30
@@ -42,7 +43,7 @@ class ChainScores:
     @property
     def is_real(self) -> Tensor:
         """(T, B), True within a sentence."""
-        return torch.arange(len(self.emissions), device=self.lengths.device).unsqueeze(1) < self.lengths
+        return mask_of_lengths(self.lengths, len(self.emissions)).T
 
 
 def log_partition(scores: ChainScores) -> Tensor:

@@ -23,6 +23,7 @@ from elmo_tasks.elmo.layers import LayerSource
 from elmo_tasks.errors import ConfigError, WeightsError
 from elmo_tasks.modules.transformer_files import CONFIG, TOKENIZER, TransformerFiles
 from elmo_tasks.text.batches import batches_of_like_lengths
+from elmo_tasks.text.tokens import mask_of_lengths
 
 Pooling = Literal["first", "mean"]
 
@@ -176,9 +177,8 @@ class FrozenTransformer:
         windows = [part for row, tokens in enumerate(sentences) for part in self._windows(tokens, row * longest)]
         for rows in batches_of_like_lengths([len(window.ids) for window in windows], max_padded=_BATCH_PIECES):
             self._add([windows[row] for row in rows], vectors)
-        mask = torch.arange(longest)[None, :] < lengths[:, None]  # (B, T)
         layers = vectors.view(len(sentences), longest, *vectors.shape[1:]).transpose(1, 2)  # (B, K, T, D)
-        return LayerOutput(layers, mask.to(self._device))
+        return LayerOutput(layers, mask_of_lengths(lengths, longest).to(self._device))
 
     def _windows(self, tokens: Sequence[str], first_row: int) -> Iterator[_Window]:
         """The windows of a sentence whose first word has this row in the output."""

@@ -160,7 +160,7 @@ def _snapshot(name: str, local_only: bool) -> Path:
     try:
         return Path(snapshot_download(name, allow_patterns=[CONFIG, WEIGHTS, TOKENIZER], local_files_only=local_only))
     except (OSError, ValueError) as error:
-        place = "not downloaded to this machine yet" if local_only else "not to be found on the hub or on this machine"
+        place = "not downloaded to this machine yet" if local_only else "not found on the hub or on this machine"
         raise WeightsError(f"{HUB}{name}: {place} ({one_line(error)}); or name a folder: {_WANTED}") from None
 
 

@@ -34,7 +34,8 @@ class CoreferencePredictor(Predictor):
       inclusive), `text`, `antecedent`, the number in this list of the mention that it is linked to, null for the first
       of a cluster, and `probability`, that of this choice;
     - `description`, the text with its mentions in brackets after the numbers of their clusters:
-      `[0 Orla] sold [1 [0 her] boat]. [1 It] sank.` Mentions never cross, so that brackets always match;
+      `[0 Orla] sold [1 [0 her] boat]. [1 It] sank.` Mentions do not cross, except those of models from AllenNLP: of
+      two that cross, only the first has brackets;
     - for raw text also `text` and places in it, in characters, ends exclusive: `offsets` of the tokens of each
       sentence, `start_char` and `end_char` of each mention.
 
@@ -82,7 +83,7 @@ class CoreferencePredictor(Predictor):
 
 
 def marked_text(text: str, spans: Sequence[tuple[int, int]], clusters: Sequence[int]) -> str:
-    """The text with brackets around spans (end exclusive) that do not cross, each after the number of its cluster."""
+    """The text with brackets around spans (end exclusive), each after the number of its cluster."""
     brackets = {"open": "[{} ", "close": "]"}
     return "".join(
         piece.text if piece.kind == "text" else brackets[piece.kind].format(clusters[piece.span])

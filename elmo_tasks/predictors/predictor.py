@@ -195,6 +195,10 @@ class Predictor(ABC):
                 raise ElmoTasksError(problem)
         return examples
 
+    def cost(self, example: Fields) -> int:
+        """How many tokens the model reads for an example, as far as the example says it."""
+        return self.task.length(example)
+
     def complete_result(self, fields: Fields, example: Fields, prediction: Fields) -> dict[str, Any]:
         """The `result` of an example of an input, with what is carried over from the input."""
         result = self.result(example, prediction)

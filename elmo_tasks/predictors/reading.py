@@ -16,6 +16,7 @@ from elmo_tasks.predictors.fields import one_of, text_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.tasks.reading import Reading, unanswered
 from elmo_tasks.text.batches import batches_of_like_lengths
+from elmo_tasks.text.tokens import mask_of_lengths
 
 
 class ReadingPredictor(Predictor):
@@ -72,7 +73,7 @@ class ReadingPredictor(Predictor):
             for place, number in enumerate(numbers):
                 row, read, own = windows[number]
                 logits[:, row, own] = scores[:, place, own.start - read.start : own.stop - read.start]
-        mask = torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)  # (B, T)
+        mask = mask_of_lengths(lengths, max(lengths))  # (B, T)
         output = ReadingOutput(start_logits=logits[0], end_logits=logits[1], mask=mask)
         return self.model.decode(output, self.task.collate(examples, self.vocabulary))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from elmo_tasks.errors import DataError
 from elmo_tasks.files import read_lines
 
 UNKNOWN = "<UNK>"
+_LINE_BREAK = re.compile(r"[\r\n]")
 _FIRST = (BEGIN_SENTENCE, END_SENTENCE, UNKNOWN)
 UNKNOWN_NUMBER = _FIRST.index(UNKNOWN)
 
@@ -68,12 +70,13 @@ class OutputVocabulary:
 
 
 def most_frequent(types: Sequence[str], counts: Iterable[int], size: int | None, min_count: int) -> OutputVocabulary:
-    """The vocabulary of a corpus: its most frequent words.
+    """The vocabulary of a corpus: its most frequent words, except those that a file with a word per line cannot hold.
 
     Arguments:
         types, counts: distinct words, most frequent first, and how often each occurs.
         size: most words, `<S>`, `</S>` and `<UNK>` included; None for all.
         min_count: less frequent words are unknown.
     """
-    words = [word for word, count in zip(types, counts, strict=True) if count >= min_count]
+    frequent = (word for word, count in zip(types, counts, strict=True) if count >= min_count)
+    words = [word for word in frequent if not _LINE_BREAK.search(word)]
     return OutputVocabulary(words if size is None else words[: max(0, size - len(_FIRST))])

@@ -95,7 +95,7 @@ class _Pass:
             gates[:, step], cells = self._step_backward(step, outputs[step], cells)
             read[step] = torch.bmm(gates[:, step], self._weight)  # (D, B, Q)
             hidden = self._kept(read[step, ..., size:], step)
-        by_direction = gates.flatten(1, 2)  # (T B, 4H)
+        by_direction = gates.flatten(1, 2)  # (D, T B, 4H)
         bias = torch.stack([each.sum(dim=0, keepdim=True) for each in by_direction])  # (D, 1, 4H)
         weight = _sums_of_products(gates, self._read)  # (D, 4H, Q)
         projection = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,6 +26,7 @@ from elmo_tasks import __version__
 from elmo_tasks.config import Config
 from elmo_tasks.errors import ElmoTasksError, did_you_mean
 from elmo_tasks.files import parse_json
+from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.rendering.drawing import INK, PALETTE
 from elmo_tasks.server.batching import Batcher, Process
 from elmo_tasks.server.guard import Guard, admit, error_response
@@ -32,6 +34,8 @@ from elmo_tasks.server.limits import Limits
 from elmo_tasks.server.metrics import CONTENT_TYPE, Metrics
 from elmo_tasks.server.runs import ServedRun, to_bytes
 from elmo_tasks.server.vectors import ServedBiLM
+
+logger = logging.getLogger(__name__)
 
 PAGE = Path(__file__).parent / "page"
 """The folder of the page's files. Nothing else is served."""
@@ -101,6 +105,10 @@ class Prepared(Protocol):
     @property
     def tokens(self) -> int: ...
 
+    @property
+    def cost(self) -> int:
+        """The tokens that the model reads."""
+
 
 class _StrictJson(Request):
     """A request whose body is read as a line of `elmo-tasks predict`, and can be written as JSON again."""
@@ -124,7 +132,13 @@ class _Route(APIRoute):
         handler = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
-            return await handler(_StrictJson(request.scope, request.receive))
+            try:
+                return await handler(_StrictJson(request.scope, request.receive))
+            except (StarletteHTTPException, RequestValidationError, ElmoTasksError):
+                raise
+            except Exception as error:  # answered here, so that it gets the same headers and is counted
+                logger.exception("a request failed")
+                return await _refuse(request, error)
 
         return handle
 
@@ -146,6 +160,9 @@ class Service:
     ) -> None:
         self.runs, self.limits, self.metrics, self.note = runs, limits, metrics, note
         self._bilms = bilms
+        for run in runs.values():
+            if isinstance(run.predictor, SemanticRolesPredictor):  # how many predicates it finds is not known before
+                run.predictor.most_tags = min(run.predictor.most_tags, limits.queue_tokens)
         self._batcher = Batcher(limits.batch_tokens, limits.wait_seconds, metrics.computed)
         self._preparing = ThreadPoolExecutor(1, "preparing")  # splitting text must not hold up the other requests
 
@@ -154,6 +171,8 @@ class Service:
 
     def bilm(self, name: str | None) -> ServedBiLM:
         with_bilm = ", ".join(filter(None, self._bilms)) or "none"
+        if name in self.runs and name not in self._bilms:
+            raise HTTPException(404, f"the run {name!r} has no frozen biLM. Runs that have one: {with_bilm}")
         return _named(name or "", self._bilms, f"Runs with a frozen biLM: {with_bilm}")
 
     async def answer(self, request: Request, process: Process, prepare: Callable[[], Prepared]) -> Response:
@@ -161,8 +180,11 @@ class Service:
         prepared = await asyncio.get_running_loop().run_in_executor(self._preparing, prepare)
         if prepared.tokens > (most := self.limits.request_tokens):
             raise ElmoTasksError(f"{prepared.tokens:,} tokens; wanted at most {most:,} in a request")
-        admit(request.scope, prepared.tokens)
-        return _json(await asyncio.wrap_future(self._batcher.submit(process, prepared, prepared.tokens)))
+        if prepared.cost > (most := self.limits.queue_tokens):
+            problem = f"sentences are read once for each predicate: {prepared.cost:,} tokens"
+            raise ElmoTasksError(f"{problem}; wanted at most {most:,} in a request")
+        admit(request.scope, prepared.cost)
+        return _json(await asyncio.wrap_future(self._batcher.submit(process, prepared, prepared.cost)))
 
     def close(self) -> None:
         """Computes what is waiting."""

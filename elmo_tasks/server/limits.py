@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from elmo_tasks.errors import ElmoTasksError
+
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
@@ -15,7 +17,7 @@ class Limits:
         request_tokens: the most tokens of one request.
         body_bytes: the most bytes of one request.
         queue_requests: the most requests that are being read, wait, are computed or being answered.
-        queue_tokens: the most tokens of these.
+        queue_tokens: the most tokens of these. A sentence counts once for each time that the model reads it.
         timeout_seconds: how long a request may take, from its first byte to the last of its answer.
         connections: the most connections. Those that are idle, or do not read their answer, count too.
     """
@@ -28,3 +30,10 @@ class Limits:
     queue_tokens: int = 20_000
     timeout_seconds: float = 30.0
     connections: int = 512
+
+    def __post_init__(self) -> None:
+        if self.request_tokens > self.queue_tokens:
+            raise ElmoTasksError(
+                f"a request may have {self.request_tokens:,} tokens (--max-tokens), and all that wait together only "
+                f"{self.queue_tokens:,} (--max-waiting-tokens); wanted at least as many"
+            )

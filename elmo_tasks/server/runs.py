@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.config import to_json
+from elmo_tasks.data_readers.reader import HUB_PREFIX
 from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.errors import ElmoTasksError
@@ -39,6 +40,7 @@ class PredictionRequest:
     rows: list[tuple[str, Fields, dict[str, Any]]]  # the name of the input in messages, its fields, the example
     details: bool
     tokens: int
+    cost: int  # the tokens that the model reads: in semantic roles, a sentence once for each predicate
 
 
 class ServedRun:
@@ -78,15 +80,17 @@ class ServedRun:
             if not isinstance(fields, dict):
                 raise ElmoTasksError(f"{place}{given!r}; wanted a string or an object")
             try:
-                examples = self.predictor.checked_examples(fields)
+                made = self.predictor.checked_examples(fields)
             except ElmoTasksError as error:
                 raise ElmoTasksError(f"{place}{error}") from None
             carried = {key: value for key, value in fields.items() if key not in self.predictor.read_keys}
-            if (size := len(to_bytes(carried)) * len(examples)) > _MOST_CARRIED:
-                problem = f"keys that are copied to each of {len(examples)} results take {size:,} bytes"
+            if (size := len(to_bytes(carried)) * len(made)) > _MOST_CARRIED:
+                problem = f"keys that are copied to each of {len(made)} results take {size:,} bytes"
                 raise ElmoTasksError(f"{place}{problem}; wanted at most {_MOST_CARRIED:,}")
-            rows += [(place, fields, example) for example in examples]
-        return PredictionRequest(rows, details, sum(self.predictor.task.length(example) for *_, example in rows))
+            rows += [(place, fields, example) for example in made]
+        examples = [example for *_, example in rows]
+        tokens, cost = (sum(map(count, examples)) for count in (self.predictor.task.length, self.predictor.cost))
+        return PredictionRequest(rows, details, tokens, cost)
 
     def answer(self, requests: list[PredictionRequest]) -> list[bytes | ElmoTasksError]:
         """The results of requests that are predicted together, as JSON, or what is wrong with one of them."""
@@ -186,12 +190,13 @@ def _description(run: Run, path: str | Path) -> dict[str, Any]:
 
 
 def _without_folders(value: Any) -> Any:
-    """A value of JSON with only the last part of absolute paths."""
+    """A value of JSON with only the last part of paths."""
     if isinstance(value, dict):
         return {key: _without_folders(each) for key, each in value.items()}
     if isinstance(value, list):
         return [_without_folders(each) for each in value]
-    return Path(value).name if isinstance(value, str) and value.startswith("/") else value
+    is_path = isinstance(value, str) and "/" in value and not value.startswith(HUB_PREFIX)
+    return Path(value).name or value if is_path else value
 
 
 def to_bytes(value: Any) -> bytes:

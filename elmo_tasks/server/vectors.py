@@ -1,4 +1,4 @@
-"""What a biLM itself says: vectors of a sentence, similarities of two tokens, nearest tokens.
+"""What the server computes with a biLM: vectors of a sentence, similarities of two tokens, nearest tokens.
 
 # L+1 layers, T tokens, D features
 """
@@ -50,6 +50,10 @@ class VectorRequest:
     @property
     def tokens(self) -> int:
         return sum(map(len, self.sentences))
+
+    @property
+    def cost(self) -> int:
+        return self.tokens
 
 
 class ServedBiLM:

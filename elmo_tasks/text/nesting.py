@@ -18,13 +18,14 @@ def nested_pieces(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Piece
     """Yields a text in pieces, between the places where its spans open and close.
 
     Arguments:
-        spans: first and last character of each, the end exclusive. They may nest, but not cross. Of equal ones the
-            first is the outermost.
+        spans: first character of each, and the one after its last. They may nest. One that crosses an earlier one is
+            left out. Of equal ones the first is the outermost.
     """
     # Spans close before others open at the same place: the innermost, which opened last, first.
     # Of those that open at a place, the longest comes first, since it is the outermost.
-    closing = [(end, 0, -start, -number) for number, (start, end) in enumerate(spans)]
-    opening = [(start, 1, -end, number) for number, (start, end) in enumerate(spans)]
+    drawn = _without_crossing(spans)
+    closing = [(spans[number][1], 0, -spans[number][0], -number) for number in drawn]
+    opening = [(spans[number][0], 1, -spans[number][1], number) for number in drawn]
     last = 0
     for place, opens, _, number in sorted(closing + opening):
         if last < place:
@@ -33,3 +34,17 @@ def nested_pieces(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Piece
         yield Piece("open" if opens else "close", span=abs(number))
     if last < len(text):
         yield Piece("text", text[last:])
+
+
+def _without_crossing(spans: Sequence[tuple[int, int]]) -> list[int]:
+    """The numbers of the spans that cross none of those which begin before them."""
+    kept: list[int] = []
+    ends: list[int] = []  # of the spans that are open, the innermost last
+    for number in sorted(range(len(spans)), key=lambda number: (spans[number][0], -spans[number][1])):
+        start, end = spans[number]
+        while ends and ends[-1] <= start:
+            ends.pop()
+        if not ends or end <= ends[-1]:
+            kept.append(number)
+            ends.append(end)
+    return kept

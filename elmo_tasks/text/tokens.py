@@ -6,12 +6,19 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 _BatchT = TypeVar("_BatchT", bound="TensorRecord")
+
+
+def mask_of_lengths(lengths: Tensor | Sequence[int], longest: int) -> Tensor:
+    """(B, longest) bool, True for the first tokens of each sentence, as many as its length (B,)."""
+    lengths = torch.as_tensor(lengths, dtype=torch.int64)
+    return torch.arange(longest, device=lengths.device) < lengths.unsqueeze(1)
 
 
 @dataclasses.dataclass(frozen=True)

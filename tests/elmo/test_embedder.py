@@ -121,6 +121,10 @@ def test_a_trained_bilm_that_is_loaded_takes_the_fast_path_in_the_precision_of_t
         loaded.load_state_dict(trained.state_dict())
         torch.testing.assert_close(loaded(sentences)["input"], expected, rtol=0, atol=close)
         assert not loaded.bilm.directions[0].layers[0].bias.requires_grad
+        copied = copy.deepcopy(loaded)
+        loaded.load_state_dict(_config(bilm_files, requires_grad=True).build().state_dict())  # before the training
+        assert not torch.allclose(loaded(sentences)["input"], expected, rtol=0, atol=0.01)
+        torch.testing.assert_close(copied(sentences)["input"], expected, rtol=0, atol=close)
 
 
 def test_stateful(bilm_files: Files) -> None:

@@ -283,6 +283,15 @@ def test_refuses_what_it_would_get_wrong(bilm: BiLM, options: BiLMOptions) -> No
         FastBiLM(BiLM(options, stateful=True))
     with pytest.raises(ValueError, match="frozen"):
         FastBiLM(bilm.requires_grad_(True))
+    bilm.requires_grad_(False)
+    for numbers in ({"token_budget": 0}, {"cached_words": 0}):
+        with pytest.raises(ValueError, match="wanted at least 1"):
+            FastBiLM(bilm, **numbers)
+    for each in (bilm, FastBiLM(bilm)):
+        with pytest.raises(ValueError, match="chunks of 0 tokens"):
+            next(iter(each.layers_in_chunks(["a"], 0)))
+    with pytest.raises(ValueError, match=r"weights in torch.float64; wanted float32 \(bilm.float\(\)\)"):
+        FastBiLM(bilm.double())
 
 
 def test_refuses_a_bilm_of_which_one_weight_is_trained(bilm: BiLM) -> None:

@@ -267,6 +267,9 @@ def test_an_earlier_run_is_kept_without_force(archive: Path, tmp_path: Path) -> 
     import_allennlp(archive, run, force=True)
     assert (run / "config.json").stat().st_mtime_ns > before
     assert not state.exists()
+    with pytest.raises(RunError, match="belongs to the run; leave --bilm out, or name a folder outside of"):
+        import_allennlp(archive, run, bilm=run / "bilm", force=True)
+    assert RunFolder(run).model.is_file()
 
 
 def test_embedders_without_elmo_and_a_projection(tmp_path: Path) -> None:

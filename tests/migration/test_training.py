@@ -45,7 +45,7 @@ def test_batches(given: dict[str, Any], wanted: dict[str, Any]) -> None:
 
 
 def trainer(params: Params | None = None, **settings: Any) -> dict[str, Any]:
-    return convert_trainer(params or Params({"trainer": settings}), Tagging("BIOUL").build_metric())
+    return convert_trainer(params or Params({"trainer": settings}), Tagging("BIOUL").build_metric())[0]
 
 
 def test_settings_of_the_same_name_are_kept_and_those_that_mean_nothing_count_as_read() -> None:
@@ -99,6 +99,27 @@ def test_the_name_of_the_score(given: str, wanted: str) -> None:
 )
 def test_the_optimizer_with_the_settings_that_torch_has(given: Any, wanted: dict[str, Any] | None) -> None:
     assert trainer(optimizer=given).get("optimizer") == wanted
+
+
+@pytest.mark.parametrize(
+    ("settings", "note"),
+    [
+        ({"trainer": {"optimizer": {"type": "bert_adam"}}}, "the optimizer is not there; it is the default one"),
+        (
+            {"trainer": {"validation_metric": "+span_acc"}},
+            "the validation metric '+span_acc' is not there; it is '+f1'",
+        ),
+        (
+            {"model": {"regularizer": [["scalar_parameters", ALPHA], ["w", ALPHA]]}},
+            "1 regularizer(s) are not taken over",
+        ),
+        ({"trainer": {"optimizer": "adam", "validation_metric": "+f1-measure-overall"}}, None),
+    ],
+)
+def test_what_is_not_taken_over_is_noted(settings: dict[str, Any], note: str | None) -> None:
+    _, notes = convert_trainer(Params(settings), Tagging("BIOUL").build_metric())
+    assert len(notes) == (note is not None)
+    assert all(found.startswith(note) for found in notes)
 
 
 def test_settings_of_the_optimizer_that_are_not_taken_count_as_unread() -> None:

@@ -130,7 +130,7 @@ def test_a_model_of_the_hub_without_a_network(bert: Path, tmp_path: Path, monkey
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
     transformer_files._snapshot.cache_clear()
-    with pytest.raises(WeightsError, match=r"hub:some/bert: not to be found .*; or name a folder") as caught:
+    with pytest.raises(WeightsError, match=r"hub:some/bert: not found .*; or name a folder") as caught:
         TransformerConfig(model="hub:some/bert").build()
     assert "\n" not in str(caught.value)
     assert TransformerFiles.of("hub:some/bert", local_only=True).folder == bert

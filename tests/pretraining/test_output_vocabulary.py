@@ -18,6 +18,12 @@ def test_the_most_frequent_words_and_the_special_ones_among_them(
     assert most_frequent(["a", "b", "c"], [3, 2, 1], size, min_count).words == ("<S>", "</S>", "<UNK>", *words)
 
 
+def test_words_that_its_file_cannot_hold_are_unknown(tmp_path: Path) -> None:
+    vocabulary = most_frequent(["a", "\n", "b\r", "c\u2028"], [4, 3, 2, 1], None, 1)
+    vocabulary.save(tmp_path / "words.txt")
+    assert OutputVocabulary.load(tmp_path / "words.txt").words == ("<S>", "</S>", "<UNK>", "a", "c\u2028")
+
+
 def test_a_vocabulary_goes_round_and_numbers_its_words(tmp_path: Path) -> None:
     vocabulary = OutputVocabulary(["the", "</S>", "mill"])
     assert vocabulary.numbers(["mill", "<S>", "boat", "</S>", "the"]) == [4, 0, 2, 1, 3]

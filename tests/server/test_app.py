@@ -328,6 +328,9 @@ def test_a_fault_is_told_without_its_inside(
     with monkeypatch.context() as patch:
         patch.setattr(runs["ner"], "answer", fail)
         assert post(client, "/api/runs/ner/predict", {"text": "a"}, 500) == "a fault of the server; its log says more"
+        answer = client.post("/api/runs/ner/predict", json={"text": "a"})
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert 'status="500"' in client.get("/metrics").text
     assert post(client, "/api/runs/ner/predict", {"text": "a"})["results"]
 
 

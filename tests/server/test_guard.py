@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.server.limits import Limits
 from elmo_tasks.server.runs import ServedRun
 from tests.server.conftest import Serve, post
@@ -46,6 +47,11 @@ def test_the_limits_unless_others_are_given(client: TestClient) -> None:
         assert answer.status_code == status
 
 
+def test_a_request_that_is_allowed_may_also_wait() -> None:
+    with pytest.raises(ElmoTasksError, match=r"a request may have 5 tokens \(--max-tokens\), .* only 4 \(--max-wait"):
+        Limits(request_tokens=5, queue_tokens=4)
+
+
 @contextlib.contextmanager
 def blocked(run: ServedRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Within the block, the run's first batch waits for the event."""
@@ -62,7 +68,14 @@ def blocked(run: ServedRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[threadi
         go.set()
 
 
-@pytest.mark.parametrize("limits", [Limits(queue_requests=2), Limits(queue_tokens=4), Limits(queue_tokens=5)])
+@pytest.mark.parametrize(
+    "limits",
+    [
+        Limits(queue_requests=2),
+        Limits(request_tokens=4, queue_tokens=4),
+        Limits(request_tokens=4, queue_tokens=5),
+    ],
+)
 def test_overload_is_refused_at_once_and_passes(
     limits: Limits, serve: Serve, runs: dict[str, ServedRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:

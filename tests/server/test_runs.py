@@ -10,12 +10,15 @@ from typing import Any
 
 import pytest
 import torch
+from fastapi.testclient import TestClient
 
 from elmo_tasks import experiment, trained_runs
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.sample_data import write_sample_data
 from elmo_tasks.server import vectors
+from elmo_tasks.server.app import create_app
+from elmo_tasks.server.limits import Limits
 from elmo_tasks.server.runs import ServedRun, load_runs
 from elmo_tasks.server.vectors import ServedBiLM, bilms_of_runs
 
@@ -141,4 +144,14 @@ def test_semantic_roles_get_the_first_run_that_finds_predicates(run_folder: Path
     runs = load_runs([paths["roles"], str(run_folder), paths["predicates"]], batch_tokens=256)
     assert [run.about["predicates"] for run in runs.values()] == ["predicates", None, None]
     assert [run.about["task"] for run in runs.values()] == ["semantic_roles", "tagging", "tagging"]
-    assert load_runs([paths["roles"]], batch_tokens=256)["roles"].about["predicates"] is None
+    alone = load_runs([paths["roles"]], batch_tokens=256)["roles"]
+    assert alone.about["predicates"] is None
+    request = alone.prepare([{"tokens": ["a", "b", "c"], "predicates": [0, 2]}], details=False, numbered=False)
+    assert (request.tokens, request.cost) == (3, 6)  # the sentence is read once for each predicate
+    with TestClient(create_app(runs, {}, Limits(request_tokens=8, queue_tokens=8))) as client:
+        allowed, refused = {"tokens": ["a"] * 4, "predicates": [0, 1]}, {"tokens": ["a"] * 4, "predicates": [0, 1, 2]}
+        assert client.post("/api/runs/roles/predict", json=allowed).status_code == 200
+        answer = client.post("/api/runs/roles/predict", json=refused)
+        wanted = "sentences are read once for each predicate: 12 tokens; wanted at most 8 in a request"
+        assert (answer.status_code, answer.json()["error"]) == (422, wanted)
+    assert runs["roles"].predictor.most_tags == 8

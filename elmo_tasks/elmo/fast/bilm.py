@@ -36,6 +36,7 @@ from elmo_tasks.elmo.layers import LayerChunk, LayerOutput
 from elmo_tasks.elmo.lstm import LstmStack, LstmState
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
+from elmo_tasks.text.tokens import mask_of_lengths
 
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., object])
 
@@ -76,8 +77,8 @@ class FastBiLM:
         cached_words: the number of words whose vectors are kept, P * 4 bytes each.
 
     Raises:
-        ValueError: the biLM carries state, its weights are trained, or the precision is int8 on another device than the
-            CPU.
+        ValueError: the biLM carries state, its weights are trained or not in float32, the precision is int8 on another
+            device than the CPU, or a number is not positive.
     """
 
     def __init__(
@@ -89,6 +90,10 @@ class FastBiLM:
     ) -> None:
         if bilm.stateful:
             raise ValueError("got a biLM that carries state from batch to batch; wanted a stateless one")
+        if other := {parameter.dtype for parameter in bilm.parameters()} - {torch.float32}:
+            raise ValueError(f"got weights in {other.pop()}; wanted float32 (bilm.float()), see `precision`")
+        if min(token_budget, cached_words) < 1:
+            raise ValueError(f"got {token_budget} tokens at once and {cached_words} kept words; wanted at least 1")
         if any(parameter.requires_grad for parameter in bilm.parameters()):
             raise ValueError("got a biLM whose weights are trained; wanted a frozen one, as they are copied once")
         self.options = bilm.options
@@ -165,8 +170,7 @@ class FastBiLM:
             starts = torch.tensor(group) * self.num_layers * longest  # (B,) where a sentence's token vectors begin
             run = functools.partial(self._run_direction, rows, vectors, plan, starts, longest)
             run_together([functools.partial(run, backward) for backward in (False, True)], self.device)
-        mask = torch.arange(longest)[None, :] < lengths[:, None]
-        return LayerOutput(layers, mask.to(self.device))
+        return LayerOutput(layers, mask_of_lengths(lengths, longest).to(self.device))
 
     @_frozen
     def layers_in_chunks(self, tokens: Sequence[str], chunk_length: int) -> Iterator[LayerChunk]:
@@ -175,6 +179,8 @@ class FastBiLM:
         Chunks of the two directions alternate. Each direction starts at its own end of the sentence.
         """
         check_sentences([tokens])
+        if chunk_length < 1:
+            raise ValueError(f"got chunks of {chunk_length} tokens; wanted at least 1")
         length, half = len(tokens), self.output_size // 2
         read = ([BEGIN_SENTENCE, *tokens], [END_SENTENCE, *reversed(tokens)])
         states = [stack.initial_states(1) for stack in self._directions]

@@ -58,7 +58,7 @@ export function kindsOfTags(run) {
 }
 
 /**
- * The nodes of a text in which spans, which may nest but not cross, are wrapped.
+ * The nodes of a text in which spans are wrapped. They may nest; of two that cross, only the first is wrapped.
  * `start` and `end` of a span are in characters of Python, the end exclusive.
  */
 export function marked(text, spans, wrap) {
@@ -70,6 +70,7 @@ export function marked(text, spans, wrap) {
     let at = start;
     while (next < sorted.length && sorted[next].start < end) {
       const span = sorted[next++];
+      if (span.end > end) continue; // it crosses the one around
       found.push(characters.slice(at, span.start).join(""), wrap(span, nodes(span.start, span.end)));
       at = span.end;
     }

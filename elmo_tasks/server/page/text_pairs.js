@@ -13,7 +13,7 @@ export function draw([result]) {
   const premise = result.premise_tokens;
   const hypothesis = result.hypothesis_tokens;
   const map = (side, rows, columns, values) =>
-    heatMap(`Where the ${side} looks. Each row sums to 1.`, rows, columns, values, {
+    heatMap(`Where the ${side} looks`, rows, columns, values, {
       say: (down, across, value) => `${rows[down]} → ${columns[across]}: ${value.toFixed(3)}`,
     });
   return [

@@ -43,6 +43,15 @@ from tests.elmo.layer_store.fillers import (
 
 
 class TestAccidents:
+    def test_a_store_on_a_read_only_disk_can_be_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        fill(LayerStore(KEY), SENTENCES, FakeSource())
+
+        def refuse(path: Path) -> None:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+
+        monkeypatch.setattr(os, "utime", refuse)
+        assert_same(read(LayerStore(KEY), SENTENCES), FakeSource().layers(SENTENCES))
+
     def test_an_interrupted_fill_keeps_what_was_stored(self) -> None:
         store = LayerStore(KEY)
         first, second = FakeSource(fail_after=2), FakeSource()
