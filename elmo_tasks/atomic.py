@@ -179,7 +179,11 @@ def _temporary_folder(parent: Path, target: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[tuple[Path, int]]:
-    """Yields a temporary file, as its path and an open descriptor. At the end of the block it is moved to `path`."""
+    """Yields a temporary file, as its path and an open descriptor. At the end of the block it is moved to `path`.
+
+    Of a link, the file that it leads to is replaced.
+    """
+    path = path.resolve() if path.is_symlink() else path
 
     def make(prefix: str) -> tuple[Path, int]:
         handle, name = tempfile.mkstemp(_TEMPORARY_SUFFIX, prefix, path.parent)

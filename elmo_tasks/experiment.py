@@ -93,6 +93,13 @@ class ExperimentConfig(Config):
                 raise ValueError(problem)
         return model
 
+    @field_validator("trainer")
+    @classmethod
+    def _has_the_metric(cls, trainer: TrainerConfig, info: ValidationInfo) -> TrainerConfig:
+        if model := info.data.get("model"):
+            trainer.check_metric({**model.task.build_metric().compute(), "loss": 0.0})
+        return trainer
+
     def has_test(self) -> bool:
         """Whether the best epoch is evaluated on test data, or on a fold that is held out."""
         return self.fold is not None or (self.test_data_path is not None and self.evaluate_on_test)
@@ -140,7 +147,7 @@ class Data:
         reader, evaluation_reader = config.dataset_reader.build(), config.evaluation_reader().build()
         keys = ("train_data_path", "validation_data_path", "test_data_path")
         source, *others = ((given or {}).get(key, getattr(config, key)) for key in keys)
-        if config.fold:
+        if config.fold or not config.has_test():
             others = others[:1]
         held_out = [read_examples(evaluation_reader, other) for other in others if other is not None]
         training = read_examples(reader, source)
@@ -213,7 +220,8 @@ def train(
     config, run = load_config(described, ExperimentConfig, overrides, variables, replaced=names), RunFolder(folder)
     if "test" in predictions and not config.has_test():
         raise RunError(f"{run.path}: predictions of test data are wanted, but the config evaluates none")
-    accelerator = config.trainer.accelerator(run.tensorboard)
+    trainer = config.trainer.with_precision(run.begun_precision() if resume else None)
+    accelerator = trainer.accelerator(run.tensorboard)
     with locked(run.path) if accelerator.is_main_process else contextlib.nullcontext():
         begins = run.claim(to_json(config), resume=resume, force=force, kind=ExperimentConfig)
         accelerator.wait_for_everyone()  # no process writes before all have looked
@@ -240,19 +248,19 @@ def train(
         origin = None if goes_on else _start_from(from_run, config, run, vocabulary, model, begins=begins)
 
         share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
-        seed, trainer, accumulated = config.random_seed, config.trainer, config.trainer.num_gradient_accumulation_steps
+        seed, accumulated = config.random_seed, trainer.num_gradient_accumulation_steps
         training = BatchLoader(config.data_loader, data.training, data.reader.task, vocabulary, seed=seed, **share)
         validation, *test = (
             BatchLoader(config.evaluation_loader(), part, data.evaluation_reader.task, vocabulary, **share)
             for part in data.held_out
         )
-        trainer.check_metric({**model.task.build_metric().compute(), "loss": 0.0})
         num_steps = trainer.num_epochs * training.num_steps(0, accumulated)
         loop = Loop(trainer, Objective(model), run, accelerator, num_steps, callbacks)
         _log_sizes(config, model, data)
         model.embedder.prepare(data.texts(model))
         if begins and accelerator.is_main_process:
-            _begin(config, run, vocabulary, model, origin, copy_frozen=self_contained)
+            precision = trainer.precision if config.trainer.precision == "auto" else None
+            _begin(config, run, vocabulary, model, origin, copy_frozen=self_contained, precision=precision)
         if goes_on:
             loop.resume()
         else:
@@ -336,6 +344,7 @@ def _begin(
     origin: Mapping[str, Any] | None,
     *,
     copy_frozen: bool,
+    precision: str | None,
 ) -> None:
     """Writes what a run's folder holds before the first step, in place of an earlier run or what is left of one."""
     folder.clear()
@@ -361,7 +370,7 @@ def _begin(
     trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     # The tensors of a frozen biLM or transformer are not in the model's state: they lie in its own files.
     write_tensors(folder.frozen, {name: each for name, each in model.state_dict().items() if name not in trained})
-    folder.begin(to_json(config), own_packages(config))
+    folder.begin(to_json(config), own_packages(config), precision=precision)
 
 
 def _take_up(config: ExperimentConfig, folder: RunFolder, vocabulary: Vocabulary, model: TaskModel) -> None:

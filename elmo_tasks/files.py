@@ -1,4 +1,4 @@
-"""Reading and writing files: compressed files are decompressed while reading, and writes are atomic."""
+"""Reading files: compressed ones are decompressed on the way, and errors name the file and the line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from elmo_tasks.errors import DataError
 from elmo_tasks.limits import ADVICE, MAX_JSON_DEPTH, MAX_LINE_BYTES, bounded, limit, unpacked_text
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
-_COMPRESSIONS = (*_OPENERS, ".zip")
+COMPRESSIONS = (*_OPENERS, ".zip")
 
 # The exceptions that reading a damaged compressed file can raise.
 DAMAGE_ERRORS = (EOFError, OSError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
@@ -86,7 +86,7 @@ def _only_member(raw: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
 
 def plain_name(path: Path) -> str:
     """The name of a file without the suffix of its compression."""
-    return path.stem if path.suffix in _COMPRESSIONS else path.name
+    return path.stem if path.suffix in COMPRESSIONS else path.name
 
 
 def stored_file(path: Path) -> Path:
@@ -98,7 +98,7 @@ def stored_file(path: Path) -> Path:
     if path.exists():
         return path
     plain = path.with_name(plain_name(path))
-    others = (plain, *(plain.with_name(plain.name + suffix) for suffix in _COMPRESSIONS))
+    others = (plain, *(plain.with_name(plain.name + suffix) for suffix in COMPRESSIONS))
     return next((other for other in others if other.is_file()), path)
 
 

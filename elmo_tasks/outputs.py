@@ -5,18 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files import COMPRESSIONS
 
 
-def check_output(path: str | Path | None, *, force: bool, stream: bool = False) -> None:
+def check_output(path: str | Path | None, *, force: bool, stream: bool = False, packed: bool = False) -> None:
     """Checks that a file can be written; None is standard output.
 
     Arguments:
         force: whether an existing file may be replaced.
         stream: whether the file is written from its beginning to its end, as devices and pipes can be.
+        packed: whether the file is written compressed, as archives are.
 
     Raises:
         ElmoTasksError: the file exists and `force` is not set, or it is something other than a file, or its folder
-            cannot be written to.
+            cannot be written to; or its name is that of a compressed file, and it is not one.
     """
     if path is None:
         return
@@ -25,6 +27,8 @@ def check_output(path: str | Path | None, *, force: bool, stream: bool = False) 
         if stream and not path.is_dir():
             return
         raise ElmoTasksError(f"{path}: not a regular file; wanted the name of a file to write")
+    if path.suffix in COMPRESSIONS and not packed:
+        raise ElmoTasksError(f"{path}: is not written compressed; wanted a name without {path.suffix}")
     if path.exists() and not force:
         raise ElmoTasksError(f"{path}: the file exists; --force replaces it")
     check_folder(path.parent)

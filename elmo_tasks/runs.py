@@ -48,7 +48,7 @@ from elmo_tasks.tensor_files import BEGIN_AGAIN, read_tensors, tensor_shapes
 logger = logging.getLogger(__name__)
 
 _PACKAGES = ("torch", "pytorch-crf", "datasets", "accelerate", "seqeval", "numpy")
-_INCLUDED = "include-package"  # a key of versions.json
+_INCLUDED, _PRECISION = "include-package", "precision"  # keys of versions.json
 _MODULE_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 Split = Literal["validation", "test"]
 """The data that the best epoch is scored on."""
@@ -121,16 +121,19 @@ class Folder:
         earlier = read_json(self.config, dict[str, Any], f"the config of a run ({BEGIN_AGAIN})")
         return earlier | (_with_defaults(earlier, kind) if kind else {})
 
-    def begin(self, config: Mapping[str, Any], included: Collection[str] = ()) -> None:
+    def begin(self, config: Mapping[str, Any], included: Collection[str] = (), *, precision: str | None = None) -> None:
         """Writes the packages' versions and, last, the config, which marks the folder as that of a run.
 
         Arguments:
             included: the users' own packages that the run's parts come from.
+            precision: see `begun_precision`.
         """
         versions: dict[str, Any] = {"elmo-tasks": __version__, "python": platform.python_version()}
         versions |= {name: importlib.metadata.version(name) for name in _PACKAGES}
         if included:
             versions[_INCLUDED] = sorted(included)
+        if precision:
+            versions[_PRECISION] = precision
         write_json(self.versions, versions)
         write_json(self.config, config)
 
@@ -141,6 +144,12 @@ class Folder:
             names = included if isinstance(included, list) else []
             return [name for name in names if _MODULE_NAME.fullmatch(str(name))]
         return []
+
+    def begun_precision(self) -> str | None:
+        """The precision that a run with the setting 'auto' began with; it is resumed with the same."""
+        with contextlib.suppress(RunError):
+            return read_json(self.versions, dict[str, Any], "versions").get(_PRECISION)
+        return None
 
     def clear(self) -> None:
         """Removes the run's files, but no other files in the folder."""

@@ -11,7 +11,7 @@ from elmo_tasks.config import load_config
 from elmo_tasks.data_readers.memory import Source
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.errors import RunError, UnknownLabelError, UnknownTypeError
-from elmo_tasks.experiment import ExperimentConfig, build_model, read_examples, tensor_shapes
+from elmo_tasks.experiment import ExperimentConfig, build_model, check_frozen_models, read_examples, tensor_shapes
 from elmo_tasks.locks import locked
 from elmo_tasks.metrics.confusion import Confusion
 from elmo_tasks.models.model import TaskModel
@@ -57,10 +57,7 @@ def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
         ) from None
     reader = config.evaluation_reader().build()
     vocabulary = Vocabulary.load(folder.vocabulary)
-    if elmo := config.elmo():
-        folder.check_bilm(elmo.files())  # before any of it is read
-    if transformer := config.transformer():
-        folder.check_transformer(transformer.files)
+    check_frozen_models(config, folder)  # before any of them is read
     folder.check_tensors(tensor_shapes(config, vocabulary, folder))
     model = build_model(config, vocabulary, pretrained=False)
     folder.load_tensors(model)

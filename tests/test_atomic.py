@@ -69,6 +69,15 @@ def test_an_interrupted_write_leaves_the_old_file_whole(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_of_a_link_the_file_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with atomic_write(tmp_path / "link") as stream:
+        stream.write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+
+
 def test_what_is_written_may_be_read_by_those_who_may_read_any_new_file(tmp_path: Path) -> None:
     write_json(tmp_path / "file", 1)
     (tmp_path / "new file").touch()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from accelerate import PartialState
 
 from elmo_tasks import experiment, repeated_runs, trained_runs
@@ -29,7 +30,9 @@ from elmo_tasks.runs import RunFolder
 from elmo_tasks.tensor_files import read_state
 from elmo_tasks.text.tokenizers import TREEBANK
 from elmo_tasks.trained_runs import load_run
+from elmo_tasks.training import config as training_config
 from elmo_tasks.training.loop import Loop
+from elmo_tasks.training.precision import product_type
 
 QUICK = ("trainer.num_epochs=2",)
 
@@ -397,6 +400,39 @@ def test_a_run_resumes_with_the_word_vectors_that_it_began_with(
     assert resumed["test"] == expected["test"]
 
 
+def test_a_run_resumes_in_the_precision_that_it_began_with(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faster = [torch.bfloat16, torch.float32]  # on the machine of the beginning, and on that of the end
+    monkeypatch.setattr(training_config, "product_type", lambda precision, device: faster.pop(0))
+    overrides = [*QUICK, "trainer.precision=auto"]
+
+    def killed(loop: Loop, values: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Loop, "set_parameters", killed)
+        with pytest.raises(KeyboardInterrupt):
+            experiment.train(config_file, tmp_path / "run", overrides=overrides)
+    precisions: list[str] = []
+    accelerator = training_config.TrainerConfig.accelerator
+
+    def noted(config: Any, folder: Any = None) -> Any:
+        precisions.append(config.precision)
+        return accelerator(config, folder)
+
+    monkeypatch.setattr(training_config.TrainerConfig, "accelerator", noted)
+    monkeypatch.setattr(training_config, "product_type", product_type)
+    experiment.train(config_file, tmp_path / "run", overrides=overrides, resume=True)
+    assert precisions == ["bfloat16"]
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["trainer"]["precision"] == "auto"
+
+
+def test_without_an_evaluation_on_test_data_none_are_needed(config_file: Path, tmp_path: Path) -> None:
+    overrides = [*QUICK, "evaluate_on_test=false", "test_data_path=nowhere.txt"]
+    assert "test" not in experiment.train(config_file, tmp_path / "run", overrides=overrides)
+
+
 FAILING = {
     "no data": ["train_data_path=nowhere.txt"],
     "a bad regular expression": ['trainer.regularizers=[{"parameters": "("}]'],
@@ -497,6 +533,12 @@ def test_faults_are_found_before_any_data_is_read(
 ) -> None:
     monkeypatch.setattr(experiment.Data, "read", lambda *arguments: pytest.fail("data was read"))
     faults = ("trainer.patiense=3", "model.dropout=2", "trainer.optimizer.type=adan", "data_loader.batch_size=eight")
+    for fault, problem in (
+        ("trainer.validation_metric=+f2", r"no metric 'f2'; there are accuracy, f1"),
+        ('trainer.regularizers=[{"parameters": "("}]', r"'\(' is not a regular expression"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            experiment.train(config_file, tmp_path / "run", overrides=[fault])
     with pytest.raises(ConfigError) as caught:
         experiment.train(config_file, tmp_path / "run", overrides=(*faults, "random_seed=-1"))
     lines = str(caught.value).splitlines()

@@ -59,6 +59,14 @@ def test_places_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.Mo
         check_folder(tmp_path / "new" / "deep")
 
 
+def test_a_file_that_is_not_compressed_is_not_named_as_if_it_were(tmp_path: Path) -> None:
+    with pytest.raises(
+        ElmoTasksError, match=r"lines\.jsonl\.gz: is not written compressed; wanted a name without \.gz"
+    ):
+        check_output(tmp_path / "lines.jsonl.gz", force=False)
+    check_output(tmp_path / "run.tar.gz", force=False, packed=True)
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_refuse_before_they_compute(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 Scores: TypeAlias = Callable[[Array], Mapping[str, Array]]
 
 _QUARTERS = (0.25, 0.5, 0.75)
+LENGTHS = (1, 2, 3, 5, 9, 17)  # in tokens: where the ranges of lengths of spans begin
 
 
 class Place(NamedTuple):

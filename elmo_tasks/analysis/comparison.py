@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from elmo_tasks.analysis.significance import (
+    EQUAL,
     Array,
     Interval,
     Score,
@@ -30,8 +31,6 @@ from elmo_tasks.analysis.systems import Predictions, System, find_systems, is_da
 from elmo_tasks.data_readers.memory import Source
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.tasks import Task
-
-_EQUAL = 1e-9  # gains in percent that differ by less are none
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,7 +164,7 @@ def compare_predictions(
     for each, ours, values in zip(measured[1:], scores[1:], resampled[1:], strict=True):
         p_value = randomization_p(measured[0].sums, each.sums, score, resamples, seed)
         gains = unit_gains(measured[0].sums, each.sums, score)
-        most = [unit for unit in np.argsort(-np.abs(gains), kind="stable").tolist() if abs(gains[unit]) > _EQUAL]
+        most = [unit for unit in np.argsort(-np.abs(gains), kind="stable").tolist() if abs(gains[unit]) > EQUAL]
         changed = [
             _changed(float(gains[unit]), first.examples, units[unit], (measured[0], each))
             for unit in most[:num_examples]
@@ -229,7 +228,7 @@ def _difference(
     p_values = {"randomization": randomization, "bootstrap": bootstrap_p(resampled, difference)}
     if seeds and seeds.p_value is not None:
         p_values["seeds"] = seeds.p_value
-    better, worse = int((gains > _EQUAL).sum()), int((gains < -_EQUAL).sum())
+    better, worse = int((gains > EQUAL).sum()), int((gains < -EQUAL).sum())
     return Difference(
         name=other.name,
         against=one.name,

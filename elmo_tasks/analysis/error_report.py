@@ -19,7 +19,7 @@ from elmo_tasks.analysis.breakdowns import Breakdown, Item, break_down, item_sco
 from elmo_tasks.analysis.mention_errors import MentionErrors, link_scores, mention_scores
 from elmo_tasks.analysis.reading_errors import KINDS as READING_KINDS
 from elmo_tasks.analysis.reading_errors import answer_kind, question_places
-from elmo_tasks.analysis.significance import unit_gains
+from elmo_tasks.analysis.significance import EQUAL, unit_gains
 from elmo_tasks.analysis.span_errors import KINDS as SPAN_KINDS
 from elmo_tasks.analysis.span_errors import align, span_items, spans_of
 from elmo_tasks.analysis.systems import Predictions, read_predictions
@@ -28,8 +28,6 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Accuracy, CoreferenceScores, Metric, SpanF1, SquadScores, SrlF1
 from elmo_tasks.metrics.confusion import Confusion, ConfusionTable
 from elmo_tasks.tasks import Reading, Task
-
-_EQUAL = 1e-9  # losses in percent that are smaller are none
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,7 +128,7 @@ def _worst(found: Predictions, sums: np.ndarray, count: int) -> list[WorstExampl
     return [
         WorstExample(float(losses[row]), found.examples[row], found.predictions[row])
         for row in order
-        if losses[row] > _EQUAL
+        if losses[row] > EQUAL
     ]
 
 

@@ -78,6 +78,14 @@ class RunCurves:
         return best["elmo"] | ({"transformer": best["transformer"]} if best.get("transformer") else {})
 
 
+def check_format(path: str | Path) -> str:
+    """The ending of a picture's file, in lower case; raises `ElmoTasksError` if it is not one of `FORMATS`."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise ElmoTasksError(f"{path}: the ending is {suffix!r}; wanted {', '.join(FORMATS)}")
+    return suffix
+
+
 def plot_runs(path: str | Path, runs: Sequence[RunCurves], confusion: ConfusionTable | None = None) -> None:
     """Draws runs and writes the picture: the loss and the validation metric after each epoch, and the weights of the
     layers of the biLM and of a transformer in the best epoch, as in figure 2 of Peters et al. (2018).
@@ -91,9 +99,7 @@ def plot_runs(path: str | Path, runs: Sequence[RunCurves], confusion: ConfusionT
     """
     from matplotlib.figure import Figure
 
-    suffix = Path(path).suffix.lower()
-    if suffix not in FORMATS:
-        raise ElmoTasksError(f"{path}: the ending is {suffix!r}; wanted {', '.join(FORMATS)}")
+    check_format(path)
     mixes = [(run, name, mix) for run in runs for name, mix in run.mixes().items()]
     second = ["mixes"] * bool(mixes) + ["confusion"] * bool(confusion)
     # The table of mixes is low if it is the only plot of its row. A single plot takes the whole width.

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from elmo_tasks.analysis.breakdowns import Place, ranged
+from elmo_tasks.analysis.breakdowns import LENGTHS, Place, ranged
 from elmo_tasks.metrics.squad import normalize_answer
 
 KINDS = ("right", "too long", "too short", "overlapping", "elsewhere", "no answer")
 _QUESTION_WORDS = ("what", "which", "who", "whom", "whose", "when", "where", "why", "how")
-_LENGTHS = (1, 2, 3, 5, 9, 17)
 
 
 def answer_kind(answer: str | None, gold: Sequence[str]) -> str:
@@ -38,7 +37,7 @@ def question_places(example: Mapping[str, Any]) -> dict[str, Place]:
     if word == "how" and (after := tokens[tokens.index("how") + 1 :][:1]) in (["many"], ["much"]):
         word = f"how {after[0]}"
     shortest = min(last - first + 1 for first, last in example["answer_spans"])
-    return {"question word": Place(word == "other", word), "length of the answer": ranged(shortest, _LENGTHS)}
+    return {"question word": Place(word == "other", word), "length of the answer": ranged(shortest, LENGTHS)}
 
 
 def _contains(words: Sequence[str], part: Sequence[str]) -> bool:

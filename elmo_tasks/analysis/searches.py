@@ -67,10 +67,10 @@ class Dimension(Config):
 
 
 class Pruning(Config):
-    """When a trial is stopped: its best epoch is worse than the median of the other trials' values of that epoch."""
+    """When a trial is stopped: its best value so far is worse than the median of the others' values of that epoch."""
 
     startup_trials: Annotated[int, Field(ge=1)] = Field(5, description="finished trials before any is stopped")
-    warmup_epochs: Annotated[int, Field(ge=0)] = Field(1, description="epochs that every trial may train")
+    warmup_epochs: Annotated[int, Field(ge=0)] = Field(1, description="epochs after which no trial is stopped yet")
 
 
 class SearchConfig(Config):
@@ -197,7 +197,7 @@ class Search:
     def _takes_only_whole_numbers(self, key: str, dimension: Dimension) -> bool:
         """Jsonnet does not tell 1.0 from 1, so the config is asked whether it takes a number between two whole ones."""
         low, high = dimension.low, dimension.high
-        if low is None or high is None or not (low.is_integer() and high.is_integer()) or low == high:
+        if low is None or high is None or not (low.is_integer() and high.is_integer()):
             return False
         try:
             self.resolve([f"{key}={low + 0.5}"])

@@ -221,5 +221,6 @@ def _groups(instances: Sequence[Instance], first: Mapping[Word, str]) -> dict[st
         parts[instance.word.part_of_speech].append(instance)
         parts[FIRST_RIGHT if first.get(instance.word) in instance.senses else FIRST_WRONG].append(instance)
     if _DEVELOPMENT_SET in sets:
-        sets[PAPER_SETS] = [each for name, members in sets.items() if name != _DEVELOPMENT_SET for each in members]
+        others = [each for name, members in sets.items() if name != _DEVELOPMENT_SET for each in members]
+        sets |= {PAPER_SETS: others} if others else {}
     return {**sets, ALL_SETS: list(instances), **dict(sorted(parts.items()))}

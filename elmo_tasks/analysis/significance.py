@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 Score = Callable[[Array], Array]  # (..., K) -> (...)
 
 _CONFIDENCE = 0.95
-_EQUAL = 1e-9  # scores in percent that differ by less are equal: sums in another order round differently
+EQUAL = 1e-9  # scores in percent that differ by less are equal: sums in another order round differently
 _NUMBERS_AT_ONCE = 4_000_000  # of a chunk of resamples: 32 MB
 
 
@@ -136,7 +136,7 @@ def seed_difference(one: Sequence[float], other: Sequence[float], *, paired: boo
 
     mean = float(np.mean(other) - np.mean(one))
     varied = [np.subtract(other, one)] if paired else [np.array(one), np.array(other)]
-    if max(map(np.ptp, varied)) < _EQUAL:
+    if max(map(np.ptp, varied)) < EQUAL:
         return SeedDifference(mean, Interval(mean, mean), None, paired)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of values that are nearly alike
@@ -159,7 +159,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def _p_value(values: Array, observed: float) -> float:
     """(count + 1) / (R + 1), which counts the observed value as one of the resamples (Noreen 1989)."""
-    return (int((values >= observed - _EQUAL).sum()) + 1) / (len(values) + 1)
+    return (int((values >= observed - EQUAL).sum()) + 1) / (len(values) + 1)
 
 
 def _paired(one: Array, other: Array) -> tuple[Array, Array]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from elmo_tasks.analysis.breakdowns import Item, Place, ranged, words_of_item
+from elmo_tasks.analysis.breakdowns import LENGTHS, Item, Place, ranged, words_of_item
 from elmo_tasks.metrics import Metric, SrlF1
 from elmo_tasks.metrics.srl import VERB, arguments_of_tags
 from elmo_tasks.text.tag_schemes import spans_of_tags
 from elmo_tasks.text.vocabulary import Vocabulary
 
 KINDS = ("right", "type", "boundary", "both", "missed", "spurious")
-_LENGTHS = (1, 2, 3, 5, 9, 17)
 
 
 class LabelledSpan(NamedTuple):
@@ -76,7 +75,7 @@ def span_items(
     for span in sorted(found | gold):
         tokens = span.tokens()
         places: dict[str, Place] = {
-            "length": ranged(len(tokens), _LENGTHS),
+            "length": ranged(len(tokens), LENGTHS),
             **words_of_item([example["tokens"][token] for token in tokens], vocabulary),
         }
         yield Item(places, (span in found and span in gold, span in found, span in gold))

@@ -205,6 +205,7 @@ class Study:
                     problems.append(
                         f"arm {arm.name!r}: split: got 'test', but {arm.config} is not evaluated on test data"
                     )
+        problems += _uncomparable(runs)
         if problems:
             raise ConfigError("\n".join(dict.fromkeys(problems)))
         return cls(source, config, known, tuple(runs), chosen)
@@ -214,6 +215,15 @@ def _chosen(arms: Sequence[Arm], patterns: Sequence[str]) -> frozenset[str]:
     """The names of the arms that the patterns match, and those of their baselines."""
     found = [arm for arm in arms if any(arm.name == each or fnmatch.fnmatchcase(arm.name, each) for each in patterns)]
     return frozenset(name for arm in found for name in (arm.name, arm.baseline) if name is not None)
+
+
+def _uncomparable(runs: Sequence[StudyRun]) -> Iterator[str]:
+    """Which arms have another score than their baseline, one message each."""
+    scores = {run.arm.name: f"{run.split} {run.config.trainer.metric_name}" for run in runs}
+    for arm in {run.arm.name: run.arm for run in runs}.values():
+        baseline = scores.get(arm.baseline or "")
+        if baseline not in (None, scores[arm.name]):
+            yield f"arm {arm.name!r}: its score is {scores[arm.name]}, that of its baseline {baseline}; wanted the same"
 
 
 def config_beside(study: Path, name: str) -> str:

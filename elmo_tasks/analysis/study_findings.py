@@ -6,11 +6,11 @@ Both use the predictions that the runs have stored, so no model runs again.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from elmo_tasks.analysis.breakdowns import Bucket
+from elmo_tasks.analysis.breakdowns import Breakdown, Bucket
 from elmo_tasks.analysis.comparison import Comparison, compare_predictions, corrected
 from elmo_tasks.analysis.error_report import ErrorReport, error_report
 from elmo_tasks.analysis.report_pages import Details, Table
@@ -26,8 +26,7 @@ from elmo_tasks.text.vocabulary import Vocabulary
 
 _RESAMPLES = 10_000
 _WORST = 20  # the examples of an arm that the page shows
-_CONFUSED_LABELS = 12  # the most labels of a table
-_EQUAL = 0.01  # scores in percent that differ by less are those of the same predictions
+_SAME_SCORE = 0.01  # scores in percent that differ by less are those of the same predictions
 
 Place = tuple[str, float]  # the name of an arm, and the share of the data
 
@@ -122,7 +121,7 @@ def _examine(
     comparison = compare_predictions(systems, metric=arms[0].results[0].metric, resamples=resamples)
     for each, system in zip(arms, comparison.systems, strict=True):
         for result, score in zip(each.results, system.scores, strict=True):
-            if abs(result.score - score) > _EQUAL:
+            if abs(result.score - score) > _SAME_SCORE:
                 raise ElmoTasksError(
                     f"{result.folder}: the {result.metric} of its stored predictions is {score:.2f}, that of the "
                     f"run on its {result.split} data {result.score:.2f}"
@@ -143,7 +142,7 @@ def _errors(reports: Mapping[str, Sequence[ErrorReport]], head: Summary) -> list
             continue
         tables = []
         if report.confusion:
-            columns, *rows = cells(report.confusion, _CONFUSED_LABELS)
+            columns, *rows = cells(report.confusion)
             tables = [Table("labels, gold (rows) and predicted (columns)", columns, rows)]
         drawings = [
             describe_versions(report.task, each.example, {"predicted": each.prediction}) for each in report.worst
@@ -163,23 +162,39 @@ def _side_by_side(reports: Mapping[str, Sequence[ErrorReport]], metric: str) -> 
     ]
     tables = [Table(first.counted, ("", *reports), kinds)] if kinds else []
     for kind in first.breakdowns:
-        found: dict[str, dict[str, list[Bucket]]] = {}  # by their names and arms
-        for arm, report in ((arm, report) for arm, own in reports.items() for report in own):
-            for each in report.breakdowns:
-                for bucket in each.buckets if (each.items, each.by) == (kind.items, kind.by) else ():
-                    found.setdefault(bucket.name, {}).setdefault(arm, []).append(bucket)
+        found = {arm: [_buckets_of(report, kind) for report in own] for arm, own in reports.items()}
         scores = kind.buckets[0].scores
         name = metric if metric in scores else next(iter(scores))
-        rows = [[part, *(_score(buckets.get(arm), name) for arm in reports)] for part, buckets in found.items()]
+        parts = _merged(list(buckets) for own in found.values() for buckets in own)
+        rows = [[part, *(_score([each.get(part) for each in own], name) for own in found.values())] for part in parts]
         tables.append(Table(f"{name} of {kind.items} by {kind.by}", ("", *reports), rows))
     return tables
 
 
-def _score(buckets: Sequence[Bucket] | None, name: str) -> str:
-    """The mean of a part of the data, with its mean size."""
-    if buckets is None:
+def _buckets_of(report: ErrorReport, kind: Breakdown) -> dict[str, Bucket]:
+    """The buckets of a report's breakdown of this kind, by their names."""
+    alike = (each for each in report.breakdowns if (each.items, each.by) == (kind.items, kind.by))
+    return {bucket.name: bucket for each in alike for bucket in each.buckets}
+
+
+def _merged(orders: Iterable[Sequence[str]]) -> list[str]:
+    """All names, each once. One that an order adds comes after the name that it follows there."""
+    names: list[str] = []
+    for order in orders:
+        place = 0
+        for name in order:
+            if name not in names:
+                names.insert(place, name)
+            place = names.index(name) + 1
+    return names
+
+
+def _score(buckets: Sequence[Bucket | None], name: str) -> str:
+    """The mean of a part of the data over the runs that have it, with its mean size over all runs."""
+    if not (found := [each for each in buckets if each is not None]):
         return ""
-    return f"{fmean(each.scores[name] for each in buckets):.2f} ({_number([each.size for each in buckets])})"
+    sizes = [0 if each is None else each.size for each in buckets]
+    return f"{fmean(each.scores[name] for each in found):.2f} ({_number(sizes)})"
 
 
 def _number(values: Sequence[float]) -> str:

@@ -156,9 +156,15 @@ def read_predictions(path: Path, data: Source | None = None, overrides: Sequence
     run = load_run(path, overrides=overrides)
     data = run.config.test_data_path if data is None else data
     if data is None:
-        raise RunError(f"{path}: its config has no test_data_path; name the data to evaluate it on")
+        held_out = f", or {path}/predictions.jsonl, the examples that the fold held out" if run.config.fold else ""
+        raise RunError(f"{path}: its config has no test_data_path; name the data to evaluate it on{held_out}")
     task, found = run.reader.task, dict[int, tuple[dict[str, Any], dict[str, Any]]]()
-    evaluate_run(run, data, sink=lambda row, example, prediction: found.update({row: (example, prediction)}))
+    field = task.build_metric().field  # probabilities and attention can be large
+
+    def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
+        found[row] = example, {field: prediction[field]}
+
+    evaluate_run(run, data, sink=keep)
     pairs = [found[row] for row in sorted(found)]
     examples = [{column: example[column] for column in task.features} for example, _ in pairs]
     return _checked(str(path), task, examples, [prediction for _, prediction in pairs], run.vocabulary)
@@ -193,7 +199,7 @@ def _checked(
     predictions: Sequence[Mapping[str, Any]],
     vocabulary: Vocabulary | None = None,
 ) -> Predictions:
-    """With only what the metric reads of each prediction; probabilities and attention can be large."""
+    """With only what the metric reads of each prediction."""
     field = task.build_metric().field
     for row, prediction in enumerate(predictions):
         if field not in prediction:
@@ -213,7 +219,8 @@ def _task_of(path: Path, examples: Sequence[Mapping[str, Any]]) -> Task:
     if not issubclass(kind, Tagging):
         return kind()
     # Spans of different schemes are read by the same rule, so any scheme will do that has all the tags.
-    tags = {tag for example in examples for tag in example["tags"] if isinstance(tag, str)}
+    given = [tags for example in examples if isinstance(tags := example["tags"], list)]
+    tags = {tag for each in given for tag in each if isinstance(tag, str)}
     schemes = (scheme for scheme in get_args(TagScheme) if all(is_tag(tag, scheme) for tag in tags))
     return kind(tag_scheme=next(schemes, None))
 

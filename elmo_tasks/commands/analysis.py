@@ -7,7 +7,15 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from elmo_tasks.commands.arguments import add_flag, add_include_package, device_overrides, positive, refuse_torchrun
+from elmo_tasks.commands.arguments import (
+    add_device,
+    add_flag,
+    add_include_package,
+    device_overrides,
+    positive,
+    random_seed,
+    refuse_torchrun,
+)
 from elmo_tasks.console import print_metrics, print_table
 from elmo_tasks.errors import ElmoTasksError
 
@@ -17,7 +25,6 @@ if TYPE_CHECKING:
     from elmo_tasks.analysis.significance import Interval
     from elmo_tasks.metrics.confusion import ConfusionTable
 
-_CONFUSED_LABELS = 12  # the most labels of a printed table
 _SHOWN_SCORES = 6  # in a breakdown; of more, only the F1 of those that have one
 
 
@@ -34,7 +41,9 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resamples", type=positive, default=10_000, metavar="N", help="of the tests and intervals (default: 10000)"
     )
-    parser.add_argument("--seed", type=positive, default=13370, metavar="N", help="of the resamples (default: 13370)")
+    parser.add_argument(
+        "--seed", type=random_seed, default=13370, metavar="N", help="of the resamples (default: 13370)"
+    )
     parser.add_argument(
         "--examples", type=positive, default=0, metavar="N", help="also show the N examples that changed most"
     )
@@ -42,7 +51,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--device", choices=("auto", "cpu"), help="for runs (default: the setting of the run)")
+    add_device(parser)
     add_flag(parser, "--json", "print JSON instead of tables")
     add_include_package(parser)
 
@@ -200,5 +209,5 @@ def print_confusion(table: ConfusionTable, title: str) -> None:
     """Prints which label is taken for which, of the most frequent labels."""
     from elmo_tasks.metrics.confusion import cells
 
-    columns, *rows = cells(table, _CONFUSED_LABELS)
+    columns, *rows = cells(table)
     print_table(f"{title}, gold (rows) and predicted (columns)", columns, rows)

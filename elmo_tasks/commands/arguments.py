@@ -53,14 +53,21 @@ def add_config_and_folder(parser: argparse.ArgumentParser, described: str, writt
     )
 
 
-def add_config_arguments(parser: argparse.ArgumentParser) -> None:
+def add_config_arguments(parser: argparse.ArgumentParser, described: str = "config", example: str = "") -> None:
+    """The options of every command that reads a Jsonnet file.
+
+    Arguments:
+        described: what the file describes.
+        example: a change that shows the difference to a config.
+    """
+    shown = f", such as {example}" if example else ""
     parser.add_argument(
         "--set",
         type=override,
         action="append",
         default=[],
         metavar="A.B=C",
-        help="change a key of the config; can be repeated",
+        help=f"change a key of the {described}{shown}; can be repeated",
     )
     parser.add_argument(
         "--ext-var",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from elmo_tasks.commands.arguments import add_force, integers
+from elmo_tasks.commands.arguments import add_force, integers, random_seed
 from elmo_tasks.errors import ElmoTasksError
 
 
@@ -14,7 +14,7 @@ def add_sample_data(parser: argparse.ArgumentParser) -> None:
         "--task", default="all", metavar="TASK", help="the name of a task, for example ner, or all (default: all)"
     )
     add_force(parser)
-    parser.add_argument("--seed", type=int, default=13, metavar="N", help="the random seed (default: 13)")
+    parser.add_argument("--seed", type=random_seed, default=13, metavar="N", help="the random seed (default: 13)")
     parser.add_argument(
         "--sentences",
         type=integers,

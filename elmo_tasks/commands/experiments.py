@@ -290,7 +290,7 @@ def add_archive(parser: argparse.ArgumentParser) -> None:
 def run_archive(arguments: argparse.Namespace) -> None:
     from elmo_tasks.trained_runs import archive
 
-    check_output(arguments.file, force=arguments.force)
+    check_output(arguments.file, force=arguments.force, packed=True)
     if not arguments.file.endswith((".tar.gz", ".tgz")):
         raise ElmoTasksError(f"{arguments.file}: an archive is a .tar.gz file; wanted a name with that ending")
     archive(arguments.run_path, arguments.file, self_contained=not arguments.without_bilm)

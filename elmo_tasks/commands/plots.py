@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from elmo_tasks.commands.arguments import add_force, add_include_package, device_overrides
+from elmo_tasks.commands.arguments import add_device, add_force, add_include_package, device_overrides
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.outputs import check_output
 
@@ -16,15 +16,16 @@ def add_plot(parser: argparse.ArgumentParser) -> None:
     add_force(parser)
     confusion = "also evaluate the run on this data, and draw which label is taken for which"
     parser.add_argument("--confusion", metavar="DATA", help=confusion)
-    parser.add_argument("--device", choices=("auto", "cpu"), help="for --confusion (default: the setting of the run)")
+    add_device(parser)
     add_include_package(parser)
 
 
 def run_plot(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.analysis.plots import RunCurves, plot_runs
+    from elmo_tasks.analysis.plots import RunCurves, check_format, plot_runs
     from elmo_tasks.config import include_packages
 
     check_output(arguments.output, force=arguments.force)
+    check_format(arguments.output)
     include_packages(arguments.include_package)
     confusion: Any = None
     if arguments.confusion:

@@ -36,7 +36,7 @@ def add_study(parser: argparse.ArgumentParser) -> None:
         help="train only this arm, or those whose names match a pattern such as 'SNLI*', and their baselines; can be "
         "repeated",
     )
-    add_config_arguments(parser)
+    add_config_arguments(parser, "study", "seeds=[1] or changes.trainer.num_epochs=1")
     add_flag(parser, "--dry-run", "check everything, and list the runs with their state and estimated time")
     add_flag(parser, "--list", "list the studies in the package")
 

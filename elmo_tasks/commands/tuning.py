@@ -29,7 +29,7 @@ def add_tune(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="the folder of its trials (default: runs/studies/<name of the file>)",
     )
-    add_config_arguments(parser)
+    add_config_arguments(parser, "search", "trials=10 or changes.trainer.num_epochs=1")
     add_flag(parser, "--dry-run", "check everything, and print the space")
     add_flag(parser, "--list", "list the searches in the package")
 

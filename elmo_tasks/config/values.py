@@ -86,7 +86,7 @@ def _explain(path: str | Path, report: str) -> NoReturn:
 
 
 def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> tuple[dict[KeyPath, str], list[str]]:
-    """Writes overrides such as `model.dropout=0.3` or `trainer.callbacks.0.every=2` into `values`, in order.
+    """Writes overrides such as `model.dropout=0.3` or `trainer.regularizers.0.l2=0.1` into `values`, in order.
 
     What follows the first `=` is taken as JSON if it is JSON, and as a string otherwise.
 

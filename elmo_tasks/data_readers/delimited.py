@@ -95,8 +95,9 @@ class DelimitedReader(RowReader):
         has_quotes = self.config.quotes if self.config.quotes is not None else delimiter not in "\t "
         lines = _Lines(read_lines(path))
         csv.field_size_limit(limit(MAX_LINE_BYTES))  # of the process; a cell may be as long as a line
-        quoting = csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE
-        reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
+        reader = csv.reader(
+            lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE, strict=True
+        )
         while True:
             lines.taken.clear()
             try:

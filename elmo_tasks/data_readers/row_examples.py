@@ -115,10 +115,10 @@ class RowExamples:
         column = self._columns["sentences"]
         sentences = [check_tokens(sentence, record, column) for sentence in record.items(column)]
         speakers: list[Any] = [[NO_SPEAKER] * len(sentence) for sentence in sentences]
-        if (column := self._optional(record, "speakers")) is not None:
-            speakers = [check_tokens(names, record, column) for names in record.items(column)]
+        if (given := self._optional(record, "speakers")) is not None:
+            speakers = [check_tokens(names, record, given) for names in record.items(given)]
             if list(map(len, speakers)) != list(map(len, sentences)):
-                raise DataError(record.place, f"{column!r}: wanted a speaker for each token of each sentence")
+                raise DataError(record.place, f"{given!r}: wanted a speaker for each token of each sentence")
         sentences, speakers = ([part for part in parts if part] for parts in (sentences, speakers))
         if not sentences:
             raise DataError(record.place, f"{self._columns['sentences']!r} has no token; wanted at least one")

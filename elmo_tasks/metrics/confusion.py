@@ -47,7 +47,7 @@ def largest(table: ConfusionTable, count: int) -> ConfusionTable:
     return {"labels": [*labels[:kept], "other"], "counts": [[*row[:kept], sum(row[kept:])] for row in rows]}
 
 
-def cells(table: ConfusionTable, count: int) -> list[list[str]]:
+def cells(table: ConfusionTable, count: int = 12) -> list[list[str]]:
     """A table of at most `count` labels as texts: a row of the predicted labels, then a row for each gold label."""
     table = largest(table, count)
     rows = zip(table["labels"], table["counts"], strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from elmo_tasks.config import Config
 from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, TINY_OPTIONS, BiLMOptions
@@ -44,6 +44,17 @@ class PretrainerConfig(LoopConfig):
     )
     checkpoint_every_steps: Count = Field(500, description="saves the state from which to resume this often")
     precision: Precision = Field("auto", description="of the products; 'auto' takes bfloat16 where it is faster")
+
+    @field_validator("learning_rate_scheduler")
+    @classmethod
+    def _moves_by_step(cls, scheduler: SchedulerConfig) -> SchedulerConfig:
+        if scheduler.moves != "step":
+            kinds = SchedulerConfig.choices().items()
+            wanted = ", ".join(name for name, kind in kinds if getattr(kind, "moves", None) == "step")
+            raise ValueError(
+                f"moves after the validation of an epoch, which pretraining does not have; wanted {wanted}"
+            )
+        return scheduler
 
 
 class PretrainingConfig(Config):

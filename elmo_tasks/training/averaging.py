@@ -25,7 +25,7 @@ class MovingAverageConfig(Config):
 class MovingAverage:
     """The averages of some parameters.
 
-    In the first steps, about 10 / (1 - decay), the decay is smaller, (1 + steps) / (10 + steps), so that the average
+    In the first steps, about 9 / (1 - decay), the decay is smaller, (1 + steps) / (10 + steps), so that the average
     forgets the random start.
     """
 

@@ -13,13 +13,13 @@ import torch.distributed
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from accelerate.tracking import get_available_trackers
-from accelerate.utils import DistributedDataParallelKwargs, ProjectConfiguration
+from accelerate.utils import DistributedDataParallelKwargs, ProjectConfiguration, gather_object
 from pydantic import Field, field_validator
 
 from elmo_tasks.config import Config
 from elmo_tasks.errors import ConfigError
 from elmo_tasks.training.averaging import MovingAverageConfig
-from elmo_tasks.training.optimizers import Adam, OptimizerConfig
+from elmo_tasks.training.optimizers import Adam, OptimizerConfig, ParameterNames
 from elmo_tasks.training.precision import Precision, product_type
 from elmo_tasks.training.schedules import Constant, SchedulerConfig
 
@@ -34,7 +34,7 @@ class Regularizer(Config):
     For ELMo's mix, l2 is the paper's lambda (Peters et al. 2018, section 3.2): lambda times the sum of w squared.
     """
 
-    parameters: str = Field(description="regular expression, searched in the parameters' names")
+    parameters: ParameterNames
     l1: Annotated[float, Field(ge=0)] = Field(0.0, description="times the sum of absolute values")
     l2: Annotated[float, Field(ge=0)] = Field(0.0, description="times the sum of squares")
 
@@ -45,7 +45,7 @@ class Unfreezing(Config):
     The first entry that matches a name wins. Source: gradual unfreezing, Howard and Ruder 2018, section 3.3.
     """
 
-    parameters: str = Field(description="regular expression, searched in the parameters' names")
+    parameters: ParameterNames
     epoch: Annotated[int, Field(ge=1)] = Field(description="the first epoch, counted from 1, in which they are trained")
 
 
@@ -114,6 +114,8 @@ class LoopConfig(Config):
             project_config=ProjectConfiguration(logging_dir=str(folder) if folder else None),
         )
         if accelerator.num_processes > 1:
+            if len(set(gather_object([mixed_precision]))) > 1:
+                raise ConfigError("trainer.precision: 'auto' differs between the processes; set float32 or bfloat16")
             # A thread of the process group that lets a tensor go after the interpreter has ended aborts the process.
             atexit.register(_destroy_process_group)
         if not accelerator.is_main_process:  # only the first of several processes logs more than warnings
@@ -171,9 +173,10 @@ class TrainerConfig(LoopConfig):
         return self.validation_metric[0] == "+"
 
     def check_metric(self, known: Mapping[str, float]) -> None:
-        """Raises `ConfigError` if the validation metric is not among those that a model has before it sees data."""
+        """Raises `ValueError` if the validation metric is not among those that a model has before it sees data."""
         if self.metric_name.partition("/")[0] not in known:  # f1/PER is known only after the data has been read
-            self.value_of(known)
+            names = ", ".join(sorted(known))
+            raise ValueError(f"validation_metric: no metric {self.metric_name!r}; there are {names}")
 
     def value_of(self, metrics: Mapping[str, float]) -> float:
         """The validation metric among all metrics; raises `ConfigError` if it is missing."""
@@ -181,6 +184,13 @@ class TrainerConfig(LoopConfig):
             known = ", ".join(sorted(metrics))
             raise ConfigError(f"trainer.validation_metric: no metric {self.metric_name!r}; there are {known}")
         return metrics[self.metric_name]
+
+    def with_precision(self, earlier: str | None = None) -> TrainerConfig:
+        """These settings with what 'auto' means on this machine, or meant for a run that began earlier."""
+        if self.precision != "auto":
+            return self
+        chosen = earlier or str(product_type(self.precision, self.torch_device())).removeprefix("torch.")
+        return self.model_copy(update={"precision": chosen})
 
     def mixed_precision(self, device: torch.device) -> Literal["no", "bf16"]:
         return "bf16" if product_type(self.precision, device) == torch.bfloat16 else "no"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from elmo_tasks.config import Config, Part
 from elmo_tasks.errors import ConfigError
@@ -17,10 +17,23 @@ NotNegative = Annotated[float, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0, lt=1)]
 
 
+def _checked_expression(expression: str) -> str:
+    try:
+        re.compile(expression)
+    except re.error as error:
+        raise ValueError(f"{expression!r} is not a regular expression: {error}") from None
+    return expression
+
+
+ParameterNames = Annotated[
+    str, AfterValidator(_checked_expression), Field(description="regular expression, searched in the parameters' names")
+]
+
+
 class ParameterGroup(Config):
     """Settings for the parameters whose names match a regular expression; the first group that matches a name wins."""
 
-    parameters: str = Field(description="regular expression, searched in the parameters' names")
+    parameters: ParameterNames
     lr: Rate | None = Field(None, description="learning rate, in place of the optimizer's")
     weight_decay: NotNegative | None = Field(None, description="weight decay, in place of the optimizer's")
 
@@ -39,12 +52,15 @@ class OptimizerConfig(Part):
         """The optimizer of the named parameters.
 
         Raises:
-            ConfigError: a group's expression matches no parameter, or is not a regular expression.
+            ConfigError: a group's expression matches no parameter, or only those of earlier groups.
         """
-        rest, groups = dict(parameters), []
-        devices = {parameter.device.type for parameter in rest.values()}
+        named, groups, key = dict(parameters), [], "trainer.optimizer.parameter_groups"
+        rest = dict(named)
+        devices = {parameter.device.type for parameter in named.values()}
         for group in self.parameter_groups:
-            chosen = find_parameters(rest, group.parameters, "trainer.optimizer.parameter_groups")
+            chosen = [name for name in find_parameters(named, group.parameters, key) if name in rest]
+            if not chosen:
+                raise ConfigError(f"{key}: {group.parameters!r} matches only parameters of earlier groups")
             own = group.model_dump(exclude={"parameters"}, exclude_none=True)
             groups.append({"params": [rest.pop(name) for name in chosen], **own})
         if rest:
@@ -61,13 +77,10 @@ def find_parameters(names: Iterable[str], expression: str, key: str) -> list[str
     """The names that a regular expression matches.
 
     Raises:
-        ConfigError: it matches none, or is not a regular expression; `key` is its place in the config.
+        ConfigError: it matches none; `key` is its place in the config.
     """
     names = list(names)
-    try:
-        found = [name for name in names if re.search(expression, name)]
-    except re.error as error:
-        raise ConfigError(f"{key}: {expression!r} is not a regular expression: {error}") from None
+    found = [name for name in names if re.search(expression, name)]
     if not found:
         raise ConfigError(f"{key}: {expression!r} matches no parameter; the model's are {', '.join(names)}")
     return found

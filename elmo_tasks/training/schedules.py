@@ -37,6 +37,7 @@ class SchedulerConfig(Part):
     """How the learning rates change: each is the optimizer's own times the schedule's factor."""
 
     default_type: ClassVar[str | None] = "constant"
+    moves: ClassVar[Literal["step", "epoch", "metric"]]
 
     def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
         """The schedule over a training of `num_steps` optimizer steps.
@@ -49,12 +50,14 @@ class SchedulerConfig(Part):
 
 class Constant(SchedulerConfig):
     type: Literal["constant"] = "constant"
+    moves: ClassVar[Literal["step"]] = "step"
 
     def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
-        return Schedule(lr_scheduler.LambdaLR(optimizer, lambda step: 1.0), "step")
+        return Schedule(lr_scheduler.LambdaLR(optimizer, lambda step: 1.0), self.moves)
 
 
 class _Decay(SchedulerConfig):
+    moves: ClassVar[Literal["step"]] = "step"
     warmup_steps: Annotated[int, Field(ge=0)] = Field(0, description="steps of linear growth from 0 at the start")
     final: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
@@ -65,7 +68,7 @@ class _Decay(SchedulerConfig):
             done = min(1.0, (step - self.warmup_steps) / max(1, num_steps - self.warmup_steps))
             return self.final + (1 - self.final) * self._left(done)
 
-        return Schedule(lr_scheduler.LambdaLR(optimizer, factor), "step")
+        return Schedule(lr_scheduler.LambdaLR(optimizer, factor), self.moves)
 
     def _left(self, done: float) -> float:
         """The share of the way from the final rate to the full one, where this share of the steps is done."""
@@ -97,37 +100,41 @@ class InverseTimeDecay(SchedulerConfig):
     """Divides the rate by 1 + `decay` x epoch, as Ma and Hovy (2016) do."""
 
     type: Literal["inverse_time"] = "inverse_time"
+    moves: ClassVar[Literal["epoch"]] = "epoch"
     decay: Annotated[float, Field(gt=0)] = 0.05
 
     def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
-        return Schedule(lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + self.decay * epoch)), "epoch")
+        return Schedule(lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + self.decay * epoch)), self.moves)
 
 
 class Exponential(SchedulerConfig):
     """Multiplies the rate by `gamma` after each epoch."""
 
     type: Literal["exponential"] = "exponential"
+    moves: ClassVar[Literal["epoch"]] = "epoch"
     gamma: Factor
 
     def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
-        return Schedule(lr_scheduler.ExponentialLR(optimizer, self.gamma), "epoch")
+        return Schedule(lr_scheduler.ExponentialLR(optimizer, self.gamma), self.moves)
 
 
 class Step(SchedulerConfig):
     """Multiplies the rate by `gamma` after every `step_size` epochs."""
 
     type: Literal["step"] = "step"
+    moves: ClassVar[Literal["epoch"]] = "epoch"
     step_size: Annotated[int, Field(ge=1)]
     gamma: Factor = 0.1
 
     def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
-        return Schedule(lr_scheduler.StepLR(optimizer, self.step_size, self.gamma), "epoch")
+        return Schedule(lr_scheduler.StepLR(optimizer, self.step_size, self.gamma), self.moves)
 
 
 class ReduceOnPlateau(SchedulerConfig):
     """Multiplies the rate by `factor` once the validation metric has not improved for more than `patience` epochs."""
 
     type: Literal["reduce_on_plateau"] = "reduce_on_plateau"
+    moves: ClassVar[Literal["metric"]] = "metric"
     factor: Factor = 0.5
     patience: Annotated[int, Field(ge=0)] = 0
     min_lr: Annotated[float, Field(ge=0)] = 0.0
@@ -135,4 +142,4 @@ class ReduceOnPlateau(SchedulerConfig):
     def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
         settings = self.model_dump(exclude={"type"})
         mode: Literal["max", "min"] = "max" if higher_is_better else "min"
-        return Schedule(lr_scheduler.ReduceLROnPlateau(optimizer, mode=mode, threshold=0.0, **settings), "metric")
+        return Schedule(lr_scheduler.ReduceLROnPlateau(optimizer, mode=mode, threshold=0.0, **settings), self.moves)

@@ -10,17 +10,19 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from statistics import fmean
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from scipy import stats
 
 from elmo_tasks import cli
+from elmo_tasks.analysis.breakdowns import Breakdown, Bucket
 from elmo_tasks.analysis.comparison import compare_predictions
 from elmo_tasks.analysis.error_report import error_report
 from elmo_tasks.analysis.reports import write_report
 from elmo_tasks.analysis.studies import Arm
-from elmo_tasks.analysis.study_findings import look
+from elmo_tasks.analysis.study_findings import _side_by_side, look
 from elmo_tasks.analysis.study_plots import common_start, draw_shares, families
 from elmo_tasks.analysis.study_runs import Result, read_study
 from elmo_tasks.analysis.study_summaries import Summary, summarize
@@ -429,3 +431,20 @@ def test_what_is_no_finished_study_says_so(
         (folder / name).unlink()
     assert cli.main(["report", str(folder)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_parts_that_only_some_seeds_have_keep_their_order_and_their_share() -> None:
+    sizes = [{"1": 10, "9 to 16": 4}, {"1": 10, "5 to 8": 2}, {"1": 10}]
+    reports = [
+        SimpleNamespace(
+            counted="spans",
+            kinds={"right": sum(own.values())},
+            breakdowns=[
+                Breakdown("spans", "length", [Bucket(name, size, [], {"f1": 50.0}) for name, size in own.items()])
+            ],
+        )
+        for own in sizes
+    ]
+    kinds, lengths = _side_by_side({"arm": reports}, "f1")  # type: ignore[dict-item]
+    assert kinds.rows == [["right", "12"]]
+    assert lengths.rows == [["1", "50.00 (10)"], ["5 to 8", "50.00 (0.7)"], ["9 to 16", "50.00 (1.3)"]]

@@ -133,7 +133,8 @@ def test_variables_of_a_search_are_those_of_its_config(search_file: SearchFile, 
 
 def test_a_key_with_a_single_value_may_be_a_whole_number(search_file: SearchFile) -> None:
     space = {"model.encoder.hidden_sizes.0": {"low": 4, "high": 4}, "model.dropout": {"low": 0.5, "high": 0.5}}
-    assert [each.dimension.ends() for each in Search.load(search_file(space)).parameters] == [["4"], ["0.5"]]
+    parameters = Search.load(search_file(space)).parameters
+    assert [(each.dimension.ends(), each.whole) for each in parameters] == [(["4"], True), (["0.5"], False)]
 
 
 def test_the_command_of_a_trial_trains_its_config(search_file: SearchFile) -> None:

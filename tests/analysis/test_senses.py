@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import gzip
 import json
 import random
@@ -283,6 +284,14 @@ def test_baselines_sets_and_word_vectors(bilm: BiLM, folder: Path) -> None:
     assert probe.known_senses["ALL"] == 75.0
     # "bank" is most like the third sense, whose only example is the plain word.
     assert probe.f1["vectors.txt"]["one"] == 50.0
+
+
+def test_the_development_set_can_be_the_only_one(bilm: BiLM, folder: Path) -> None:
+    data = read_sense_data(folder / "wsd")
+    only = [each for each in data.evaluation if each.instances and each.instances[0].id.startswith("semeval2007")]
+    probe = probe_senses(bilm, dataclasses.replace(data, evaluation=only), visible=False)
+    assert "ALL but semeval2007" not in probe.instances
+    assert probe.instances["ALL"] == 2
 
 
 def test_a_bar_is_drawn_only_where_it_is_wanted(

@@ -218,6 +218,19 @@ def test_the_score_of_a_run_is_on_test_data_if_there_is_any(study_file: StudyFil
 
 
 @pytest.mark.parametrize(
+    ("other", "score"),
+    [
+        ({"split": "validation"}, "validation f1"),
+        ({"changes": {"trainer": {"validation_metric": "-loss"}}}, "test loss"),
+    ],
+)
+def test_an_arm_has_the_score_of_its_baseline(study_file: StudyFile, other: dict[str, Any], score: str) -> None:
+    source = study_file({"name": "a"}, {"name": "b", "baseline": "a", **other})
+    with pytest.raises(ConfigError, match=rf"arm 'b': its score is {score}, that of its baseline test f1; wanted the"):
+        Study.load(source)
+
+
+@pytest.mark.parametrize(
     ("name", "slug"), [("NER, ELMo (2 layers)", "ner_elmo_2_layers"), ("v1.5 é", "v1.5"), ("...", "arm"), ("_a-", "a")]
 )
 def test_an_arm_s_folder_has_a_plain_name(name: str, slug: str) -> None:

@@ -19,7 +19,7 @@ from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM
 from elmo_tasks.elmo.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, as_bytes
 from elmo_tasks.elmo.options import LexiconOptions
-from elmo_tasks.errors import ElmoTasksError, RunError, WeightsError, WriteError
+from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WeightsError, WriteError
 from elmo_tasks.locks import locked
 from elmo_tasks.pretraining.config import PretrainingConfig
 from elmo_tasks.pretraining.corpus import Corpus
@@ -205,6 +205,12 @@ def test_a_training_on_a_full_disk_goes_on_when_there_is_room_again(
         assert np.array_equal(values, weights(tmp_path / "run")[name]), name
     one, other = (read_state(tmp_path / name / "training.pt") for name in ("whole", "run"))
     assert all(torch.equal(left, right) for left, right in zip(one["parameters"], other["parameters"], strict=True))
+
+
+def test_a_schedule_of_epochs_is_refused(config_file: Path, tmp_path: Path) -> None:
+    schedule = 'trainer.learning_rate_scheduler={"type": "exponential", "gamma": 0.5}'
+    with pytest.raises(ConfigError, match=r"does not have; wanted constant, cosine_decay, linear_decay|does not have"):
+        pretrain(config_file, tmp_path / "run", overrides=[schedule])
 
 
 def test_it_does_not_resume_with_another_config(config_file: Path, tmp_path: Path) -> None:

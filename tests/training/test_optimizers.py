@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import inspect
 
+import pydantic
 import pytest
 import torch
 from torch import nn
@@ -76,12 +77,21 @@ def test_groups_have_their_own_settings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "message"), [("decoder", "matches no parameter"), ("(", "not a regular expression")]
+    ("expressions", "message"),
+    [
+        (["decoder"], "'decoder' matches no parameter; the model's are embedder.words, "),
+        (["", "embedder"], "'embedder' matches only parameters of earlier groups"),
+    ],
 )
-def test_a_wrong_expression_is_an_error(expression: str, message: str) -> None:
-    config = OptimizerConfig.model_validate({"parameter_groups": ({"parameters": expression},)})
+def test_a_wrong_expression_is_an_error(expressions: list[str], message: str) -> None:
+    groups = tuple({"parameters": expression} for expression in expressions)
     with pytest.raises(ConfigError, match=message):
-        config.build(parameters())
+        OptimizerConfig.model_validate({"parameter_groups": groups}).build(parameters())
+
+
+def test_an_expression_is_checked_with_the_config() -> None:
+    with pytest.raises(pydantic.ValidationError, match=r"'\(' is not a regular expression: missing \)"):
+        OptimizerConfig.model_validate({"parameter_groups": ({"parameters": "("},)})
 
 
 def rates(
