@@ -87,7 +87,11 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     if not command.startswith("-") and command not in COMMANDS:
         known = list(COMMANDS)
         parser.error(f"{command!r} is not a command.{did_you_mean(command, known)} Commands: {', '.join(known)}")
-    return parser.parse_args(arguments)
+    parsed, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        settings = "; settings of a config are changed by --set KEY=VALUE" if hasattr(parsed, "set") else ""
+        parsed.parser.error(f"unrecognized arguments: {' '.join(unknown)}{settings}")
+    return parsed
 
 
 def _failed(message: str) -> int:
@@ -170,5 +174,5 @@ def make_parser(complete: Collection[str]) -> argparse.ArgumentParser:
         )
         if name in complete:
             command.add_arguments(subparser)
-        subparser.set_defaults(run=command.run)
+        subparser.set_defaults(run=command.run, parser=subparser)
     return parser

@@ -31,12 +31,12 @@ class MissingDataError(DataError):
 
 
 def _advice(path: Path) -> str:
-    for folder, options in _SAMPLE_FOLDERS.items():
-        if path.is_relative_to(folder):
-            return f". Make this sample data: elmo-tasks sample-data {folder} {options}"
-    if path.is_relative_to(data_folder()):
-        return (
-            f". Set {DATA_VARIABLE} to the folder of your data (now: {data_folder()}), or make sample data: "
-            f"elmo-tasks sample-data {DEFAULT_DATA_FOLDER}"
-        )
+    for sample_folder, options in _SAMPLE_FOLDERS.items():
+        if path.is_relative_to(sample_folder):
+            return f". Make this sample data: elmo-tasks sample-data {sample_folder} {options}"
+    if path.is_relative_to(folder := data_folder()):
+        sample = f"elmo-tasks sample-data {DEFAULT_DATA_FOLDER}"
+        if folder != Path(DEFAULT_DATA_FOLDER):  # sample data do not belong among other data
+            sample += f", and set it to {DEFAULT_DATA_FOLDER!r}"
+        return f". Set {DATA_VARIABLE} to the folder of your data (now: {folder}), or make sample data: {sample}"
     return ""

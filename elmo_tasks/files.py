@@ -46,7 +46,7 @@ def open_binary(path: str | Path) -> Iterator[IO[bytes]]:
     """
     path = stored_file(Path(path))
     if not path.is_file():
-        raise DataError(path, "no such file")
+        raise DataError(path, "is a folder; wanted a file" if path.is_dir() else "no such file")
     with open(path, "rb") as raw, decompressed(raw, path) as stream:
         yield stream
 

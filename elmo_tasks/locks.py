@@ -34,9 +34,11 @@ def locked(folder: Path, *, writes: bool = True) -> Iterator[None]:
         writes: whether the block writes to the folder. If not, a folder that cannot be written is not locked.
 
     Raises:
-        RunError: another process holds the lock; it is named.
+        RunError: another process holds the lock; it is named. Or there is a file in the place of the folder.
         OSError: the lock's file cannot be written.
     """
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder}: is a file; wanted the name of a folder")
     lock, made = filelock.FileLock(folder / _LOCK), _make(folder)
     try:
         with contextlib.ExitStack() as held:

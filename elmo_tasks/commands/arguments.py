@@ -149,9 +149,12 @@ def device_overrides(arguments: argparse.Namespace) -> list[str]:
 
 
 def tokenizer_overrides(arguments: argparse.Namespace) -> list[str]:
+    from elmo_tasks.text.tokenizer_config import parse_tokenizer
+
     name = chosen_tokenizer(arguments)
     if name is None:
         return []
+    parse_tokenizer(name)  # raises an error that names the option
     return [f"dataset_reader.tokenizer={name if name.lstrip().startswith('{') else json.dumps({'type': name})}"]
 
 

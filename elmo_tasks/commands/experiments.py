@@ -107,11 +107,18 @@ def _say_what_is_next(folder: Path, packages: Sequence[str]) -> None:
     """Says on standard error where a run lies, and which commands use it."""
     import shlex
 
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    data = config["test_data_path"] or config["validation_data_path"]
+    from elmo_tasks.config import load_config
+    from elmo_tasks.experiment import ExperimentConfig
+    from elmo_tasks.tasks import Reading, SemanticRoles, TextPairs
+
+    config = load_config(folder / "config.json", ExperimentConfig)
+    data = config.test_data_path or config.validation_data_path
     include = [word for name in packages for word in ("--include-package", name)]
+    inputs = ["inputs.jsonl"] if isinstance(config.model.task, (TextPairs, Reading)) else ["-"]
+    inputs += ["--predicates", "RUN"] if isinstance(config.model.task, SemanticRoles) else []
     logger.info("the run is in %s; to go on:", folder)
-    for words in (["evaluate", folder, data], ["predict", folder, "-"], ["plot", folder, "--output", f"{folder}.svg"]):
+    plot = ["plot", folder, "--output", f"{folder}.svg"]
+    for words in (["evaluate", folder, data], ["predict", folder, *inputs], plot):
         logger.info("  %s", shlex.join(["elmo-tasks", *map(str, words), *include]))
 
 

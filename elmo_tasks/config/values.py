@@ -22,6 +22,11 @@ KeyPath = tuple[str | int, ...]
 
 # What `std.extVar` gives where neither the environment nor the command line says otherwise.
 DEFAULT_VARIABLES = {DATA_VARIABLE: DEFAULT_DATA_FOLDER}
+# The other variables of the files in the package.
+_MEANINGS = {
+    "ELMO_TASKS_TEXT": "the text to learn from, a file or a glob pattern",
+    "ELMO_TASKS_TRANSFORMER": "the folder of a transformer",
+}
 
 _JSON_CONFIG = "an object in JSON (a config with comments, variables or imports must have a name that ends in .jsonnet)"
 
@@ -77,7 +82,8 @@ def _explain(path: str | Path, report: str) -> NoReturn:
     problem = " ".join(problem.split())
     if variable := re.match(r"undefined external variable: (.+)", problem, re.IGNORECASE):
         name = variable[1]
-        problem = f"external variable '{name}' is undefined. Set it with --ext-var {name}=VALUE or in the environment"
+        meaning = f", {_MEANINGS[name]}," if name in _MEANINGS else ""
+        problem = f"external variable '{name}'{meaning} is undefined. Set it with --ext-var {name}=VALUE or in the environment"
     elif missing := re.match(r"couldn't open import \"(.+?)\"", problem, re.IGNORECASE):
         problem = f"cannot open the import '{missing[1]}'. Imports are looked up in the folder of the file"
         problem += "; those of the package are 'elmo_tasks/configs/NAME.jsonnet'"

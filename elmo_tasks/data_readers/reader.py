@@ -220,9 +220,11 @@ class DatasetReader(abc.ABC):
         """The files of a source, in the order in which they are read. By default, a source is one file.
 
         Raises:
-            DataError: there is no such file.
+            DataError: there is no such file, or it is a folder.
         """
         file = stored_file(path)
+        if file.is_dir():
+            raise DataError(path, "is a folder; wanted a file")
         if not file.is_file():
             raise MissingDataError(path)
         return (file,)

@@ -8,6 +8,8 @@ from typing import Any
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.text.tokenizers import Tokenizer
 
+_ALLENNLP_KEYS = frozenset({"sentence", "document"})
+
 
 def string_field(fields: Mapping[str, Any], key: str) -> str:
     """The string under `key`, which may be blank.
@@ -55,7 +57,8 @@ def one_of(fields: Mapping[str, Any], *keys: str) -> str:
             if given
             else f"either {' or '.join(map(repr, keys))} among them"
         )
-        raise ElmoTasksError(f"the keys are {sorted(fields)}; wanted {wanted}")
+        hint = " (AllenNLP's keys need --format allennlp)" if _ALLENNLP_KEYS & fields.keys() else ""
+        raise ElmoTasksError(f"the keys are {sorted(fields)}; wanted {wanted}{hint}")
     return given[0]
 
 

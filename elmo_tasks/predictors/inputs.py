@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import select
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import Any, Literal
 
 from elmo_tasks.console import STANDARD_INPUT, standard_input
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import decode_lines, parse_json, read_lines
+from elmo_tasks.files import decode_lines, parse_json, plain_name, read_lines
+
+logger = logging.getLogger(__name__)
 
 InputFormat = Literal["auto", "text", "jsonl"]
 
@@ -83,6 +86,7 @@ def read_inputs(source: str | Path | LiveLines, format: InputFormat = "auto") ->
     Raises:
         DataError: the file does not exist, or a line is not UTF-8 or not a JSON object; source and line are named.
     """
+    number = 0
     wanted = "a JSON object on each line (or, for raw text, the format 'text')"
     name = source_name(source)
     lines = decode_lines(source, name) if isinstance(source, LiveLines) else read_lines(source)
@@ -92,10 +96,14 @@ def read_inputs(source: str | Path | LiveLines, format: InputFormat = "auto") ->
             continue
         if format == "auto":
             format = "jsonl" if line.lstrip().startswith("{") or _is_json_list(line) else "text"
+            if format == "text" and plain_name(Path(name)).endswith((".json", ".jsonl")):
+                logger.warning("%s:%d: does not begin with a brace; the file is read as text", name, number)
         value = {"text": line} if format == "text" else parse_json(line, name, wanted, number)
         if not isinstance(value, dict):
             raise DataError(name, f"a JSON {type(value).__name__}; wanted {wanted}", number)
         yield value
+    if format == "auto":
+        logger.warning("%s: no text in %d line(s)", name, number)
 
 
 def _is_json_list(line: str) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from elmo_tasks import cli
 from elmo_tasks.commands.arguments import default_run_folder, run_overrides, tokenizer_overrides
 from elmo_tasks.commands.command import COMMANDS
+from elmo_tasks.errors import ElmoTasksError
 
 # What a command has if nothing but what it must have is given.
 CONFIG: dict[str, Any] = {"set": [], "ext_var": [], "include_package": []}
@@ -178,7 +179,7 @@ def parsed(line: str) -> dict[str, Any]:
     """The arguments of a command line, except for what all commands have."""
     words = shlex.split(line)
     found = vars(cli.make_parser([words[0]]).parse_args(words))
-    return {name: value for name, value in found.items() if name not in ("run", "verbosity")}
+    return {name: value for name, value in found.items() if name not in ("run", "parser", "verbosity")}
 
 
 @pytest.mark.parametrize("line", DEFAULTS)
@@ -207,10 +208,12 @@ def test_wrong_options_are_refused_with_a_reason(line: str, capsys: pytest.Captu
 def test_the_options_of_a_run_become_overrides_of_its_config() -> None:
     parse = cli.make_parser(["predict"]).parse_args
     arguments = parse(
-        ["predict", "r", "-", "--device", "cpu", "--set", "trainer.device=auto", "--tokenizer", ' {"a": 1}']
+        ["predict", "r", "-", "--device", "cpu", "--set", "trainer.device=auto", "--tokenizer", ' {"type": "unicode"}']
     )
     assert run_overrides(arguments) == ["trainer.device=cpu", "trainer.device=auto"]
-    assert tokenizer_overrides(arguments) == ['dataset_reader.tokenizer= {"a": 1}']
+    assert tokenizer_overrides(arguments) == ['dataset_reader.tokenizer= {"type": "unicode"}']
+    with pytest.raises(ElmoTasksError, match="the tokenizer 'spacy': unknown type"):
+        tokenizer_overrides(parse(["predict", "r", "-", "--tokenizer", "spacy"]))
     assert run_overrides(parse(["predict", "r", "-"])) == tokenizer_overrides(parse(["predict", "r", "-"])) == []
 
 

@@ -14,6 +14,8 @@ import elmo_tasks.repeated_runs
 import elmo_tasks.trained_runs
 from elmo_tasks import cli
 from elmo_tasks.commands import experiments
+from elmo_tasks.config import load_config, to_json
+from elmo_tasks.experiment import ExperimentConfig
 from elmo_tasks.metrics.coreference import CoreferenceScores
 
 DEFAULT_FOLDERS = {
@@ -95,16 +97,24 @@ def test_train_says_what_to_type_next(
 ) -> None:
     monkeypatch.setattr(elmo_tasks.experiment, "train", Mock(return_value={"best": {"epoch": 1, "validation": {}}}))
     monkeypatch.chdir(tmp_path)
+
+    def write(folder: str, name: str, **paths: str | None) -> None:
+        config = to_json(load_config(name, ExperimentConfig)) | paths
+        Path(folder, "config.json").write_text(json.dumps(config))
+
     for folder in ("a run", "a run/seed_2"):
         Path(folder).mkdir()
-        Path(folder, "config.json").write_text('{"test_data_path": null, "validation_data_path": "the dev.txt"}')
+        write(folder, "ner_conll03", test_data_path=None, validation_data_path="the dev.txt")
     assert cli.main(["train", "c.json", "-s", "a run", "--include-package", "json"]) == 0
     said = capsys.readouterr().err
     assert "elmo-tasks evaluate 'a run' 'the dev.txt' --include-package json\n" in said
     assert "elmo-tasks predict 'a run' - --include-package json\n" in said
-    Path("a run/config.json").write_text('{"test_data_path": "t.txt", "validation_data_path": "dev.txt"}')
-    assert cli.main(["train", "c.json", "-s", "a run"]) == 0
-    assert "elmo-tasks evaluate 'a run' t.txt\n" in capsys.readouterr().err
+    for name, inputs in (("cpu/srl_ewt", "- --predicates RUN"), ("snli", "inputs.jsonl"), ("squad", "inputs.jsonl")):
+        write("a run", name, test_data_path="t.txt")
+        assert cli.main(["train", "c.json", "-s", "a run"]) == 0
+        said = capsys.readouterr().err
+        assert "elmo-tasks evaluate 'a run' t.txt\n" in said
+        assert f"elmo-tasks predict 'a run' {inputs}\n" in said
     monkeypatch.setattr(
         elmo_tasks.repeated_runs, "train_seeds", Mock(return_value={"seeds": [2], "mean": {}, "std": {}})
     )

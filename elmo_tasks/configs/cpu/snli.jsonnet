@@ -1,5 +1,5 @@
-// A smaller version of ../snli.jsonnet with a shorter schedule: trains in about 20 minutes of one core, on 21,605 pairs
-// of the training data. These are raw text, while the dev and test files are tokenized.
+// A smaller version of ../snli.jsonnet with a shorter schedule: trains in less than half an hour on one core, on
+// 21,605 pairs of the training data. These are raw text, while the dev and test files are tokenized.
 local data = std.extVar('ELMO_TASKS_DATA');
 
 (import '../snli.jsonnet') {

@@ -1,5 +1,5 @@
-// A smaller version of ../squad.jsonnet with a shorter schedule and a share of the training data: trains in about twenty
-// minutes on a CPU.
+// A smaller version of ../squad.jsonnet with a shorter schedule and a share of the training data: trains in less than
+// half an hour on one core.
 local encoder = { type: 'stacked_bigru', hidden_sizes: [50], dropout: 0.2 };
 
 (import '../squad.jsonnet') {
