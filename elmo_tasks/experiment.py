@@ -33,7 +33,7 @@ from elmo_tasks.models.model import ModelConfig, TaskModel
 from elmo_tasks.modules.transformer import TransformerConfig
 from elmo_tasks.modules.transformer_files import HUB
 from elmo_tasks.records import read_record
-from elmo_tasks.run_archives import include_bilm, include_transformer
+from elmo_tasks.run_archives import include_bilm, include_transformer, open_run
 from elmo_tasks.runs import RunFolder, Split
 from elmo_tasks.shapes_only import shapes_only
 from elmo_tasks.tasks import Task
@@ -220,6 +220,11 @@ def train(
     config, run = load_config(described, ExperimentConfig, overrides, variables, replaced=names), RunFolder(folder)
     if "test" in predictions and not config.has_test():
         raise RunError(f"{run.path}: predictions of test data are wanted, but the config evaluates none")
+    for frozen in (config.elmo(), config.transformer()):
+        if frozen:
+            frozen.files()  # if they are missing, it is known before the data is read
+    if from_run and not run.is_started():
+        open_run(from_run)
     trainer = config.trainer.with_precision(run.begun_precision() if resume else None)
     accelerator = trainer.accelerator(run.tensorboard)
     with locked(run.path) if accelerator.is_main_process else contextlib.nullcontext():

@@ -83,7 +83,8 @@ def _explain(path: str | Path, report: str) -> NoReturn:
     if variable := re.match(r"undefined external variable: (.+)", problem, re.IGNORECASE):
         name = variable[1]
         meaning = f", {_MEANINGS[name]}," if name in _MEANINGS else ""
-        problem = f"external variable '{name}'{meaning} is undefined. Set it with --ext-var {name}=VALUE or in the environment"
+        problem = f"external variable '{name}'{meaning} is undefined. Set it with --ext-var {name}=VALUE"
+        problem += " or in the environment"
     elif missing := re.match(r"couldn't open import \"(.+?)\"", problem, re.IGNORECASE):
         problem = f"cannot open the import '{missing[1]}'. Imports are looked up in the folder of the file"
         problem += "; those of the package are 'elmo_tasks/configs/NAME.jsonnet'"

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import datasets
 
 from elmo_tasks.data_readers.bad_units import BadUnits
-from elmo_tasks.data_readers.row_values import read_label
+from elmo_tasks.data_readers.row_values import class_names, read_label
 from elmo_tasks.errors import DataError
 from elmo_tasks.tasks import Task
 
@@ -75,8 +75,7 @@ def checked_examples(examples: Examples, task: Task, name: str, bad_units: BadUn
 def _class_names(examples: Iterable[Any]) -> dict[str, list[str]]:
     """The names of the class ids in the columns of a `datasets.Dataset` that have such ids, or lists of them."""
     features = examples.features if isinstance(examples, datasets.Dataset) else {}
-    labels = {column: getattr(feature, "feature", feature) for column, feature in features.items()}
-    return {column: list(label.names) for column, label in labels.items() if isinstance(label, datasets.ClassLabel)}
+    return {column: names for column, feature in features.items() if (names := class_names(feature))}
 
 
 def _check(example: Mapping[str, Any], given: Mapping[str, Any], task: Task, place: str) -> None:

@@ -24,6 +24,7 @@ from elmo_tasks.config import Part, to_json
 from elmo_tasks.data_folder import MissingDataError
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.memory import MEMORY_PREFIX, Examples, Source, checked_examples, source_name
+from elmo_tasks.data_readers.row_values import class_names
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
 from elmo_tasks.files import content_hash, stored_file
 from elmo_tasks.tasks import Task
@@ -275,10 +276,9 @@ def label_names(rows: datasets.Dataset, column: str, source: str) -> list[str] |
         DataError: the column has neither.
     """
     feature = rows.features[column]
-    label = getattr(feature, "feature", feature)
-    if isinstance(label, datasets.ClassLabel):
-        return list(label.names)
-    if getattr(label, "dtype", None) in ("string", "large_string"):
+    if names := class_names(feature):
+        return names
+    if getattr(getattr(feature, "feature", feature), "dtype", None) in ("string", "large_string"):
         return None
     raise DataError(f"{source}: column {column!r}", f"{feature}; wanted labels as strings or as class ids with names")
 

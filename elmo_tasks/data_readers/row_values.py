@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import datasets
+
 from elmo_tasks.data_readers.records import Record
 from elmo_tasks.errors import DataError
+
+
+def class_names(feature: Any) -> list[str] | None:
+    """The names of the class ids in a column of a `datasets.Dataset`, or of lists of ids; None if it has none."""
+    label = getattr(feature, "feature", feature)
+    return list(label.names) if isinstance(label, datasets.ClassLabel) else None
 
 
 def read_label(value: Any, place: str, *, what: str = "label", names: Sequence[str] | None = None) -> str:

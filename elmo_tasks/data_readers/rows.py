@@ -15,6 +15,7 @@ from elmo_tasks.data_readers.memory import Examples
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, require_columns
 from elmo_tasks.data_readers.records import Record, hub_records, json_records
 from elmo_tasks.data_readers.row_examples import ROW_TASKS, RowExamples
+from elmo_tasks.data_readers.row_values import class_names
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files import read_lines
@@ -96,9 +97,7 @@ class RowReader(DatasetReader):
         task = ROW_TASKS[self.config.task_name]
         columns = task.columns(self.config.columns)
         require_columns(map(str, columns.values()), rows.column_names, source, "name them in 'columns'")
-        feature = rows.features[str(columns[task.labels])] if task.labels else None
-        labels = getattr(feature, "feature", feature)  # of lists of labels
-        names = labels.names if isinstance(labels, datasets.ClassLabel) else None
+        names = class_names(rows.features[str(columns[task.labels])]) if task.labels else None
         return self._examples(hub_records(rows, source), source, names)
 
     def memory_examples(self, examples: Examples, name: str) -> Iterator[dict[str, Any]]:

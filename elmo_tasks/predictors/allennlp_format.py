@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.predictors.fields import one_of, text_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
+from elmo_tasks.predictors.semantic_roles import marked_roles
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
 from elmo_tasks.tasks.reading import passage_tokens
-from elmo_tasks.text.tag_schemes import spans_of_tags
 
 FindPredicates = Callable[[list[str]], Iterable[int]]
 """Finds the predicates of a tokenized sentence: their places among the tokens, from 0."""
@@ -104,19 +104,14 @@ def _tags(example: Fields, prediction: Fields) -> dict[str, Any]:
 def _verbs(example: Fields, prediction: Fields) -> dict[str, Any]:
     words = example["tokens"]
     verbs = [
-        {"verb": words[frame["predicate"]], "description": _description(words, frame["tags"]), "tags": frame["tags"]}
+        {
+            "verb": words[frame["predicate"]],
+            "description": marked_roles(words, frame["tags"], after_label=": "),
+            "tags": frame["tags"],
+        }
         for frame in prediction["frames"]
     ]
     return {"verbs": verbs, "words": words}
-
-
-def _description(words: Sequence[str], tags: Sequence[str]) -> str:
-    """The sentence with its roles in brackets, in AllenNLP's way: `[ARG0: Orla] [V: sold] [ARG1: the mill] .`"""
-    pieces, described = [], 0
-    for label, start, end in spans_of_tags(tags):
-        pieces += [*words[described:start], f"[{label}: {' '.join(words[start : end + 1])}]"]
-        described = end + 1
-    return " ".join([*pieces, *words[described:]])
 
 
 def _label(prediction: Fields, *keys: str) -> dict[str, Any]:

@@ -144,19 +144,24 @@ def _checked_places(places: Any, num_tokens: int) -> list[int]:
 
 
 def _frame(example: Fields, predicate: int, tags: list[str], probabilities: list[float]) -> dict[str, Any]:
-    tokens, described = example["tokens"], 0
-    roles: list[dict[str, Any]] = []
-    description: list[str] = []  # of the tokens before the place `described`
-    for label, start, end in spans_of_tags(tags):
-        if label != VERB:
-            probability = min(probabilities[start : end + 1])
-            roles.append({"role": label, **located_span(example, start, end), "probability": probability})
-        description += [*tokens[described:start], f"[{label} {' '.join(tokens[start : end + 1])}]"]
-        described = end + 1
+    tokens = example["tokens"]
     return {
         "predicate": predicate,
         "predicate_text": tokens[predicate],
         "tags": tags,
-        "roles": roles,
-        "description": " ".join([*description, *tokens[described:]]),
+        "roles": [
+            {"role": label, **located_span(example, start, end), "probability": min(probabilities[start : end + 1])}
+            for label, start, end in spans_of_tags(tags)
+            if label != VERB
+        ],
+        "description": marked_roles(tokens, tags),
     }
+
+
+def marked_roles(tokens: Sequence[str], tags: Sequence[str], after_label: str = " ") -> str:
+    """The sentence with its roles in brackets: `[ARG0 Orla] [V sold] [ARG1 the mill] .`"""
+    pieces, end_before = [], 0
+    for label, start, end in spans_of_tags(tags):
+        pieces += [*tokens[end_before:start], f"[{label}{after_label}{' '.join(tokens[start : end + 1])}]"]
+        end_before = end + 1
+    return " ".join([*pieces, *tokens[end_before:]])
