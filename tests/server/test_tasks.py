@@ -107,9 +107,9 @@ def test_results_are_those_of_predict(name: str, folder: Path, client: TestClien
 def test_only_the_request_with_too_many_roles_is_refused(
     runs: dict[str, ServedRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ELMO_TASKS_LIMITS", "0.00005")  # 10 tags
-    short, long = {"tokens": ["a"], "predicates": [0]}, {"tokens": TEXT.split(), "predicates": [2, 7]}
     run = runs["roles"]
+    monkeypatch.setattr(run.predictor, "most_tags", 10)
+    short, long = {"tokens": ["a"], "predicates": [0]}, {"tokens": TEXT.split(), "predicates": [2, 7]}
     requests = [run.prepare(each, details=False, numbered=True) for each in ([short], [short, long], [short, short])]
     one, refused, two = run.answer(requests)
     assert str(refused).startswith("inputs:2: 10 tokens x 2 predicates are 20 tags; wanted at most 10")
