@@ -124,7 +124,7 @@ class DatasetReader(abc.ABC):
         version: raise it when a change of the code gives other examples, so that no cached file is used.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self, config: DatasetReaderConfig) -> None:
         self.config = config

@@ -83,7 +83,7 @@ class RowReader(DatasetReader):
         DataError: a row lacks a column, or a value is not of these kinds. File and line, or row, are named.
     """
 
-    version = 2
+    version = 3
     config: RowReaderConfig
 
     @abstractmethod
