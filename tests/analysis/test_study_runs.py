@@ -262,7 +262,7 @@ def test_a_failure_has_the_last_error_of_its_own_attempt(
 def finish(place: RunFolder, seconds: float) -> None:
     place.path.mkdir(parents=True, exist_ok=True)
     place.metrics.write_text('{"best": {"epoch": 1, "validation": {"f1": 50.0}}, "test": {"f1": 40.0}}')
-    place.records.write_text(f'{{"seconds": {seconds - 4}}}\n{{"seconds": 4.0}}\n')
+    place.records.write_text(f'{{"seconds": {seconds - 4}}}\n{{"seconds": 3.0}}\n{{"seconds": 1.0}}\n')
 
 
 def test_a_study_counts_what_has_finished_and_goes_on_where_it_was(
@@ -357,8 +357,13 @@ def test_estimates_come_from_finished_runs(
     place.path.mkdir(parents=True)
     place.config.write_text(run.config.model_dump_json(serialize_as_any=True))
     place.metrics.write_text('{"best": {"epoch": 1, "validation": {"f1": 50.0}}, "test": {"f1": 40.0}}')
-    place.records.write_text('{"seconds": 6.0}\n{"seconds": 4.0}\n')
+    epochs = ['{"seconds": 6.0}\n', '{"seconds": 3.0}\n', '{"seconds": 1.0}\n']
+    place.records.write_text("".join(epochs))
     assert StudyFolder(tmp_path / "runs", planned.study).estimates() == [10.0, 10.0, 20.0, 20.0]
+    # Three epochs take three times as long as one. The time of an evaluation does not depend on the share.
+    place.records.write_text('{"seconds": 6.0, "training": {"seconds": 4.0}}\n')
+    assert StudyFolder(tmp_path / "runs", planned.study).estimates() == [6.0, 6.0, 3 * (8 + 2), 3 * (8 + 2)]
+    place.records.write_text("".join(epochs))
     for jobs, wanted in (("1", "50 s"), ("2", "25 s")):
         assert cli.main(["study", str(study), "-s", str(tmp_path / "runs"), "--dry-run", "--jobs", jobs]) == 0
         assert f"to go: {wanted} with {jobs} job(s)\n" in capsys.readouterr().out
