@@ -32,7 +32,6 @@ from elmo_tasks.text.tokenizers import TREEBANK
 from elmo_tasks.trained_runs import load_run
 from elmo_tasks.training import config as training_config
 from elmo_tasks.training.loop import Loop
-from elmo_tasks.training.precision import product_type
 
 QUICK = ("trainer.num_epochs=2",)
 
@@ -330,6 +329,18 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
+def train_until_killed(config_file: Path, run: Path, overrides: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trains, and is killed after the last epoch."""
+
+    def killed(loop: Loop, values: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Loop, "set_parameters", killed)
+        with pytest.raises(KeyboardInterrupt):
+            experiment.train(config_file, run, overrides=overrides)
+
+
 def test_a_run_does_not_resume_with_another_vocabulary_or_bilm(
     settings: dict[str, Any], config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,13 +350,7 @@ def test_a_run_does_not_resume_with_another_vocabulary_or_bilm(
     random_bilm(TINY_OPTIONS, seed=2).save(bilm / "options.json", bilm / "weights.hdf5")
     overrides = [*QUICK, f"train_data_path={data}", f'model.embedder.elmo={{"bilm": "{bilm}"}}']
 
-    def killed(loop: Loop, values: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Loop, "set_parameters", killed)
-        with pytest.raises(KeyboardInterrupt):
-            experiment.train(config_file, tmp_path / "run", overrides=overrides)
+    train_until_killed(config_file, tmp_path / "run", overrides, monkeypatch)
     before = files_of(tmp_path / "run")
 
     data.write_text(f"{original}\n\nXyzzy NN I-NP O\n", encoding="utf-8")
@@ -386,13 +391,7 @@ def test_a_run_resumes_with_the_word_vectors_that_it_began_with(
     overrides = [*QUICK, f"model.embedder.words.vectors={vectors}"]
     expected = experiment.train(config_file, tmp_path / "whole", overrides=overrides)
 
-    def killed(loop: Loop, values: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Loop, "set_parameters", killed)  # after the last epoch
-        with pytest.raises(KeyboardInterrupt):
-            experiment.train(config_file, tmp_path / "run", overrides=overrides)
+    train_until_killed(config_file, tmp_path / "run", overrides, monkeypatch)
     words = [line.split(" ") for line in lines]
     others = [" ".join([word, *(str(3 - float(number)) for number in numbers)]) for word, *numbers in words]
     vectors.write_text("\n".join(others), encoding="utf-8")
@@ -403,17 +402,15 @@ def test_a_run_resumes_with_the_word_vectors_that_it_began_with(
 def test_a_run_resumes_in_the_precision_that_it_began_with(
     config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    faster = [torch.bfloat16, torch.float32]  # on the machine of the beginning, and on that of the end
-    monkeypatch.setattr(training_config, "product_type", lambda precision, device: faster.pop(0))
+    faster = "bfloat16"  # on the machine where it begins
+
+    def chosen(precision: str, device: torch.device) -> torch.dtype:
+        return getattr(torch, faster if precision == "auto" else precision)
+
+    monkeypatch.setattr(training_config, "product_type", chosen)
     overrides = [*QUICK, "trainer.precision=auto"]
 
-    def killed(loop: Loop, values: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Loop, "set_parameters", killed)
-        with pytest.raises(KeyboardInterrupt):
-            experiment.train(config_file, tmp_path / "run", overrides=overrides)
+    train_until_killed(config_file, tmp_path / "run", overrides, monkeypatch)
     precisions: list[str] = []
     accelerator = training_config.TrainerConfig.accelerator
 
@@ -422,7 +419,7 @@ def test_a_run_resumes_in_the_precision_that_it_began_with(
         return accelerator(config, folder)
 
     monkeypatch.setattr(training_config.TrainerConfig, "accelerator", noted)
-    monkeypatch.setattr(training_config, "product_type", product_type)
+    faster = "float32"  # on the machine where it goes on
     experiment.train(config_file, tmp_path / "run", overrides=overrides, resume=True)
     assert precisions == ["bfloat16"]
     assert json.loads((tmp_path / "run" / "config.json").read_text())["trainer"]["precision"] == "auto"

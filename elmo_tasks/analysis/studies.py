@@ -218,12 +218,13 @@ def _chosen(arms: Sequence[Arm], patterns: Sequence[str]) -> frozenset[str]:
 
 
 def _uncomparable(runs: Sequence[StudyRun]) -> Iterator[str]:
-    """Which arms have another score than their baseline, one message each."""
+    """Which arms report another score than their baseline, one message each."""
     scores = {run.arm.name: f"{run.split} {run.config.trainer.metric_name}" for run in runs}
     for arm in {run.arm.name: run.arm for run in runs}.values():
         baseline = scores.get(arm.baseline or "")
         if baseline not in (None, scores[arm.name]):
-            yield f"arm {arm.name!r}: its score is {scores[arm.name]}, that of its baseline {baseline}; wanted the same"
+            found = f"reports {scores[arm.name]}, but its baseline reports {baseline}"
+            yield f"arm {arm.name!r}: {found}; wanted the same score"
 
 
 def config_beside(study: Path, name: str) -> str:

@@ -226,7 +226,7 @@ def test_the_score_of_a_run_is_on_test_data_if_there_is_any(study_file: StudyFil
 )
 def test_an_arm_has_the_score_of_its_baseline(study_file: StudyFile, other: dict[str, Any], score: str) -> None:
     source = study_file({"name": "a"}, {"name": "b", "baseline": "a", **other})
-    with pytest.raises(ConfigError, match=rf"arm 'b': its score is {score}, that of its baseline test f1; wanted the"):
+    with pytest.raises(ConfigError, match=rf"arm 'b': reports {score}, but its baseline reports test f1; wanted"):
         Study.load(source)
 
 

@@ -144,9 +144,9 @@ def test_semantic_roles_get_the_first_run_that_finds_predicates(run_folder: Path
     runs = load_runs([paths["roles"], str(run_folder), paths["predicates"]], batch_tokens=256)
     assert [run.about["predicates"] for run in runs.values()] == ["predicates", None, None]
     assert [run.about["task"] for run in runs.values()] == ["semantic_roles", "tagging", "tagging"]
-    alone = load_runs([paths["roles"]], batch_tokens=256)["roles"]
-    assert alone.about["predicates"] is None
-    request = alone.prepare([{"tokens": ["a", "b", "c"], "predicates": [0, 2]}], details=False, numbered=False)
+    single_run = load_runs([paths["roles"]], batch_tokens=256)["roles"]
+    assert single_run.about["predicates"] is None
+    request = single_run.prepare([{"tokens": ["a", "b", "c"], "predicates": [0, 2]}], details=False, numbered=False)
     assert (request.tokens, request.cost) == (3, 6)  # the sentence is read once for each predicate
     with TestClient(create_app(runs, {}, Limits(request_tokens=8, queue_tokens=8))) as client:
         allowed, refused = {"tokens": ["a"] * 4, "predicates": [0, 1]}, {"tokens": ["a"] * 4, "predicates": [0, 1, 2]}
