@@ -107,6 +107,45 @@ class StudyConfig(Config):
 
 
 @dataclasses.dataclass(frozen=True)
+class Part:
+    """A part of a study that is to be trained. What is empty leaves nothing out.
+
+    Arguments:
+        arms: names of arms, or patterns of them as `fnmatch` reads them. The baseline of a chosen arm is chosen, too.
+        shares: shares of the training data.
+        seeds: seeds.
+    """
+
+    arms: Sequence[str] = ()
+    shares: Sequence[float] = ()
+    seeds: Sequence[int] = ()
+
+    def names(self, arms: Sequence[Arm]) -> frozenset[str]:
+        """The names of the chosen arms."""
+        chosen = [arm for arm in arms if not self.arms or any(_matches(arm, pattern) for pattern in self.arms)]
+        return frozenset(name for arm in chosen for name in (arm.name, arm.baseline) if name is not None)
+
+    def has(self, share: float, seed: int) -> bool:
+        return (not self.shares or share in self.shares) and (not self.seeds or seed in self.seeds)
+
+    def problems(self, arms: Sequence[Arm], runs: Sequence[StudyRun]) -> Iterator[str]:
+        """What is chosen but not in the study, one message each."""
+        for pattern in self.arms:
+            if not any(_matches(arm, pattern) for arm in arms):
+                yield f"no arm has a name like {pattern!r}; there are {', '.join(repr(arm.name) for arm in arms)}"
+        for name, chosen, known in (
+            ("share", self.shares, {run.share for run in runs}),
+            ("seed", self.seeds, {run.seed for run in runs}),
+        ):
+            there = ", ".join(f"{value:g}" for value in sorted(known))
+            yield from (f"no run has the {name} {value:g}; there are {there}" for value in chosen if value not in known)
+
+
+def _matches(arm: Arm, pattern: str) -> bool:
+    return arm.name == pattern or fnmatch.fnmatchcase(arm.name, pattern)
+
+
+@dataclasses.dataclass(frozen=True)
 class StudyRun:
     """One run of a study.
 
@@ -114,6 +153,7 @@ class StudyRun:
         config_file: as `elmo-tasks train` finds it.
         overrides: its changes, share and seed, as `--set` takes them.
         config: the config that results.
+        chosen: whether it is to be trained.
     """
 
     arm: Arm
@@ -122,6 +162,7 @@ class StudyRun:
     config_file: str
     overrides: tuple[str, ...]
     config: ExperimentConfig
+    chosen: bool
 
     @property
     def title(self) -> str:
@@ -146,15 +187,13 @@ class Study:
     Arguments:
         source: its file, or its name in the package.
         variables: external variables of the configs.
-        runs: of all arms.
-        chosen: the names of the arms that are to be trained.
+        runs: all of them, chosen or not.
     """
 
     source: str
     config: StudyConfig
     variables: Mapping[str, str]
     runs: tuple[StudyRun, ...]
-    chosen: frozenset[str]
 
     @classmethod
     def load(
@@ -162,7 +201,7 @@ class Study:
         source: str,
         overrides: Sequence[str] = (),
         variables: Mapping[str, str] | None = None,
-        arms: Sequence[str] = (),
+        part: Part = Part(),
     ) -> Study:
         """Reads a study and checks all of it: every arm's config, and that the files of the chosen arms are there.
 
@@ -170,23 +209,18 @@ class Study:
             source: a Jsonnet or JSON file, or the name of a study in the package.
             overrides: `key.path=value`, in place of the study's values.
             variables: external variables of the study and of its configs, before those that the study sets.
-            arms: names of the chosen arms, or patterns of them as `fnmatch` reads them; by default all are chosen.
-                The baseline of a chosen arm is chosen, too.
+            part: what is to be trained.
 
         Raises:
-            ConfigError: the study or any of its configs has problems, a file is missing, or no arm has a name like
-                one of the patterns; all are named.
+            ConfigError: the study or any of its configs has problems, a file is missing, or the study has not all of
+                the chosen part; all are named.
         """
         path = find_study(source)
         config = load_config(path, StudyConfig, overrides, variables)
         known = {**config.variables, **(variables or {})}
         runs: list[StudyRun] = []
         problems: list[str] = []
-        chosen = _chosen(config.arms, arms or ["*"])
-        for pattern in arms:
-            if not _chosen(config.arms, [pattern]):
-                names = ", ".join(repr(arm.name) for arm in config.arms)
-                problems.append(f"no arm has a name like {pattern!r}; there are {names}")
+        chosen = part.names(config.arms)
         for arm in config.arms:
             config_file = config_beside(path, arm.config)
             for given in arm.shares or config.shares:
@@ -199,22 +233,19 @@ class Study:
                     continue
                 if arm.name in chosen:
                     problems += missing_files(experiment)
-                seeds = arm.seeds or config.seeds
-                runs += [_run(arm, point.share, seed, config_file, changes, experiment) for seed in seeds]
+                for seed in arm.seeds or config.seeds:
+                    trained = arm.name in chosen and part.has(point.share, seed)
+                    runs.append(_run(arm, point.share, seed, config_file, changes, experiment, chosen=trained))
                 if arm.split == "test" and not experiment.has_test():
                     problems.append(
                         f"arm {arm.name!r}: split: got 'test', but {arm.config} is not evaluated on test data"
                     )
-        problems += _uncomparable(runs)
+        problems += [*_uncomparable(runs), *part.problems(config.arms, runs)]
+        if not problems and not any(run.chosen for run in runs):
+            problems.append("no run of the chosen arms has one of the chosen shares and one of the chosen seeds")
         if problems:
             raise ConfigError("\n".join(dict.fromkeys(problems)))
-        return cls(source, config, known, tuple(runs), chosen)
-
-
-def _chosen(arms: Sequence[Arm], patterns: Sequence[str]) -> frozenset[str]:
-    """The names of the arms that the patterns match, and those of their baselines."""
-    found = [arm for arm in arms if any(arm.name == each or fnmatch.fnmatchcase(arm.name, each) for each in patterns)]
-    return frozenset(name for arm in found for name in (arm.name, arm.baseline) if name is not None)
+        return cls(source, config, known, tuple(runs))
 
 
 def _uncomparable(runs: Sequence[StudyRun]) -> Iterator[str]:
@@ -234,14 +265,21 @@ def config_beside(study: Path, name: str) -> str:
 
 
 def _run(
-    arm: Arm, share: float, seed: int, config_file: str, changes: Sequence[str], config: ExperimentConfig
+    arm: Arm,
+    share: float,
+    seed: int,
+    config_file: str,
+    changes: Sequence[str],
+    config: ExperimentConfig,
+    *,
+    chosen: bool,
 ) -> StudyRun:
     settings: dict[str, Any] = {"random_seed": seed}
     if share < 1:
         settings["train_share"] = TrainShare(share=share, seed=seed)
     written = {name: to_json(value) if isinstance(value, Config) else value for name, value in settings.items()}
     overrides = (*changes, *as_overrides(written))
-    return StudyRun(arm, share, seed, config_file, overrides, config.model_copy(update=settings))
+    return StudyRun(arm, share, seed, config_file, overrides, config.model_copy(update=settings), chosen)
 
 
 def as_options(changes: Sequence[str], variables: Mapping[str, str], packages: Sequence[str] = ()) -> list[str]:

@@ -136,9 +136,9 @@ class StudyFolder:
         return place
 
     def chosen(self) -> list[tuple[StudyRun, RunFolder]]:
-        """The runs of the chosen arms, with their folders. Runs that share a folder are there once."""
+        """The chosen runs, with their folders. Runs that share a folder are there once."""
         pairs = zip(self.study.runs, self.places, strict=True)
-        return list({place.path: (run, place) for run, place in pairs if run.arm.name in self.study.chosen}.values())
+        return list({place.path: (run, place) for run, place in pairs if run.chosen}.values())
 
     def state(self, place: RunFolder) -> str:
         return "finished" if place.metrics.is_file() else "interrupted" if place.is_started() else "missing"
@@ -222,7 +222,7 @@ def read_study(path: str | Path) -> tuple[StudyRecord, list[Result]]:
 
 
 def run_study(folder: StudyFolder, *, command: str, num_jobs: int = 1, packages: Sequence[str] = ()) -> list[Failure]:
-    """Trains what is missing of the chosen arms, several runs at a time, each in a process of its own.
+    """Trains what is missing of the chosen runs, several runs at a time, each in a process of its own.
 
     Interrupted runs are resumed. A run that fails does not stop the others. If this process is killed, the trainings
     end with it (on Linux).

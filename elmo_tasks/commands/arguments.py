@@ -223,6 +223,16 @@ def seeds(text: str) -> tuple[int, ...]:
     return numbers
 
 
+def shares(text: str) -> tuple[float, ...]:
+    try:
+        numbers = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or not all(0 < number <= 1 for number in numbers):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a comma-separated list of numbers above 0 and up to 1")
+    return numbers
+
+
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elmo_tasks.commands.arguments import add_config_arguments, add_flag, positive
+from elmo_tasks.commands.arguments import add_config_arguments, add_flag, positive, seeds, shares
 from elmo_tasks.console import print_table
 from elmo_tasks.errors import ElmoTasksError
 
@@ -36,6 +36,14 @@ def add_study(parser: argparse.ArgumentParser) -> None:
         help="train only this arm, or those whose names match a pattern such as 'SNLI*', and their baselines; can be "
         "repeated",
     )
+    parser.add_argument(
+        "--shares",
+        type=shares,
+        default=(),
+        metavar="S,S",
+        help="train only runs with these shares of the training data, such as 0.01,1",
+    )
+    parser.add_argument("--seeds", type=seeds, default=(), metavar="N,N", help="train only runs with these seeds")
     add_config_arguments(parser, "study", "seeds=[1] or changes.trainer.num_epochs=1")
     add_flag(parser, "--dry-run", "check everything, and list the runs with their state and estimated time")
     add_flag(parser, "--list", "list the studies in the package")
@@ -51,12 +59,13 @@ def run_study(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError("no study given; give a file or a name of --list")
     import shlex  # here, because it makes every command start later
 
-    from elmo_tasks.analysis.studies import Study
+    from elmo_tasks.analysis.studies import Part, Study
     from elmo_tasks.analysis.study_runs import StudyFolder, run_study
     from elmo_tasks.config import include_packages
 
     include_packages(arguments.include_package)
-    study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var), arguments.arm)
+    part = Part(arguments.arm, arguments.shares, arguments.seeds)
+    study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var), part)
     path = Path(arguments.study_folder or Path("runs", "studies", Path(arguments.study).stem))
     folder = StudyFolder(path, study)
     if arguments.dry_run:
@@ -94,7 +103,7 @@ def command_line(name: str, source: str, folder: Path, arguments: argparse.Names
 def _print_plan(folder: StudyFolder, num_jobs: int) -> None:
     rows, seconds, unknown, seen = [], 0.0, 0, set()
     for run, place, estimate in zip(folder.study.runs, folder.places, folder.estimates(), strict=True):
-        if run.arm.name not in folder.study.chosen:
+        if not run.chosen:
             continue
         state = folder.state(place)
         if state != "finished" and place.path not in seen:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks import cli
-from elmo_tasks.analysis.studies import Arm, Study, as_overrides
+from elmo_tasks.analysis.studies import Arm, Part, Study, as_overrides
 from elmo_tasks.analysis.study_runs import StudyFolder, train_arguments
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.errors import ConfigError
@@ -137,18 +137,35 @@ def test_arms_are_chosen_by_name_or_pattern_with_their_baselines(study_file: Stu
     ):
         if chosen is None:
             with pytest.raises(ConfigError, match=r"nowhere\.txt: no such file"):
-                Study.load(source, arms=patterns)
+                Study.load(source, part=Part(patterns))
         else:
-            study = Study.load(source, arms=patterns)
-            assert study.chosen == chosen
+            study = Study.load(source, part=Part(patterns))
+            assert {run.arm.name for run in study.runs if run.chosen} == chosen
             assert len(study.runs) == 5  # those of all arms, whose results are kept
     with pytest.raises(ConfigError) as raised:
-        Study.load(source, arms=["SST*", "ner, elmo", "SNLI, none"])
+        Study.load(source, part=Part(["SST*", "ner, elmo", "SNLI, none"]))
     names = "there are 'SNLI, none', 'SNLI, [ELMo]', 'NER, ELMo', 'NER, none', 'SRL, ELMo'"
     assert str(raised.value).splitlines() == [
         f"no arm has a name like 'SST*'; {names}",
         f"no arm has a name like 'ner, elmo'; {names}",
     ]
+
+
+def test_runs_are_chosen_by_share_and_seed(study_file: StudyFile) -> None:
+    source = study_file({"name": "a"}, {"name": "b", "seeds": [3]}, seeds=[1, 2], shares=[0.1, {"share": 0.5}, 1])
+    for part, titles in (
+        (Part(shares=[0.5], seeds=[2, 3]), ["a, 50 %, seed 2", "b, 50 %, seed 3"]),
+        (Part(arms=["a"], shares=[1, 0.1], seeds=[1]), ["a, 10 %, seed 1", "a, seed 1"]),
+    ):
+        study = Study.load(source, part=part)
+        assert [run.title for run in study.runs if run.chosen] == titles
+        assert len(study.runs) == 9
+    with pytest.raises(ConfigError) as raised:
+        Study.load(source, part=Part(shares=[0.2, 1], seeds=[1, 14]))
+    problems = ["no run has the share 0.2; there are 0.1, 0.5, 1", "no run has the seed 14; there are 1, 2, 3"]
+    assert str(raised.value).splitlines() == problems
+    with pytest.raises(ConfigError, match="no run of the chosen arms has one of the chosen shares"):
+        Study.load(source, part=Part(arms=["b"], seeds=[1]))
 
 
 def test_arms_must_fit_together(study_file: StudyFile) -> None:

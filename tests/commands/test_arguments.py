@@ -37,7 +37,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
                 "max_bytes": 100_000, "max_requests": 256, "max_waiting_tokens": 20_000, "timeout": 30,
                 "include_package": []},
     "study": {
-        **CONFIG, "study": None, "study_folder": None, "jobs": 1, "arm": [], "dry_run": False, "list": False},
+        **CONFIG, "study": None, "study_folder": None, "jobs": 1, "arm": [], "shares": (), "seeds": (),
+        "dry_run": False, "list": False},
     "report d": {"folder": "d"},
     "tune": {**CONFIG, "search": None, "search_folder": None, "dry_run": False, "list": False},
     "pretrain c": {**TRAINING, "config": "c", "dry_run": False},
@@ -94,8 +95,9 @@ GIVEN: dict[str, dict[str, Any]] = {
     "--max-waiting-tokens 6 --include-package p": {
         "port": 0, "batch_tokens": 1, "batch_wait": 2, "max_tokens": 3, "max_bytes": 4, "max_requests": 5,
         "max_waiting_tokens": 6, "timeout": 7, "include_package": ["p"]},
-    f"study c {CHANGED} -s d --jobs 2 --arm A* --arm B --dry-run": {
-        **CHANGES, "study": "c", "study_folder": "d", "jobs": 2, "arm": ["A*", "B"], "dry_run": True},
+    f"study c {CHANGED} -s d --jobs 2 --arm A* --arm B --shares 0.1,1 --seeds 1,2 --dry-run": {
+        **CHANGES, "study": "c", "study_folder": "d", "jobs": 2, "arm": ["A*", "B"], "shares": (0.1, 1.0),
+        "seeds": (1, 2), "dry_run": True},
     "study --list --study-folder d": {"list": True, "study_folder": "d"},
     f"tune c {CHANGED} -s d --dry-run": {**CHANGES, "search": "c", "search_folder": "d", "dry_run": True},
     "tune --list --search-folder d": {"list": True, "search_folder": "d"},
@@ -153,6 +155,9 @@ WRONG = {
     "serve r --port 65536": "'65536' is not a port, from 0 to 65535",
     "serve r --port http": "'http' is not a port, from 0 to 65535",
     "serve r --timeout 0": "'0' is not a whole number greater than 0",
+    "study c --shares 0.1,2": "'0.1,2' is not a comma-separated list of numbers above 0 and up to 1",
+    "study c --shares x": "'x' is not a comma-separated list of numbers above 0 and up to 1",
+    "study c --seeds 1,1": "'1,1' has a seed twice; wanted each once",
     "study --jobs 0": "'0' is not a whole number greater than 0",
     "pretrain c --resume --force": "not allowed with argument",
     "perplexity b": "the following arguments are required: TEXT",
