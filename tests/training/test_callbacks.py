@@ -14,6 +14,7 @@ from typing import Any, cast
 import pytest
 from accelerate import Accelerator
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.summary.writer.event_file_writer import AtomicCounter
 
 from elmo_tasks.errors import ConfigError, WriteError
 from elmo_tasks.experiment import train
@@ -111,6 +112,8 @@ def test_resuming_repeats_no_point_of_a_curve(
     config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("elmo_tasks.training.callbacks._STEPS_PER_POINT", 1)
+    # Both trainings may write in the same second. Their files are then read in the order of this number, as text.
+    monkeypatch.setattr("tensorboard.summary.writer.event_file_writer._global_uid", AtomicCounter(0))
     overrides, stopping = ["trainer.num_epochs=2", "trainer.checkpoint_every_steps=4"], Noting(stop_at=6)
     with pytest.raises(KeyboardInterrupt):
         train(config_file, tmp_path / "run", overrides=overrides, callbacks=[stopping])
