@@ -137,8 +137,10 @@ class Part:
             ("share", self.shares, {run.share for run in runs}),
             ("seed", self.seeds, {run.seed for run in runs}),
         ):
-            there = ", ".join(f"{value:g}" for value in sorted(known))
-            yield from (f"no run has the {name} {value:g}; there are {there}" for value in chosen if value not in known)
+            there = ", ".join(f"{value:.15g}" for value in sorted(known))
+            for value in chosen:
+                if value not in known:
+                    yield f"no run has the {name} {value:.15g}; there are {there}"  # all digits of a seed
 
 
 def _matches(arm: Arm, pattern: str) -> bool:

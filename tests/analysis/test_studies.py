@@ -161,8 +161,8 @@ def test_runs_are_chosen_by_share_and_seed(study_file: StudyFile) -> None:
         assert [run.title for run in study.runs if run.chosen] == titles
         assert len(study.runs) == 9
     with pytest.raises(ConfigError) as raised:
-        Study.load(source, part=Part(shares=[0.2, 1], seeds=[1, 14]))
-    problems = ["no run has the share 0.2; there are 0.1, 0.5, 1", "no run has the seed 14; there are 1, 2, 3"]
+        Study.load(source, part=Part(shares=[0.2, 1], seeds=[1, 12345678]))
+    problems = ["no run has the share 0.2; there are 0.1, 0.5, 1", "no run has the seed 12345678; there are 1, 2, 3"]
     assert str(raised.value).splitlines() == problems
     with pytest.raises(ConfigError, match="no run of the chosen arms has one of the chosen shares"):
         Study.load(source, part=Part(arms=["b"], seeds=[1]))
