@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from elmo_tasks.data_readers.records import Record
 from elmo_tasks.data_readers.row_values import check_tokens, read_label, read_tagged_tokens
-from elmo_tasks.data_readers.squad import JsonNode, QuestionBuilder, with_answers_as_in_files
+from elmo_tasks.data_readers.squad import JsonNode, QuestionBuilder, located, with_answers_as_in_files
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
-from elmo_tasks.tasks.coreference import NO_SPEAKER
+from elmo_tasks.tasks.coreference import token_speakers
 from elmo_tasks.tasks.reading import Passage
 from elmo_tasks.tasks.semantic_roles import SCHEME
 from elmo_tasks.text.tag_schemes import TagScheme
@@ -114,11 +114,8 @@ class RowExamples:
     def coreference(self, record: Record) -> dict[str, Any]:
         column = self._columns["sentences"]
         sentences = [check_tokens(sentence, record, column) for sentence in record.items(column)]
-        speakers: list[Any] = [[NO_SPEAKER] * len(sentence) for sentence in sentences]
-        if (given := self._optional(record, "speakers")) is not None:
-            speakers = [check_tokens(names, record, given) for names in record.items(given)]
-            if list(map(len, speakers)) != list(map(len, sentences)):
-                raise DataError(record.place, f"{given!r}: wanted a speaker for each token of each sentence")
+        given = self._optional(record, "speakers")
+        speakers = located(lambda: token_speakers(given and record.value(given), sentences, str(given)), record.place)
         sentences, speakers = ([part for part in parts if part] for parts in (sentences, speakers))
         if not sentences:
             raise DataError(record.place, f"{self._columns['sentences']!r} has no token; wanted at least one")
@@ -136,8 +133,9 @@ class RowExamples:
         self._questions.report(source)
 
     def _optional(self, record: Record, name: str) -> str | int | None:
-        """The column of something optional: the chosen one, or that of the same name if the row has a value there."""
-        return self._columns.get(name, None if record.columns.get(name) is None else name)
+        """The column of something optional, the chosen one or that of the same name; None if it has no value."""
+        column = self._columns.get(name, name if name in record.columns else None)
+        return None if column is None or record.value(column) is None else column
 
     def _tokens(self, record: Record, name: str) -> list[str]:
         """The tokens of a text; there is at least one."""

@@ -5,7 +5,8 @@ Source: Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehe
     {"data": [{"paragraphs": [{"context": str, "qas": [{"id": str, "question": str,
                                                         "answers": [{"text": str, "answer_start": int}]}]}]}]}
 
-`answer_start` counts characters (code points) of `context`, which is called the passage here, as in models.
+`answer_start` counts characters (code points) of `context`, which is called the passage here, as in models. Ids may
+also be whole numbers.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def _json_name(value: Any) -> str:
     return _JSON_NAMES.get(type(value), type(value).__name__)
 
 
-def _located(make: Callable[[], _ValueT], place: str) -> _ValueT:
+def located(make: Callable[[], _ValueT], place: str) -> _ValueT:
     """What `make` returns; errors name the place."""
     try:
         return make()
@@ -180,12 +181,12 @@ class QuestionBuilder:
 
     def passage(self, text: str, place: str) -> Passage:
         """A tokenized passage; errors name the place."""
-        return _located(lambda: Passage.of(text, self._tokenizer), place)
+        return located(lambda: Passage.of(text, self._tokenizer), place)
 
     def build(self, question: JsonNode, passage: Passage) -> dict[str, Any]:
         """The example of a question, an object with `id`, `question` and `answers` as files have them."""
         answers = [(answer.get("text", str), answer.get("answer_start", int)) for answer in question.items("answers")]
-        question_id, text = question.get("id", str), question.get("question", str)
+        question_id, text = _question_id(question), question.get("question", str)
         place = f"{question.source}: {question.place} (question {question_id!r})"
         if question_id in self._ids:
             raise DataError(place, "an earlier question has the same id; each question needs its own")
@@ -200,7 +201,7 @@ class QuestionBuilder:
         self._num_answers += len(answers)
         return {
             "id": question_id,
-            **_located(lambda: question_columns(text, self._tokenizer), place),
+            **located(lambda: question_columns(text, self._tokenizer), place),
             **passage.columns(),
             "answers": [answer for answer, _ in answers],
             "answer_spans": spans,
@@ -217,6 +218,11 @@ class QuestionBuilder:
                 self._num_answers,
                 ", ".join(ids[:_NAMED_IDS]) + (", ..." if len(ids) > _NAMED_IDS else ""),
             )
+
+
+def _question_id(question: JsonNode) -> str:
+    is_number = isinstance(question.value, dict) and type(question.value.get("id")) is int
+    return str(question.get("id", int if is_number else str))
 
 
 def _find_answer(text: str, start: int, passage: Passage, place: str) -> tuple[tuple[int, int], bool]:

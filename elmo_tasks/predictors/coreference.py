@@ -9,7 +9,7 @@ from typing import Any
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.predictors.fields import one_of, string_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
-from elmo_tasks.tasks.coreference import GENRES
+from elmo_tasks.tasks.coreference import GENRES, token_speakers
 from elmo_tasks.text.nesting import nested_pieces
 from elmo_tasks.text.tokenizers import Tokenizer
 
@@ -21,7 +21,7 @@ class CoreferencePredictor(Predictor):
 
     - `{"text": "..."}`, raw text that is split into sentences and tokens;
     - `{"sentences": [["...", ...], ...]}`, tokenized sentences, which may have `"speakers"`: for each sentence a name,
-      or a name for each of its tokens, `-` if the speaker is not known;
+      or a name for each of its tokens; `-`, an empty name or null if the speaker is not known;
     - `{"tokens": ["...", ...]}`, a document of one sentence.
 
     Each can have a `"genre"`, one of those of the run's data. Otherwise genre or speakers are unknown; training
@@ -96,7 +96,9 @@ def _document(fields: Fields, kind: str, tokenizer: Tokenizer) -> dict[str, Any]
         return {"sentences": [tokens_field(fields, "tokens")]}
     if kind == "sentences":
         sentences = _sentences_field(fields)
-        speakers = {"speakers": _speakers_field(fields, sentences)} if "speakers" in fields else {}
+        speakers = (
+            {"speakers": token_speakers(fields["speakers"], sentences, "speakers")} if "speakers" in fields else {}
+        )
         return {"sentences": sentences, **speakers}
     text = string_field(fields, "text")
     located = tokenizer.tokenize(text)
@@ -125,21 +127,3 @@ def _sentences_field(fields: Fields) -> list[list[str]]:
         tokens_field({f"sentences[{number}]": tokens}, f"sentences[{number}]")
         for number, tokens in enumerate(sentences)
     ]
-
-
-def _speakers_field(fields: Fields, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
-    """A name for each token; the input has one for each sentence or for each token."""
-    given = fields["speakers"]
-    if not isinstance(given, list) or len(given) != len(sentences):
-        raise ElmoTasksError(
-            f"'speakers' is {given!r}; wanted a list with as many items as there are sentences, {len(sentences)}"
-        )
-    speakers = []
-    for number, (item, tokens) in enumerate(zip(given, sentences, strict=True)):
-        names = [item] * len(tokens) if isinstance(item, str) else item
-        if not isinstance(names, list) or len(names) != len(tokens) or not all(isinstance(name, str) for name in names):
-            raise ElmoTasksError(
-                f"'speakers[{number}]' is {item!r}; wanted a name, or one for each of {len(tokens)} tokens"
-            )
-        speakers.append(names)
-    return speakers

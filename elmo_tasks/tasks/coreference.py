@@ -132,6 +132,35 @@ class Coreference(Task):
         return torch.tensor(mentions, dtype=torch.int64).view(-1, 3)
 
 
+def token_speakers(given: Any, sentences: Sequence[Sequence[str]], name: str) -> list[list[str]]:
+    """A speaker for each token: `-` where it is not known, because it is null, blank or left out.
+
+    Arguments:
+        given: for each sentence a speaker, or one for each of its tokens; an empty list or null if none is known.
+        name: what messages call it.
+
+    Raises:
+        ElmoTasksError: the speakers are something else, or do not fit the sentences.
+    """
+    given = [None] * len(sentences) if given is None or given == [] else given
+    if not isinstance(given, list) or len(given) != len(sentences):
+        raise ElmoTasksError(
+            f"{name!r} is {given!r}; expected a list with as many items as there are sentences, {len(sentences)}"
+        )
+    speakers = []
+    for number, (item, tokens) in enumerate(zip(given, sentences, strict=True)):
+        names = [item or None] * len(tokens) if item is None or item == [] or isinstance(item, str) else item
+        if not isinstance(names, list) or len(names) != len(tokens) or not all(map(_may_be_speaker, names)):
+            expected = f"a speaker, or one for each of {len(tokens)} tokens"
+            raise ElmoTasksError(f"'{name}[{number}]' is {item!r}; expected {expected}")
+        speakers.append([each if each and each.strip() else NO_SPEAKER for each in names])
+    return speakers
+
+
+def _may_be_speaker(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
 def _misfit_of_speakers(example: Example) -> str | None:
     """What is wrong unless there are no speakers, or one for each token."""
     sentences, speakers = example["sentences"], example.get("speakers")

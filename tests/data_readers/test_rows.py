@@ -15,6 +15,8 @@ from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.tasks import Coreference, Reading, SemanticRoles, Tagging
 
+ODD_FILES = Path(__file__).parent / "odd_files"
+
 # task -> columns that have other names, a row of the source, and what the example has
 ROWS: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, Any]]] = {
     "classification": (
@@ -179,6 +181,34 @@ def test_sentences_without_tokens_are_left_out(tmp_path: Path) -> None:
         assert example["speakers"] == speakers
 
 
+@pytest.mark.parametrize(
+    ("given", "speakers"),
+    [
+        ([["", ""], [""]], [["-", "-"], ["-"]]),
+        ([], [["-", "-"], ["-"]]),
+        (None, [["-", "-"], ["-"]]),
+        ([[], None], [["-", "-"], ["-"]]),
+        ([["a", None], [" "]], [["a", "-"], ["-"]]),
+        (["a", ""], [["a", "a"], ["-"]]),
+    ],
+    ids=repr,
+)
+def test_speakers_that_are_not_known(tmp_path: Path, given: Any, speakers: list[list[str]]) -> None:
+    row = {"sentences": [["Mira", "left"], ["She"]], "clusters": [], "who": given}
+    (example,) = read(tmp_path, [row], task="coreference", columns={"speakers": "who"})
+    assert example["speakers"] == speakers
+
+
+def test_files_of_end_to_end_coreference() -> None:
+    reader = config("jsonl", task="coreference", columns={"document": "doc_key"}).build()
+    examples = [
+        row for name in ("e2e", "e2e_nospeak") for row in reader.read(ODD_FILES / f"{name}.jsonlines").to_list()
+    ]
+    assert [example["document"] for example in examples] == ["nw_0", "nw_1", "nw_0"]
+    assert {name for example in examples for sentence in example["speakers"] for name in sentence} == {"-"}
+    assert examples[0]["clusters"] == examples[2]["clusters"] == [[[0, 0], [3, 3]]]
+
+
 def test_an_answer_that_no_token_covers(tmp_path: Path) -> None:
     row = {"question": "When?", "passage": "It opened in 1912.", "answers": [{"text": "1912", "answer_start": 13}]}
     with pytest.raises(DataError, match=r"answers\[0\]: the answer '1912' has no token; wanted a tokenizer that keeps"):
@@ -195,8 +225,13 @@ def test_what_a_row_may_have_in_addition(tmp_path: Path) -> None:
     columns = {"speakers": "who", "document": "name"}
     (example,) = read(tmp_path, [row], task="coreference", columns=columns)
     assert (example["speakers"], example["document"], example["genre"]) == ([["a", "b"], ["-"]], "x", None)
-    for wrong in ([["a", "b"]], [["a"], ["b"]], [["a", "b"], ["c", "d"]]):
-        with pytest.raises(DataError, match=r"'who': wanted a speaker for each token of each sentence"):
+    for wrong, problem in (
+        ([["a", "b"]], r"'who' is .*; expected a list with as many items as there are sentences, 2"),
+        ([["a"], ["b"]], r"'who\[0\]' is \['a'\]; expected a speaker, or one for each of 2 tokens"),
+        ([["a", "b"], ["c", "d"]], r"'who\[1\]' is .*; expected a speaker, or one for each of 1 tokens"),
+        ([["a", 7], ["c"]], r"'who\[0\]' is .*; expected a speaker"),
+    ):
+        with pytest.raises(DataError, match=f"data.jsonl:1: {problem}"):
             read(tmp_path, [row | {"who": wrong}], task="coreference", columns=columns)
     assert [each["document"] for each in read(tmp_path, [row, row], task="coreference")] == ["1", "3"]  # the lines
     row = {"tokens": ["Go", "on"], "predicate": 0, "tags": ["B-V", "O"], "lemma": "go"}

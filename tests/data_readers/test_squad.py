@@ -23,6 +23,7 @@ from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.tasks import Reading
 from elmo_tasks.tasks.reading import character_span, passage_tokens
 
+ODD_FILES = Path(__file__).parent / "odd_files"
 RIVER = "The Ilva is 90 km long.  It was bridged in the 1820s by Mira Oak-Fen \U0001f309, an engineer."
 TOWN = "Sedwick\u2019s mill burnt down."
 
@@ -219,7 +220,8 @@ FIRST = f"{PARAGRAPH}.qas[0] (question 'q1')"
         ),
         (lambda each: each["qas"][0].update(answers=[]), f"{FIRST}: no answer; SQuAD v1.1 has at least one"),
         (lambda each: each["qas"][0].update(question=" "), f"{FIRST}: a question without any token"),
-        (lambda each: each["qas"][0].update(id=7), f"{PARAGRAPH}.qas[0].id: a whole number; wanted a string"),
+        (lambda each: each["qas"][0].update(id=7.0), f"{PARAGRAPH}.qas[0].id: a fraction; wanted a string"),
+        (lambda each: each["qas"][0].update(id=True), f"{PARAGRAPH}.qas[0].id: true or false; wanted a string"),
         (
             lambda each: each["qas"][2].update(id="q1"),
             f"{PARAGRAPH}.qas[2] (question 'q1'): an earlier question has the same id",
@@ -262,6 +264,13 @@ def test_files_that_hold_something_else(tmp_path: Path, text: str, problem: str)
     with pytest.raises(DataError) as caught:
         SquadConfig().build().read(path)
     assert str(caught.value).startswith(f"{path}{problem}")
+
+
+def test_ids_that_are_whole_numbers(tmp_path: Path) -> None:
+    assert [example["id"] for example in read(ODD_FILES / "squad_intid.json")] == ["17"]
+    assert read(write(tmp_path, changed(lambda each: each["qas"][0].update(id=0))))[0]["id"] == "0"
+    source = write_hub(tmp_path / "hub", [{**row, "id": number} for number, row in enumerate(hub_rows())])
+    assert SquadConfig().build().read(source)["id"][:2] == ["0", "1"]
 
 
 def test_bytes_that_are_not_utf8_or_cut_short(tmp_path: Path) -> None:

@@ -127,6 +127,24 @@ def test_sentences_with_speakers(predictor: CoreferencePredictor) -> None:
     assert batches(predictor)[0].genres.tolist() == [0]
 
 
+@pytest.mark.parametrize(
+    "speakers",
+    [
+        [],
+        None,
+        ["", None],
+        [
+            ["", None],
+            [],
+        ],
+    ],
+    ids=repr,
+)
+def test_speakers_that_are_not_known(predictor: CoreferencePredictor, speakers: Any) -> None:
+    (result,) = predictor.predict([{"sentences": [["Ann", "!"], ["Ann"]], "speakers": speakers}])
+    assert result["speakers"] == [["-", "-"], ["-"]]
+
+
 def test_tokens_are_a_document_of_one_sentence(predictor: CoreferencePredictor) -> None:
     (result,) = predictor.predict([{"tokens": ["Bo", "saw", "Bo"], "genre": None}])
     assert result["sentences"] == [["Bo", "saw", "Bo"]]
@@ -169,9 +187,9 @@ def test_marked_mentions_can_be_nested_and_touch() -> None:
         ({"sentences": [["a"], []]}, r"'sentences\[1\]' is \[\]; wanted a list of at least one string"),
         ({"sentences": [["a", ""]]}, r"'sentences\[0\]' has '' at position 1; wanted strings that are not empty"),
         ({"text": "a", "speakers": ["x"]}, "'speakers' are those of sentences; wanted 'sentences' with them"),
-        ({"sentences": [["a"]], "speakers": []}, r"'speakers' is \[\]; wanted a list with as many items"),
-        ({"sentences": [["a"]], "speakers": [["x", "y"]]}, r"'speakers\[0\]' is \['x', 'y'\]; wanted a name"),
-        ({"sentences": [["a"]], "speakers": [[1]]}, r"'speakers\[0\]' is \[1\]; wanted a name"),
+        ({"sentences": [["a"]], "speakers": ["x", "y"]}, r"'speakers' is \['x', 'y'\]; expected a list with as many"),
+        ({"sentences": [["a"]], "speakers": [["x", "y"]]}, r"'speakers\[0\]' is \['x', 'y'\]; expected a speaker"),
+        ({"sentences": [["a"]], "speakers": [[1]]}, r"'speakers\[0\]' is \[1\]; expected a speaker"),
         ({"text": "a", "genre": "tlak"}, "'tlak' is not among the genres .*: story, talk. Did you mean 'talk'"),
         ({"text": "a", "genre": 3}, "'genre' is 3; wanted a string"),
     ],
