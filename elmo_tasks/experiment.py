@@ -274,7 +274,9 @@ def train(
         progress = loop.progress
         model.train()
         with loop:
-            while progress.epoch < trainer.num_epochs and progress.epochs_since_best() < (trainer.patience or math.inf):
+            while progress.epoch < trainer.num_epochs and progress.epochs_without_progress() < (
+                trainer.patience or math.inf
+            ):
                 for batches in training.steps(progress.epoch, accumulated, first=progress.recent_steps):
                     loop.step(batches)
                     if trainer.checkpoint_every_steps and progress.step % trainer.checkpoint_every_steps == 0:
@@ -283,10 +285,9 @@ def train(
                 with loop.averaged():
                     metrics = evaluate_model(model, validation, accelerator)
                     value = trainer.value_of(metrics)
-                    if better := progress.is_better(value, trainer.higher_is_better):
-                        progress.best_epoch, progress.best_value = progress.epoch + 1, value
-                        if accelerator.is_main_process:
-                            write_tensors(run.model, {name: each.detach() for name, each in loop.parameters.items()})
+                    better = progress.note_value(value, metrics["loss"], higher_is_better=trainer.higher_is_better)
+                    if better and accelerator.is_main_process:
+                        write_tensors(run.model, {name: each.detach() for name, each in loop.parameters.items()})
                     loop.record(_epoch_record(trainer, loop, model, metrics, better, time.monotonic() - begin))
                 progress.epoch += 1
                 loop.schedule.after_epoch(value)
@@ -325,8 +326,11 @@ def _epoch_record(
     """The line of `metrics.jsonl` for an epoch, which is logged too. `evaluation` took this many seconds."""
     progress = loop.progress
     epoch, loss, seconds = progress.epoch + 1, progress.mean_loss(), progress.recent_seconds
-    metric = f"{config.metric_name} {config.value_of(metrics):.2f}{' (best)' if better else ''}"
-    logger.info("epoch %d: training loss %.4f, validation %s, %.0f s", epoch, loss, metric, seconds)
+    validation = f"loss {metrics['loss']:.4f}"
+    if config.metric_name != "loss":
+        validation += f", {config.metric_name} {config.value_of(metrics):.2f}"
+    validation += " (best)" if better else ""
+    logger.info("epoch %d: training loss %.4f, validation %s, %.0f s", epoch, loss, validation, seconds)
     transformer = model.embedder.transformer_weights()
     return {
         "epoch": epoch,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import statistics
@@ -513,11 +514,24 @@ def test_seeds_give_mean_and_deviation(config_file: Path, tmp_path: Path) -> Non
     assert json.loads((tmp_path / "runs" / "seeds.json").read_text())["seeds"] == [1, 2]
 
 
-def test_training_stops_after_so_many_epochs_without_a_better_one(config_file: Path, tmp_path: Path) -> None:
-    overrides = ("trainer.num_epochs=5", "trainer.patience=2", "trainer.optimizer.lr=1e-30", "trainer.trackers=[]")
-    experiment.train(config_file, tmp_path / "run", overrides=overrides)
+@pytest.mark.parametrize(
+    "rate", ["1e-30", "1e-4", "3e-4"]
+)  # too low for another metric; all but the first, for another loss
+def test_a_tie_goes_to_the_lowest_loss_and_does_not_delay_the_end(
+    rate: str, config_file: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    overrides = ("trainer.num_epochs=5", "trainer.patience=2", f"trainer.optimizer.lr={rate}", "trainer.trackers=[]")
+    with caplog.at_level("INFO", "elmo_tasks"):
+        best = experiment.train(config_file, tmp_path / "run", overrides=overrides)["best"]
     records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
-    assert [record["best"] for record in records] == [True, False, False]
+    assert [record["validation"]["f1"] for record in records] == [0.0] * 3
+    losses = [record["validation"]["loss"] for record in records]
+    assert best == records[losses.index(min(losses))]
+    assert [record["best"] for record in records] == [
+        loss < min(losses[:number], default=math.inf) for number, loss in enumerate(losses)
+    ]
+    assert f"validation loss {losses[-1]:.4f}, f1 0.00{' (best)' * records[-1]['best']}, " in caplog.text
+    assert (best["epoch"] == 1) == (rate == "1e-30")
 
 
 def test_mean_and_deviation_of_what_all_runs_have() -> None:

@@ -34,18 +34,30 @@ class Progress:
     recent_seconds: float = 0.0
     best_epoch: int | None = None  # from 1
     best_value: float | None = None
+    best_loss: float | None = None  # on the validation data
+    improved_epoch: int | None = None  # the last one with a better value, from 1; ties do not count
 
     def mean_loss(self) -> float:
         """Of the steps since the last record."""
         return self.recent_loss / max(1, self.recent_steps)
 
-    def epochs_since_best(self) -> int:
-        return self.epoch - (self.best_epoch or 0)
+    def epochs_without_progress(self) -> int:
+        """Epochs since the validation metric was better than in all epochs before."""
+        return self.epoch - (self.improved_epoch or self.best_epoch or 0)  # earlier versions saved only the latter
 
-    def is_better(self, value: float, higher_is_better: bool) -> bool:
-        if self.best_value is None:
-            return not math.isnan(value)
-        return value > self.best_value if higher_is_better else value < self.best_value
+    def note_value(self, value: float, loss: float, *, higher_is_better: bool) -> bool:
+        """Takes the validation metric and loss of the epoch under way. Returns whether it is the best one so far.
+
+        Of epochs with the same metric, the one with the lowest loss is the best.
+        """
+        sign = 1 if higher_is_better else -1
+        improved = not math.isnan(value) if self.best_value is None else sign * value > sign * self.best_value
+        tied = value == self.best_value and self.best_loss is not None and loss < self.best_loss
+        if improved:
+            self.improved_epoch = self.epoch + 1
+        if improved or tied:
+            self.best_epoch, self.best_value, self.best_loss = self.epoch + 1, value, loss
+        return improved or tied
 
 
 class Callback:

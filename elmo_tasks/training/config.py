@@ -146,10 +146,11 @@ class TrainerConfig(LoopConfig):
 
     num_epochs: Annotated[int, Field(ge=1)] = Field(description="most epochs")
     patience: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="stops after this many epochs without a better validation metric"
+        None, description="stops after this many epochs without a better validation metric; an equal one is not better"
     )
     validation_metric: Annotated[str, Field(min_length=1)] = Field(
-        description="chooses the best epoch; '+' before the name where higher is better, '-' where lower is"
+        description="chooses the best epoch; '+' before the name where higher is better, '-' where lower is. Of epochs "
+        "with the same value, the one with the lowest validation loss is the best"
     )
     num_gradient_accumulation_steps: Annotated[int, Field(ge=1)] = Field(1, description="batches to an optimizer step")
     precision: Precision = Field("float32", description="of the products; 'auto' takes bfloat16 where it is faster")

@@ -52,26 +52,41 @@ def curve(folder: Path, name: str) -> list[int]:
     return [point.step for point in events.Scalars(name)]
 
 
-@pytest.mark.parametrize("higher_is_better", [True, False])
-def test_an_epoch_that_is_only_as_good_as_the_best_is_not_better(higher_is_better: bool) -> None:
-    sign = 1 if higher_is_better else -1
-    progress = Progress()
-    assert not progress.is_better(math.nan, higher_is_better)
-    better = []
-    for value in (-3.0, -3.0, -4.0, 0.0, 0.0, math.nan, 0.5):
-        if progress.is_better(sign * value, higher_is_better):
-            progress.best_epoch, progress.best_value = progress.epoch + 1, sign * value
-            better.append(progress.best_epoch)
+@pytest.mark.parametrize(
+    ("values", "losses", "best", "without_progress"),
+    [
+        ((-3, -3, -4, 0, 0, math.nan, 0.5), (1,) * 7, [1, 4, 7], [0, 1, 2, 0, 1, 2, 0]),  # equal losses: the first wins
+        ((66.7, 66.7, 66.7, 66.7), (1.08, 0.7, 0.9, 0.48), [1, 2, 4], [0, 1, 2, 3]),
+        ((50, 60, 60, 50, 60, 70), (3, 2, 2.5, 0.1, 1, 9), [1, 2, 5, 6], [0, 0, 1, 2, 3, 0]),
+        ((math.nan, 1, 1), (1, math.nan, 0.5), [2], [1, 0, 1]),
+        ((1, 1, 2), (math.inf, 3, math.inf), [1, 2, 3], [0, 1, 0]),
+    ],
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_of_epochs_with_the_same_metric_the_one_with_the_lowest_loss_is_the_best(
+    values: tuple[float, ...], losses: tuple[float, ...], best: list[int], without_progress: list[int], sign: int
+) -> None:
+    progress, found, waited = Progress(), [], []
+    for value, loss in zip(values, losses, strict=True):
+        if progress.note_value(sign * value, loss, higher_is_better=sign > 0):
+            found.append(progress.best_epoch)
         progress.epoch += 1
-        assert progress.epochs_since_best() == progress.epoch - better[-1]
-    assert better == [1, 4, 7]
+        waited.append(progress.epochs_without_progress())
+    assert (found, waited) == (best, without_progress)
+
+
+def test_a_run_that_an_earlier_version_began_goes_on() -> None:
+    progress = Progress(epoch=4, best_epoch=2, best_value=50.0)  # what it saved
+    assert progress.epochs_without_progress() == 2
+    assert not progress.note_value(50.0, 0.1, higher_is_better=True)  # the loss of the best epoch is not known
+    assert progress.note_value(51.0, 0.2, higher_is_better=True)
 
 
 def test_what_is_counted_before_the_first_step_and_the_first_best_epoch() -> None:
     progress = Progress()
     assert progress.mean_loss() == 0.0
     assert Progress(recent_steps=1, recent_loss=3.0).mean_loss() == 3.0
-    assert Progress(epoch=2).epochs_since_best() == 2
+    assert Progress(epoch=2).epochs_without_progress() == 2
     assert (progress.epoch, progress.step, progress.records, progress.seconds, progress.recent_seconds) == (0,) * 5
 
 
