@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import io
-import json
 import os
 import platform
 import re
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from elmo_tasks.errors import WriteError
+from elmo_tasks.json_files import json_text
 
 
 class OutputFile(io.FileIO):
@@ -281,6 +281,6 @@ def _umask() -> int:
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Writes a value to a file as indented JSON, atomically."""
+    """Writes a value to a file as indented JSON (see `json_text`), atomically."""
     with atomic_write(path) as stream:
-        stream.write((json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+        stream.write(f"{json_text(value, indent=2)}\n".encode())

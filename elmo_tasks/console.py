@@ -59,6 +59,13 @@ def binary_output(path: str | None) -> Iterator[IO[bytes]]:
         yield stream
 
 
+def print_json(value: Any) -> None:
+    """Prints a value to standard output as indented JSON; see `json_text`."""
+    from elmo_tasks.json_files import json_text
+
+    print(json_text(value, indent=2))
+
+
 def print_metrics(metrics: Mapping[str, float], title: str) -> None:
     """Prints the metrics of an evaluation. Metrics of parts, such as `f1/PER` or `f1/muc`, get a table of their own."""
     parts: dict[str, dict[str, float]] = {}

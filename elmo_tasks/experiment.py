@@ -27,7 +27,7 @@ from elmo_tasks.elmo import BiLM, ElmoConfig
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError, one_line
-from elmo_tasks.json_files import read_json
+from elmo_tasks.json_files import Number, read_json
 from elmo_tasks.locks import locked
 from elmo_tasks.models.model import ModelConfig, TaskModel
 from elmo_tasks.modules.transformer import TransformerConfig
@@ -122,14 +122,14 @@ class BestEpoch(Config):
 
     model_config = ConfigDict(extra="allow")
     epoch: int
-    validation: dict[str, int | float]
+    validation: dict[str, int | Number]
 
 
 class Results(Config):
     """The contents of `metrics.json`."""
 
     best: BestEpoch
-    test: dict[str, int | float] | None = None
+    test: dict[str, int | Number] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

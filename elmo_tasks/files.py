@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import json
 import lzma
+import math
 import os
 import re
 import struct
@@ -16,7 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, NoReturn, Protocol
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.limits import ADVICE, MAX_JSON_DEPTH, MAX_LINE_BYTES, bounded, limit, unpacked_text
@@ -29,6 +30,21 @@ DAMAGE_ERRORS = (EOFError, OSError, lzma.LZMAError, zipfile.BadZipFile, zlib.err
 # And those that opening a zip archive can raise: of its parts, some are encrypted or of a kind that Python cannot read.
 ZIP_ERRORS = (*DAMAGE_ERRORS, NotImplementedError, RuntimeError, ValueError, struct.error)
 
+
+class _NotFinite(ValueError):
+    """A number of a JSON text that JSON or float64 does not have; `args` has it as it is written."""
+
+
+def _refuse(text: str) -> NoReturn:
+    raise _NotFinite(text)
+
+
+def _finite(text: str) -> float:
+    return value if math.isfinite(value := float(text)) else _refuse(text)
+
+
+_JSON = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+_JSON_STRING = r'"(?:[^"\\]|\\.)*"'
 # An escape sequence in a JSON string: a surrogate pair, half of one (group "half"), or any other.
 _JSON_ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
@@ -150,14 +166,22 @@ def parse_json(text: str, source: str | Path, wanted: str, line: int | None = No
 
     Raises:
         DataError: the text is not JSON; Python cannot read it, because a number has thousands of digits or the nesting
-            is too deep; or an escape sequence is half of a surrogate pair, which cannot be written as UTF-8.
+            is too deep; a number is NaN, infinite or too large for float64; or an escape sequence is half of a
+            surrogate pair, which cannot be written as UTF-8.
     """
+    text = text.removeprefix("\ufeff")
     try:
-        value = json.loads(text)
+        value = _JSON.decode(text)
         if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deep(value):
             raise RecursionError
     except json.JSONDecodeError as error:
         raise DataError(source, f"{error.msg} at column {error.colno}; wanted {wanted}", line or error.lineno) from None
+    except _NotFinite as error:
+        (number,) = error.args
+        found = next(each for each in re.finditer(f"{_JSON_STRING}|{re.escape(number)}", text) if each[0] == number)
+        column = found.start() - text.rfind("\n", 0, found.start())
+        problem = f"{number} at column {column}; expected a finite number, or null where there is none"
+        raise DataError(source, problem, line or text.count("\n", 0, found.start()) + 1) from None
     except ValueError:
         raise DataError(source, f"a whole number has too many digits; wanted {wanted}", line) from None
     except RecursionError:

@@ -1,13 +1,16 @@
-"""JSON files that this project or bilm-tf has written, checked against a type when they are read."""
+"""JSON as this project writes it, and files of JSON that it or bilm-tf has written, checked against a type."""
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import functools
+import json
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import pydantic
 import pydantic_core
@@ -18,6 +21,29 @@ from elmo_tasks.limits import ADVICE, MAX_JSON_BYTES, limit
 _T = TypeVar("_T")
 _adapter: Any = functools.lru_cache(maxsize=32)(pydantic.TypeAdapter)
 _MAX_SHOWN = 5  # problems; a damaged vocabulary can have one for each word
+
+Number = Annotated[
+    float,
+    pydantic.AllowInfNan(True),
+    pydantic.BeforeValidator(lambda value: math.nan if value is None else value),
+]
+"""The type of a measured number in a file: null, which `json_text` writes for NaN and infinities, is read as NaN."""
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """A value as JSON, on one line or indented. NaN and infinities become null, because JSON does not have them."""
+    try:
+        return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return json.dumps(_without_nan(value), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def read_json(
@@ -59,7 +85,7 @@ def from_json(
 ) -> _T:
     """Like `read_json`, for bytes that are already read; error messages call them `name`."""
     with _one_error(name, wanted, error):
-        return _adapter(kind).validate_json(content, strict=True)
+        return _adapter(kind).validate_json(content.removeprefix(codecs.BOM_UTF8), strict=True)
     raise AssertionError  # not reached
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from elmo_tasks.atomic import atomic_write, write_errors
 from elmo_tasks.errors import RunError
-from elmo_tasks.json_files import from_json
+from elmo_tasks.json_files import from_json, json_text
 
 _T = TypeVar("_T")
 
 
 def append_line(path: Path, record: Mapping[str, Any]) -> None:
     """Appends a record to a JSON lines file: the whole of it or, if it cannot be written (`WriteError`), nothing."""
-    line = (json.dumps(record, ensure_ascii=False) + "\n").encode()
+    line = f"{json_text(record)}\n".encode()
     with write_errors(path, len(line)), path.open("ab", buffering=0) as stream:
         size = stream.tell()
         try:

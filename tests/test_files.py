@@ -21,6 +21,10 @@ from elmo_tasks.files import cache_folder, content_hash, kept_hash, parse_json, 
 def test_a_value() -> None:
     text = r'{"a": ["\ud83d\ude00", "\\ud83d", "\u00e9\n", 1.5]}'
     assert parse_json(text, "some.json", "JSON") == {"a": ["\N{GRINNING FACE}", r"\ud83d", "é\n", 1.5]}
+    assert parse_json("\ufeff[1e308, 123456789012345678901234567890]", "a", "b") == [
+        1e308,
+        123456789012345678901234567890,
+    ]
     assert len(parse_json("[" + "[[]]," * 1000 + "0]", "some.json", "JSON")) == 1001  # wide, but not deep
 
 
@@ -35,6 +39,10 @@ def test_a_value() -> None:
         (r'["\\\uDE00 "]', r"\uDE00 at column 5 is half of a surrogate pair"),
         (r'["\ud83d\ud83d\ude00"]', r"\ud83d at column 3 is half of a surrogate pair"),
         (r'{"\ude00": "\ud83d\ude00"}', r"\ude00 at column 3 is half of a surrogate pair"),
+        (r'["NaN \" NaN", NaN]', "NaN at column 16; expected a finite number, or null where there is none"),
+        ('{"a": -Infinity}', "-Infinity at column 7; expected a finite number"),
+        ('{"1e400": [1e-400, 1e400]}', "1e400 at column 20; expected a finite number"),
+        ("-1.5E+999", "-1.5E+999 at column 1; expected a finite number"),
     ],
 )
 def test_what_is_wrong_with_a_line(text: str, problem: str) -> None:
@@ -48,6 +56,7 @@ def test_what_is_wrong_with_a_line(text: str, problem: str) -> None:
     [
         ('{"a":\n "b" 1}', ":2: Expecting ',' delimiter at column 6"),
         ('{"a":\n "b\\ud83d"}', r":2: \ud83d at column 4 is half of a surrogate pair"),
+        ('{"Infinity":\n "Infinity",\n "b": Infinity}', ":3: Infinity at column 7; expected a finite number"),
         pytest.param("[" + "1" * 5000, ": a whole number has too many digits", id="many digits"),
     ],
 )

@@ -1,16 +1,20 @@
-"""JSON files that are read with a type: how large they may be."""
+"""JSON as it is written, and JSON files that are read with a type."""
 
 from __future__ import annotations
 
+import codecs
 import json
+import math
 import re
 from pathlib import Path
 
 import pydantic
 import pytest
 
+from elmo_tasks.atomic import write_json
 from elmo_tasks.errors import RunError, WeightsError
-from elmo_tasks.json_files import checked, from_json, read_json
+from elmo_tasks.json_files import Number, checked, from_json, json_text, read_json
+from elmo_tasks.records import append_line, read_record
 
 
 def test_a_file_over_the_limit_is_refused_unless_the_environment_allows_it(
@@ -82,3 +86,27 @@ def test_what_is_not_a_file_is_named(tmp_path: Path) -> None:
         read_json(tmp_path, list[int], "numbers")
     with pytest.raises(WeightsError, match=rf"^{tmp_path}/none: no such file; wanted numbers$"):
         read_json(tmp_path / "none", list[int], "numbers", error=WeightsError)
+
+
+def test_numbers_that_json_does_not_have_are_null(tmp_path: Path) -> None:
+    value = {"a": math.nan, "b": [1.5, -math.inf, (math.inf, 2)], "NaN": "NaN é"}
+    assert json_text(value) == '{"a": null, "b": [1.5, null, [null, 2]], "NaN": "NaN é"}'
+    write_json(tmp_path / "a.json", value)
+    append_line(tmp_path / "a.jsonl", value)
+    for found in (json.loads((tmp_path / "a.json").read_text()), read_record(tmp_path / "a.jsonl", 1, dict)):
+        assert found == {"a": None, "b": [1.5, None, [None, 2]], "NaN": "NaN é"}
+
+
+def test_a_number_of_a_file_may_be_null() -> None:
+    found = from_json(b'{"a": null, "b": 2, "c": 0.5, "d": NaN}', dict[str, int | Number], "f", "numbers")
+    assert math.isnan(found["a"])
+    assert math.isnan(found["d"])  # as earlier versions wrote it
+    assert (found["b"], found["c"]) == (2, 0.5)
+    assert isinstance(found["b"], int)
+    with pytest.raises(RunError, match=r"b: .*should be a valid number; got 'x'"):
+        from_json(b'{"b": "x"}', dict[str, Number], "f", "numbers")
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(codecs.BOM_UTF8 + b"[1]")
+    assert read_json(tmp_path / "a.json", list[int], "numbers") == [1]

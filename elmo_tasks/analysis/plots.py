@@ -12,7 +12,7 @@ import pydantic
 from elmo_tasks.atomic import atomic_write
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.files import read_lines
-from elmo_tasks.json_files import from_json, read_json
+from elmo_tasks.json_files import Number, from_json, read_json
 from elmo_tasks.metrics.confusion import ConfusionTable, largest
 from elmo_tasks.run_archives import open_run
 
@@ -28,8 +28,8 @@ class _Record(pydantic.BaseModel):
     """The part of a line of `metrics.jsonl` that is drawn."""
 
     epoch: int
-    training: dict[str, float]
-    validation: dict[str, float]
+    training: dict[str, Number]
+    validation: dict[str, Number]
     elmo: dict[str, Any]
     transformer: dict[str, Any] = {}
     best: bool

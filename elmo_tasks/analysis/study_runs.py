@@ -29,7 +29,7 @@ from elmo_tasks.config import to_json
 from elmo_tasks.errors import ElmoTasksError, RunError, some_of
 from elmo_tasks.experiment import ExperimentConfig, Results, check_frozen_models
 from elmo_tasks.files import read_lines
-from elmo_tasks.json_files import from_json, read_json
+from elmo_tasks.json_files import Number, from_json, read_json
 from elmo_tasks.locks import locked
 from elmo_tasks.runs import RunFolder, Split
 
@@ -61,8 +61,8 @@ class Result(pydantic.BaseModel):
     metric: str
     higher_is_better: bool
     split: Split
-    score: float
-    metrics: dict[str, dict[str, float]]
+    score: Number
+    metrics: dict[str, dict[str, Number]]
     seconds: float
     evaluation_seconds: float = 0.0
     epochs: int | None = None

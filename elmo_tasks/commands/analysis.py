@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from elmo_tasks.commands.arguments import (
     random_seed,
     refuse_torchrun,
 )
-from elmo_tasks.console import print_metrics, print_table
+from elmo_tasks.console import print_json, print_metrics, print_table
 from elmo_tasks.errors import ElmoTasksError
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
         overrides=device_overrides(arguments),
     )
     if arguments.json:
-        print(json.dumps(comparison.to_json(), indent=2, ensure_ascii=False))
+        print_json(comparison.to_json())
     else:
         _print_comparison(comparison)
 
@@ -176,7 +175,7 @@ def run_errors(arguments: argparse.Namespace) -> None:
         arguments.path, arguments.data, num_examples=arguments.examples, overrides=device_overrides(arguments)
     )
     if arguments.json:
-        print(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
+        print_json(report.to_json())
     else:
         _print_errors(report)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import sys
 from collections.abc import Sequence
@@ -30,7 +29,7 @@ from elmo_tasks.commands.arguments import (
     seeds,
     tokenizer_overrides,
 )
-from elmo_tasks.console import is_main_process, print_metrics, print_training_metrics
+from elmo_tasks.console import is_main_process, print_json, print_metrics, print_training_metrics
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.outputs import check_output
 
@@ -163,7 +162,7 @@ def run_evaluate(arguments: argparse.Namespace) -> None:
     if arguments.output:
         write_json(arguments.output, metrics)
     if arguments.json:
-        print(json.dumps(metrics, indent=2, ensure_ascii=False))
+        print_json(metrics)
     else:
         confusion = metrics.pop("confusion", None)
         print_metrics(metrics, title=arguments.data)
@@ -254,7 +253,7 @@ def run_config(arguments: argparse.Namespace) -> None:
 
     include_packages(arguments.include_package)
     if arguments.schema:
-        print(json.dumps(config_schema(ExperimentConfig, PretrainingConfig), indent=2, ensure_ascii=False))
+        print_json(config_schema(ExperimentConfig, PretrainingConfig))
         return
     is_pretraining = "corpus" in evaluate(arguments.config, dict(arguments.ext_var))
     _print_config(arguments, PretrainingConfig if is_pretraining else ExperimentConfig)

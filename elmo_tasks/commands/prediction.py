@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.console import binary_output
 from elmo_tasks.errors import DataError
+from elmo_tasks.json_files import json_text
 
 if TYPE_CHECKING:
     from elmo_tasks.predictors import Predictor
@@ -102,7 +102,7 @@ def _json_lines(path: str | None) -> Iterator[Show]:
     with binary_output(path) as stream:
 
         def show(result: dict[str, Any]) -> None:
-            stream.write((json.dumps(result, ensure_ascii=False) + "\n").encode())
+            stream.write(f"{json_text(result)}\n".encode())
             stream.flush()  # a program at the other end of a pipe may wait for it
 
         yield show

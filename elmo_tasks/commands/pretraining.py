@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from elmo_tasks.commands.arguments import (
     BILM_TOKENIZER,
@@ -17,7 +16,7 @@ from elmo_tasks.commands.arguments import (
     chosen_tokenizer,
     default_run_folder,
 )
-from elmo_tasks.console import is_main_process, print_table
+from elmo_tasks.console import is_main_process, print_json, print_table
 
 
 def add_pretrain(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +67,7 @@ def run_perplexity(arguments: argparse.Namespace) -> None:
     name = chosen_tokenizer(arguments)
     result = perplexity_of_text(arguments.bilm, arguments.text, parse_tokenizer(name) if name else None)
     if arguments.json:
-        print(json.dumps(result, indent=2))
+        print_json(result)
     else:
         _print_perplexities({"value": result})
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 from typing import TYPE_CHECKING
 
 from elmo_tasks.commands.arguments import add_flag, add_force, add_include_package, random_seed
-from elmo_tasks.console import print_table
+from elmo_tasks.console import print_json, print_table
 from elmo_tasks.data_folder import DATA_VARIABLE, data_folder
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.outputs import check_output
@@ -76,7 +75,7 @@ def run_probe(arguments: argparse.Namespace) -> None:
     if arguments.output:
         write_json(arguments.output, result)
     if arguments.json:
-        print(json.dumps(result, indent=2, ensure_ascii=False))
+        print_json(result)
     else:
         _print(probe)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from elmo_tasks.commands.arguments import (
     positive,
     random_seed,
 )
-from elmo_tasks.console import print_table, standard_input
+from elmo_tasks.console import print_json, print_table, standard_input
 from elmo_tasks.errors import CacheError, ElmoTasksError
 from elmo_tasks.outputs import check_output
 
@@ -137,7 +136,7 @@ def run_neighbors(arguments: argparse.Namespace) -> None:
             [{"sentence": n.token.sentence, "place": n.token.place, "similarity": n.similarity} for n in layer]
             for layer in layers
         ]
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        print_json(found)
         return
     for number, layer in enumerate(layers):
         rows = [[neighbor.token.marked(), f"{neighbor.similarity:.3f}"] for neighbor in layer]

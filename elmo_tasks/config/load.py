@@ -68,9 +68,20 @@ def load_config(
         kind_of_error = UnknownTypeError if any(each["type"] == "part_unknown" for each in errors) else ConfigError
         found = find_problems(errors, values, config_schema(kind), origins)
         problems += locate_problems(found, values, path, origins)
+    else:
+        if not problems and not _has_finite_numbers(values):
+            problems.append(f"{path}: a number is NaN or infinite; expected finite numbers")
     if problems:
         raise kind_of_error("\n".join(problems))
     return config
+
+
+def _has_finite_numbers(values: Any) -> bool:
+    try:
+        json.dumps(values, allow_nan=False)
+    except ValueError:
+        return False
+    return True
 
 
 def _json_values(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,9 +28,11 @@ KIND_KEY = "elmo_tasks_kind"
 
 
 class Config(pydantic.BaseModel):
-    """A frozen set of settings: unknown keys are refused, and no value is converted to another type."""
+    """A frozen set of settings: unknown keys are refused, values are not converted, and numbers are finite."""
 
-    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
+    model_config = pydantic.ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=()
+    )
 
     foreign_keys: ClassVar[Mapping[str, str]] = {}  # keys of another kind of config, and what to do with such a one
 

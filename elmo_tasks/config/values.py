@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import re
@@ -51,14 +52,14 @@ def evaluate(path: str | Path, variables: Mapping[str, str] | None = None) -> di
     if path.suffix == ".json":
         return read_json(path, dict[str, Any], _JSON_CONFIG, error=ConfigError)
     try:
-        path.read_text(encoding="utf-8")  # Jsonnet would replace other bytes
+        text = path.read_text(encoding="utf-8-sig")  # Jsonnet would replace other bytes
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: the file is not UTF-8 text ({error})") from None
     # Jsonnet cannot hold variables that are not UTF-8.
     environment = {name: value for name, value in os.environ.items() if not _SURROGATE.search(name + value)}
     known = {**DEFAULT_VARIABLES, **environment, **(variables or {})}
     try:
-        evaluated = _jsonnet.evaluate_file(str(path), jpathdir=[str(IMPORT_FOLDER)], ext_vars=known)
+        evaluated = _jsonnet.evaluate_snippet(str(path), text, import_callback=_imported, ext_vars=known)
         value = pydantic_core.from_json(evaluated)
     except RuntimeError as error:
         _explain(path, str(error))
@@ -69,6 +70,14 @@ def evaluate(path: str | Path, variables: Mapping[str, str] | None = None) -> di
     if not isinstance(value, dict):
         raise ConfigError(f"{path}: wanted an object, got {shown(value)}")
     return value
+
+
+def _imported(folder: str, name: str) -> tuple[str, bytes]:
+    """The path and the content of an import, from the folder of the file that imports it or from the package."""
+    path = next((each for each in (Path(folder, name), IMPORT_FOLDER / name) if each.is_file()), None)
+    if path is None:
+        raise FileNotFoundError(name)
+    return str(path), path.read_bytes().removeprefix(codecs.BOM_UTF8)
 
 
 def _explain(path: str | Path, report: str) -> NoReturn:

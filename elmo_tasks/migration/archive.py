@@ -119,7 +119,9 @@ def _lines(path: Path) -> list[str]:
     if (size := path.stat().st_size) > (most := limit(MAX_VOCABULARY_BYTES)):
         raise MigrationError(f"{path}: {size:,} bytes; wanted at most {most:,}; {ADVICE}")
     try:
-        lines = re.split(r"\r?\n", path.read_bytes().decode())  # names may have other characters that end lines
+        lines = re.split(
+            r"\r?\n", path.read_bytes().decode("utf-8-sig")
+        )  # names may have other characters that end lines
     except UnicodeDecodeError as error:
         raise MigrationError(f"{path}: not UTF-8 ({error}); wanted a file of AllenNLP's vocabulary") from None
     return lines[:-1] if lines[-1] == "" else lines

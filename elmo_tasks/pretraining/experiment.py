@@ -17,7 +17,7 @@ from elmo_tasks.config import Config, load_config, to_json
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import bilm_folder
 from elmo_tasks.errors import RunError, WeightsError
-from elmo_tasks.json_files import read_json
+from elmo_tasks.json_files import Number, read_json
 from elmo_tasks.locks import locked
 from elmo_tasks.pretraining.config import PretrainingConfig
 from elmo_tasks.pretraining.corpus import Corpus
@@ -38,7 +38,7 @@ from elmo_tasks.training.random_state import random_state, seed_everything, set_
 
 logger = logging.getLogger(__name__)
 
-Perplexities = dict[Literal["forward", "backward", "mean", "unknown_percent", "targets"], int | float]
+Perplexities = dict[Literal["forward", "backward", "mean", "unknown_percent", "targets"], int | Number]
 
 _EVALUATIONS = 20  # where the config does not say how often
 
@@ -60,7 +60,7 @@ class Results(Config):
     trained_hours: float
     before: Perplexities | None
     held_out: Perplexities
-    held_out_unigram: float
+    held_out_unigram: Number
 
 
 def pretrain(

@@ -32,7 +32,7 @@ from elmo_tasks.server.batching import Batcher, Process
 from elmo_tasks.server.guard import Guard, admit, error_response
 from elmo_tasks.server.limits import Limits
 from elmo_tasks.server.metrics import CONTENT_TYPE, Metrics
-from elmo_tasks.server.runs import ServedRun, to_bytes
+from elmo_tasks.server.runs import ServedRun
 from elmo_tasks.server.vectors import ServedBiLM
 
 logger = logging.getLogger(__name__)
@@ -111,20 +111,16 @@ class Prepared(Protocol):
 
 
 class _StrictJson(Request):
-    """A request whose body is read as a line of `elmo-tasks predict`, and can be written as JSON again."""
+    """A request whose body is read as a line of `elmo-tasks predict`."""
 
     async def json(self) -> Any:
         content = await self.body()
         try:
-            value = parse_json(content.decode(), "the request", "a JSON object")
-            to_bytes(value)
+            return parse_json(content.decode(), "the request", "a JSON object")
         except UnicodeDecodeError as error:
             raise HTTPException(422, f"the request: byte {error.start + 1} is not UTF-8") from None
         except ElmoTasksError as error:
             raise HTTPException(422, str(error)) from None
-        except ValueError:
-            raise HTTPException(422, "the request: a number is not finite; wanted numbers that JSON has") from None
-        return value
 
 
 class _Route(APIRoute):

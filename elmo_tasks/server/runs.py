@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import logging
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.experiment import Results
-from elmo_tasks.json_files import read_json
+from elmo_tasks.json_files import json_text, read_json
 from elmo_tasks.predictors.heap import release_memory_after
 from elmo_tasks.predictors.predictor import ExampleError, Fields
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
@@ -200,4 +199,4 @@ def _without_folders(value: Any) -> Any:
 
 
 def to_bytes(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    return json_text(value).encode()

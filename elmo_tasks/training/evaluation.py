@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 
 from elmo_tasks.atomic import OutputFile, atomic_write
+from elmo_tasks.json_files import json_text
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.tasks import Task
@@ -82,7 +82,7 @@ def ordered_lines(path: str | Path | None) -> Iterator[Callable[[int, Any], None
     ):
 
         def add(number: int, value: Any) -> None:
-            line = (json.dumps(value, ensure_ascii=False) + "\n").encode()
+            line = f"{json_text(value)}\n".encode()
             places[number] = lines.tell(), len(line)
             lines.write(line)
 

@@ -64,6 +64,13 @@ def test_a_run_and_its_confusions(tmp_path: Path) -> None:
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
+def test_a_loss_that_is_not_a_number_is_a_gap(tmp_path: Path) -> None:
+    records = run(tmp_path / "ner") / "metrics.jsonl"
+    records.write_text(records.read_text().replace('"loss": 3.0', '"loss": null').replace('"f1": 60', '"f1": null'))
+    plot_runs(tmp_path / "a.svg", [RunCurves.read(tmp_path / "ner")])
+    assert "ner, best: 70.00" in words(tmp_path / "a.svg")
+
+
 def test_several_runs_share_a_picture(tmp_path: Path) -> None:
     runs = [RunCurves.read(run(tmp_path / name)) for name in ("one", "two")]
     plot_runs(tmp_path / "a.svg", runs)

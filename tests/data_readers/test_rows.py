@@ -209,6 +209,14 @@ def test_files_of_end_to_end_coreference() -> None:
     assert examples[0]["clusters"] == examples[2]["clusters"] == [[[0, 0], [3, 3]]]
 
 
+def test_numbers_that_json_does_not_have_are_refused(tmp_path: Path) -> None:
+    reader = config("jsonl", task="classification", columns={"label": "n"}).build()
+    with pytest.raises(DataError, match=r"nan\.jsonl:1: NaN at column 33; expected a finite number, or null"):
+        reader.read(ODD_FILES / "nan.jsonl")
+    rows = [{"text": "Yes", "label": 1, "score": score} for score in (0.5, float("inf"), 1e308)]
+    assert len(read(tmp_path, rows, task="classification", on_error="skip")) == 2
+
+
 def test_an_answer_that_no_token_covers(tmp_path: Path) -> None:
     row = {"question": "When?", "passage": "It opened in 1912.", "answers": [{"text": "1912", "answer_start": 13}]}
     with pytest.raises(DataError, match=r"answers\[0\]: the answer '1912' has no token; wanted a tokenizer that keeps"):

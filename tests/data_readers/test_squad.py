@@ -242,6 +242,8 @@ def test_errors_name_file_and_place(tmp_path: Path, change: Callable[[Any], obje
     ("text", "problem"),
     [
         ('{"data": [\n{"paragraphs": ]}', ":2: Expecting value at column 16; wanted JSON"),
+        ('{"version": NaN,\n "data": []}', ":1: NaN at column 13; expected a finite number"),
+        ('{"version": 1,\n "data": [1e999]}', ":2: 1e999 at column 11; expected a finite number"),
         ("", ":1: Expecting value at column 1; wanted JSON"),
         ('{"data": []} x', ":1: Extra data at column 14; wanted JSON"),
         (

@@ -93,6 +93,12 @@ def test_a_vocabulary_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: 
         pass
 
 
+def test_a_byte_order_mark_of_a_vocabulary_is_skipped(tmp_path: Path) -> None:
+    path = write_archive(tmp_path / "a", CONFIG, {}, {"tokens": ("\ufeffabc", "d")})
+    with opened(path, tmp_path) as archive:
+        assert archive.vocabulary.labels("tokens") == ("@@PADDING@@", "abc", "d")
+
+
 def test_namespaces_that_there_are_are_named() -> None:
     for namespaces, found in (({"b": (), "a": ()}, "a, b"), ({}, "none")):
         with pytest.raises(MigrationError, match=rf"vocabulary/c\.txt is missing; the archive has: {found}$"):

@@ -19,7 +19,7 @@ from elmo_tasks.sample_data import write_sample_data
 from elmo_tasks.server import vectors
 from elmo_tasks.server.app import create_app
 from elmo_tasks.server.limits import Limits
-from elmo_tasks.server.runs import ServedRun, load_runs
+from elmo_tasks.server.runs import ServedRun, load_runs, to_bytes
 from elmo_tasks.server.vectors import ServedBiLM, bilms_of_runs
 
 
@@ -66,10 +66,12 @@ def test_settings_of_a_run_can_be_replaced(run_folder: Path, monkeypatch: pytest
 def test_a_run_without_a_test_has_the_scores_of_its_best_epoch(run_folder: Path, tmp_path: Path) -> None:
     shutil.copytree(run_folder, tmp_path / "untested")
     metrics = json.loads((run_folder / "metrics.json").read_text())
+    metrics["best"]["validation"]["loss"] = None  # it was not a number
     (tmp_path / "untested" / "metrics.json").write_text(json.dumps({**metrics, "test": None}))
     shutil.copytree(run_folder, tmp_path / "unfinished", ignore=shutil.ignore_patterns("metrics.json"))
     runs = load_runs([str(tmp_path / "untested"), str(tmp_path / "unfinished")], batch_tokens=256)
-    found = {name: (run.about["scores"], run.about["scored_on"]) for name, run in runs.items()}
+    answer = json.loads(to_bytes({name: run.about for name, run in runs.items()}))
+    found = {name: (about["scores"], about["scored_on"]) for name, about in answer.items()}
     assert found == {"untested": (metrics["best"]["validation"], "validation"), "unfinished": (None, None)}
 
 

@@ -92,7 +92,7 @@ export class TaskPanel {
     const scores = Object.entries(run.scores ?? {}).filter(([name]) => !name.includes("/"));
     const items = [
       ["Run", run.name],
-      [`Scores (${run.scored_on})`, scores.map(([name, value]) => `${name} ${value.toFixed(2)}`).join(", ")],
+      [`Scores (${run.scored_on})`, scores.map(([name, value]) => `${name} ${value?.toFixed(2) ?? "–"}`).join(", ")],
       ["Labels", run.labels?.join(", ")],
       ["Predicates found by", run.predicates],
       ["biLM", run.bilm?.slice(0, 12)],
