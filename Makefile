@@ -53,9 +53,9 @@ quickstart: $(STAMP)
 
 # What each run of the demo is trained with: sensible results in as little time as possible.
 DEMO := $(RUNS)/demo
-config-ner := ner_conll03 --set trainer.num_epochs=3
-config-srl := cpu/srl_ewt --set trainer.num_epochs=4
-config-predicates := predicates_ewt --set trainer.num_epochs=2
+config-ner := ner_conll03 --set trainer.num_epochs=3 --set data_loader.batch_size=8
+config-srl := cpu/srl_ewt --set trainer.num_epochs=4 --set data_loader.batch_size=16
+config-predicates := predicates_ewt --set trainer.num_epochs=2 --set data_loader.batch_size=8
 config-coref := cpu/coref_ontogum --set trainer.num_epochs=20
 config-squad := cpu/squad --set dataset_reader.share=1 --set trainer.num_epochs=8
 config-snli := cpu/snli

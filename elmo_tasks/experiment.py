@@ -39,6 +39,7 @@ from elmo_tasks.shapes_only import shapes_only
 from elmo_tasks.tasks import Task
 from elmo_tasks.tensor_files import read_tensors, write_tensors
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.training.advice import judge, warn_of_few_steps
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.callbacks import Callback
 from elmo_tasks.training.config import TrainerConfig
@@ -105,7 +106,7 @@ class ExperimentConfig(Config):
         return self.fold is not None or (self.test_data_path is not None and self.evaluate_on_test)
 
     def evaluation_loader(self) -> DataLoaderConfig:
-        return (self.validation_data_loader or self.data_loader).model_copy(update={"shuffle": False})
+        return (self.validation_data_loader or self.data_loader).model_copy(update={"shuffle": False, "min_batches": 1})
 
     def evaluation_reader(self) -> DatasetReaderConfig:
         return self.validation_dataset_reader or self.dataset_reader
@@ -266,6 +267,8 @@ def train(
         if begins and accelerator.is_main_process:
             precision = trainer.precision if config.trainer.precision == "auto" else None
             _begin(config, run, vocabulary, model, origin, copy_frozen=self_contained, precision=precision)
+            if not origin:
+                warn_of_few_steps(trainer, training, num_steps)
         if goes_on:
             loop.resume()
         else:
@@ -308,6 +311,7 @@ def train(
             results["test"] = evaluate_model(model, test[0], accelerator)
         if accelerator.is_main_process:
             write_json(run.metrics, results)
+            judge(results["best"]["validation"], trainer, training, validation, num_steps)
         accelerator.wait_for_everyone()
         return results
 

@@ -17,7 +17,8 @@ IMPORT_FOLDER = _FOLDER.parent.parent
 CPU_RULE = """\
 cpu/NAME is NAME made smaller, with a shorter schedule, for one or two CPU cores. The taggers (ner_conll03, pos_ewt and
 predicates_*) have no such version: they train in minutes on a CPU as they are. For the files of CoNLL-2012, set the
-data paths of cpu/srl_ewt or cpu/coref_ontogum; for plain BiDAF, take a share of the data (dataset_reader.share)."""
+data paths of cpu/srl_ewt or cpu/coref_ontogum; for plain BiDAF, take a share of the data (dataset_reader.share).
+small/TASK is for 40 to 5,000 examples of your own: docs/own_data.md shows it."""
 """Which configs have a version for CPUs."""
 
 _IMPORT = re.compile(r"""\bimport\s*(["'])([^"']+)\1""")

@@ -22,7 +22,7 @@ CONFIGS = Path(__file__).parent.parent / "configs"
 TASKS = sorted(
     str(path.relative_to(CONFIGS))
     for path in CONFIGS.rglob("*.jsonnet")
-    if path.parent.name != "bilm" and path.stem != "quickstart"
+    if path.parent.name not in ("bilm", "small") and path.stem != "quickstart"
 )
 BASELINES = [name for name in TASKS if "baselines" in Path(name).parts]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,9 +27,7 @@ class Accuracy(Metric):
         super().__init__()
 
     def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:
-        predicted, gold = prediction[self.field], example[self.field]
-        if not isinstance(gold, list):
-            predicted, gold = [predicted], [gold]
+        predicted, gold = _labels(prediction[self.field]), _labels(example[self.field])
         self._correct += sum(one == other for one, other in zip(predicted, gold, strict=True))
         self._total += len(gold)
 
@@ -40,8 +39,18 @@ class Accuracy(Metric):
     def scores(cls, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         return {"accuracy": percentage(sums[..., 0], sums[..., 1])}
 
+    def floor(self, examples: Iterable[Mapping[str, Any]]) -> float:
+        """The share of the most frequent label."""
+        counts = Counter(label for example in examples for label in _labels(example[self.field]))
+        return float(percentage(max(counts.values(), default=0), counts.total()))
+
     def compute(self) -> dict[str, float]:
         return self.overall()
 
     def reset(self) -> None:
         self._correct = self._total = 0
+
+
+def _labels(value: Any) -> list[Any]:
+    """The labels of an example: one, or one for each token."""
+    return value if isinstance(value, list) else [value]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, ClassVar
 
 import numpy as np
@@ -63,6 +63,10 @@ class Metric(ABC):
     def right(self, example: Mapping[str, Any]) -> dict[str, Any]:
         """A prediction that is right."""
         return {self.field: example[self.field]}
+
+    def floor(self, examples: Iterable[Mapping[str, Any]]) -> float:
+        """The main score that a model can have on these examples without having learned anything."""
+        return 0.0
 
     @abstractmethod
     def compute(self) -> dict[str, float]:

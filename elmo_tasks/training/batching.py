@@ -28,6 +28,11 @@ class DataLoaderConfig(Config):
         description="most tokens in a batch: its examples times the longest one's length, as the task counts it "
         "(of a pair, both texts); a longer example is a separate batch",
     )
+    min_batches: Annotated[int, Field(ge=1)] = Field(
+        1,
+        description="least batches in an epoch of training: a small data set is read several times in an epoch, so "
+        "that `num_epochs` and `patience` suit data of any size",
+    )
     shuffle: bool = Field(True, description="new batches, in a new order, each epoch")
     padding_noise: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.1, description="examples of similar length share a batch; lengths are first changed by up to this share"
@@ -59,17 +64,24 @@ class BatchLoader:
     ) -> None:
         self.config = config
         self.data = data
+        self.task = task
         self.seed = seed
         self.rank = rank
         self.num_processes = num_processes
         self._collate = functools.partial(task.collate, vocabulary=vocabulary)
         self._lengths = [task.length(example) for example in data]
+        self._passes = math.ceil(config.min_batches / max(1, len(self._pass(0)))) if config.min_batches > 1 else 1
 
     def plan(self, epoch: int) -> list[list[int]]:
         """The rows of every batch of an epoch; they depend only on the seed, the epoch and the data."""
+        first = epoch * self._passes
+        return [batch for number in range(first, first + self._passes) for batch in self._pass(number)]
+
+    def _pass(self, number: int) -> list[list[int]]:
+        """The rows of every batch of one pass over the data."""
         config = self.config
         # A string seeds Python's generator the same way in every process and version.
-        generator = random.Random(f"{self.seed}/{epoch}")
+        generator = random.Random(f"{self.seed}/{number}")
         if config.shuffle:
             order = list(range(len(self._lengths)))
             generator.shuffle(order)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from elmo_tasks.metrics.accuracy import Accuracy
@@ -18,6 +20,13 @@ def test_one_label_a_token() -> None:
     metric = Accuracy(field="tags")
     metric.update([{"tags": ["DT", "NN", "NN"]}, {"tags": ["UH"]}], [{"tags": ["DT", "NN", "VB"]}, {"tags": ["UH"]}])
     assert metric.compute() == {"accuracy": 75}
+
+
+@pytest.mark.parametrize(
+    ("labels", "share"), [(["a", "b", "a"], 200 / 3), ([["N", "V"], ["N", "N"], ["V"]], 60.0), ([], 0.0)]
+)
+def test_what_the_most_frequent_label_scores(labels: list[Any], share: float) -> None:
+    assert Accuracy().floor([{"label": each} for each in labels]) == pytest.approx(share)
 
 
 def test_lengths_that_differ_are_refused() -> None:

@@ -43,6 +43,16 @@ def test_plan_depends_on_seed_and_epoch_alone() -> None:
     assert loader(batch_size=4, rank=1, num_processes=2).plan(2) == loader(batch_size=4).plan(2)
 
 
+@pytest.mark.parametrize("min_batches", [1, 4, 5, 9])
+def test_a_small_data_set_is_read_several_times_in_an_epoch(min_batches: int) -> None:
+    once = loader(batch_size=4)  # 4 batches
+    often = loader(batch_size=4, min_batches=min_batches)
+    passes = -(-min_batches // 4)
+    assert often.num_steps(0) == len(list(often.steps(0))) == 4 * passes >= min_batches
+    epochs = [batch for epoch in range(2) for batch in often.plan(epoch)]
+    assert epochs == [batch for number in range(2 * passes) for batch in once.plan(number)]  # no pass is repeated
+
+
 def test_batches_hold_sentences_of_like_length() -> None:
     plan = loader(batch_size=4, padding_noise=0.0).plan(0)
     spans = sorted((min(LENGTHS[row] for row in batch), max(LENGTHS[row] for row in batch)) for batch in plan)

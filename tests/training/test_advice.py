@@ -1,0 +1,115 @@
+"""What a user reads before a run that is too short, and after one whose model has learned nothing."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_tasks import experiment
+
+LABELS = ("good", "bad")
+REVIEWS = [{"tokens": [f"word{row}", "."], "label": LABELS[row % 3 == 0]} for row in range(12)]
+
+
+def settings(num_epochs: int, **trainer: Any) -> dict[str, Any]:
+    """A classifier of 3 steps an epoch."""
+    lstm = {"type": "stacked_bilstm", "hidden_sizes": [2]}
+    return {
+        "dataset_reader": {"type": "jsonl", "task": "classification"},
+        "train_data_path": "train.jsonl",
+        "validation_data_path": "dev.jsonl",
+        "model": {
+            "type": "bcn",
+            "embedder": {"words": {"size": 2}},
+            "pre_encoder": {"hidden_sizes": [2]},
+            "encoder": lstm,
+            "integrator": lstm,
+            "output": {"hidden_sizes": [2]},
+        },
+        "data_loader": {"batch_size": 4},
+        "trainer": {"num_epochs": num_epochs, "validation_metric": "+accuracy", "trackers": [], **trainer},
+    }
+
+
+def train(folder: Path, config: dict[str, Any], validation: Any = None, **more: Any) -> None:
+    given = {"train_data_path": REVIEWS, "validation_data_path": validation or REVIEWS}
+    experiment.train(config, folder, given=given, **more)
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message for record in caplog.records if record.levelno == logging.WARNING]
+
+
+def test_a_short_run_says_before_and_after_what_to_change(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    train(tmp_path / "run", settings(2, optimizer={"type": "sgd", "lr": 1e-9}))
+    before, after = warnings(caplog)
+    remedy = (
+        "start from the config small/classification, or raise trainer.num_epochs (now 2) or lower "
+        "data_loader.batch_size (now 4)"
+    )
+    assert before.startswith("12 training examples make only 6 optimizer steps")
+    assert before.endswith(remedy)
+    assert after.startswith("validation accuracy ")
+    assert "always giving the most frequent label has 66.67: the model has learned nothing" in after
+    assert after.endswith(remedy)
+
+
+def test_a_run_that_goes_on_or_starts_from_another_is_not_warned_before(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Stop(Exception):
+        pass
+
+    class Stopping(experiment.Callback):
+        def on_epoch(self, progress: Any, record: Any) -> None:
+            if record["epoch"] == 2:
+                raise Stop
+
+    with pytest.raises(Stop):
+        train(tmp_path / "run", settings(2), callbacks=[Stopping()])
+    caplog.clear()
+    train(tmp_path / "run", settings(2), resume=True)
+    train(tmp_path / "other", settings(2), from_run=tmp_path / "run")
+    assert not [text for text in warnings(caplog) if "optimizer steps" in text]
+
+
+def test_a_long_run_that_learns_nothing_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    config = settings(1, optimizer={"type": "sgd", "lr": 1e-9})
+    config["data_loader"] = {"batch_size": 4, "min_batches": 200}
+    train(tmp_path / "run", config)
+    (after,) = warnings(caplog)
+    assert "the model has learned nothing of use; check that both files have the same kind of labels" in after
+
+
+def test_a_run_that_learns_is_not_warned(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    config = settings(1, optimizer={"type": "adam", "lr": 0.05})
+    config["data_loader"] = {"batch_size": 4, "min_batches": 200}
+    with caplog.at_level(logging.INFO, "elmo_tasks"):
+        train(tmp_path / "run", config)
+    assert not warnings(caplog)
+    assert any(
+        each.message.endswith("in the best epoch; always giving the most frequent label has 66.67")
+        for each in caplog.records
+    )
+
+
+def test_a_tagger_that_finds_no_span(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    span = {"tokens": ["Bank", "of", "Oslo", "Ltd", "paid"], "tags": ["B-ORG", "I-ORG", "I-ORG", "L-ORG", "O"]}
+    config = {
+        **settings(1, optimizer={"type": "sgd", "lr": 1e-9}),
+        "dataset_reader": {"type": "jsonl", "task": "tagging", "tag_scheme": "BIOUL"},
+        "model": {
+            "type": "crf_tagger",
+            "embedder": {"words": {"size": 2}},
+            "encoder": {"type": "stacked_bilstm", "hidden_sizes": [2]},
+        },
+    }
+    config["trainer"]["validation_metric"] = "+f1"
+    given = {"train_data_path": [span] * 4, "validation_data_path": [span]}
+    experiment.train(config, tmp_path / "run", given=given)
+    before, after = warnings(caplog)
+    assert "small/tagging" in before
+    assert after.startswith("validation f1 0.00 in the best epoch: the model has learned nothing of use; start from")
