@@ -10,6 +10,7 @@ import functools
 import itertools
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -26,9 +27,10 @@ from elmo_tasks.files import content_hash, file_state, read_lines, stored_file
 
 logger = logging.getLogger(__name__)
 
-_VERSION = 1  # raise it when the cache's layout or what is read changes
+_VERSION = 2  # raise it when the cache's layout or what is read changes
 _COLUMNS = ["word", "vector"]
 _BATCH_ROWS = 1 << 14  # rows in memory while a file is parsed
+_SAMPLE_LINES = 1000  # at the beginning of a file, to see how many numbers a vector has
 
 
 def open_word_vectors(path: str | Path, size: int) -> WordVectorFile:
@@ -39,7 +41,7 @@ def open_word_vectors(path: str | Path, size: int) -> WordVectorFile:
         ElmoTasksError: its vectors do not have `size` numbers.
     """
     path = stored_file(Path(path))
-    file = _kept_file(path, file_state(path) if path.is_file() else ())
+    file = _kept_file(path, size, file_state(path) if path.is_file() else ())
     if file.dimension != size:
         raise ElmoTasksError(
             f"{path}: its vectors have {file.dimension} numbers, the config wants {size}; "
@@ -49,11 +51,11 @@ def open_word_vectors(path: str | Path, size: int) -> WordVectorFile:
 
 
 class WordVectorFile:
-    """Word vectors of a text file with a word and its numbers, separated by spaces, in each line.
+    """Word vectors of a text file with a word and its numbers, separated by spaces or tabs, in each line.
 
     Two forms are recognized: that of GloVe, and that of word2vec and fastText, whose first line gives the number of
     words and of numbers per word. Words may contain spaces, as some of GloVe's largest file do: the last D fields of a
-    line are the numbers. If a word comes twice, the first vector counts.
+    line are the numbers. If a word comes twice, the first vector counts. Blank lines are left out.
 
     Parsing such a file takes long, so it happens once: words and vectors are kept in `<cache folder>/word_vectors`,
     named by the content of the file, and memory-mapped from there, so that only the wanted rows are loaded. Several
@@ -61,20 +63,23 @@ class WordVectorFile:
 
     Arguments:
         path: the file, plain or compressed; see `stored_file`.
+        size: D, if it is known. It counts if a line at the beginning of the file has this many numbers. Otherwise D is
+            what most lines there have, or what the first line of word2vec says.
 
     Raises:
         DataError: the file is missing or damaged; a line has too few numbers, something else in their place, or one
             that is not finite; the first line promises another count. File and line are named.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, size: int | None = None) -> None:
         self.path = stored_file(Path(path))
         if not self.path.is_file():
             raise MissingDataError(self.path)
-        cached = used_cache("word_vectors") / f"{content_hash(self.path)}.v{_VERSION}.arrow"
+        dimension = _dimension(self.path, size)
+        cached = used_cache("word_vectors") / f"{content_hash(self.path)}.{dimension}.v{_VERSION}.arrow"
         table = _open(cached)
         if table is None:
-            _parse_into(self.path, cached)
+            _parse_into(self.path, dimension, cached)
             table = _open(cached)
         if table is None:
             raise DataError(cached, "cannot be read back just after it was written; is the disk full or faulty?")
@@ -109,8 +114,8 @@ class WordVectorFile:
 
 
 @functools.lru_cache(maxsize=2)
-def _kept_file(path: Path, state: tuple[int, ...]) -> WordVectorFile:
-    return WordVectorFile(path)
+def _kept_file(path: Path, size: int, state: tuple[int, ...]) -> WordVectorFile:
+    return WordVectorFile(path, size)
 
 
 def _open(path: Path) -> pa.Table | None:
@@ -129,14 +134,12 @@ def _open(path: Path) -> pa.Table | None:
         return None
 
 
-def _parse_into(path: Path, cached: Path) -> None:
+def _parse_into(path: Path, dimension: int, cached: Path) -> None:
     """Parses the file once, batch by batch, into an Arrow file."""
     logger.info("reading the word vectors of %s; this happens once", path)
     begin, count = time.monotonic(), 0
-    batches = _batches(path)
-    first = next(batches, None)
-    if first is None:
-        raise DataError(path, "holds no word vector")
+    batches = _batches(path, dimension)
+    first = next(batches)
     with atomic_write(cached) as stream, pa.ipc.new_file(stream, first.schema) as writer:
         for batch in itertools.chain([first], batches):
             writer.write_batch(batch)
@@ -144,17 +147,32 @@ def _parse_into(path: Path, cached: Path) -> None:
     logger.info("%s: %d word vectors in %.1f s", path, count, time.monotonic() - begin)
 
 
-def _batches(path: Path) -> Iterator[pa.RecordBatch]:
-    """The words and vectors of the file in batches of a bounded size."""
-    lines = read_lines(path)
-    first = next(lines, None)
-    if first is None:
-        return
-    promised, dimension = _parse_header(first[1])
+def _dimension(path: Path, size: int | None) -> int:
+    """D, from the first line of word2vec or from how many numbers the first lines have; see `WordVectorFile`."""
+    (promised, dimension), lines = _lines(path)
+    sample = list(itertools.islice(lines, _SAMPLE_LINES))
+    if not sample:
+        raise DataError(path, "holds no word vector")
     if promised is None:
-        lines = itertools.chain([first], lines)
+        counts = Counter(_count_numbers(line) for _, line in sample)
+        dimension = size if size and size in counts else counts.most_common(1)[0][0]
     if dimension < 1:
-        raise DataError(path, f"{first[1][:80]!r}; wanted a word and its numbers, separated by spaces", first[0])
+        number, line = sample[0]
+        raise DataError(path, f"{line[:80]!r}; wanted a word and its numbers, separated by spaces", number)
+    return dimension
+
+
+def _lines(path: Path) -> tuple[tuple[int | None, int], Iterator[tuple[int, str]]]:
+    """What the first line promises, see `_parse_header`, and the lines of the vectors with their numbers."""
+    lines = ((number, line.replace("\t", " ")) for number, line in read_lines(path) if line.strip(" \t"))
+    first = next(lines, (1, ""))
+    header = _parse_header(first[1])
+    return header, lines if header[0] is not None or not first[1] else itertools.chain([first], lines)
+
+
+def _batches(path: Path, dimension: int) -> Iterator[pa.RecordBatch]:
+    """The words and vectors of the file in batches of a bounded size."""
+    (promised, _), lines = _lines(path)
     count = 0
     while batch := list(itertools.islice(lines, _BATCH_ROWS)):
         yield _parse_batch(path, batch, dimension)
@@ -168,7 +186,21 @@ def _parse_header(line: str) -> tuple[int | None, int]:
     fields = line.split()
     if len(fields) == 2 and all(field.isdecimal() and len(field) < 19 for field in fields):
         return int(fields[0]), int(fields[1])
-    return None, line.rstrip(" ").count(" ")
+    return None, 0
+
+
+def _count_numbers(line: str) -> int:
+    """How many fields there are from the first number on, after the first field, which is a word or a part of it."""
+    fields = line.rstrip(" ").split(" ")[1:]
+    return next((len(fields) - place for place, field in enumerate(fields) if _is_number(field)), 0)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _parse_batch(path: Path, lines: Sequence[tuple[int, str]], dimension: int) -> pa.RecordBatch:
@@ -176,14 +208,14 @@ def _parse_batch(path: Path, lines: Sequence[tuple[int, str]], dimension: int) -
     numbers = array.array("f")
     for line_number, line in lines:
         word, *fields = line.rstrip(" ").rsplit(" ", dimension)
-        if len(fields) != dimension or not word:
+        if len(fields) != dimension or not word.strip(" "):
             problem = f"wanted a word and {dimension} numbers, separated by spaces; got {line[:80]!r}"
             raise DataError(path, problem, line_number)
         try:
             numbers.extend(map(float, fields))
         except ValueError as error:
             raise DataError(path, f"{error}; wanted {dimension} numbers after the word", line_number) from None
-        words.append(word)
+        words.append(word.strip(" "))
     vectors = np.frombuffer(numbers, dtype=np.float32)
     if not np.isfinite(vectors).all():
         line_number = lines[int(np.argmin(np.isfinite(vectors))) // dimension][0]

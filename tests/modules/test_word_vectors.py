@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.modules import word_vectors
 from elmo_tasks.modules.word_vectors import WordVectorFile, open_word_vectors
 
@@ -24,6 +24,10 @@ FORMS = {
     "spaces at line ends": GLOVE.replace("\n", " \n"),
     "windows": GLOVE.replace("\n", "\r\n"),
     "no last line end": GLOVE.rstrip("\n"),
+    "blank last lines": f"{GLOVE}\n \n",
+    "tab after the word": GLOVE.replace("the ", "the\t").replace("of ", "of\t ").replace("The ", "The\t"),
+    "tabs": GLOVE.replace(" ", "\t"),
+    "tabs after a first line": f"3\t3\n{GLOVE}\n".replace(" ", "\t"),
 }
 
 
@@ -92,6 +96,30 @@ def test_words_with_spaces_and_numbers(tmp_path: Path) -> None:
     np.testing.assert_array_equal(file.rows(["at 5", ". . ."]), [[6, 7], [3, 4]])
 
 
+@pytest.mark.parametrize(
+    ("text", "size", "words"),
+    [
+        (". . . 1 2\nthe 3 4\n", 2, (". . .", "the")),  # blanks in the first word
+        ("at 5 1 2\nthe 3 4\n", 2, ("at 5", "the")),  # a number in it
+        ("at 5 1 2\nin 5 3 4\nthe 3 4\n", 2, ("at 5", "in 5", "the")),
+        ("New York\t1 2\n\nthe\t3 4\n", 2, ("New York", "the")),
+        ("2 2\nNew York 1 2 \nat 5 3 4 \n", 2, ("New York", "at 5")),
+    ],
+)
+def test_the_size_counts_and_not_the_first_line(tmp_path: Path, text: str, size: int, words: tuple[str, ...]) -> None:
+    assert open_word_vectors(write(tmp_path, text), size).words == words
+
+
+def test_files_of_odd_form() -> None:
+    folder = Path(__file__).parents[1] / "data_readers" / "odd_files"
+    for size in (4, None):
+        assert WordVectorFile(folder / "firstspaces.txt", size).words == (". . .", "the", "of")
+        assert WordVectorFile(folder / "tab_then_space.txt", size).words == ("the", "of")
+    np.testing.assert_allclose(WordVectorFile(folder / "tab_then_space.txt").rows(["the"])[0, 0], -0.9309)
+    with pytest.raises(ElmoTasksError, match=r"tab_then_space.txt: its vectors have 4 numbers, the config wants 3"):
+        open_word_vectors(folder / "tab_then_space.txt", 3)
+
+
 def test_the_first_of_a_repeated_word_counts(tmp_path: Path) -> None:
     file = WordVectorFile(write(tmp_path, "a 1\nb 2\na 3\n"))
     assert file.words == ("a", "b", "a")
@@ -106,7 +134,6 @@ def test_the_first_of_a_repeated_word_counts(tmp_path: Path) -> None:
         ("word\n", ":1", "'word'; wanted a word and its numbers, separated by spaces"),
         ("a 1 2\nb 1\n", ":2", "wanted a word and 2 numbers, separated by spaces; got 'b 1'"),
         ("a 1 2\n 1 2\n", ":2", "wanted a word and 2 numbers, separated by spaces; got ' 1 2'"),
-        ("a 1 2\n\nb 1 2\n", ":2", "wanted a word and 2 numbers, separated by spaces; got ''"),
         ("2 2\na 1 2\nb 1\n", ":3", "wanted a word and 2 numbers, separated by spaces; got 'b 1'"),
         ("a 1 2\nb 1 x\n", ":2", "could not convert string to float: 'x'; wanted 2 numbers after the word"),
         ("a 1 2\nb 1 2\nc nan 2\n", ":3", "one of the numbers is not finite"),
