@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from elmo_tasks.errors import WriteError
+from elmo_tasks.files import is_stream, open_file_number
 from elmo_tasks.json_files import json_text
 
 
@@ -95,9 +96,10 @@ def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
     """
     path = Path(path)
     with contextlib.ExitStack() as stack:
-        if path.exists() and not path.is_file() and not path.is_dir():
+        if is_stream(path) or open_file_number(path) is not None:
             with write_errors(path):
-                file = OutputFile(path, path)  # closed by the stream below
+                descriptor = open_file_number(path)
+                file = OutputFile(path if descriptor is None else descriptor, path)  # closed by the stream below
         else:
             file = OutputFile(stack.enter_context(_replacing(path))[1], path)
         with io.BufferedWriter(file) as stream:

@@ -25,7 +25,10 @@ BROKEN_PIPE, INTERRUPTED = 128 + signal.SIGPIPE, 128 + signal.SIGINT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command and returns the exit code: 0 on success, 2 after an error that the user can fix."""
+    """Runs a command and returns the exit code.
+
+    It is 0 on success, 2 after an error that the user can fix, and 1 if output files then have a part of the results.
+    """
     _open_standard_streams()
     with _ended_by_signals(), _quiet_threads():
         try:
@@ -35,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             return INTERRUPTED
         except ElmoTasksError as error:
-            return _failed(str(error))
+            return _failed(str(error), error.exit_code)
         except OSError as error:
             if error.filename is None and error.errno not in NO_ROOM and not _is_broken(sys.stdout):
                 raise
@@ -94,10 +97,10 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     return parsed
 
 
-def _failed(message: str) -> int:
+def _failed(message: str, exit_code: int = USER_ERROR) -> int:
     with contextlib.suppress(OSError):  # standard error may be closed, too
         print(f"error: {message}", file=sys.stderr, flush=True)
-    return USER_ERROR
+    return exit_code
 
 
 def _is_broken(stream: IO[str]) -> bool:

@@ -1,13 +1,13 @@
 """Errors that users can cause and fix.
 
-The command line prints only their message, without a traceback, and ends with exit code 2.
+The command line prints only their message, without a traceback, and ends with their exit code.
 All other exceptions are bugs in this project and keep their traceback.
 """
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 _MOST_CHARACTERS = 2_000  # of a problem in a data file
@@ -16,6 +16,14 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, a used-up qu
 
 class ElmoTasksError(Exception):
     """A problem that the user can fix. The message says what was found, what was wanted and where."""
+
+    exit_code = 2
+
+
+class IncompleteError(ElmoTasksError):
+    """A problem after which the output files have only a part of the results."""
+
+    exit_code = 1
 
 
 class ConfigError(ElmoTasksError):
@@ -40,6 +48,10 @@ class DataError(ElmoTasksError):
         if len(problem) > _MOST_CHARACTERS:  # it shows a value of the file, which can be as long as the file
             problem = f"{problem[: _MOST_CHARACTERS - 500]} [...] {problem[-500:]}"
         super().__init__(f"{place}: {problem}")
+
+
+OnError = Callable[[DataError], None]
+"""What is done with the error of an input, which is skipped then."""
 
 
 class WriteError(ElmoTasksError):

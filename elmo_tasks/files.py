@@ -61,8 +61,8 @@ def open_binary(path: str | Path) -> Iterator[IO[bytes]]:
         DataError: the file does not exist, the archive is damaged, or it does not contain exactly one file.
     """
     path = stored_file(Path(path))
-    if not path.is_file():
-        raise DataError(path, "is a folder; wanted a file" if path.is_dir() else "no such file")
+    if not path.is_file() and not is_stream(path):
+        raise DataError(path, "is a folder; expected a file" if path.is_dir() else "no such file")
     with open(path, "rb") as raw, decompressed(raw, path) as stream:
         yield stream
 
@@ -98,6 +98,27 @@ def _only_member(raw: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
         if len(names) != 1:
             raise DataError(path, f"the archive contains {len(names)} files; wanted exactly one")
         yield content
+
+
+def is_stream(path: str | Path) -> bool:
+    """Whether a path is a pipe or a device, such as `/dev/stdin` or a shell's `<(...)`, which can be read only once."""
+    path = Path(path)
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def open_file_number(path: str | Path) -> int | None:
+    """The number of the open file of this process that a path names, as `/dev/stdout` and `/dev/fd/5` do.
+
+    What is behind it may be a file on disk, which is written where it is, as by a shell's `>>`, and not replaced.
+    """
+    found = re.fullmatch(r"/dev/(?:std(in|out|err)|fd/(\d+))|/proc/self/fd/(\d+)", str(path))
+    return None if found is None else int(found[2] or found[3] or ("in", "out", "err").index(found[1]))
+
+
+def refuse_stream(path: Path) -> None:
+    """Raises a `DataError` for what can be read only once, where a file is read twice."""
+    if is_stream(path):
+        raise DataError(path, "is a pipe or a device, and this file is read twice; expected a file on disk")
 
 
 def plain_name(path: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files import COMPRESSIONS
+from elmo_tasks.files import COMPRESSIONS, open_file_number
 
 
 def check_output(path: str | Path | None, *, force: bool, stream: bool = False, packed: bool = False) -> None:
@@ -23,8 +23,9 @@ def check_output(path: str | Path | None, *, force: bool, stream: bool = False, 
     if path is None:
         return
     path = Path(path)
-    if path.exists() and not path.is_file():
-        if stream and not path.is_dir():
+    is_open = open_file_number(path) is not None
+    if is_open or (path.exists() and not path.is_file()):
+        if stream and path.exists() and not path.is_dir():
             return
         raise ElmoTasksError(f"{path}: not a regular file; wanted the name of a file to write")
     if path.suffix in COMPRESSIONS and not packed:

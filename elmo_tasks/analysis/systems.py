@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.memory import Source, checked_examples
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError, one_line
-from elmo_tasks.files import parse_json, read_lines
+from elmo_tasks.files import parse_json, read_lines, refuse_stream
 from elmo_tasks.tasks import Tagging, Task
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag, spans_of_tags
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -122,8 +122,9 @@ def _find_system(name: str, path: Path) -> System:
 
 
 def is_data_file(path: str | Path) -> bool:
-    """Whether a path is a file and not an archive."""
+    """Whether a path is a file and not an archive; raises a `DataError` if it is a pipe or a device."""
     path = Path(path)
+    refuse_stream(path)
     return path.is_file() and not path.name.endswith(_ARCHIVES)
 
 

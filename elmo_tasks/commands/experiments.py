@@ -178,8 +178,15 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         choices=("auto", "text", "jsonl", "allennlp"),
         default="auto",
         help="text: one paragraph per line; jsonl: one JSON object per line; auto: decide by the first "
-        "line that is not blank; allennlp: the same, with inputs and results in the keys of AllenNLP's predictors "
-        "(default: auto)",
+        "line that is not blank, and refuse tables, columns and other data; allennlp: the same, with inputs and "
+        "results in the keys of AllenNLP's predictors (default: auto)",
+    )
+    parser.add_argument(
+        "--on-error",
+        choices=("fail", "skip"),
+        default="fail",
+        help="what to do with an input that is not usable. fail: end with an error; files then have the results of the "
+        "inputs before it. skip: go on, and say at the end what was skipped (default: fail)",
     )
     add_tokenizer_arguments(parser, "the tokenizer of the run's config")
     parser.add_argument(

@@ -6,11 +6,11 @@ import argparse
 import contextlib
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.console import binary_output
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import DataError, IncompleteError
 from elmo_tasks.json_files import json_text
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _STANDARD_INPUT = "-"
+_SHOWN_ERRORS = 5
 
 Show = Callable[[dict[str, Any]], object]
 
@@ -29,32 +30,82 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace) -> None:
     """Predicts the inputs as they come, and shows each result as soon as it is there.
 
     A person who types the inputs is prompted. A faulty input then gets a message, and the next one can be typed.
+
+    Raises:
+        DataError: an input is not usable, and there are no results or they are printed.
+        IncompleteError: an input is not usable, and files have the results of those before it.
     """
     from elmo_tasks.predictors.inputs import LiveLines, read_inputs, source_name
 
     input_format: InputFormat = "auto" if arguments.format == "allennlp" else arguments.format
-    prints = not (arguments.output or arguments.html)
+    files = [path for path in (arguments.output, arguments.html) if path]
     typed = arguments.input == _STANDARD_INPUT and sys.stdin is not None and sys.stdin.isatty()
-    source: str | LiveLines = arguments.input
-    if arguments.input == _STANDARD_INPUT:
-        source = LiveLines.of_standard_input(_prompt if typed else lambda: None)
-        predictor.warm_up()
-        if not typed and source.waiting():
-            logger.info("ready; waiting for lines on standard input")
-    waiting = {"waiting": source.waiting} if isinstance(source, LiveLines) else {}
-    if typed:
-        print("Ready. Type lines of text or JSON objects; the first one decides which. Ctrl-D ends.", file=sys.stderr)
-    with _results(arguments, predictor) as show:
+    skipped, notes, count = _Skipped(), list[str](), 0
+    on_error = skipped if arguments.on_error == "skip" else None
+    options: dict[str, Any] = {"on_error": on_error}
+    with contextlib.ExitStack() as stack:
+        source = _source(arguments.input, stack, _prompt if typed else lambda: None)
+        if isinstance(source, LiveLines):
+            options["waiting"] = source.waiting
+            predictor.warm_up()
+            if not typed and source.waiting():
+                logger.info("ready; waiting for lines on %s", source.name)
+        if typed:
+            print(
+                "Ready. Type lines of text or JSON objects; the first one decides which. Ctrl-D ends.", file=sys.stderr
+            )
+        show = stack.enter_context(_results(arguments, predictor, notes))
         while True:
-            inputs = _counted(read_inputs(source, input_format), source, visible=not (prints or typed))
+            inputs = _counted(read_inputs(source, input_format, on_error), source, visible=bool(files) and not typed)
             try:
-                for result in predictor.predict(inputs, source=source_name(source), **waiting):
+                for result in predictor.predict(inputs, source=source_name(source), **options):
                     show(result)
-                return
+                    count += 1
+                break
             except DataError as error:
-                if not typed:
+                if typed:
+                    print(f"error: {error}", file=sys.stderr)
+                    continue
+                if not files or not count:
                     raise
-                print(f"error: {error}", file=sys.stderr)
+                notes.append(str(error))
+                break
+    skipped.report()
+    if notes:
+        raise IncompleteError(f"{notes[0]}\n{', '.join(files)}: only {count} result(s), of the inputs before it")
+    for path in files:
+        logger.info("%s: %d result(s)", path, count)
+
+
+class _Skipped:
+    """Keeps the first errors of inputs that are skipped, and counts the others."""
+
+    def __init__(self) -> None:
+        self._shown: list[str] = []
+        self._count = 0
+
+    def __call__(self, error: DataError) -> None:
+        self._count += 1
+        if self._count <= _SHOWN_ERRORS:
+            self._shown.append(f"\n  {error}")
+
+    def report(self) -> None:
+        rest = self._count - len(self._shown)
+        if self._count:
+            more = f"\n  and {rest} more" if rest else ""
+            logger.warning("skipped %d input(s) that are not usable:%s%s", self._count, "".join(self._shown), more)
+
+
+def _source(path: str, stack: contextlib.ExitStack, prompt: Callable[[], None]) -> str | LiveLines:
+    """A file, or the lines of standard input, a pipe or a device as they come."""
+    from elmo_tasks.files import COMPRESSIONS, is_stream
+    from elmo_tasks.predictors.inputs import LiveLines
+
+    if path == _STANDARD_INPUT:
+        return LiveLines.of_standard_input(prompt)
+    if is_stream(path) and not path.endswith(COMPRESSIONS):
+        return LiveLines(stack.enter_context(open(path, "rb")).fileno(), path)
+    return path
 
 
 def _prompt() -> None:
@@ -63,12 +114,12 @@ def _prompt() -> None:
 
 def _counted(inputs: Iterable[Any], source: str | LiveLines, *, visible: bool) -> Iterator[Any]:
     """The inputs, with a progress bar for those that have been read."""
-    from elmo_tasks.files import read_lines
+    from elmo_tasks.files import is_stream, read_lines
     from elmo_tasks.progress import progress_bar
 
     with progress_bar(visible=visible) as bar:
         total = None
-        if isinstance(source, str) and not bar.disable:
+        if isinstance(source, str) and not is_stream(source) and not bar.disable:
             with contextlib.suppress(DataError):  # it is raised again after the results of the lines before it
                 total = sum(1 for _ in read_lines(source))
         task = bar.add_task("inputs", total=total, note="")
@@ -78,12 +129,16 @@ def _counted(inputs: Iterable[Any], source: str | LiveLines, *, visible: bool) -
 
 
 @contextlib.contextmanager
-def _results(arguments: argparse.Namespace, predictor: Predictor) -> Iterator[Show]:
-    """Yields a function that shows a result in each of the ways that the arguments ask for."""
+def _results(arguments: argparse.Namespace, predictor: Predictor, notes: Sequence[str]) -> Iterator[Show]:
+    """Yields a function that shows a result in each of the ways that the arguments ask for.
+
+    Arguments:
+        notes: what a page says at its end.
+    """
     with contextlib.ExitStack() as stack:
         shows: list[Show] = []
         if arguments.html:
-            shows.append(stack.enter_context(_page(arguments.html, arguments.run_path, predictor.task)))
+            shows.append(stack.enter_context(_page(arguments.html, arguments.run_path, predictor.task, notes)))
         if arguments.output:
             shows.append(stack.enter_context(_json_lines(arguments.output)))
         if not shows:
@@ -109,7 +164,9 @@ def _json_lines(path: str | None) -> Iterator[Show]:
 
 
 @contextlib.contextmanager
-def _page(path: str, title: str, task: Task) -> Iterator[Show]:
+def _page(path: str, title: str, task: Task, notes: Sequence[str]) -> Iterator[Show]:
+    from html import escape
+
     from elmo_tasks.rendering import describe
     from elmo_tasks.rendering.html import END, Sections, page_start
 
@@ -117,7 +174,8 @@ def _page(path: str, title: str, task: Task) -> Iterator[Show]:
     with binary_output(path) as stream:
         stream.write(page_start(title).encode())
         yield lambda result: stream.write(sections.section(describe(task, result)).encode())
-        stream.write(END.encode())
+        rest = "".join(f"<p><b>The results end here:</b> {escape(note)}</p>\n" for note in notes)
+        stream.write(f"{rest}{END}".encode())
 
 
 def _terminal(task: Task) -> Show:

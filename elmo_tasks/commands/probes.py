@@ -68,7 +68,7 @@ def run_probe(arguments: argparse.Namespace) -> None:
     from elmo_tasks.atomic import write_json
     from elmo_tasks.config import include_packages
 
-    check_output(arguments.output, force=arguments.force)
+    check_output(arguments.output, force=arguments.force, stream=True)
     include_packages(arguments.include_package)
     probe = (_probe_senses if arguments.what == _SENSES else _probe_labels)(arguments)
     result = {"probe": arguments.what, "bilm": arguments.bilm, **dataclasses.asdict(probe)}

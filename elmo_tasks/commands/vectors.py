@@ -123,13 +123,14 @@ def run_neighbors(arguments: argparse.Namespace) -> None:
     from elmo_tasks.analysis.neighbors import find_token, nearest_tokens
     from elmo_tasks.elmo import BiLM
     from elmo_tasks.elmo.bilm_files import BiLMFiles
-    from elmo_tasks.files import read_lines
+    from elmo_tasks.text.prose import raw_lines
 
     files = BiLMFiles.in_folder(arguments.bilm)
     tokenizer = _tokenizer(arguments, files.options.parent)
     bilm = BiLM.load(files.options, files.weights)
     query = find_token([token.text for token in tokenizer.words(arguments.sentence)], arguments.word)
-    pool = (sentence for _, line in read_lines(arguments.pool) for sentence in tokenizer.strings(line))
+    lines = raw_lines(arguments.pool, tokenized=arguments.tokenized)
+    pool = (sentence for _, line in lines for sentence in tokenizer.strings(line))
     layers = nearest_tokens(bilm, query, pool, count=arguments.count, same_word=arguments.same_word)
     if arguments.json:
         found = [

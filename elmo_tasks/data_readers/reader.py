@@ -26,7 +26,7 @@ from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.memory import MEMORY_PREFIX, Examples, Source, checked_examples, source_name
 from elmo_tasks.data_readers.row_values import class_names
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
-from elmo_tasks.files import content_hash, stored_file
+from elmo_tasks.files import content_hash, refuse_stream, stored_file
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
 
@@ -226,6 +226,7 @@ class DatasetReader(abc.ABC):
         file = stored_file(path)
         if file.is_dir():
             raise DataError(path, "is a folder; wanted a file")
+        refuse_stream(file)
         if not file.is_file():
             raise MissingDataError(path)
         return (file,)

@@ -16,16 +16,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from elmo_tasks.console import STANDARD_INPUT
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.fast import FastBiLM
 from elmo_tasks.elmo.layers import LayerChunk
 from elmo_tasks.elmo.vector_file import create_vector_file
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files import decode_lines, read_lines
+from elmo_tasks.files import is_stream, read_lines
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.text.batches import batches_of_like_lengths
+from elmo_tasks.text.prose import raw_lines
 
 Pooling = Literal["none", "mean", "max"]
 Tokenizer = Callable[[str], list[list[str]]]
@@ -96,7 +96,7 @@ def embed_file(
         the number of sentences.
 
     Raises:
-        DataError: `source` is missing, damaged or not UTF-8.
+        DataError: `source` is missing, damaged or not UTF-8, or a data file; see `text.prose`.
         ElmoTasksError: `layers` names no layer of the biLM, or `output` has an unknown ending.
     """
     choose, kept_layers = _selection(layers, bilm.num_layers)
@@ -105,8 +105,9 @@ def embed_file(
     total = 0
     with create_vector_file(output) as file, torch.no_grad(), progress_bar(visible=show_progress) as progress:
         task = progress.add_task("counting lines", total=None, note="")
-        is_file = isinstance(source, (str, Path))
-        num_lines = sum(1 for _ in _lines(source)) if is_file else None  # a stream is read only once
+        num_lines = None  # unknown for a stream, which can be read only once
+        if isinstance(source, (str, Path)) and not is_stream(source):
+            num_lines = sum(1 for _ in read_lines(source))
         progress.update(task, total=num_lines, description="embedding lines")
         for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=stateful):
             for sentence, chunks in _chunks(bilm, batch, max_tokens):
@@ -150,13 +151,9 @@ def _selection(layers: str, num_layers: int) -> tuple[Callable[[Tensor], Tensor]
     return lambda every: every[number], ()
 
 
-def _lines(source: str | Path | IO[bytes]) -> Iterator[tuple[int, str]]:
-    return read_lines(source) if isinstance(source, (str, Path)) else decode_lines(source, STANDARD_INPUT)
-
-
 def _sentences(source: str | Path | IO[bytes], tokenize: Tokenizer | None) -> Iterator[_Sentence]:
     number, lines = 0, 0
-    for _, line in _lines(source):
+    for _, line in raw_lines(source, tokenized=tokenize is None):
         lines += 1
         split = tokenize(line) if tokenize is not None else [line.split()]
         for place, tokens in enumerate(split, start=1):

@@ -23,7 +23,7 @@ from elmo_tasks.atomic import atomic_write
 from elmo_tasks.cache import used_cache
 from elmo_tasks.data_folder import MissingDataError
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files import content_hash, file_state, read_lines, stored_file
+from elmo_tasks.files import content_hash, file_state, read_lines, refuse_stream, stored_file
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +73,7 @@ class WordVectorFile:
 
     def __init__(self, path: str | Path, size: int | None = None) -> None:
         self.path = stored_file(Path(path))
+        refuse_stream(self.path)
         if not self.path.is_file():
             raise MissingDataError(self.path)
         dimension = _dimension(self.path, size)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import io
-import json
 import logging
+import os
 import select
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from elmo_tasks.console import STANDARD_INPUT, standard_input
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import DataError, OnError
 from elmo_tasks.files import decode_lines, parse_json, plain_name, read_lines
+from elmo_tasks.text.prose import prose_lines
 
 logger = logging.getLogger(__name__)
 
 InputFormat = Literal["auto", "text", "jsonl"]
+
+_ADVICE = "`elmo-tasks evaluate RUN FILE` scores labelled data; --format text reads any file as text"
 
 
 class LiveLines:
@@ -30,6 +33,7 @@ class LiveLines:
 
     def __init__(self, descriptor: int, name: str = STANDARD_INPUT, prompt: Callable[[], None] = lambda: None) -> None:
         self.name = name
+        self.is_terminal = os.isatty(descriptor)
         self._raw = _CountingFile(descriptor, closefd=False)
         self._buffer = io.BufferedReader(self._raw)
         self._prompt = prompt
@@ -75,40 +79,52 @@ def source_name(source: str | Path | LiveLines) -> str:
     return source.name if isinstance(source, LiveLines) else str(source)
 
 
-def read_inputs(source: str | Path | LiveLines, format: InputFormat = "auto") -> Iterator[dict[str, Any] | None]:
+def read_inputs(
+    source: str | Path | LiveLines, format: InputFormat = "auto", on_error: OnError | None = None
+) -> Iterator[dict[str, Any] | None]:
     """Yields one input for every line, None for a blank one, so that an input has the number of its line.
+
+    A file that is almost surely neither text nor JSON lines is refused, such as a table; see `text.prose`.
 
     Arguments:
         source: a file, compressed or not, or lines that are still coming.
         format: `text`: a line is a document or a paragraph and becomes `{"text": line}`; `jsonl`: a line is a JSON
-            object; `auto`: `jsonl` if the first line that is not blank begins with a brace, otherwise `text`.
+            object; `auto`: `jsonl` if the first line that is not blank begins with a brace, otherwise `text`. Only
+            `text` takes any lines.
+        on_error: called with the error of a line that is not a JSON object, which then counts as a blank one; by
+            default the error is raised.
 
     Raises:
-        DataError: the file does not exist, or a line is not UTF-8 or not a JSON object; source and line are named.
+        DataError: the file does not exist or is a data file, or a line is not UTF-8 or not a JSON object; source and
+            line are named.
     """
-    number = 0
+    number, found = 0, False
     wanted = "a JSON object on each line (or, for raw text, the format 'text')"
     name = source_name(source)
     lines = decode_lines(source, name) if isinstance(source, LiveLines) else read_lines(source)
+    if format != "text":
+        live = source if isinstance(source, LiveLines) else None
+        # What a person has typed is predicted before the next line is read.
+        waiting = (lambda: live.is_terminal or live.waiting()) if live else (lambda: False)
+        lines = prose_lines(lines, name, _ADVICE, waiting=waiting, json_only=format == "jsonl")
     for number, line in lines:
         if not line.strip():
             yield None
             continue
+        found = True
         if format == "auto":
-            format = "jsonl" if line.lstrip().startswith("{") or _is_json_list(line) else "text"
+            format = "jsonl" if line.lstrip().startswith("{") else "text"
             if format == "text" and plain_name(Path(name)).endswith((".json", ".jsonl")):
                 logger.warning("%s:%d: does not begin with a brace; the file is read as text", name, number)
-        value = {"text": line} if format == "text" else parse_json(line, name, wanted, number)
-        if not isinstance(value, dict):
-            raise DataError(name, f"a JSON {type(value).__name__}; wanted {wanted}", number)
+        try:
+            value = {"text": line} if format == "text" else parse_json(line, name, wanted, number)
+            if not isinstance(value, dict):
+                raise DataError(name, f"a JSON {type(value).__name__}; wanted {wanted}", number)
+        except DataError as error:
+            if on_error is None:
+                raise
+            on_error(error)
+            value = None
         yield value
-    if format == "auto":
+    if not found:
         logger.warning("%s: no text in %d line(s)", name, number)
-
-
-def _is_json_list(line: str) -> bool:
-    """Whether a line is not text but a list, which is refused, since it would be read as text without a word."""
-    try:
-        return line.lstrip().startswith("[") and isinstance(json.loads(line), list)
-    except (ValueError, RecursionError):
-        return False

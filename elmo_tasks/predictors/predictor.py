@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.errors import DataError, ElmoTasksError, OnError
 from elmo_tasks.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors.heap import release_memory_after
@@ -108,6 +108,7 @@ class Predictor(ABC):
         *,
         source: str = "inputs",
         waiting: Callable[[], bool] = lambda: False,
+        on_error: OnError | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Yields the results in the order of the inputs, while these are still being read.
 
@@ -116,6 +117,8 @@ class Predictor(ABC):
                 memory at any time. None is skipped, but counted.
             source: the name of the inputs in messages.
             waiting: whether the next input has not come yet; then the results of those before it are yielded first.
+            on_error: called with the error of an input that is not usable, which is skipped then; by default the error
+                is raised.
 
         Raises:
             DataError: an input is not usable; the message names its number, from 1. The results of the inputs before it
@@ -127,20 +130,26 @@ class Predictor(ABC):
             raise TypeError(
                 f"predict got a {kind}; wanted an iterable of inputs. For one input, call the predictor itself"
             )
-        return self._results(inputs, source, waiting)
+        return self._results(inputs, source, waiting, on_error)
 
     def _results(
-        self, inputs: Iterable[Input | None], source: str, waiting: Callable[[], bool]
+        self, inputs: Iterable[Input | None], source: str, waiting: Callable[[], bool], on_error: OnError | None
     ) -> Iterator[dict[str, Any]]:
-        for window in self._windows(inputs, source, waiting):
+        for window in self._windows(inputs, source, waiting, on_error):
             refused: DataError | None = None
-            try:
-                predictions = self.predictions([example for *_, example in window])
-            except ExampleError as error:
-                number = window[error.row][0]
-                refused = DataError(source, str(error), number)
-                window = [each for each in window if each[0] < number]
-                predictions = self.predictions([example for *_, example in window])
+            while True:
+                try:
+                    predictions = self.predictions([example for *_, example in window])
+                    break
+                except ExampleError as error:
+                    number = window[error.row][0]
+                    problem = DataError(source, str(error), number)
+                    if on_error:
+                        on_error(problem)
+                        window = [each for each in window if each[0] != number]
+                    else:
+                        refused = problem
+                        window = [each for each in window if each[0] < number]
             for (_, fields, example), prediction in zip(window, predictions, strict=True):
                 yield self.complete_result(fields, example, prediction)
             if refused:
@@ -148,7 +157,7 @@ class Predictor(ABC):
             release_memory_after(sum(self.task.length(example) for *_, example in window))
 
     def _windows(
-        self, inputs: Iterable[Input | None], source: str, waiting: Callable[[], bool]
+        self, inputs: Iterable[Input | None], source: str, waiting: Callable[[], bool], on_error: OnError | None
     ) -> Iterator[list[tuple[int, Fields, dict[str, Any]]]]:
         """Yields the number, fields and example of as many as are predicted together; before an error, the rest."""
         window: list[tuple[int, Fields, dict[str, Any]]] = []
@@ -161,7 +170,11 @@ class Predictor(ABC):
                 try:
                     examples = [] if fields is None else self.checked_examples(fields)
                 except ElmoTasksError as error:
-                    raise DataError(source, str(error), number) from None
+                    problem = DataError(source, str(error), number)
+                    if on_error is None:
+                        raise problem from None
+                    on_error(problem)
+                    continue
                 for example in examples:
                     window.append((number, fields or {}, example))
                     tokens += self.task.length(example)

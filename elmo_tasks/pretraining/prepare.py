@@ -13,6 +13,7 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -23,13 +24,14 @@ from elmo_tasks.atomic import atomic_folder
 from elmo_tasks.cache import used_cache
 from elmo_tasks.config import Part
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files import content_hash
+from elmo_tasks.files import content_hash, refuse_stream
 from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, CorpusWriter, write_errors
-from elmo_tasks.pretraining.text_files import find_files, read_chunks
+from elmo_tasks.pretraining.text_files import Chunk, find_files, read_chunks
 from elmo_tasks.pretraining.tokenize_files import number_tokens, split_chunk, tokenize_files
 from elmo_tasks.progress import progress_bar
+from elmo_tasks.text.prose import TOKENIZED_ADVICE, looks_like
 from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
-from elmo_tasks.text.tokenizers import Tokenizer
+from elmo_tasks.text.tokenizers import Tokenizer, WhitespaceTokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -101,6 +103,8 @@ class TextCorpus(CorpusConfig):
         """
         files = find_files(self.paths)
         try:
+            for file in files:
+                refuse_stream(file)
             contents = [content_hash(file) for file in files]
         except OSError as error:
             raise DataError(error.filename, f"cannot be read ({error.strerror})") from None
@@ -112,6 +116,9 @@ class TextCorpus(CorpusConfig):
             workers = 1
 
         def write(writer: CorpusWriter) -> npt.NDArray[np.bool_]:
+            for file in files if not self.tokenized else ():
+                if found := next((_data(chunk) for chunk in read_chunks(file)), None):
+                    logger.warning("%s: looks like %s", file, found)
             texts = tokenize_files(files, tokenizer, deduplicate=self.deduplicate, workers=workers)
             done = 0
             with contextlib.closing(texts), progress_bar() as progress:
@@ -170,12 +177,24 @@ def read_text(paths: Sequence[str], tokenizer: Tokenizer) -> tuple[CorpusPart, l
     Raises:
         DataError: a file is missing, damaged or not UTF-8 text, or no file has a token.
     """
-    chunks = (chunk for file in find_files(paths) for chunk in read_chunks(file))
+    chunks = (_checked(chunk, file, tokenizer) for file in find_files(paths) for chunk in read_chunks(file))
     text = number_tokens(sentence for chunk in chunks for sentence in split_chunk(chunk, tokenizer))
     if not text.types:
         raise DataError(", ".join(paths), "holds no text; wanted at least one sentence")
     sentences = np.append(0, np.cumsum(text.lengths, dtype=np.int64))  # (S + 1,)
     return CorpusPart(text.tokens, sentences, np.array([0, len(text.lengths)])), text.types
+
+
+def _checked(chunk: Chunk, file: Path, tokenizer: Tokenizer) -> Chunk:
+    """A chunk of a raw text; raises an error if the file begins as a data file does."""
+    if not isinstance(tokenizer, WhitespaceTokenizer) and (found := _data(chunk)):
+        raise DataError(file, f"looks like {found}; {TOKENIZED_ADVICE}")
+    return chunk
+
+
+def _data(chunk: Chunk) -> str | None:
+    """What a file almost surely is, if it is not a text and the chunk is its first one; see `looks_like`."""
+    return looks_like(chunk.lines) if chunk.is_first else None
 
 
 def choose_held_out(num_documents: int, share: float, seed: int) -> npt.NDArray[np.bool_]:

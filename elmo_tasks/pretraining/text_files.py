@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import DAMAGE_ERRORS, decompressed
+from elmo_tasks.files import DAMAGE_ERRORS, decompressed, is_stream
 
 _CHUNK_BYTES = 1 << 20
 _MAX_LINE_BYTES = 16 << 20
@@ -35,7 +35,7 @@ def find_files(paths: Sequence[str]) -> tuple[Path, ...]:
     for pattern in paths:
         # The name of a file may contain brackets.
         matches = [pattern] if Path(pattern).exists() else glob.glob(pattern, recursive=True)
-        files = [Path(match) for match in matches if Path(match).is_file()]
+        files = [Path(match) for match in matches if Path(match).is_file() or is_stream(match)]
         if not files and Path(pattern).is_dir():
             raise DataError(pattern, f"is a folder; wanted files, for example {Path(pattern) / '*.txt'}")
         if not files:
@@ -52,7 +52,7 @@ def read_chunks(path: Path) -> Iterator[Chunk]:
     Raises:
         DataError: the file is missing, damaged or not UTF-8 text, or a line has more than 16 MiB; the line is named.
     """
-    if not path.is_file():
+    if not path.is_file() and not is_stream(path):
         raise DataError(path, "no such file")
     with open(path, "rb") as raw, decompressed(raw, path) as stream:
         number, position = 1, 0
@@ -66,9 +66,10 @@ def read_chunks(path: Path) -> Iterator[Chunk]:
                 return
             text = _decode(block + rest_of_line, path, number, is_cut=len(rest_of_line) > _MAX_LINE_BYTES)
             lines = text.removesuffix("\n").split("\n")
-            yield Chunk(lines, raw.tell() - position, is_first=number == 1)
+            end = raw.tell() if raw.seekable() else position
+            yield Chunk(lines, end - position, is_first=number == 1)
             number += len(lines)
-            position = raw.tell()
+            position = end
 
 
 def separates_documents(path: Path) -> bool:

@@ -25,11 +25,11 @@ from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.elmo.loaded import load_frozen
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files import read_lines
 from elmo_tasks.predictors.fields import one_of, text_field, tokens_field
 from elmo_tasks.predictors.heap import release_memory_after
 from elmo_tasks.sample_data import sample_sentences
 from elmo_tasks.server.runs import ServedRun, to_bytes
+from elmo_tasks.text.prose import raw_lines
 from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import Tokenizer
 
@@ -187,7 +187,7 @@ def _first_sentences(path: Path, tokenizer: Tokenizer) -> list[list[str]]:
     """The sentences of a text with its first 20,000 tokens."""
     sentences: list[list[str]] = []
     tokens = 0
-    for sentence in (sentence for _, line in read_lines(path) for sentence in tokenizer.strings(line) if sentence):
+    for sentence in (sentence for _, line in raw_lines(path) for sentence in tokenizer.strings(line) if sentence):
         tokens += len(sentence)
         if tokens > _POOL_TOKENS:
             logger.warning("%s: neighbours are looked for among its first %d tokens only", path, _POOL_TOKENS)

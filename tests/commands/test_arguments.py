@@ -24,8 +24,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
                 "dry_run": False},
     "evaluate r d": {**RUN, "run_path": "r", "data": "d", "predictions": None, "confusion": False, "output": None,
                      "force": False, "json": False},
-    "predict r -": {**RUN, **TEXT, "run_path": "r", "input": "-", "format": "auto", "output": None, "html": None,
-                    "force": False, "json": False, "predicates": None},
+    "predict r -": {**RUN, **TEXT, "run_path": "r", "input": "-", "format": "auto", "on_error": "fail",
+                    "output": None, "html": None, "force": False, "json": False, "predicates": None},
     "config": {**CONFIG, "config": None, "list": False, "copy": None, "force": False, "schema": False},
     "archive r f": {"run_path": "r", "file": "f", "force": False, "without_bilm": False},
     "plot r --output f": {"run_paths": ["r"], "output": "f", "force": False, "confusion": None, "device": None,
@@ -76,7 +76,8 @@ GIVEN: dict[str, dict[str, Any]] = {
     "predict r - --format allennlp --tokenizer unicode --output o --html h --force --json --predicates t": {
         "format": "allennlp", "tokenizer": "unicode", "output": "o", "html": "h", "force": True, "json": True,
         "predicates": "t"},
-    "predict r - --format jsonl --tokenized": {"format": "jsonl", "tokenized": True},
+    "predict r - --format jsonl --tokenized --on-error skip": {
+        "format": "jsonl", "tokenized": True, "on_error": "skip"},
     f"config c {CHANGED} --copy f --force": {**CHANGES, "config": "c", "copy": "f", "force": True},
     "config --list": {"list": True},
     "config --schema": {"schema": True},

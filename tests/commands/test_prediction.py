@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,8 +26,14 @@ import elmo_tasks.experiment
 import elmo_tasks.predictors
 import elmo_tasks.trained_runs
 from elmo_tasks import cli
-from elmo_tasks.errors import DataError
-from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
+from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
+from elmo_tasks.predictors.fields import text_field
+from elmo_tasks.predictors.predictor import ExampleError
+from elmo_tasks.tasks import Classification
+from elmo_tasks.text.tokenizers import TREEBANK
+
+ODD_FILES = Path(__file__).parents[1] / "odd_files"
 
 
 class EchoPredictor:
@@ -101,6 +107,7 @@ def test_predict_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert cli.main(["predict", "run", str(source), "--html", str(page)]) == 0
     assert [path.name for path in tmp_path.iterdir() if path != source] == ["page.html"]
     text = page.read_text(encoding="utf-8")
+    assert capsys.readouterr().err.endswith(f"{page}: 2 result(s)\n")
     assert "<title>run</title>" in text
     assert text.count("<section>") == 2
     assert all(word in text for word in ("&lt;one&gt;", "zwölf", "</html>"))
@@ -235,10 +242,8 @@ def test_the_progress_of_a_file_counts_its_lines(
         assert cli.main(["predict", "run", "-", "--output", target, "--force"]) == 0
     assert [(bar.tasks[0].completed, bar.tasks[0].total) for bar in bars] == [(3, 3), (3, None)]
     source.write_bytes(b"one\n\xff\n")  # is found again where the results have come
-    assert cli.main(["predict", "run", str(source), "--output", target, "--force"]) == 2
-    assert capsys.readouterr().err.endswith(
-        f"error: {source}:2: byte 0xff at column 1 is not UTF-8; wanted UTF-8 text\n"
-    )
+    assert cli.main(["predict", "run", str(source), "--output", target, "--force"]) == 1
+    assert f"error: {source}:2: byte 0xff at column 1 is not UTF-8" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -270,10 +275,177 @@ def test_all_is_loaded_before_the_first_line_comes(config_file: Path, tmp_path: 
         assert [line.split()[-1] for line in late] == ["encodings.utf_8_sig"]
 
 
+class TokenPredictor(Predictor):
+    """Says how many tokens a text has; it does not take texts of ten tokens, nor with the token `late` in a batch."""
+
+    read_keys = frozenset({"text"})
+
+    def __init__(self) -> None:
+        self.task = Mock(spec=Classification, length=lambda example: len(example["tokens"]))
+        self.batch_tokens = 8
+        self.tokenizer = TREEBANK
+
+    def examples(self, fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        tokens = text_field(fields, "text").split()
+        if len(tokens) == 10:
+            raise ElmoTasksError("ten tokens")
+        yield {"tokens": tokens}
+
+    def predictions(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        for row, example in enumerate(examples):
+            if "late" in example["tokens"]:
+                raise ExampleError(row, "too late")
+        return [{} for _ in examples]
+
+    def result(self, example: Mapping[str, Any], prediction: Mapping[str, Any]) -> dict[str, Any]:
+        return {"number": len(example["tokens"])}
+
+
+MID = ODD_FILES / "mid.jsonl"
+TEN = " ".join("x" * 10)
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "problem", "before", "all_but_bad"),
+    [
+        (MID.read_text(), 4, "'text' is None; wanted a string", 3, 4),
+        ('{"text": "a"}\n{"text"\n{"text": "a"}\n', 2, "Expecting ':' delimiter", 1, 2),
+        ('{"text": "a"}\n\n[1]\n{"text": "a"}\n', 3, "a JSON list", 1, 2),
+        (f"a\n{TEN}\na\n", 2, "ten tokens", 1, 2),
+        ("a\nb\nlate\nlate c\na\n", 3, "too late", 2, 3),
+        ("a b c d e f g\n" * 40 + "late\n" + "a\n" * 30, 41, "too late", 40, 70),
+    ],
+)
+def test_results_before_a_bad_input_are_kept_and_bad_inputs_can_be_skipped(
+    content: str,
+    line: int,
+    problem: str,
+    before: int,
+    all_but_bad: int,
+    tmp_path: Path,
+    load: Mock,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    load.return_value = TokenPredictor()
+    source, lines, page = tmp_path / "in", tmp_path / "out.jsonl", tmp_path / "page.html"
+    source.write_text(content)
+    command = ["predict", "run", str(source), "--output", str(lines), "--html", str(page), "--force"]
+    assert cli.main(command) == 1
+    error = capsys.readouterr().err
+    assert f"error: {source}:{line}: {problem}" in error
+    assert error.endswith(f"\n{lines}, {page}: only {before} result(s), of the inputs before it\n")
+    assert len(lines.read_text().splitlines()) == before
+    assert page.read_text().count("<section>") == before
+    assert page.read_text().endswith("</html>\n")
+    assert "The results end here:" in page.read_text()
+
+    assert cli.main(["predict", "run", str(source)]) == 2
+    assert capsys.readouterr().out == lines.read_text()
+
+    assert cli.main([*command, "--on-error", "skip"]) == 0
+    bad = len([each for each in content.splitlines() if each.strip()]) - all_but_bad
+    error = capsys.readouterr().err
+    assert f"skipped {bad} input(s) that are not usable:\n  {source}:{line}: {problem}" in error
+    assert len(lines.read_text().splitlines()) == page.read_text().count("<section>") == all_but_bad
+    assert "The results end here:" not in page.read_text()
+
+
+def test_only_some_of_many_skipped_inputs_are_named(
+    tmp_path: Path, load: Mock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load.return_value = TokenPredictor()
+    (tmp_path / "in").write_text(f"a\n{TEN}\n" * 8)
+    assert cli.main(["predict", "run", str(tmp_path / "in"), "--on-error", "skip"]) == 0
+    captured = capsys.readouterr()
+    assert len(captured.out.splitlines()) == 8
+    assert "skipped 8 input(s)" in captured.err
+    assert captured.err.count("ten tokens") == 5
+    assert captured.err.endswith("\n  and 3 more\n")
+
+
+def test_where_no_input_is_usable_there_is_no_file(
+    tmp_path: Path, load: Mock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load.return_value = TokenPredictor()
+    source, target = tmp_path / "in.txt", tmp_path / "out.jsonl"
+    source.write_text(f"{TEN}\nfine\n")
+    target.write_text("earlier")
+    assert cli.main(["predict", "run", str(source), "--output", str(target), "--force"]) == 2
+    assert capsys.readouterr().err == f"error: {source}:1: ten tokens\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.jsonl"]
+    assert target.read_text() == "earlier"
+
+
+@pytest.mark.parametrize("content", [(ODD_FILES / "pretty.json").read_bytes(), b"text,label\nMira left.,good\n"])
 @pytest.mark.usefixtures("load")
-def test_a_failed_prediction_leaves_no_output_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source = tmp_path / "in.txt"
-    source.write_text("fine\nbad\n")
-    assert cli.main(["predict", "run", str(source), "--output", str(tmp_path / "out.jsonl")]) == 2
-    assert capsys.readouterr().err == f"error: {source}: bad input\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+def test_data_is_refused_unless_it_is_said_to_be_text(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = tmp_path / "in", tmp_path / "out"
+    source.write_bytes(content)
+    assert cli.main(["predict", "run", str(source), "--output", str(target)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {source}:1: looks like a ")
+    assert error.count("\n") == 1
+    assert not target.exists()
+    assert cli.main(["predict", "run", str(source), "--output", str(target), "--format", "text"]) == 0
+    assert len(target.read_text().splitlines()) == len(content.splitlines())
+
+
+@pytest.mark.parametrize("way", ["descriptor", "named pipe", "/dev/stdin"])
+@pytest.mark.usefixtures("load")
+def test_inputs_come_through_pipes(
+    way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, write = os.pipe()
+    path = f"/dev/fd/{read}"
+    if way == "named pipe":
+        path = str(tmp_path / "pipe")
+        os.mkfifo(path)
+        writer = threading.Thread(target=Path(path).write_text, args=["one\ntwo\n"])
+        writer.start()
+    else:
+        os.write(write, b"one\ntwo\n")
+    os.close(write)
+    if way == "/dev/stdin":
+        path, earlier = "/dev/stdin", os.dup(0)
+        os.dup2(read, 0)
+    try:
+        assert cli.main(["predict", "run", path, "--output", str(tmp_path / "out")]) == 0
+    finally:
+        if way == "/dev/stdin":
+            os.dup2(earlier, 0)
+            os.close(earlier)
+        os.close(read)
+    results = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert results == [{"said": "one", "source": path}, {"said": "two", "source": path}]
+    assert capsys.readouterr().err.endswith(f"{tmp_path / 'out'}: 2 result(s)\n")
+
+
+@pytest.mark.parametrize("options", [(), ("--format", "jsonl"), ("--format", "text")])
+@pytest.mark.usefixtures("load")
+def test_an_empty_input_is_said_to_be_empty(options: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["predict", "run", "/dev/null", *options]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.endswith("/dev/null: no text in 0 line(s)\n")
+
+
+@pytest.mark.usefixtures("load")
+def test_results_go_through_pipes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in.txt").write_text("one\n")
+    line = json.dumps({"said": "one", "source": str(tmp_path / "in.txt")}) + "\n"
+    os.mkfifo(tmp_path / "pipe")
+    found: list[str] = []
+    reader = threading.Thread(target=lambda: found.append((tmp_path / "pipe").read_text()))
+    reader.start()
+    assert cli.main(["predict", "run", str(tmp_path / "in.txt"), "--output", str(tmp_path / "pipe")]) == 0
+    reader.join()
+    assert found == [line]
+    with (tmp_path / "log").open("a+") as log:  # as `>>` does
+        log.write("earlier\n")
+        log.flush()
+        for path in ("/dev/stdout", f"/dev/fd/{log.fileno()}"):
+            assert cli.main(["predict", "run", str(tmp_path / "in.txt"), "--output", path]) == 0
+    assert capfd.readouterr().out == line
+    assert (tmp_path / "log").read_text() == "earlier\n" + line

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -259,3 +260,40 @@ class ConstantLayers:
     def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
         shape = (len(sentences), max(map(len, sentences)))
         return LayerOutput(torch.ones(shape[0], 2, shape[1], 4), torch.ones(shape, dtype=torch.bool))
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ("[\n  {\"text\": \"Mira left.\"}\n]\n", "a JSON array"),
+        ("Mira B-PER\nleft O\nOslo B-LOC\n", "a token on each line with its tags"),
+        ("text\tlabel\nMira left\tgood\n", r"a table (TSV)"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("command", ["embed {file} --output {out}", "neighbors Mira --word Mira --pool {file}"])
+def test_data_files_are_no_text_unless_they_are_tokenized(
+    command: str, content: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    random_bilm(TINY_OPTIONS, seed=2).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
+    source, target = tmp_path / "in", tmp_path / "out.npz"
+    source.write_text(content)
+    arguments = [*command.format(file=source, out=target).split(), "--bilm", str(tmp_path)]
+    assert cli.main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {source}:1: looks like {kind}")
+    assert "; expected " in error
+    assert not target.exists()
+    assert cli.main([*arguments, "--tokenized"]) == 0
+
+
+@pytest.mark.parametrize("command", ["embed {file} --output {out}", "neighbors Mira --word Mira --pool {file}"])
+def test_text_comes_through_pipes(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    random_bilm(TINY_OPTIONS, seed=2).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
+    read, write = os.pipe()
+    os.write(write, b"Mira left .\nOrla came .\n")
+    os.close(write)
+    arguments = command.format(file=f"/dev/fd/{read}", out=tmp_path / "out.npz").split()
+    assert cli.main([*arguments, "--bilm", str(tmp_path)]) == 0
+    captured = capsys.readouterr()
+    assert "vectors of 2 sentences" in captured.err or "[Orla] came ." in captured.out
+    os.close(read)

@@ -18,11 +18,13 @@ from typing import Any
 import datasets
 import pytest
 
+from elmo_tasks.analysis.systems import is_data_file
 from elmo_tasks.data_readers import Conll2003Config, SnliConfig, SquadConfig, SrlConll2012Config, SstConfig
 from elmo_tasks.data_readers.conll2003 import Conll2003Reader
 from elmo_tasks.data_readers.memory import Source
 from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReader, parse_hub_source
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
+from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text import tokenization
 
@@ -199,6 +201,14 @@ def test_compressed_files(cache: Path, tmp_path: Path, ending: str) -> None:
 def test_a_file_that_is_not_there(cache: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nowhere.txt: no such file"):
         Conll2003Config().build().read(tmp_path / "nowhere.txt")
+
+
+@pytest.mark.parametrize(
+    "read", [Conll2003Config().build().read, SrlConll2012Config().build().read, WordVectorFile, is_data_file]
+)
+def test_what_is_read_twice_must_be_a_file(read: Callable[[Path], object], cache: Path) -> None:
+    with pytest.raises(DataError, match=r"^/dev/null: is a pipe or a device, and this file is read twice; expected"):
+        read(Path("/dev/null"))
 
 
 @pytest.mark.parametrize(

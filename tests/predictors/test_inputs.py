@@ -13,6 +13,8 @@ import pytest
 from elmo_tasks.errors import DataError
 from elmo_tasks.predictors.inputs import LiveLines, read_inputs
 
+ODD_FILES = Path(__file__).parents[1] / "odd_files"
+
 
 def test_a_line_of_text_is_an_input(tmp_path: Path) -> None:
     path = tmp_path / "in.txt"
@@ -153,10 +155,32 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         list(read_inputs(tmp_path / "absent"))
 
 
-def test_a_json_list_is_not_text(tmp_path: Path) -> None:
-    path = tmp_path / "in.txt"
-    path.write_text(' ["a", "b"]\n')
-    with pytest.raises(DataError, match=r"in\.txt:1: a JSON list; wanted a JSON object on each line"):
-        next(read_inputs(path))
-    path.write_text("[1] Orla left.\n")
-    assert next(read_inputs(path)) == {"text": "[1] Orla left."}
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ((ODD_FILES / "pretty.json").read_text(), "a JSON array"),
+        ('{\n "text": "Mira left."\n}\n', "a JSON object over several lines"),
+        ("text,label\nMira left.,good\n", r"a table \(CSV\)"),
+        ("Mira B-PER\nworks O\nMonday B-TIME\n", "a token on each line with its tags"),
+        ("(3 (2 Mira) (3 left))\n", "labelled trees in brackets"),
+    ],
+)
+@pytest.mark.parametrize("way", ["file", "compressed", "standard input"])
+def test_data_files_are_not_text(content: str, kind: str, way: str, tmp_path: Path) -> None:
+    path = tmp_path / ("in.gz" if way == "compressed" else "in")
+    path.write_bytes(gzip.compress(content.encode()) if way == "compressed" else content.encode())
+    with path.open("rb") as stream:
+        source = LiveLines(stream.fileno()) if way == "standard input" else path
+        with pytest.raises(DataError, match=rf"^.*:1: looks like {kind}.*--format text reads any file as text$"):
+            next(read_inputs(source))
+    assert [each["text"] for each in read_inputs(path, "text") if each] == content.splitlines()
+
+
+def test_data_that_comes_slowly_is_refused_as_soon_as_it_is_known(pipe: tuple[LiveLines, int]) -> None:
+    lines, end = pipe
+    inputs = read_inputs(lines)
+    os.write(end, b"Mira B-PER\n")
+    assert next(inputs) == {"text": "Mira B-PER"}
+    os.write(end, b"left O\n. O\n")
+    with pytest.raises(DataError, match=r"standard input:1: looks like a token on each line"):
+        next(inputs)

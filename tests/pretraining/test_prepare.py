@@ -20,9 +20,10 @@ from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.pretraining import corpus as prepared
 from elmo_tasks.pretraining import prepare, text_files
 from elmo_tasks.pretraining.corpus import Corpus, CorpusPart
-from elmo_tasks.pretraining.prepare import TextCorpus, choose_held_out, prepare_documents
+from elmo_tasks.pretraining.prepare import TextCorpus, choose_held_out, prepare_documents, read_text
 from elmo_tasks.text import tokenization
 from elmo_tasks.text.tokenization import tokenize
+from elmo_tasks.text.tokenizers import TREEBANK, WhitespaceTokenizer
 
 Documents = list[list[list[str]]]
 
@@ -354,6 +355,28 @@ def test_bad_text_late_in_the_corpus(
     with pytest.raises(DataError, match=r"2\.txt:301: byte 0xff is not UTF-8"):
         TextCorpus(paths=(str(tmp_path / "*.txt"),)).build(workers)
     assert_nothing_is_left(cache)
+
+
+@pytest.mark.parametrize("content", ['[\n{"text": "Mira left."}\n]\n', "\ntext,label\nMira left.,good\n"])
+def test_data_files_are_no_text(content: str, tmp_path: Path, cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "data").write_text(content)
+    with pytest.raises(DataError, match=r"data: looks like a .*; --tokenized reads any file"):
+        read_text([str(tmp_path / "data")], TREEBANK)
+    read_text([str(tmp_path / "data")], WhitespaceTokenizer())
+    TextCorpus(paths=(str(tmp_path / "data"),)).build()  # may be what is wanted, so it is only said
+    assert "data: looks like a " in caplog.text
+
+
+def test_text_for_one_reading_comes_through_pipes(tmp_path: Path, cache: Path) -> None:
+    read, write = os.pipe()
+    os.write(write, b"Mira left.\nOrla came.\n")
+    os.close(write)
+    part, types = read_text([f"/dev/fd/{read}"], TREEBANK)
+    assert types == ["Mira", "left", ".", "Orla", "came"]
+    assert len(part.sentences) == 3
+    with pytest.raises(DataError, match=r"/dev/fd/\d+: is a pipe or a device, and this file is read twice"):
+        TextCorpus(paths=(f"/dev/fd/{read}",)).build()
+    os.close(read)
 
 
 def test_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
