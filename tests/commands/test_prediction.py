@@ -301,6 +301,7 @@ class TokenPredictor(Predictor):
         return {"number": len(example["tokens"])}
 
 
+NAN = (Path(__file__).parents[1] / "data_readers" / "odd_files" / "nan.jsonl").read_text()
 MID = ODD_FILES / "mid.jsonl"
 TEN = " ".join("x" * 10)
 
@@ -311,6 +312,9 @@ TEN = " ".join("x" * 10)
         (MID.read_text(), 4, "'text' is None; wanted a string", 3, 4),
         ('{"text": "a"}\n{"text"\n{"text": "a"}\n', 2, "Expecting ':' delimiter", 1, 2),
         ('{"text": "a"}\n\n[1]\n{"text": "a"}\n', 3, "a JSON list", 1, 2),
+        ('{"text": "a"}\n' + NAN + '{"text": "a"}\n', 2, "NaN at column ", 1, 2),
+        ('{"text": "a"}\n{"text": "a", "x": [-Infinity]}\n', 2, "-Infinity at column ", 1, 1),
+        ('{"text": "a"}\n{"text": "a", "x": {"y": 1e400}}\n', 2, "1e400 at column ", 1, 1),
         (f"a\n{TEN}\na\n", 2, "ten tokens", 1, 2),
         ("a\nb\nlate\nlate c\na\n", 3, "too late", 2, 3),
         ("a b c d e f g\n" * 40 + "late\n" + "a\n" * 30, 41, "too late", 40, 70),
