@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from elmo_tasks.config import Config, Part
 from elmo_tasks.errors import ConfigError
+from elmo_tasks.training.muon import MuonWithAdam
 
 Rate = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -37,6 +38,9 @@ class ParameterGroup(Config):
     lr: Rate | None = Field(None, description="learning rate, in place of the optimizer's")
     weight_decay: NotNegative | None = Field(None, description="weight decay, in place of the optimizer's")
 
+    def check(self, parameters: Mapping[str, torch.nn.Parameter], key: str) -> None:
+        """Raises `ConfigError` if the group cannot have one of these parameters; `key` is its place in the config."""
+
 
 class OptimizerConfig(Part):
     """One of torch's optimizers, `torch_class`; the fields and, except for SGD's `lr`, the defaults are torch's."""
@@ -62,11 +66,12 @@ class OptimizerConfig(Part):
             if not chosen:
                 raise ConfigError(f"{key}: {group.parameters!r} matches only parameters of earlier groups")
             own = group.model_dump(exclude={"parameters"}, exclude_none=True)
+            group.check({name: rest[name] for name in chosen}, key)
             groups.append({"params": [rest.pop(name) for name in chosen], **own})
         if rest:
             groups.append({"params": list(rest.values())})
         settings = self.model_dump(exclude={"type", "parameter_groups"})
-        if self.torch_class in (torch.optim.Adam, torch.optim.AdamW) and devices <= {"cpu", "cuda"}:
+        if issubclass(self.torch_class, torch.optim.Adam) and devices <= {"cpu", "cuda"}:
             # All values of a parameter in one pass, which torch does not choose by itself on the CPU. A plain step is
             # a dozen passes over parameters, gradients and moments, and memory is slow.
             settings["fused"] = True
@@ -100,6 +105,35 @@ class AdamW(OptimizerConfig):
     weight_decay: NotNegative = 0.01
     betas: tuple[Fraction, Fraction] = (0.9, 0.999)
     eps: Rate = 1e-8
+
+
+class MuonGroup(ParameterGroup):
+    """Settings for some parameters; with `blocks` they are matrices, and Muon updates them."""
+
+    blocks: Annotated[int, Field(ge=0)] = Field(
+        0,
+        description="matrices of each parameter, one above the other: 1, or 4 for an LSTM's gates; 0: Adam updates it",
+    )
+
+    def check(self, parameters: Mapping[str, torch.nn.Parameter], key: str) -> None:
+        for name, parameter in parameters.items() if self.blocks else ():
+            if parameter.ndim != 2:
+                raise ConfigError(f"{key}: {name} has the shape {tuple(parameter.shape)}; expected a matrix")
+            if len(parameter) % self.blocks:
+                raise ConfigError(
+                    f"{key}: {name} has {len(parameter)} rows; expected a multiple of its {self.blocks} blocks"
+                )
+
+
+class Muon(OptimizerConfig):
+    """Muon for the parameter groups with `blocks`, and Adam for all other parameters; see `MuonWithAdam`."""
+
+    torch_class = MuonWithAdam
+    type: Literal["muon"] = "muon"
+    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
+    eps: Rate = 1e-8
+    momentum: Fraction = Field(0.95, description="of the matrices")
+    parameter_groups: tuple[MuonGroup, ...] = Field((), description="which parameters are matrices, and other settings")
 
 
 class NAdam(OptimizerConfig):

@@ -21,8 +21,8 @@ def parameters() -> list[tuple[str, nn.Parameter]]:
 def test_each_optimizer_is_torchs_and_moves_parameters(name: str) -> None:
     named = parameters()
     optimizer = OptimizerConfig.model_validate({"type": name}).build(named)
-    assert type(optimizer).__name__.lower() == name
-    assert type(optimizer).__module__.startswith("torch.optim")
+    assert type(optimizer).__name__.lower().startswith(name)
+    assert isinstance(optimizer, torch.optim.Optimizer)
     for _, parameter in named:
         parameter.grad = torch.ones(2)
     optimizer.step()
