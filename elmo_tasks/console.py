@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -104,8 +105,10 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     from rich.console import Console
     from rich.table import Table
 
-    # If standard output is closed, rich would end the process with code 1: so it only makes the text.
-    text, is_terminal = io.StringIO(), sys.stdout.isatty()
+    # If standard output is closed, rich would end the process with code 1: so it only makes the text. It draws lines
+    # that the encoding of standard output has.
+    is_terminal, encoding = sys.stdout.isatty(), sys.stdout.encoding or "utf-8"
+    text = io.TextIOWrapper(io.BytesIO(), encoding, errors="backslashreplace", newline="")
     # No markup: brackets in names and paths are printed as they are. In a file, the table may be wide.
     width = None if is_terminal else 200
     console = Console(file=text, force_terminal=is_terminal, markup=False, highlight=False, width=width)
@@ -116,7 +119,14 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     for row in rows:
         table.add_row(*row)
     console.print(table)
-    sys.stdout.write(text.getvalue())
+    text.seek(0)
+    sys.stdout.write(text.read())
+
+
+def print_json(value: Any) -> None:
+    """Prints a value as indented JSON, which is ASCII unless the encoding of standard output has every character."""
+    has_all = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    print(json.dumps(value, indent=2, ensure_ascii=not has_all))
 
 
 def _number(value: float | None) -> str:

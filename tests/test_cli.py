@@ -184,6 +184,25 @@ def test_an_output_without_room_is_an_error(code: str, environment: dict[str, st
 
 
 @pytest.mark.parametrize(
+    ("encoding", "code", "printed"),
+    [
+        ("ascii", "print_table('été', ('a', 'b'), [['漢', '1']])", b"\\xe9t\\xe9\n+--------+"),
+        ("latin-1", "print_table('été', ('a', 'b'), [['漢', '1']])", b"\xe9t\xe9\n+--------+"),
+        ("utf-8", "print_table('été', ('a', 'b'), [['漢', '1']])", "été\n┏━━".encode()),
+        ("latin-1", "print_json({'漢': 'é'})", b'{\n  "\\u6f22": "\\u00e9"\n}\n'),
+        ("utf-8", "print_json({'漢': 'é'})", '{\n  "漢": "é"\n}\n'.encode()),
+        ("ascii", "print('é 漢')", b"\\xe9 \\u6f22\n"),
+    ],
+)
+def test_output_on_a_terminal_that_lacks_characters(encoding: str, code: str, printed: bytes) -> None:
+    code = f"from elmo_tasks.console import print_json, print_table; {code}"
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", COMMAND, code], capture_output=True, timeout=60, env=environment)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(printed)
+
+
+@pytest.mark.parametrize(
     ("closed", "code", "returned", "message"),
     [
         (">&-", TEXT, 2, "error: standard output: Bad file descriptor\n"),

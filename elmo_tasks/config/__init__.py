@@ -1,7 +1,7 @@
 """Configs: from Jsonnet files to frozen, validated settings, with every problem reported at once."""
 
 from elmo_tasks.config.load import load_config
-from elmo_tasks.config.packages import include_packages, own_packages
+from elmo_tasks.config.packages import include_packages, own_code, own_packages
 from elmo_tasks.config.parts import Config, Part, parse_part, to_json
 from elmo_tasks.config.schema import config_schema
 from elmo_tasks.config.writing import describe
@@ -13,6 +13,7 @@ __all__ = [
     "describe",
     "include_packages",
     "load_config",
+    "own_code",
     "own_packages",
     "parse_part",
     "to_json",

@@ -9,11 +9,13 @@ import os
 import pkgutil
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from elmo_tasks.config.parts import Config
 from elmo_tasks.errors import ConfigError
+from elmo_tasks.files import kept_hash
 
 _included: set[str] = set()
 
@@ -53,6 +55,18 @@ def own_packages(config: Any) -> set[str]:
     own = {next((name for name in _included if f"{module}.".startswith(f"{name}.")), top)}
     inner = own_packages([getattr(config, name) for name in type(config).model_fields])
     return inner if top in ("elmo_tasks", "__main__") else own | inner
+
+
+def own_code(config: Any, *classes: type) -> list[str]:
+    """The hashes of the files that users' own parts of a config, and own classes, are written in.
+
+    All modules of their packages count that have been imported. A notebook has no file.
+    """
+    names = {*own_packages(config), *(each.__module__ for each in classes)}
+    tops = {name.partition(".")[0] for name in names} - {"elmo_tasks"}
+    modules = sorted((name, module) for name, module in sys.modules.items() if name.partition(".")[0] in tops)
+    files = [Path(file) for _, module in modules if (file := getattr(module, "__file__", None))]
+    return [kept_hash(file) for file in files if file.is_file()]
 
 
 @functools.cache

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from elmo_tasks.atomic import atomic_write, write_json
 from elmo_tasks.cache import used_cache
-from elmo_tasks.config import Part, to_json
+from elmo_tasks.config import Part, own_code, to_json
 from elmo_tasks.data_folder import MissingDataError
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.memory import MEMORY_PREFIX, Examples, Source, checked_examples, source_name
@@ -121,7 +121,8 @@ class DatasetReader(abc.ABC):
         config: the reader's settings. They are part of the cache's key.
 
     Class attributes:
-        version: raise it when a change of the code gives other examples, so that no cached file is used.
+        version: raise it when a change of the code gives other examples, so that no cached file is used. A reader of
+            your own needs it only in a notebook: otherwise a change of your files is seen.
     """
 
     version: ClassVar[int] = 2
@@ -136,8 +137,8 @@ class DatasetReader(abc.ABC):
     def read(self, source: Source) -> datasets.Dataset:
         """The whole data set, memory-mapped.
 
-        The examples are cached in `<cache folder>/datasets`, by the content of the source and `cache_key`. Several
-        processes can read the same source at once. A damaged cache file is made again.
+        The examples are cached in `<cache folder>/datasets`, by the content of the source, `cache_key` and the code of
+        users' own parts. Several processes can read the same source at once. A damaged cache file is made again.
 
         Arguments:
             source: a file, see `stored_file`, or for some readers a folder; or `hub:NAME[#CONFIG][:SPLIT]`; or the
@@ -163,7 +164,7 @@ class DatasetReader(abc.ABC):
             source = stored_file(Path(source))
             content = self.file_key(source)
             examples = self.examples(source)
-        key = json.dumps([*self.cache_key(), *content])
+        key = json.dumps([*self.cache_key(), *own_code(self.config, type(self)), *content])
         path = used_cache("datasets") / f"{hashlib.sha256(key.encode()).hexdigest()}.arrow"
         if _is_intact(path):
             logger.debug("%s: read from %s", source, path)

@@ -22,7 +22,7 @@ from pydantic import Field
 
 from elmo_tasks.atomic import atomic_folder
 from elmo_tasks.cache import used_cache
-from elmo_tasks.config import Part
+from elmo_tasks.config import Part, own_code
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import content_hash, refuse_stream
 from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, CorpusWriter, write_errors
@@ -93,8 +93,8 @@ class TextCorpus(CorpusConfig):
     def build(self, workers: int | None = None) -> Corpus:
         """The corpus: prepared in parallel the first time, then read from `<cache folder>/corpora`.
 
-        Its key is made of the files' contents, the settings that matter and the tokenizer's version. Two processes may
-        prepare the same corpus at once.
+        Its key is made of the files' contents, the settings that matter, and the tokenizer's version and own code. Two
+        processes may prepare the same corpus at once.
 
         Raises:
             DataError: a file is missing, damaged or not UTF-8 text; the message names file and line.
@@ -108,6 +108,7 @@ class TextCorpus(CorpusConfig):
             contents = [content_hash(file) for file in files]
         except OSError as error:
             raise DataError(error.filename, f"cannot be read ({error.strerror})") from None
+        contents += own_code(self)
         tokenizer = build_tokenizer("whitespace" if self.tokenized else self.tokenizer)
         settings = self.model_dump(exclude={"type", "paths", "tokenizer"})
         key = {**settings, "tokenizer": None if self.tokenized else tokenizer.version, "content": contents}

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
 import logging
 import lzma
 import multiprocessing
 import os
 import re
 import shutil
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -404,3 +407,50 @@ def test_without_lines_an_unknown_label_is_told_with_its_example(
     monkeypatch.setattr(Conll2003Reader, "examples", examples)
     message = unknown_label(Conll2003Config().build(), path, "tags", "U-PER")
     assert message.startswith(f"{path}: example 2: the label 'U-PER' is not among the tags of the run")
+
+
+OWN = """
+from typing import ClassVar, Literal
+from elmo_tasks.data_readers import DatasetReader, DatasetReaderConfig
+from elmo_tasks.files import read_lines
+from elmo_tasks.tasks import Classification, Task
+from mine.words import words
+
+class MineConfig(DatasetReaderConfig):
+    type: Literal["mine"] = "mine"
+    task: ClassVar[Task] = Classification()
+    def build(self):
+        return MineReader(self)
+
+class MineReader(DatasetReader):
+    def examples(self, path):
+        for number, line in read_lines(path):
+            yield {"tokens": words(line), "label": "LABEL", "line": number}
+"""
+
+
+@pytest.mark.slow  # three processes
+def test_a_change_of_an_own_reader_s_code_is_seen(cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "__init__.py").touch()
+    (tmp_path / "mine" / "reader.py").write_text(OWN)
+    (tmp_path / "mine" / "words.py").write_text("def words(line):\n    return line.split()\n")
+    (tmp_path / "data.txt").write_text("Oslo is cold\n")
+    script = (
+        "import json; from mine.reader import MineConfig;"
+        "examples = [MineConfig().build().read('data.txt')[0] for _ in range(2)];"
+        "print(json.dumps([[*example['tokens'], example['label']] for example in examples]))"
+    )
+
+    def read_after(changed: str, before: str, after: str) -> list[list[str]]:
+        file = tmp_path / "mine" / changed
+        file.write_text(file.read_text().replace(before, after))
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, check=True)
+        examples: list[list[str]] = json.loads(done.stdout)
+        return examples
+
+    assert read_after("words.py", "", "") == 2 * [["Oslo", "is", "cold", "LABEL"]]
+    assert len(list(cache.rglob("*.arrow"))) == 1
+    assert read_after("words.py", "line.split", "line.lower().split") == 2 * [["oslo", "is", "cold", "LABEL"]]
+    assert read_after("reader.py", "LABEL", "another") == 2 * [["oslo", "is", "cold", "another"]]
+    assert len(list(cache.rglob("*.arrow"))) == 3
