@@ -61,10 +61,12 @@ def binary_output(path: str | None) -> Iterator[IO[bytes]]:
 
 
 def print_json(value: Any) -> None:
-    """Prints a value to standard output as indented JSON; see `json_text`."""
+    """Prints a value to standard output as indented JSON; see `json_text`. Without UTF-8, it is ASCII."""
     from elmo_tasks.json_files import json_text
 
-    print(json_text(value, indent=2))
+    text = json_text(value, indent=2)
+    has_all = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    print(text if has_all else json.dumps(json.loads(text), indent=2))
 
 
 def print_metrics(metrics: Mapping[str, float], title: str) -> None:
@@ -121,12 +123,6 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     console.print(table)
     text.seek(0)
     sys.stdout.write(text.read())
-
-
-def print_json(value: Any) -> None:
-    """Prints a value as indented JSON, which is ASCII unless the encoding of standard output has every character."""
-    has_all = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
-    print(json.dumps(value, indent=2, ensure_ascii=not has_all))
 
 
 def _number(value: float | None) -> str:
