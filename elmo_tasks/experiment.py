@@ -22,7 +22,7 @@ import elmo_tasks.modules  # noqa: F401
 from elmo_tasks.atomic import write_json
 from elmo_tasks.config import Config, load_config, own_packages, to_json
 from elmo_tasks.data_readers.memory import Source, source_name
-from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, examples_hash
 from elmo_tasks.elmo import BiLM, ElmoConfig
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.options import BiLMOptions
@@ -34,7 +34,7 @@ from elmo_tasks.modules.transformer import TransformerConfig
 from elmo_tasks.modules.transformer_files import HUB
 from elmo_tasks.records import read_record
 from elmo_tasks.run_archives import include_bilm, include_transformer, open_run
-from elmo_tasks.runs import RunFolder, Split
+from elmo_tasks.runs import WORD_VECTORS, RunFolder, Split
 from elmo_tasks.shapes_only import shapes_only
 from elmo_tasks.tasks import Task
 from elmo_tasks.tensor_files import read_tensors, write_tensors
@@ -163,6 +163,13 @@ class Data:
         pretrained = config.model.embedder.pretrained_words()
         return config.vocabulary.build(self.reader.task, self.training, self.held_out, pretrained)
 
+    def hashes(self, config: ExperimentConfig) -> dict[str, str]:
+        """Of the contents on which a run depends, by their names in messages."""
+        parts = zip(("training data", "validation data", "test data"), (self.training, *self.held_out), strict=False)
+        hashes = {name: examples_hash(examples, self.reader.task) for name, examples in parts}
+        vectors = config.model.embedder.word_vectors_hash()
+        return {**hashes, WORD_VECTORS: vectors} if vectors else hashes
+
     def texts(self, model: TaskModel[Any, Any]) -> list[Sequence[str]]:
         """Every sequence of tokens that the model embeds, each once."""
         examples = (example for data in (self.training, *self.held_out) for example in data)
@@ -200,7 +207,9 @@ def train(
         overrides: `key.path=value`, in place of the config's values.
         variables: external variables of the Jsonnet file.
         from_run: the folder or archive of a run, of which the model takes over what fits; see `warm_start`.
-        resume: continues the run in the folder, with its own state; a finished run is left as it is.
+        resume: continues the run in the folder, with its own state. `trainer.num_epochs` and `trainer.patience` may
+            change, and files may have moved if their content is the same. A finished run is left as it is, unless its
+            config changes.
         force: removes the folder's earlier run.
         self_contained: copies the files of the biLM and of the transformer into the run.
         predictions: the data for which the best epoch's predictions are written, with only what is scored; see
@@ -213,8 +222,8 @@ def train(
     Raises:
         ConfigError: the config has problems; all are named.
         RunError: the folder holds a run, and neither `resume` nor `force` is given; or another process writes there; or
-            it holds the run to start from, or nothing of that fits. Or predictions of test data are wanted, and the
-            config evaluates none.
+            it holds the run to start from, or nothing of that fits. Or a resumed run began with other data or settings.
+            Or predictions of test data are wanted, and the config evaluates none.
         ElmoTasksError: the loss is not finite, or no epoch has a value of the validation metric.
     """
     names = {key: None if source is None else source_name(source) for key, source in (given or {}).items()}
@@ -231,14 +240,15 @@ def train(
     with locked(run.path) if accelerator.is_main_process else contextlib.nullcontext():
         begins = run.claim(to_json(config), resume=resume, force=force, kind=ExperimentConfig)
         accelerator.wait_for_everyone()  # no process writes before all have looked
-        if not begins and run.metrics.is_file():
+        finished, goes_on = not begins and run.metrics.is_file(), not begins and run.training_state.is_file()
+        if finished and not run.changed:
             if all(run.predictions_for(split).is_file() for split in predictions):
                 logger.info("%s: finished before; nothing to do", run.path)
                 return read_json(run.metrics, Results, "the metrics of a run").model_dump(exclude_unset=True)
-            if not run.training_state.is_file():
+            if not goes_on:
                 command = f"elmo-tasks evaluate {run.path} DATA --predictions FILE"
                 raise RunError(f"{run.path}: finished before, without these predictions; `{command}` writes some")
-        goes_on = not begins and run.training_state.is_file()
+        _check_changes(run, trainer, finished=finished, goes_on=goes_on)
         if from_run and goes_on:
             logger.info("%s: goes on with its own state; --from %s is for a run that begins", run.path, from_run)
         elif from_run and Path(from_run).resolve() == run.path.resolve():
@@ -247,6 +257,9 @@ def train(
         seed_everything(config.random_seed)
         with accelerator.main_process_first():  # the first to read fills the cache for the others
             data = Data.read(config, given)
+        hashes = data.hashes(config)
+        if not begins:
+            run.check_data(hashes)
         vocabulary = data.vocabulary(config)
         model = build_model(config, vocabulary, pretrained=True)
         if not begins:
@@ -266,13 +279,17 @@ def train(
         model.embedder.prepare(data.texts(model))
         if begins and accelerator.is_main_process:
             precision = trainer.precision if config.trainer.precision == "auto" else None
-            _begin(config, run, vocabulary, model, origin, copy_frozen=self_contained, precision=precision)
+            _begin(config, run, vocabulary, model, origin, hashes, copy_frozen=self_contained, precision=precision)
             if not origin:
                 warn_of_few_steps(trainer, training, num_steps)
         if goes_on:
             loop.resume()
         else:
+            if not begins:
+                run.warn_without_state()
             seed_everything(seed + accelerator.process_index)  # each process drops other units
+        if run.changed:
+            _keep_changes(config, run, loop)
 
         progress = loop.progress
         model.train()
@@ -355,28 +372,22 @@ def _begin(
     vocabulary: Vocabulary,
     model: TaskModel,
     origin: Mapping[str, Any] | None,
+    hashes: Mapping[str, str],
     *,
     copy_frozen: bool,
     precision: str | None,
 ) -> None:
     """Writes what a run's folder holds before the first step, in place of an earlier run or what is left of one."""
     folder.clear()
+    write_json(folder.data, hashes)
+    _refer_to_frozen(config, folder)
     if elmo := config.elmo():
-        files = elmo.files()
-        reference = {"options": str(files.options.resolve()), "weights": str(files.weights.resolve())}
-        if elmo.bilm == DEFAULT_BILM:  # the package may move
-            reference = {"bilm": DEFAULT_BILM}
-        write_json(folder.bilm_reference, {**reference, "fingerprint": files.fingerprint()})
         if elmo.requires_grad:
-            BiLMOptions.load(files.options).save(folder.bilm_options)
+            BiLMOptions.load(elmo.files().options).save(folder.bilm_options)
         elif copy_frozen:
             include_bilm(folder)
-    if transformer := config.transformer():
-        place = transformer.model if transformer.model.startswith(HUB) else str(Path(transformer.model).resolve())
-        reference = {"model": place, "fingerprint": transformer.files().fingerprint()}
-        write_json(folder.transformer_reference, reference)
-        if copy_frozen:
-            include_transformer(folder)
+    if config.transformer() and copy_frozen:
+        include_transformer(folder)
     if origin:
         write_json(folder.origin, origin)
     vocabulary.save(folder.vocabulary)
@@ -384,6 +395,49 @@ def _begin(
     # The tensors of a frozen biLM or transformer are not in the model's state: they lie in its own files.
     write_tensors(folder.frozen, {name: each for name, each in model.state_dict().items() if name not in trained})
     folder.begin(to_json(config), own_packages(config), precision=precision)
+
+
+def _refer_to_frozen(config: ExperimentConfig, folder: RunFolder) -> None:
+    """Writes where the biLM and the transformer are, and their fingerprints."""
+    if elmo := config.elmo():
+        files = elmo.files()
+        reference = {"options": str(files.options.resolve()), "weights": str(files.weights.resolve())}
+        if elmo.bilm == DEFAULT_BILM:  # the package may move
+            reference = {"bilm": DEFAULT_BILM}
+        write_json(folder.bilm_reference, {**reference, "fingerprint": files.fingerprint()})
+    if transformer := config.transformer():
+        place = transformer.model if transformer.model.startswith(HUB) else str(Path(transformer.model).resolve())
+        reference = {"model": place, "fingerprint": transformer.files().fingerprint()}
+        write_json(folder.transformer_reference, reference)
+
+
+def _check_changes(run: RunFolder, trainer: TrainerConfig, *, finished: bool, goes_on: bool) -> None:
+    """Raises `RunError` if a resumed run cannot go on with what has changed in its config."""
+    if run.changed and finished and not goes_on:
+        raise RunError(
+            f"{run.path}: finished before, and there is no {run.training_state.name} to go on from; `elmo-tasks train "
+            f"CONFIG -s DIR --from {run.path}` begins another run with its weights"
+        )
+    schedule = trainer.learning_rate_scheduler
+    if "trainer.num_epochs" in run.changed and schedule.spans_training:
+        raise RunError(
+            f"{run.path}: trainer.num_epochs cannot change: the learning rates of '{to_json(schedule)['type']}' depend "
+            f"on it from the first step on; `elmo-tasks train CONFIG -s DIR --from {run.path}` begins another run with "
+            "its weights"
+        )
+
+
+def _keep_changes(config: ExperimentConfig, run: RunFolder, loop: Loop) -> None:
+    """Writes what has changed in the config of a resumed run, and removes results that are no longer its last."""
+    progress, num_epochs = loop.progress, config.trainer.num_epochs
+    begun = progress.epoch + (progress.recent_steps > 0)
+    if num_epochs < begun:
+        raise RunError(f"{run.path}: {begun} epochs have begun; expected trainer.num_epochs={begun} or more")
+    if loop.accelerator.is_main_process:
+        for path in (run.metrics, run.predictions, run.validation_predictions) if run.trains_more() else ():
+            path.unlink(missing_ok=True)
+        _refer_to_frozen(config, run)
+        write_json(run.config, to_json(config))
 
 
 def _take_up(config: ExperimentConfig, folder: RunFolder, vocabulary: Vocabulary, model: TaskModel) -> None:

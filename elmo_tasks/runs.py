@@ -1,6 +1,7 @@
 """The folder of a training run and its files.
 
 config.json           the resolved config, with all defaults
+data.json             the hashes of the examples and of the word vectors
 versions.json         the versions of Python and of the packages that made the run, and the users' own packages
 vocabulary.json       words, characters and labels
 frozen.safetensors    tensors that training does not change, except the biLM's and the transformer's
@@ -54,6 +55,11 @@ Split = Literal["validation", "test"]
 """The data that the best epoch is scored on."""
 
 _ELMO, _TRANSFORMER = "model.embedder.elmo", "model.embedder.transformer"  # keys of a config
+_VECTORS, WORD_VECTORS = "model.embedder.words.vectors", "word vectors"  # a key of a config, and one of data.json
+_LENGTH = ("trainer.num_epochs", "trainer.patience")  # what may change when a run goes on
+# And the places of files whose content is checked.
+_DATA = ("train_data_path", "validation_data_path", "test_data_path")
+_PLACES = (*_DATA, _VECTORS, f"{_ELMO}.bilm", f"{_ELMO}.options", f"{_ELMO}.weights", f"{_TRANSFORMER}.model")
 
 
 class Folder:
@@ -69,12 +75,17 @@ class Folder:
         self.tensorboard = self.path / "tensorboard"
         self.files: tuple[Path, ...] = (self.config, self.versions, self.training_state, self.tensorboard)
         self.begun: tuple[Path, ...] = (self.versions, self.tensorboard)  # may be there before the config is
+        self.changed: frozenset[str] = frozenset()  # keys of the config that `claim` found to differ, and accepted
+
+    def adjustable(self) -> Collection[str]:
+        """Keys of the config that may differ when the run is resumed."""
+        return ()
 
     def is_started(self) -> bool:
         return self.config.is_file()
 
     def claim(self, config: Mapping[str, Any], *, resume: bool, force: bool, kind: type[Config] | None = None) -> bool:
-        """Checks that a run with this config can be written here, and changes nothing.
+        """Checks that a run with this config can be written here, and changes no file. Sets `changed`.
 
         Arguments:
             config: the resolved config, as JSON values.
@@ -105,16 +116,20 @@ class Folder:
             if resume:
                 logger.warning("%s: no run to resume there; a new one begins", self.path)
             return True
-        changed = sorted(_differences(self.earlier_config(kind), config))
-        if resume and changed:
-            raise RunError(f"{self.path}: cannot resume with another config; these keys differ: {', '.join(changed)}")
-        if changed:
+        changed = set(_differences(self.earlier_config(kind), config))
+        if resume and (others := sorted(changed.difference(self.adjustable()))):
+            raise RunError(f"{self.path}: cannot resume with another config; these keys differ: {', '.join(others)}")
+        if changed and not resume:
             raise RunError(
                 f"{self.path}: holds a run of another config; -s names another folder, --force removes that run first"
             )
         if not resume:
             raise RunError(f"{self.path}: holds a run; --resume goes on with it, --force removes it first")
+        self.changed = frozenset(changed)
         return False
+
+    def warn_without_state(self) -> None:
+        logger.warning("%s: no state was saved there to resume from; the training starts again from step 0", self.path)
 
     def earlier_config(self, kind: type[Config] | None) -> dict[str, Any]:
         """The config of the run here, with the defaults of keys that its class, `kind`, has gained since."""
@@ -195,6 +210,7 @@ class RunFolder(Folder):
         self.vocabulary = self.path / "vocabulary.json"
         self.frozen = self.path / "frozen.safetensors"
         self.model = self.path / "model.safetensors"
+        self.data = self.path / "data.json"
         self.bilm_reference = self.path / "bilm.json"
         self.bilm = self.path / "bilm"
         self.bilm_options = self.path / "bilm_options.json"
@@ -207,9 +223,30 @@ class RunFolder(Folder):
         self.validation_predictions = self.path / "predictions_validation.jsonl"
         self.files += (self.vocabulary, self.frozen, self.model, self.bilm_reference, self.bilm, self.bilm_options)
         self.files += (self.origin, self.records, self.metrics, self.predictions, self.validation_predictions)
-        self.files += (self.transformer_reference, self.transformer)
+        self.files += (self.transformer_reference, self.transformer, self.data)
         self.begun += (self.vocabulary, self.frozen, self.bilm_reference, self.bilm, self.bilm_options, self.origin)
-        self.begun += (self.transformer_reference, self.transformer)
+        self.begun += (self.transformer_reference, self.transformer, self.data)
+
+    def adjustable(self) -> Collection[str]:
+        return (*_LENGTH, *_PLACES) if self.data.is_file() else _LENGTH
+
+    def trains_more(self) -> bool:
+        """Whether the config says how long to train, other than before."""
+        return not self.changed.isdisjoint(_LENGTH)
+
+    def check_data(self, hashes: Mapping[str, str]) -> None:
+        """Raises `RunError` if a resumed run began with other data, as far as its record says."""
+        if not self.data.is_file():  # of an earlier version
+            return
+        earlier = read_json(self.data, dict[str, str], f"the hashes of the data of a run ({BEGIN_AGAIN})")
+        changed = [name for name in sorted({*earlier, *hashes}) if earlier.get(name) != hashes.get(name)]
+        if _VECTORS not in self.changed and WORD_VECTORS in changed:  # the run has its own copy of what it needs
+            changed.remove(WORD_VECTORS)
+        if changed:
+            raise RunError(
+                f"{self.path}: cannot resume with other {' and other '.join(changed)}: expected the same content as "
+                "when the run began; give that, or name another folder by -s"
+            )
 
     def predictions_for(self, split: Split) -> Path:
         return self.predictions if split == "test" else self.validation_predictions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import re
@@ -52,6 +53,7 @@ def test_folder_is_the_runs_archive(trained: Path) -> None:
     assert names == {
         "bilm.json",
         "config.json",
+        "data.json",
         "frozen.safetensors",
         "metrics.json",
         "metrics.jsonl",
@@ -330,7 +332,9 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-def train_until_killed(config_file: Path, run: Path, overrides: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def train_until_killed(
+    described: Path | dict[str, Any], run: Path, overrides: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Trains, and is killed after the last epoch."""
 
     def killed(loop: Loop, values: Any) -> None:
@@ -339,7 +343,7 @@ def train_until_killed(config_file: Path, run: Path, overrides: list[str], monke
     with monkeypatch.context() as patch:
         patch.setattr(Loop, "set_parameters", killed)
         with pytest.raises(KeyboardInterrupt):
-            experiment.train(config_file, run, overrides=overrides)
+            experiment.train(described, run, overrides=overrides)
 
 
 def test_a_run_does_not_resume_with_another_vocabulary_or_bilm(
@@ -355,8 +359,10 @@ def test_a_run_does_not_resume_with_another_vocabulary_or_bilm(
     before = files_of(tmp_path / "run")
 
     data.write_text(f"{original}\n\nXyzzy NN I-NP O\n", encoding="utf-8")
+    (record := tmp_path / "run" / "data.json").unlink()  # which earlier versions did not write
     with pytest.raises(RunError, match=r"cannot resume with other data: its vocabulary differs in words"):
         experiment.train(config_file, tmp_path / "run", overrides=overrides, resume=True)
+    record.write_bytes(before["data.json"])
     data.write_text(original, encoding="utf-8")
     random_bilm(TINY_OPTIONS, seed=3).save(bilm / "options.json", bilm / "weights.hdf5")
     with pytest.raises(RunError, match="not the biLM that the run was trained with"):
@@ -424,6 +430,184 @@ def test_a_run_resumes_in_the_precision_that_it_began_with(
     experiment.train(config_file, tmp_path / "run", overrides=overrides, resume=True)
     assert precisions == ["bfloat16"]
     assert json.loads((tmp_path / "run" / "config.json").read_text())["trainer"]["precision"] == "auto"
+
+
+OTHER_DATA = {
+    "other words": (lambda text: text.replace("e", "a", 1), None),
+    "other tags": (lambda text: text.replace("B-LOC", "O").replace("I-LOC", "O"), None),
+    "another order": (lambda text: "\n\n".join(reversed(text.strip().split("\n\n"))) + "\n", None),
+    "one sentence less": (lambda text: text.strip().rpartition("\n\n")[0] + "\n", None),
+    "blank lines": (lambda text: text.replace("\n\n", "\n\n\n"), "the same"),
+}
+
+
+@pytest.mark.parametrize("change", OTHER_DATA)
+@pytest.mark.parametrize("split", ["training", "validation", "test"])
+def test_a_run_resumes_only_with_the_same_data(
+    split: str,
+    change: str,
+    settings: dict[str, Any],
+    config_file: Path,
+    tmp_path: Path,
+    interrupted: Path,
+) -> None:
+    key = f"{split.removesuffix('ing')}_data_path"
+    data, run = tmp_path / "data.txt", tmp_path / "run"
+    shutil.copytree(interrupted, run)
+    edit, same = OTHER_DATA[change]
+    original = Path(settings[key]).read_text(encoding="utf-8")
+    data.write_text(edit(original), encoding="utf-8")
+    assert data.read_text(encoding="utf-8") != original
+    before = files_of(run)
+    overrides = [*QUICK, f"{key}={data}"]
+    if same:
+        assert experiment.train(config_file, run, overrides=overrides, resume=True)
+        assert json.loads((run / "config.json").read_text())[key] == str(data)
+        return
+    with pytest.raises(RunError, match=f"cannot resume with other {split} data: expected the same content as when"):
+        experiment.train(config_file, run, overrides=overrides, resume=True)
+    assert files_of(run) == before
+
+
+@pytest.fixture(scope="module")
+def interrupted(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose data set is complete but whose results are not; not to be changed."""
+    folder = tmp_path_factory.mktemp("interrupted") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        train_until_killed(settings, folder, list(QUICK), patch)
+    return folder
+
+
+def test_what_has_moved_can_be_resumed(
+    settings: dict[str, Any], trained: Path, sample_folder: Path, config_file: Path, tmp_path: Path, interrupted: Path
+) -> None:
+    shutil.copytree(sample_folder, moved := tmp_path / "moved")
+    run, bilm = tmp_path / "run", moved / "bilm"
+    elsewhere = str(settings).replace(str(sample_folder), str(moved))
+    for earlier in (interrupted, trained):  # a finished run only takes over the places
+        shutil.copytree(earlier, run)
+        results = experiment.train(ast.literal_eval(elsewhere), run, overrides=QUICK, resume=True)
+        expected = json.loads((trained / "metrics.json").read_text())
+        assert (results["test"], results["best"]["epoch"]) == (expected["test"], expected["best"]["epoch"])
+        assert str(sample_folder) not in (run / "config.json").read_text() + (run / "bilm.json").read_text()
+        assert str(bilm / "weights.hdf5") in (run / "bilm.json").read_text()
+        shutil.rmtree(run)
+
+    shutil.copytree(interrupted, run)
+    (run / "data.json").unlink()  # as of an earlier version: nothing says that the content is the same
+    with pytest.raises(RunError, match=r"these keys differ: model\.embedder\.elmo\.options, .*, train_data_path, vali"):
+        experiment.train(ast.literal_eval(elsewhere), run, overrides=QUICK, resume=True)
+    assert experiment.train(config_file, run, overrides=QUICK, resume=True)
+
+
+def test_other_word_vectors_are_not_taken_for_moved_ones(
+    settings: dict[str, Any], config_file: Path, tmp_path: Path, interrupted: Path
+) -> None:
+    shutil.copytree(interrupted, tmp_path / "run")
+    vectors = [line for _, line in read_lines(settings["model"]["embedder"]["words"]["vectors"])]
+    (tmp_path / "other.txt").write_text("\n".join(vectors).replace("0.1", "0.2"), encoding="utf-8")
+    for path in (tmp_path / "other.txt", "null"):
+        overrides = [*QUICK, f"model.embedder.words.vectors={path}"]
+        with pytest.raises(RunError, match="cannot resume with other word vectors: "):
+            experiment.train(config_file, tmp_path / "run", overrides=overrides, resume=True)
+
+
+def test_examples_in_memory_are_compared_by_content(config_file: Path, tmp_path: Path) -> None:
+    examples = [{"tokens": ["Mira", "left", "Oslo"], "tags": ["B-PER", "O", "B-LOC"]}] * 3
+    given = {"train_data_path": examples, "validation_data_path": examples}
+    overrides = ["test_data_path=null", 'trainer.learning_rate_scheduler={"type": "constant"}', "trainer.num_epochs=1"]
+    experiment.train(config_file, tmp_path / "run", given=given, overrides=overrides)
+    more = [*overrides, "trainer.num_epochs=2"]
+    noted = [{**example, "note": "a column that is not read"} for example in examples]
+    again = {"train_data_path": noted, "validation_data_path": examples}
+    experiment.train(config_file, tmp_path / "run", given=again, overrides=more, resume=True)
+    other = {"train_data_path": examples, "validation_data_path": examples[1:]}
+    with pytest.raises(RunError, match="cannot resume with other validation data: "):
+        experiment.train(config_file, tmp_path / "run", given=other, overrides=more, resume=True)
+
+
+NOT_SPANNING = 'trainer.learning_rate_scheduler={"type": "exponential", "gamma": 0.9}'
+NO_PROGRESS = ("trainer.optimizer.lr=1e-30", "trainer.patience=1")  # ends after two epochs
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "epochs"),
+    [
+        (("trainer.num_epochs=2",), ("trainer.num_epochs=4",), 4),
+        (("trainer.num_epochs=1", "trainer.patience=3"), ("trainer.num_epochs=3", "trainer.patience=null"), 3),
+        (("trainer.num_epochs=5", *NO_PROGRESS), ("trainer.num_epochs=5", *NO_PROGRESS, "trainer.patience=2"), 3),
+    ],
+)
+def test_a_finished_run_trains_more_as_if_it_had_not_ended(
+    first: tuple[str, ...], then: tuple[str, ...], epochs: int, config_file: Path, tmp_path: Path
+) -> None:
+    expected = experiment.train(config_file, tmp_path / "whole", overrides=(NOT_SPANNING, *then))
+    experiment.train(config_file, tmp_path / "run", overrides=(NOT_SPANNING, *first), predictions=("test",))
+    results = experiment.train(config_file, tmp_path / "run", overrides=(NOT_SPANNING, *then), resume=True)
+    whole, run = (files_of(tmp_path / name) for name in ("whole", "run"))
+    assert results["test"] == expected["test"]
+    for name in ("model.safetensors", "frozen.safetensors", "config.json", "data.json"):
+        assert run[name] == whole[name]
+    assert len(run["metrics.jsonl"].splitlines()) == len(whole["metrics.jsonl"].splitlines()) == epochs
+    assert "predictions.jsonl" not in run  # of an earlier epoch
+    again = experiment.train(config_file, tmp_path / "run", overrides=(NOT_SPANNING, *then), resume=True)
+    assert again == results
+
+
+def test_an_extended_run_that_is_killed_goes_on(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, longer = tmp_path / "run", (NOT_SPANNING, "trainer.num_epochs=3")
+    experiment.train(config_file, run, overrides=(NOT_SPANNING, "trainer.num_epochs=1"))
+    with monkeypatch.context() as patch:
+        patch.setattr(Loop, "step", lambda loop, parts: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            experiment.train(config_file, run, overrides=longer, resume=True)
+    assert not (run / "metrics.json").exists()
+    experiment.train(config_file, run, overrides=longer, resume=True)
+    assert len((run / "metrics.jsonl").read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("overrides", "problem"),
+    [
+        (("trainer.num_epochs=3",), r"num_epochs cannot change: the learning rates of 'linear_decay' depend on it"),
+        (("trainer.num_epochs=3", "model.dropout=0.1"), r"these keys differ: model\.dropout$"),
+        ((NOT_SPANNING, "trainer.num_epochs=3"), r"these keys differ: trainer\.learning_rate_scheduler"),
+        (("trainer.num_epochs=2", "data_loader.batch_size=4"), r"these keys differ: data_loader\.batch_size$"),
+        (("trainer.num_epochs=2", "train_share.share=0.5"), r"these keys differ: train_share$"),
+    ],
+)
+def test_what_would_be_another_training_does_not_go_on(
+    overrides: tuple[str, ...], problem: str, config_file: Path, tmp_path: Path, trained: Path
+) -> None:
+    shutil.copytree(trained, run := tmp_path / "run")
+    before = files_of(run)
+    with pytest.raises(RunError, match=problem):
+        experiment.train(config_file, run, overrides=overrides, resume=True)
+    assert files_of(run) == before
+
+
+def test_fewer_epochs_than_are_done_and_a_lost_state_are_refused(config_file: Path, tmp_path: Path) -> None:
+    run, shorter = tmp_path / "run", (NOT_SPANNING, "trainer.num_epochs=1")
+    experiment.train(config_file, run, overrides=(NOT_SPANNING, *QUICK))
+    before = files_of(run)
+    with pytest.raises(RunError, match=r"2 epochs have begun; expected trainer\.num_epochs=2 or more"):
+        experiment.train(config_file, run, overrides=shorter, resume=True)
+    assert files_of(run) == before
+    (run / "training.pt").unlink()
+    with pytest.raises(RunError, match=r"finished before, and there is no training\.pt to go on from; .* --from"):
+        experiment.train(config_file, run, overrides=(NOT_SPANNING, "trainer.num_epochs=3"), resume=True)
+
+
+def test_resuming_without_a_state_says_that_it_starts_again(
+    trained: Path, config_file: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shutil.copytree(trained, run := tmp_path / "run")
+    for name in ("training.pt", "metrics.json", "metrics.jsonl"):
+        (run / name).unlink()
+    experiment.train(config_file, run, overrides=QUICK, resume=True)
+    assert "no state was saved there to resume from; the training starts again from step 0" in caplog.text
 
 
 def test_without_an_evaluation_on_test_data_none_are_needed(config_file: Path, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_keys_that_a_later_version_added_do_not_keep_a_run_from_its_folder(tmp_p
 def test_clear_removes_what_the_list_names_and_leaves_other_files_alone(kind: type[Folder], tmp_path: Path) -> None:
     folder = kind(tmp_path)
     assert set(folder.files) == {
-        value for name, value in vars(folder).items() if name not in ("path", "files", "archive", "begun")
+        value for name, value in vars(folder).items() if name not in ("path", "files", "archive", "begun", "changed")
     }
     for path in folder.files:
         path.write_text("{}")

@@ -86,7 +86,12 @@ def add_from(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
 
 def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     earlier = parser.add_mutually_exclusive_group()
-    add_flag(earlier, "--resume", "continue the run in this folder where it stopped")
+    add_flag(
+        earlier,
+        "--resume",
+        "continue the run in this folder where it stopped; data files may have moved, and `train` also accepts other "
+        "values of trainer.num_epochs and trainer.patience",
+    )
     add_flag(earlier, "--force", "replace the earlier run in this folder")
 
 

@@ -256,6 +256,14 @@ class DatasetReader(abc.ABC):
         raise NotImplementedError
 
 
+def examples_hash(examples: datasets.Dataset, task: Task) -> str:
+    """The SHA-256 of the examples, in their order, in hexadecimal. It does not depend on where they come from."""
+    digest = hashlib.sha256()
+    for example in examples.select_columns(sorted(task.features)):
+        digest.update(json.dumps(example).encode())
+    return digest.hexdigest()
+
+
 def parse_hub_source(source: str) -> tuple[str, str | None, str | None]:
     """The name, config and split of `hub:NAME[#CONFIG][:SPLIT]`, for example `hub:owner/conll#english:train[:10%]`."""
     name, _, split = source.removeprefix(HUB_PREFIX).partition(":")

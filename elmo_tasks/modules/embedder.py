@@ -19,7 +19,7 @@ from elmo_tasks.elmo import ElmoConfig, ElmoEmbedder, ScalarMix
 from elmo_tasks.modules.character_cnn import CharacterEncoder, CharacterEncoderConfig
 from elmo_tasks.modules.transformer import TransformerConfig, TransformerEmbedder
 from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig
-from elmo_tasks.modules.word_vectors import open_word_vectors
+from elmo_tasks.modules.word_vectors import WordVectorFile, open_word_vectors
 from elmo_tasks.text.tokens import TensorRecord, Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -51,9 +51,18 @@ class EmbedderConfig(Config):
 
     def pretrained_words(self) -> Iterable[str]:
         """All words of the file of vectors, in its order; empty without a file."""
+        file = self._word_vectors()
+        return file.words if file else ()
+
+    def word_vectors_hash(self) -> str | None:
+        """The hash of the file of vectors; None without a file."""
+        file = self._word_vectors()
+        return file.fingerprint if file else None
+
+    def _word_vectors(self) -> WordVectorFile | None:
         if self.words is None or self.words.vectors is None:
-            return ()
-        return open_word_vectors(self.words.vectors, self.words.size).words
+            return None
+        return open_word_vectors(self.words.vectors, self.words.size)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -77,7 +77,8 @@ class WordVectorFile:
         if not self.path.is_file():
             raise MissingDataError(self.path)
         dimension = _dimension(self.path, size)
-        cached = used_cache("word_vectors") / f"{content_hash(self.path)}.{dimension}.v{_VERSION}.arrow"
+        self.fingerprint = content_hash(self.path)
+        cached = used_cache("word_vectors") / f"{self.fingerprint}.{dimension}.v{_VERSION}.arrow"
         table = _open(cached)
         if table is None:
             _parse_into(self.path, dimension, cached)

@@ -106,7 +106,7 @@ def pretrain(
         described = {**to_json(config), "from": str(start_from) if start_from else None}
         begins = dry_run or run.claim(described, resume=resume, force=force, kind=PretrainingConfig)
         accelerator.wait_for_everyone()  # no process writes before all have looked
-        if not begins and run.results.is_file():
+        if not begins and run.results.is_file() and not run.changed:
             logger.info("%s: finished before; nothing to do", run.path)
             return read_json(run.results, Results, "the results of a pretraining").model_dump()
 
@@ -117,6 +117,8 @@ def pretrain(
         text = {"corpus": corpus.folder.name, "vocabulary": model.vocabulary.fingerprint()}
         if not begins:
             _check_text(run, text)
+            if run.changed and accelerator.is_main_process:  # the text has moved
+                write_json(run.config, described)
         width = model.bilm.options.char_cnn.max_characters_per_token
         parts = (corpus.training, corpus.held_out)
         training, held_out = readers = [SlotReader(part, corpus.types, model.vocabulary, width) for part in parts]
@@ -140,6 +142,8 @@ def pretrain(
             write_json(run.text, text)
             run.begin(described)
         if not resumes:
+            if not begins:
+                run.warn_without_state()
             # Each process drops other units and draws other candidates.
             seed_everything(config.random_seed + accelerator.process_index)
 

@@ -15,6 +15,7 @@ tensorboard/          curves
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from elmo_tasks.pretraining.language_model import SOFTMAX_FILE, VOCABULARY_FILE
@@ -36,3 +37,8 @@ class PretrainingFolder(Folder):
         self.files += (self.text, self.options, self.weights, self.vocabulary, self.softmax)
         self.files += (self.records, self.results)
         self.begun += (self.text,)
+
+    def adjustable(self) -> Collection[str]:
+        """The places of the text, whose content is checked."""
+        names = ("paths", "train_data_path", "validation_data_path")
+        return tuple(f"corpus.{name}" for name in names) if self.text.is_file() else ()

@@ -38,6 +38,7 @@ class SchedulerConfig(Part):
 
     default_type: ClassVar[str | None] = "constant"
     moves: ClassVar[Literal["step", "epoch", "metric"]]
+    spans_training: ClassVar[bool] = False  # whether the rates depend on the number of steps of the whole training
 
     def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
         """The schedule over a training of `num_steps` optimizer steps.
@@ -58,6 +59,7 @@ class Constant(SchedulerConfig):
 
 class _Decay(SchedulerConfig):
     moves: ClassVar[Literal["step"]] = "step"
+    spans_training: ClassVar[bool] = True
     warmup_steps: Annotated[int, Field(ge=0)] = Field(0, description="steps of linear growth from 0 at the start")
     final: Annotated[float, Field(ge=0, lt=1)] = 0.0
 

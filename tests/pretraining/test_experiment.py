@@ -219,6 +219,24 @@ def test_it_does_not_resume_with_another_config(config_file: Path, tmp_path: Pat
         pretrain(config_file, tmp_path / "run", overrides=["trainer.num_epochs=0.2", "dropout=0.4"], resume=True)
 
 
+def test_text_that_has_moved_can_be_resumed(config_file: Path, text_file: Path, tmp_path: Path) -> None:
+    run, moved = tmp_path / "run", tmp_path / "elsewhere" / "text.txt"
+    expected = pretrain(config_file, run, overrides=["trainer.num_epochs=0.2"])
+    moved.parent.mkdir()
+    text_file.rename(moved)
+    overrides = ["trainer.num_epochs=0.2", f'corpus.paths=["{moved}"]']
+    for _ in range(2):  # once as a run that has finished
+        results = pretrain(config_file, run, overrides=overrides, resume=True)
+        assert results is not None
+        assert expected is not None
+        assert results["held_out"] == expected["held_out"]
+        assert json.loads((run / "config.json").read_text())["corpus"]["paths"] == [str(moved)]
+        (run / "results.json").unlink()
+    moved.write_text(moved.read_text().replace("hill", "hall"))
+    with pytest.raises(RunError, match="other text"):
+        pretrain(config_file, run, overrides=overrides, resume=True)
+
+
 def test_it_does_not_resume_with_other_text(config_file: Path, text_file: Path, tmp_path: Path) -> None:
     run, overrides = tmp_path / "run", ["trainer.num_epochs=0.2"]
     pretrain(config_file, run, overrides=overrides)
