@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import contextlib
 import functools
 import gzip
@@ -30,6 +31,16 @@ DAMAGE_ERRORS = (EOFError, OSError, lzma.LZMAError, zipfile.BadZipFile, zlib.err
 # And those that opening a zip archive can raise: of its parts, some are encrypted or of a kind that Python cannot read.
 ZIP_ERRORS = (*DAMAGE_ERRORS, NotImplementedError, RuntimeError, ValueError, struct.error)
 
+BYTE_ORDER_MARK = "\ufeff"
+_FOREIGN_MARKS = {  # the mark of UTF-32 begins with that of UTF-16
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+_CONTROLS = re.compile(rb"[\x01-\x08\x0e-\x1f]")  # binary files have them
+CR_TO_LF = "tr '\\r' '\\n' < FILE > NEW_FILE"
+
 
 class _NotFinite(ValueError):
     """A number of a JSON text that JSON or float64 does not have; `args` has it as it is written."""
@@ -45,6 +56,7 @@ def _finite(text: str) -> float:
 
 _JSON = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 _JSON_STRING = r'"(?:[^"\\]|\\.)*"'
+
 # An escape sequence in a JSON string: a surrogate pair, half of one (group "half"), or any other.
 _JSON_ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
@@ -139,17 +151,22 @@ def stored_file(path: Path) -> Path:
     return next((other for other in others if other.is_file()), path)
 
 
-def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+def read_lines(path: str | Path, *, columns: bool = False) -> Iterator[tuple[int, str]]:
     """Yields (line number, line) for each line of a UTF-8 text file, compressed or not.
 
-    Numbers start at 1. Lines come without their line end.
+    Numbers start at 1. Lines come without their line end, which is LF or CR LF; in a file without any LF, lines end in
+    CR. A byte order mark at the beginning of a line is left out: files may have been joined.
+
+    Arguments:
+        columns: the lines hold tokens and labels, not text. Then a CR ends a line wherever it is, and a byte order
+            mark is left out wherever it is.
 
     Raises:
         DataError: the file is missing or damaged, or a line is not UTF-8 or too long (the message names the line).
     """
     path = stored_file(Path(path))
     with open_binary(path) as stream:
-        yield from decode_lines(stream, path)
+        yield from decode_lines(stream, path, columns=columns)
 
 
 class ByteLines(Protocol):
@@ -159,22 +176,47 @@ class ByteLines(Protocol):
         """The next line with its end, or a part of it of at most `size` bytes; empty at the end of the stream."""
 
 
-def decode_lines(stream: ByteLines, name: str | Path) -> Iterator[tuple[int, str]]:
+def decode_lines(stream: ByteLines, name: str | Path, *, columns: bool = False) -> Iterator[tuple[int, str]]:
     """Like `read_lines`, for an open stream; error messages call it `name`."""
     number, most = 0, limit(MAX_LINE_BYTES)
     try:
         while raw := stream.readline(most + 1):
-            number += 1
             if len(raw) > most:
-                raise DataError(name, f"the line has more than {most:,} bytes; {ADVICE}", number)
-            text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-            yield number, text.rstrip("\r\n")
+                remedy = f"convert line ends in CR with: {CR_TO_LF}" if b"\r" in raw else ADVICE
+                raise DataError(name, f"the line has more than {most:,} bytes; {remedy}", number + 1)
+            if number == 0 and (problem := foreign_encoding(raw)):
+                raise DataError(name, problem)
+            line = raw.rstrip(b"\r\n")
+            if b"\r" in line and (columns or (number == 0 and raw[-1:] != b"\n")):
+                *parts, line = line.split(b"\r")
+                for part in parts:
+                    number += 1
+                    yield number, _text(part, columns)
+            number += 1
+            yield number, line.decode() if line.isascii() else _text(line, columns)
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         problem = f"byte 0x{byte:02x} at column {error.start + 1} is not UTF-8; wanted UTF-8 text"
         raise DataError(name, problem, number) from None
     except DAMAGE_ERRORS as error:
         raise DataError(name, f"the compressed file is damaged or cut short ({error})", number + 1) from None
+
+
+def _text(line: bytes, columns: bool) -> str:
+    text = line.decode()
+    return text.replace(BYTE_ORDER_MARK, "") if columns else text.removeprefix(BYTE_ORDER_MARK)
+
+
+def foreign_encoding(content: bytes) -> str | None:
+    """What is wrong with a text file that begins with these bytes if it is UTF-16 or UTF-32; None if it is neither."""
+    name = next((name for mark, name in _FOREIGN_MARKS.items() if content.startswith(mark)), None)
+    zeros = [content[place:400:4].count(0) for place in range(4)]  # many, also without a mark
+    if name is None and sum(zeros) > max(1, len(content[:400]) * 2 // 5) and not _CONTROLS.search(content, 0, 400):
+        size = 32 if min(zeros[1], zeros[2]) > max(zeros) / 2 else 16
+        name = f"UTF-{size}{'BE' if zeros[0] > zeros[3] else 'LE'}"
+    if name is None:
+        return None
+    return f"the file is {name}; expected UTF-8. Convert it with: iconv -f {name} -t UTF-8 FILE > NEW_FILE"
 
 
 def parse_json(text: str, source: str | Path, wanted: str, line: int | None = None) -> Any:

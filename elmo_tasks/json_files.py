@@ -16,6 +16,7 @@ import pydantic
 import pydantic_core
 
 from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.files import foreign_encoding
 from elmo_tasks.limits import ADVICE, MAX_JSON_BYTES, limit
 
 _T = TypeVar("_T")
@@ -84,6 +85,8 @@ def from_json(
     content: bytes, kind: type[_T], name: str | Path, wanted: str, *, error: type[ElmoTasksError] = RunError
 ) -> _T:
     """Like `read_json`, for bytes that are already read; error messages call them `name`."""
+    if problem := foreign_encoding(content):
+        raise error(f"{name}: {problem}")
     with _one_error(name, wanted, error):
         return _adapter(kind).validate_json(content.removeprefix(codecs.BOM_UTF8), strict=True)
     raise AssertionError  # not reached

@@ -14,8 +14,11 @@ from pathlib import Path
 import pytest
 
 from elmo_tasks import limits
+from elmo_tasks.config.values import evaluate
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import cache_folder, content_hash, kept_hash, parse_json, plain_name, read_lines, stored_file
+from elmo_tasks.json_files import read_json
+from elmo_tasks.pretraining.text_files import read_chunks
 
 
 def test_a_value() -> None:
@@ -130,9 +133,51 @@ def test_the_hash_of_a_file_that_was_rewritten_in_place_is_new(tmp_path: Path) -
         assert kept_hash(path) == content_hash(path)
 
 
-def test_a_byte_order_mark_is_left_out_only_at_the_beginning(tmp_path: Path) -> None:
-    (tmp_path / "lines").write_bytes("\ufeffone\n\ufefftwo\n".encode())
-    assert list(read_lines(tmp_path / "lines")) == [(1, "one"), (2, "\ufefftwo")]
+def test_a_byte_order_mark_is_left_out_where_a_line_begins(tmp_path: Path) -> None:
+    """Two files that each begin with one may have been joined. In lines with columns it is left out everywhere."""
+    (tmp_path / "lines").write_bytes("\ufeffone\n\ufefftw\ufeffo\n".encode())
+    assert list(read_lines(tmp_path / "lines")) == [(1, "one"), (2, "tw\ufeffo")]
+    assert list(read_lines(tmp_path / "lines", columns=True)) == [(1, "one"), (2, "two")]
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "columns"),
+    [
+        (b"one\rtwo\r\rthree\r", ["one", "two", "", "three"], ["one", "two", "", "three"]),
+        (b"one\rtwo\nthree\r\n", ["one\rtwo", "three"], ["one", "two", "three"]),  # a stray one is white space in text
+        (b"one\r\r\ntwo\r\n", ["one", "two"], ["one", "two"]),
+        (b"one\r", ["one"], ["one"]),
+    ],
+)
+def test_line_ends(content: bytes, text: list[str], columns: list[str], tmp_path: Path) -> None:
+    (tmp_path / "lines.gz").write_bytes(gzip.compress(content))
+    assert list(read_lines(tmp_path / "lines.gz")) == list(enumerate(text, start=1))
+    assert list(read_lines(tmp_path / "lines.gz", columns=True)) == list(enumerate(columns, start=1))
+
+
+def test_a_long_file_whose_lines_end_in_cr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(limits.VARIABLE, "1e-7")  # lines of 10 bytes
+    (tmp_path / "lines").write_bytes(b"one\r" * 5)
+    with pytest.raises(DataError, match=r"lines:1: the line has more than 10 bytes; convert line ends in CR with: tr "):
+        list(read_lines(tmp_path / "lines"))
+    (tmp_path / "lines").write_bytes(b"one\rt\xff")
+    with pytest.raises(DataError, match="lines:2: byte 0xff at column 2 is not UTF-8"):
+        list(read_lines(tmp_path / "lines"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_another_unicode_encoding_is_named(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "lines").write_bytes("Mira läuft.\nOslo\n".encode(encoding))
+    name = encoding.upper().removesuffix("-LE").removesuffix("-BE")
+    reads: tuple[Callable[[Path], object], ...] = (
+        lambda path: list(read_lines(path)),
+        lambda path: list(read_chunks(path)),
+        evaluate,
+        lambda path: read_json(path, dict, "JSON"),
+    )
+    for read in reads:
+        with pytest.raises(ElmoTasksError, match=f"lines: the file is {name}.*; expected UTF-8. Convert it with: ico"):
+            read(tmp_path / "lines")
 
 
 def test_a_line_may_have_just_the_most_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ import pydantic_core
 
 from elmo_tasks.data_folder import DATA_VARIABLE, DEFAULT_DATA_FOLDER
 from elmo_tasks.errors import ConfigError
+from elmo_tasks.files import foreign_encoding
 from elmo_tasks.json_files import read_json
 from elmo_tasks.limits import MAX_JSON_DEPTH
 from elmo_tasks.packaged import IMPORT_FOLDER, find_config
@@ -52,7 +53,10 @@ def evaluate(path: str | Path, variables: Mapping[str, str] | None = None) -> di
     if path.suffix == ".json":
         return read_json(path, dict[str, Any], _JSON_CONFIG, error=ConfigError)
     try:
-        text = path.read_text(encoding="utf-8-sig")  # Jsonnet would replace other bytes
+        content = path.read_bytes()
+        if problem := foreign_encoding(content):
+            raise ConfigError(f"{path}: {problem}")
+        text = content.decode("utf-8-sig")  # Jsonnet would replace other bytes
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: the file is not UTF-8 text ({error})") from None
     # Jsonnet cannot hold variables that are not UTF-8.

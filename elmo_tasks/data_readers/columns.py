@@ -1,25 +1,99 @@
-"""Files of one token per line, with columns separated by spaces and tabs, and an empty line after each sentence."""
+"""Files of one token per line, with columns separated by tabs or by spaces, and an empty line after each sentence."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TypeAlias
 
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import read_lines
 
-_SEPARATOR = re.compile(r"[ \t]+")  # not every whitespace: a token may contain a no-break space
-_Sentence = list[tuple[str, list[str]]]  # its lines, and the columns of each
+DOCUMENT_BORDER = "-DOCSTART-"
 
 
-class _Width(NamedTuple):
-    """The number of columns that lines must have, and the line that shows it."""
+Line: TypeAlias = tuple[int, str, list[str]]
+"""A line of a table: its number, its text as messages show it, and its cells."""
 
-    columns: int
-    line: int
+
+class DocumentNumbers:
+    """Numbers the documents of a source, and the sentences of each document, both from 0."""
+
+    def __init__(self) -> None:
+        self._document = self._sentence = 0
+
+    def border(self) -> None:
+        """Begins a document. Several borders in a row enclose no document."""
+        if self._sentence > 0:
+            self._document, self._sentence = self._document + 1, 0
+
+    def sentence(self) -> dict[str, int]:
+        """The columns `document` and `sentence` of the next example."""
+        self._sentence += 1
+        return {"document": self._document, "sentence": self._sentence - 1}
+
+
+class LineWidths:
+    """Checks that lines have the same number of cells.
+
+    Arguments:
+        least: the lowest number of cells.
+        needed: the places of cells that must not be empty.
+        same_in_file: all lines have as many cells as the first sentence that is right; otherwise, those of a sentence.
+        known: the line that shows the number of cells, such as a header row.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        least: int,
+        bad_units: BadUnits,
+        *,
+        needed: Sequence[int] = (),
+        same_in_file: bool = True,
+        known: Line | None = None,
+    ) -> None:
+        self._path, self._least, self._bad_units = path, least, bad_units
+        self._needed, self._same_in_file, self._known = needed, same_in_file, known
+
+    def check(self, sentence: list[Line]) -> list[Line]:
+        """The lines of a sentence; none if it is wrong and skipped. Comments above the sentence are left out.
+
+        Only a line that begins with `#` and does not have as many cells as the next line counts as such a comment.
+
+        Raises:
+            DataError: a line has too few cells, not as many as the others, or an empty one that is needed; or there is
+                a comment. The line is named.
+        """
+        while len(sentence) > 1 and sentence[0][1].startswith("#") and self._is_comment(*sentence[:2]):
+            number, text, cells = sentence[0]
+            problem = f"{len(cells)} column(s), but {len(sentence[1][2])} in the next line"
+            problem += "; if '#' begins a comment, set comment: '#' in the reader's config"
+            self._bad_units.add(DataError(self._path, f"{problem}: {text[:80]!r}", number))
+            sentence = sentence[1:]
+        with self._bad_units.caught():
+            like = self._known or sentence[0]
+            width = len(like[2])
+            for line in sentence:
+                if len(line[2]) != width or width < self._least:
+                    wanted = f"at least {self._least}" if width < self._least else f"{width} as in line {like[0]}"
+                    problem = f"{len(line[2])} column(s); wanted {wanted}: {line[1][:80]!r}"
+                    raise DataError(self._path, problem, line[0])
+                if "\t" in line[1] and "" in line[2]:
+                    self._check_needed(*line)
+            self._known = like if self._same_in_file else None
+            return sentence
+        return []
+
+    def _is_comment(self, line: Line, following: Line) -> bool:
+        return len(line[2]) not in (len(following[2]), len((self._known or following)[2]))
+
+    def _check_needed(self, number: int, text: str, cells: list[str]) -> None:
+        for place in self._needed:
+            if place < len(cells) and not cells[place]:
+                problem = f"column {place} is empty; expected a word or a tag there: {text[:80]!r}"
+                raise DataError(self._path, problem, number)
 
 
 def read_rows(
@@ -30,65 +104,65 @@ def read_rows(
     borders: tuple[str, ...] = (),
     same_in_file: bool = False,
     filler: str | None = None,
+    needed: Sequence[int] = (),
+    comment: str | None = None,
 ) -> Iterator[tuple[int, list[list[str]]]]:
     """Yields (number of the first line, columns of each line) of each sentence.
+
+    A line with a tab, apart from white space at its end, is split at each tab: cells can be empty and can contain
+    spaces, but spaces around them are left out. Other lines are split at spaces.
 
     Arguments:
         path: the file, compressed or not.
         least: the lowest number of columns of a line.
-        bad_units: gets the error of a sentence with a wrong number of columns. If it is skipped, it comes without rows.
-        borders: first columns of the lines between documents. Such a line ends a sentence, and comes as the only row,
+        bad_units: gets the error of a sentence with a wrong line. If it is skipped, it comes without rows.
+        borders: first words of the lines between documents. Such a line ends a sentence, and comes as the only row,
             `[[line]]`.
         same_in_file: all lines have the same number of columns, not only those of a sentence: as many as the first
             sentence that is right.
         filler: a cell without a value. A tab that ends a line after it stands before an empty last column; other tabs
             at the end of a line mean nothing.
+        needed: the places of columns that must not be empty.
+        comment: what the lines begin with that belong to no sentence.
 
     Raises:
-        DataError: a line has too few columns, or not as many as those before. File and line are named.
+        DataError: a line has too few columns, not as many as those before, or a needed one is empty. File and line are
+            named.
     """
-    like: _Width | None = None
-    for first, sentence in _sentences(path, borders, filler):
-        if sentence[0][1][0] in borders:
-            yield first, [[sentence[0][0]]]
-            continue
-        width, fault = _check(path, sentence, first, least, like)
-        if fault is None:
-            like = width if same_in_file else None
-            yield first, [columns for _, columns in sentence]
+    widths = LineWidths(path, least, bad_units, needed=needed, same_in_file=same_in_file)
+    for sentence in _sentences(path, borders, filler, comment):
+        number, text, cells = sentence[0]
+        if not cells:
+            yield number, [[text]]
         else:
-            bad_units.add(fault)
-            yield first, []
+            lines = widths.check(sentence)
+            yield lines[0][0] if lines else number, [cells for _, _, cells in lines]
 
 
-def _sentences(path: Path, borders: tuple[str, ...], filler: str | None) -> Iterator[tuple[int, _Sentence]]:
-    """Yields the number of the first line, and all lines, of each sentence; a border is a sentence of its own."""
-    sentence: _Sentence = []
-    number = 0
-    for number, line in read_lines(path):
-        columns = _SEPARATOR.split(line.strip(" \t")) if line.strip() else []
-        if columns and columns[-1] == filler and line.endswith("\t"):
-            columns.append("")
-        is_border = columns[:1] != [] and columns[0] in borders
-        if sentence and (is_border or not columns):
-            yield number - len(sentence), sentence
+def _sentences(path: Path, borders: tuple[str, ...], filler: str | None, comment: str | None) -> Iterator[list[Line]]:
+    """Yields the lines of each sentence. A border is a sentence of its own, without cells."""
+    sentence: list[Line] = []
+    for number, line in read_lines(path, columns=True):
+        text = line.rstrip()
+        if comment and text.startswith(comment):
+            continue
+        cells = _cells(text) if text else []
+        if cells and cells[-1] == filler and line.endswith("\t"):
+            cells.append("")
+        is_border = cells and cells[0].startswith(borders) and cells[0].split()[0] in borders
+        if sentence and (is_border or not cells):
+            yield sentence
             sentence = []
         if is_border:
-            yield number, [(line, columns)]
-        elif columns:
-            sentence.append((line, columns))
+            yield [(number, line, [])]
+        elif cells:
+            sentence.append((number, line, cells))
     if sentence:
-        yield number + 1 - len(sentence), sentence
+        yield sentence
 
 
-def _check(
-    path: Path, sentence: _Sentence, first: int, least: int, like: _Width | None
-) -> tuple[_Width | None, DataError | None]:
-    """The number of columns of a sentence's lines, and what is wrong with the first that has another number."""
-    for number, (line, columns) in enumerate(sentence, first):
-        if like is None and len(columns) >= least:
-            like = _Width(len(columns), number)
-        elif like is None or len(columns) != like.columns:
-            wanted = f"at least {least}" if like is None else f"{like.columns} as in line {like.line}"
-            return like, DataError(path, f"{len(columns)} column(s); wanted {wanted}: {line[:80]!r}", number)
-    return like, None
+def _cells(text: str) -> list[str]:
+    if "\t" in text:
+        return [cell.strip(" ") for cell in text.split("\t")]
+    # not at every white space: a token may contain a no-break space
+    return [cell for cell in text.split(" ") if cell] if "  " in text or text[0] == " " else text.split(" ")

@@ -1,4 +1,4 @@
-"""CoNLL-2003: named entities, one token per line, columns separated by whitespace, an empty line between sentences.
+"""CoNLL-2003: named entities, one token per line, columns separated by tabs or spaces, an empty line between sentences.
 
 Source: Tjong Kim Sang and De Meulder (2003), "Introduction to the CoNLL-2003 Shared Task". The official English files
 have the columns word, part of speech, chunk and entity, tags in IOB1, and a line `-DOCSTART-` before each document.
@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import datasets
 import pydantic
 from pydantic import Field
 
-from elmo_tasks.data_readers.columns import read_rows
+from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers, read_rows
 from elmo_tasks.data_readers.memory import Examples
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, label_names, require_columns
 from elmo_tasks.data_readers.records import Record, hub_records
 from elmo_tasks.data_readers.row_values import read_tagged_tokens
-from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
+from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader, clean
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.tag_schemes import TagScheme
-
-DOCUMENT_BORDER = "-DOCSTART-"
 
 
 class Conll2003Config(DatasetReaderConfig):
@@ -42,6 +40,9 @@ class Conll2003Config(DatasetReaderConfig):
         tuple[int, int],
         Field(description="The columns of the word and of the tag in a line: 0 is the first, -1 the last."),
     ] = (0, -1)
+    comment: Annotated[str, Field(min_length=1)] | None = Field(
+        None, description="What lines begin with that belong to no sentence, such as '#'."
+    )
     hub_columns: Annotated[
         tuple[str, str], Field(description="The columns of the tokens and of their tags in a hub data set.")
     ] = ("tokens", "ner_tags")
@@ -68,12 +69,11 @@ class Conll2003Reader(DatasetReader):
     how many.
 
     Raises (from `read`):
-        DataError: a line has too few columns, or not as many as the first; a tag is not in the scheme, or not allowed
-            in its place; bytes are not UTF-8; a hub data set does not have the columns, or a row lacks tokens or tags,
-            has more of one than of the other, or has one of the wrong type. File and line, or row, are named.
+        DataError: a line has too few columns, not as many as the first, or no word or tag; a tag is not in the scheme,
+            or not allowed in its place; bytes are not UTF-8; a hub data set does not have the columns, or a row lacks
+            tokens or tags, has more of one than of the other, or has one of the wrong type. File and line, or row, are
+            named.
     """
-
-    version: ClassVar[int] = 2
 
     config: Conll2003Config
 
@@ -81,18 +81,25 @@ class Conll2003Reader(DatasetReader):
         word, tag = self.config.columns
         least = max(2, *(column + 1 if column >= 0 else -column for column in (word, tag)))
         tag_reader = TagReader(self.config.tag_scheme, self.config.input_scheme)
-        document = number = 0
-        for line, rows in read_rows(path, least, self.bad_units, borders=(DOCUMENT_BORDER,), same_in_file=True):
-            if rows and len(rows[0]) == 1:
-                if number > 0:  # several borders in a row enclose no document
-                    document, number = document + 1, 0
+        numbers, comment = DocumentNumbers(), self.config.comment
+        sentences = read_rows(
+            path,
+            least,
+            self.bad_units,
+            borders=(DOCUMENT_BORDER,),
+            same_in_file=True,
+            needed=(word, tag),
+            comment=comment,
+        )
+        for line, rows in sentences:
+            if rows and (len(rows[0]) == 1 or rows[0][word] == DOCUMENT_BORDER):
+                numbers.border()
                 continue
+            place = (f"{path}:{line}, token ", 0) if comment else (f"{path}:", line)  # comments have lines too
             with self.bad_units.caught():
                 if rows:
-                    tags = tag_reader.convert([row[tag] for row in rows], f"{path}:", line)
-                    place = {"document": document, "sentence": number, "line": line}
-                    yield {"tokens": [row[word] for row in rows], "tags": tags, **place}
-                    number += 1
+                    tags = tag_reader.convert([clean(row[tag]) for row in rows], *place)
+                    yield {"tokens": [row[word] for row in rows], "tags": tags, **numbers.sentence(), "line": line}
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         columns = self.config.hub_columns
@@ -114,17 +121,14 @@ class Conll2003Reader(DatasetReader):
     ) -> Iterator[dict[str, Any]]:
         """The examples of rows with lists of tokens and tags; `names` are those of the tags if they are class ids."""
         tag_reader = TagReader(self.config.tag_scheme, self.config.input_scheme)
-        document = number = 0
+        numbers = DocumentNumbers()
         for record in records:
             with self.bad_units.caught():
                 tokens, given = read_tagged_tokens(record, *columns, names)
                 if tokens[:1] == [DOCUMENT_BORDER]:
-                    if number > 0:
-                        document, number = document + 1, 0
+                    numbers.border()
                 elif tokens:
                     tags = tag_reader.convert(given, *record.token_place)
-                    place = {"document": document, "sentence": number, "line": record.number}
-                    yield {"tokens": tokens, "tags": tags, **place}
-                    number += 1
+                    yield {"tokens": tokens, "tags": tags, **numbers.sentence(), "line": record.number}
                 else:
                     self.left_out["row(s) without tokens"] += 1

@@ -120,7 +120,7 @@ def _documents(file: Path, least: int) -> Iterator[Conll2012Document]:
     name, begin = "", 0  # of the open document; line 0: none is open
     sentences: list[Conll2012Sentence] = []
     fault: DataError | None = None
-    for number, rows in read_rows(file, least, bad_sentences, borders=("#begin", "#end"), filler="_"):
+    for number, rows in read_rows(file, least, bad_sentences, borders=("#begin", "#end"), filler="_", needed=(3,)):
         border = rows[0][0] if rows and len(rows[0]) == 1 else ""
         if not border:
             sentences += [_sentence(rows, number)] if rows else []

@@ -17,8 +17,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.tag_reading import clean
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import read_lines
+from elmo_tasks.files import BYTE_ORDER_MARK, read_lines
 from elmo_tasks.tasks import Tagging, Task
 
 _COLUMNS = 10
@@ -116,6 +117,7 @@ class _OpenSentence:
         return None
 
     def _add_word(self, number: int, form: str, tag: str) -> str | None:
+        form, tag = form.replace(BYTE_ORDER_MARK, ""), clean(tag)
         if number != len(self.forms) + 1:
             return f"word {number} where word {len(self.forms) + 1} was wanted; is an empty line missing?"
         if not form or tag in ("", "_"):

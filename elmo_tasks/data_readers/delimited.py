@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import csv
-import itertools
+import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
+import datasets
 import pydantic
 from pydantic import Field
 
+from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, Line, LineWidths
 from elmo_tasks.data_readers.records import Record
 from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.data_readers.rows import RowReader, RowReaderConfig
-from elmo_tasks.errors import DataError, did_you_mean
-from elmo_tasks.files import plain_name, read_lines
+from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
+from elmo_tasks.files import CR_TO_LF, plain_name, read_lines
 from elmo_tasks.limits import MAX_LINE_BYTES, limit
 
-_Row = tuple[int, "list[str] | DataError"]  # the number of its first line, and its cells or what is wrong with them
+# The number of a row's first line, that line, and the row's cells or what is wrong with them.
+_Row = tuple[int, str, "list[str] | DataError"]
+SENTENCE = "sentence"  # what `columns` calls the column of the sentence, if a line has a token
+_SENTENCE_NAME = re.compile(r"sent(?:ence)?s?(?:[^a-z]|id|num|$)", re.IGNORECASE)
 
 
 class DelimitedConfig(RowReaderConfig):
@@ -40,16 +45,31 @@ class DelimitedConfig(RowReaderConfig):
     )
     token_per_line: bool = Field(
         True,
-        description="Tagging: a line has a token and its tag, and an empty line ends a sentence; false: a line is a "
-        "sentence, with spaces between its tokens and between its tags.",
+        description="Tagging: a line has a token and its tag, and an empty line ends a sentence, or another value in "
+        "the column that `columns` calls 'sentence'; false: a line is a sentence, with spaces between its tokens and "
+        "between its tags.",
+    )
+
+    comment: Annotated[str, Field(min_length=1)] | None = Field(
+        None, description="What lines begin with that are left out, such as '#'."
     )
 
     @pydantic.model_validator(mode="after")
     def _names_need_a_header(self) -> DelimitedConfig:
-        columns = ROW_TASKS[self.task_name].columns(self.columns)
+        columns = {**self.row_columns(), **self.columns}
         if not self.header and (named := [name for name, column in columns.items() if isinstance(column, str)]):
             raise ValueError(f"columns: without a header row they have numbers; wanted those of {', '.join(named)}")
         return self
+
+    @property
+    def by_token(self) -> bool:
+        """Whether a line has a token and its tag."""
+        return self.task_name == "tagging" and self.token_per_line
+
+    def row_columns(self) -> dict[str, str | int]:
+        """As for all rows. With a token on each line, `columns` may also name the one of the sentence."""
+        columns = {name: column for name, column in self.columns.items() if name != SENTENCE or not self.by_token}
+        return ROW_TASKS[self.task_name].columns(columns)
 
     def build(self) -> DelimitedReader:
         return DelimitedReader(self)
@@ -63,37 +83,91 @@ class DelimitedReader(RowReader):
     def file_key(self, path: Path) -> list[str]:
         return [self._delimiter(path), *super().file_key(path)]
 
+    def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
+        if SENTENCE in self.config.columns:
+            raise ElmoTasksError(
+                f"{source}: 'columns' names one of the sentence; a row of a hub data set is a sentence"
+            )
+        return super().hub_examples(rows, source)
+
     def records(self, path: Path) -> Iterator[Record]:
-        rows = self._rows(path)
-        names, header_line, width = None, 0, 0
-        if self.config.header:
-            header_line, names = _header(rows, path)
-            width = len(names)
+        rows, by_token = self._rows(path), self.config.by_token
+        header = _header(rows, path) if self.config.header else None
+        names = header[2] if header else None
+        numbers = [column for column in self.config.row_columns().values() if isinstance(column, int)]
+        least = max([1, *(column + 1 if column >= 0 else -column for column in numbers)])
+        widths = LineWidths(path, least, self.bad_units, known=header)
         places: dict[str | int, int] = {}
-        by_token = self.config.task_name == "tagging" and self.config.token_per_line
-        for group in _groups(rows, by_token):
+        count, sample = 0, list[Line]()
+        for group in self._groups(rows, names, path):
+            first, _, cells = group[0]
+            if by_token and isinstance(cells, list) and DOCUMENT_BORDER in cells:
+                yield Record({self.config.row_columns()["tokens"]: [DOCUMENT_BORDER]}, first, f"{path}:{first}")
+                continue
+            count += 1
             with self.bad_units.caught():
-                for line, cells in group:
-                    if isinstance(cells, DataError):
-                        raise cells
-                    header_line, width = header_line or line, width or len(cells)
-                    if len(cells) != width:
-                        wanted = f"{width} as in line {header_line}"
-                        raise DataError(path, f"{len(cells)} column(s); wanted {wanted}: {str(cells)[:80]}", line)
-                places = places or self._places(names, width, f"{path}:{header_line}")
-                rows_of_cells = [cells for _, cells in group if isinstance(cells, list)]
+                lines = widths.check(_without_errors(group))
+                if not lines:
+                    continue
+                places = places or self._places(names, len(lines[0][2]), f"{path}:{(header or lines[0])[0]}")
+                sample = sample or lines
                 columns: dict[str | int, Any] = {
-                    column: [cells[place] for cells in rows_of_cells] if by_token else rows_of_cells[0][place]
+                    column: [cells[place].strip(" ") for _, _, cells in lines] if by_token else lines[0][2][place]
                     for column, place in places.items()
                 }
-                first = group[0][0]
-                yield Record(columns, first, f"{path}:{first}", (f"{path}:", first) if by_token else None)
+                first = lines[0][0]
+                is_whole = by_token and lines[-1][0] - first == len(lines) - 1  # nothing is between the tokens' lines
+                yield Record(columns, first, f"{path}:{first}", (f"{path}:", first) if is_whole else None)
+        if by_token and sample and SENTENCE not in self.config.columns:
+            self._warn_of_sentences(sample, names, path, set(places.values()), is_all=count == 1)
+
+    def _groups(self, rows: Iterator[_Row], names: Sequence[str] | None, path: Path) -> Iterator[list[_Row]]:
+        """The rows of each example: each, or with a token on each line those of a sentence. A border is by itself."""
+        if not self.config.by_token:
+            yield from ([row] for row in rows if not _is_blank(row[2]))
+            return
+        column = self.config.columns.get(SENTENCE)
+        group: list[_Row] = []
+        sentence, after_border = "", False
+        for row in rows:
+            cells = row[2] if isinstance(row[2], list) else []
+            is_blank, is_border = _is_blank(row[2]), DOCUMENT_BORDER in cells
+            place = (
+                None
+                if column is None or not cells
+                else self._column_place(column, names, len(cells), f"{path}:{row[0]}")
+            )
+            number = cells[place].strip() if place is not None and place < len(cells) else ""
+            if group and (is_blank or is_border or after_border or number not in ("", sentence)):
+                yield group
+                group = []
+            sentence, after_border = number or sentence, is_border
+            if not is_blank:
+                group.append(row)
+        if group:
+            yield group
+
+    def _warn_of_sentences(
+        self, lines: list[Line], names: Sequence[str] | None, path: Path, read: set[int], *, is_all: bool
+    ) -> None:
+        """Warns if a column shows that the first rows, or those of the whole table, are not one sentence."""
+        for place, cells in enumerate(zip(*(cells for _, _, cells in lines), strict=True)):
+            filled = [cell for cell in cells if cell.strip()]
+            name: str | int = names[place] if names else place
+            is_named = bool(_SENTENCE_NAME.match(str(name)))
+            is_sparse = is_all and bool(cells[0].strip()) and len(set(filled)) == len(filled) < len(cells)
+            if len(set(filled)) > 1 and not read & {place, place - len(cells)} and (is_named or is_sparse):
+                self.warnings.append(
+                    f"{path}:{lines[0][0]}: {len(lines)} rows are read as one sentence, but the column {name!r} has "
+                    f"{len(set(filled))} values there. If it numbers sentences, set columns: {{{SENTENCE}: {name!r}}}; "
+                    "otherwise, put an empty line after each sentence"
+                )
 
     def _rows(self, path: Path) -> Iterator[_Row]:
         """The cells of each row, which takes several lines if a cell in quotes does."""
         delimiter = self._delimiter(path)
         has_quotes = self.config.quotes if self.config.quotes is not None else delimiter not in "\t "
-        lines = _Lines(read_lines(path))
+        lines = _Lines(read_lines(path), self.config.comment)
         csv.field_size_limit(limit(MAX_LINE_BYTES))  # of the process; a cell may be as long as a line
         reader = csv.reader(
             lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE, strict=True
@@ -107,9 +181,11 @@ class DelimitedReader(RowReader):
             except csv.Error as error:
                 first, last = lines.taken[0][0], lines.taken[-1][0]
                 quoted = f", in a cell in quotes that goes on to line {last}" if last > first else ""
-                remedy = "; with quotes: false, quotes are text" if has_quotes else ""
-                row = DataError(path, f"not a row of a table ({error}{quoted}){remedy}", first)
-            yield lines.taken[0][0], row
+                remedy = "with quotes: false, quotes are text" if has_quotes else ""
+                if "\r" in lines.taken[-1][1]:
+                    remedy = f"a CR ends no line next to LF; convert the file with: {CR_TO_LF}"
+                row = DataError(path, f"not a row of a table ({error}{quoted}){remedy and '; '}{remedy}", first)
+            yield *lines.taken[0], row
             if isinstance(row, DataError):
                 lines.give_back(lines.taken[1:])  # the next line may begin a row
 
@@ -118,18 +194,18 @@ class DelimitedReader(RowReader):
 
     def _places(self, names: Sequence[str] | None, width: int, place: str) -> dict[str | int, int]:
         """The place in a row of each column that is wanted."""
-        places: dict[str | int, int] = {}
-        for column in ROW_TASKS[self.config.task_name].columns(self.config.columns).values():
-            if isinstance(column, int):
-                if not -width <= column < width:
-                    raise DataError(place, f"no column {column} among {width}; name others in 'columns'")
-                places[column] = column
-            elif names is not None:
-                if column not in names:
-                    remedy = f"name the columns in 'columns'.{did_you_mean(column, names)}"
-                    raise DataError(place, f"no column {column!r} among {', '.join(names)[:200]}; {remedy}")
-                places[column] = names.index(column)
-        return places
+        columns = self.config.row_columns().values()
+        return {column: self._column_place(column, names, width, place) for column in columns}
+
+    def _column_place(self, column: str | int, names: Sequence[str] | None, width: int, place: str) -> int:
+        if isinstance(column, int):
+            if not -width <= column < width:
+                raise DataError(place, f"no column {column} among {width}; name others in 'columns'")
+            return column
+        if column not in (names or ()):
+            remedy = f"name the columns in 'columns'.{did_you_mean(column, names or ())}"
+            raise DataError(place, f"no column {column!r} among {', '.join(names or ())[:200]}; {remedy}")
+        return (names or ()).index(column)
 
 
 class _Lines:
@@ -139,8 +215,8 @@ class _Lines:
         taken: the numbers and lines that were read. The reader clears it.
     """
 
-    def __init__(self, lines: Iterator[tuple[int, str]]) -> None:
-        self._lines = lines
+    def __init__(self, lines: Iterator[tuple[int, str]], comment: str | None) -> None:
+        self._lines, self._comment = lines, comment
         self._next: deque[tuple[int, str]] = deque()
         self.taken: list[tuple[int, str]] = []
 
@@ -149,6 +225,8 @@ class _Lines:
 
     def __next__(self) -> str:
         number, line = self._next.popleft() if self._next else next(self._lines)
+        while self._comment and not self.taken and line.startswith(self._comment):  # not within a cell in quotes
+            number, line = self._next.popleft() if self._next else next(self._lines)
         self.taken.append((number, line))
         return f"{line}\n"
 
@@ -157,23 +235,23 @@ class _Lines:
         self._next.extendleft(reversed(lines))
 
 
-def _header(rows: Iterator[_Row], path: Path) -> tuple[int, list[str]]:
-    """The line and the names of the header row."""
-    line, names = next((row for row in rows if not _is_blank(row)), (1, []))
-    if isinstance(names, DataError):
-        raise names
+def _header(rows: Iterator[_Row], path: Path) -> Line | None:
+    """The header row; None in a table without rows."""
+    header = next((row for row in rows if not _is_blank(row[2])), None)
+    if header is None:
+        return None
+    (line, _, names), *_ = _without_errors([header])
     if repeated := [name for name, count in Counter(names).items() if count > 1 and name]:
         raise DataError(path, f"columns that the header row has twice: {', '.join(map(repr, repeated))}", line)
-    return line, names
+    return header[0], header[1], names
 
 
-def _groups(rows: Iterator[_Row], by_token: bool) -> Iterator[list[_Row]]:
-    """The rows of each example: those between blank lines, or each."""
-    if by_token:
-        yield from (list(group) for is_blank, group in itertools.groupby(rows, key=_is_blank) if not is_blank)
-    else:
-        yield from ([row] for row in rows if not _is_blank(row))
+def _without_errors(rows: list[_Row]) -> list[Line]:
+    """The rows, or the first error among them."""
+    if error := next((row[2] for row in rows if isinstance(row[2], DataError)), None):
+        raise error
+    return cast("list[Line]", rows)
 
 
-def _is_blank(row: _Row) -> bool:
-    return isinstance(row[1], list) and not any(cell.strip() for cell in row[1])
+def _is_blank(cells: list[str] | DataError) -> bool:
+    return isinstance(cells, list) and not "".join(cells).strip()

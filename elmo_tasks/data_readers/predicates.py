@@ -50,6 +50,7 @@ class PredicatesReader(DatasetReader):
         super().__init__(config)
         self._source = config.source.build()
         self._source.bad_units = self.bad_units  # what is skipped is decided and counted here
+        self._source.warnings = self.warnings
 
     def cache_key(self) -> list[Any]:
         return [*super().cache_key(), *self._source.cache_key()]

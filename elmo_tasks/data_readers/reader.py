@@ -5,12 +5,12 @@ from __future__ import annotations
 import abc
 import dataclasses
 import hashlib
-import itertools
 import json
 import logging
+import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -33,6 +33,12 @@ from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
 logger = logging.getLogger(__name__)
 
 HUB_PREFIX = "hub:"
+MAX_SENTENCE = 1000  # tokens; what is longer is hardly one sentence
+_COLUMN_NAMES = re.compile(
+    "(gold_)?labels?|class|category|(ner_?)?tags?|ner|[ux]?pos|rating|score|sentiment|stars|premise|hypothesis|review|"
+    "sentence[12]?|text|tweet|tokens?|words?|form",
+    re.IGNORECASE,
+)
 _SHOWN_ERRORS = 10  # of what was skipped, in the warning; the file next to the cached data set has all
 # Where an example begins: its file, as a place in `DatasetReader.files`, and its line there, from 1; in a hub data set
 # or one in memory its row, from 0. The line is None if the reader does not say it.
@@ -115,7 +121,8 @@ class DatasetReader(abc.ABC):
 
     A reader parses each unit of its source, the smallest part that can be left out, in a block `with
     self.bad_units.caught()`: an error in it is raised, or the unit is skipped, as `on_error` says. It counts what it
-    leaves out although it is right in `self.left_out`, for example under `pair(s) without a gold label`.
+    leaves out although it is right in `self.left_out`, for example under `pair(s) without a gold label`. What is read
+    but is probably not what it seems goes to `self.warnings`, with its place.
 
     Arguments:
         config: the reader's settings. They are part of the cache's key.
@@ -125,13 +132,14 @@ class DatasetReader(abc.ABC):
             your own needs it only in a notebook: otherwise a change of your files is seen.
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __init__(self, config: DatasetReaderConfig) -> None:
         self.config = config
         self.task = config.task
         self.left_out: Counter[str] = Counter()
         self.bad_units = BadUnits(skip=config.on_error == "skip")
+        self.warnings: list[str] = []
         self.tokenizer = build_tokenizer(config.tokenizer)
 
     def read(self, source: Source) -> datasets.Dataset:
@@ -187,10 +195,11 @@ class DatasetReader(abc.ABC):
         begin = time.monotonic()
         self.bad_units.take()  # of an earlier source, which was given up
         self.left_out.clear()
+        self.warnings.clear()
         with atomic_write(path) as stream:
             features = datasets.Features({**self.task.features, **PLACE_FEATURES})
             with ArrowWriter(features=features, stream=stream) as writer:
-                for example in examples:
+                for example in self._watched(examples, source):
                     writer.write({"file": 0, "line": None, **example})
                 count, _ = writer.finalize()
             skipped = [str(error) for error in self.bad_units.take()]
@@ -200,8 +209,36 @@ class DatasetReader(abc.ABC):
                 raise DataError(source, "; ".join(["has no example", *reasons]))
         for what, number in self.left_out.items():
             logger.info("%s: %d %s left out", source, number, what)
-        write_json(path.with_suffix(".json"), {"sha256": content_hash(path), "source": str(source), "skipped": skipped})
+        record = {"source": str(source), "skipped": skipped, "warnings": self.warnings}
+        write_json(path.with_suffix(".json"), {"sha256": content_hash(path), **record})
         logger.info("%s: %d examples in %.1f s", source, count, time.monotonic() - begin)
+
+    def _watched(self, examples: Iterable[dict[str, Any]], source: str | Path) -> Iterator[dict[str, Any]]:
+        """The examples. Warns of a header row that is read as the first one, and of sentences that are too long."""
+        longest, count = None, 0
+        for number, example in enumerate(examples):
+            if number == 0 and _is_header(example):
+                self.warnings.append(
+                    f"{self._place(source, example)}: what looks like the names of columns is read as data; delete the "
+                    "line, or for a table set header: true"
+                )
+            length = max(map(len, self.task.sentences(example)), default=0)
+            if length > MAX_SENTENCE:
+                longest, count = longest or (length, self._place(source, example)), count + 1
+            yield example
+        if longest:
+            others = f" (and {count - 1} more like it)" if count > 1 else ""
+            self.warnings.append(
+                f"{longest[1]}: a sentence of {longest[0]:,} tokens{others}. Real sentences are shorter: is there no "
+                "empty line after each sentence, no column named that numbers them, or a quote that is never closed?"
+            )
+
+    def _place(self, source: str | Path, example: Mapping[str, Any]) -> str:
+        """Where an example begins, as far as the reader says it."""
+        name, line = str(source), example.get("line")
+        if line is None or name.startswith((HUB_PREFIX, MEMORY_PREFIX)):
+            return name if line is None else f"{name}: row {line}"
+        return f"{self.files(Path(name))[example.get('file', 0)]}:{line}"
 
     def unknown_label(self, source: Source, examples: datasets.Dataset, error: UnknownLabelError) -> ElmoTasksError:
         """The error for a label that the vocabulary does not have, with the place of its first example."""
@@ -210,13 +247,11 @@ class DatasetReader(abc.ABC):
             for number, example in enumerate(examples, start=1)
             if error.label in self.task.labels(example).get(error.namespace, ())
         )
-        line, name = example["line"], source_name(source)
-        if line is None:
+        name = source_name(source)
+        if example["line"] is None:
             return ElmoTasksError(f"{name}: example {number}: {error}")
-        if name.startswith((HUB_PREFIX, MEMORY_PREFIX)):
-            return ElmoTasksError(f"{name}: row {line}: {error}")
-        file = self.files(Path(name))[example["file"]]
-        return DataError(file, f"in the example that begins here: {error}", line)
+        begins = "" if name.startswith((HUB_PREFIX, MEMORY_PREFIX)) else "in the example that begins here: "
+        return DataError(self._place(name, example), f"{begins}{error}")
 
     def files(self, path: Path) -> Sequence[Path]:
         """The files of a source, in the order in which they are read. By default, a source is one file.
@@ -310,15 +345,18 @@ def _load_from_hub(source: str) -> datasets.Dataset:
 
 
 def _warn_of_skipped(source: str | Path, path: Path) -> None:
-    """Names what was skipped when the cache file was made, each time that it is read."""
+    """Logs the warnings and what was skipped when the cache file was made, each time that it is read."""
     record = path.with_suffix(".json")
     kept = json.loads(record.read_text(encoding="utf-8"))
+    first = kept.get("source", "")  # another file with the same content may have been read first
+
+    def renamed(message: str) -> str:
+        return f"{source}{message.removeprefix(first)}" if first and message.startswith(first) else message
+
+    for message in kept.get("warnings", ()):
+        logger.warning("%s", renamed(message))
     if skipped := kept.get("skipped"):
-        first = kept.get("source", "")  # another file with the same content may have been read first
-        errors = (
-            f"{source}{error.removeprefix(first)}" if first and error.startswith(first) else error for error in skipped
-        )
-        shown = "".join(f"\n  {error}" for error in itertools.islice(errors, _SHOWN_ERRORS))
+        shown = "".join(f"\n  {renamed(error)}" for error in skipped[:_SHOWN_ERRORS])
         rest = f"\n  and {len(skipped) - _SHOWN_ERRORS} more, see {record}" if len(skipped) > _SHOWN_ERRORS else ""
         logger.warning("%s: skipped %d part(s) that do not follow the format:%s%s", source, len(skipped), shown, rest)
 
@@ -335,3 +373,15 @@ def _is_intact(path: Path) -> bool:
     except (ValueError, KeyError, TypeError, RecursionError) as error:  # the checksum is damaged
         logger.warning("%s: the cached data set is damaged and is made again (%s)", path, error)
     return False
+
+
+def _is_header(example: Mapping[str, Any]) -> bool:
+    """Whether an example is a header row: its only words and its label, or its first word and tag, name columns."""
+    texts = [example[column] for column in ("tokens", "premise", "hypothesis") if column in example]
+    if "tags" in example:
+        words = [*texts[0][:1], *example["tags"][:1]]
+    elif "label" in example and all(len(text) == 1 for text in texts):
+        words = [*(text[0] for text in texts), example["label"]]
+    else:
+        return False
+    return all(_COLUMN_NAMES.fullmatch(word) for word in words)

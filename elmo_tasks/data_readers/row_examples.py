@@ -6,11 +6,13 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers
 from elmo_tasks.data_readers.records import Record
-from elmo_tasks.data_readers.row_values import check_tokens, read_label, read_tagged_tokens
+from elmo_tasks.data_readers.row_values import check_tokens, read_label, read_tagged_tokens, read_tokens
 from elmo_tasks.data_readers.squad import JsonNode, QuestionBuilder, located, with_answers_as_in_files
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError
+from elmo_tasks.files import BYTE_ORDER_MARK
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
 from elmo_tasks.tasks.coreference import token_speakers
 from elmo_tasks.tasks.reading import Passage
@@ -26,7 +28,7 @@ class RowTask(NamedTuple):
     needed: tuple[str, ...]
     optional: tuple[str, ...]
     labels: str | None  # the one that may have class ids in a hub data set
-    make: Callable[[RowExamples, Record], dict[str, Any]]
+    make: Callable[[RowExamples, Record], dict[str, Any] | None]  # None for a border of documents
 
     def columns(self, chosen: Mapping[str, str | int]) -> dict[str, str | int]:
         """The column of each thing that a row holds: the chosen one, or the one of the same name.
@@ -66,7 +68,7 @@ class RowExamples:
         self._label_names = label_names
         self._tag_reader = TagReader(tag_scheme, input_scheme)
         self._role_reader = TagReader(SCHEME, input_scheme)
-        self._numbers = itertools.count()
+        self._numbers, self._documents = itertools.count(), DocumentNumbers()
         self._questions = QuestionBuilder(tokenizer)
         self._passage: Passage | None = None  # that of the row before: questions about a passage follow each other
 
@@ -77,9 +79,13 @@ class RowExamples:
         texts = {name: self._tokens(record, name) for name in ("premise", "hypothesis")}
         return {**texts, "label": self._label(record)}
 
-    def tagging(self, record: Record) -> dict[str, Any]:
+    def tagging(self, record: Record) -> dict[str, Any] | None:
+        columns = self._columns["tokens"], self._columns["tags"]
+        if read_tokens(record, columns[0])[:1] == [DOCUMENT_BORDER]:
+            self._documents.border()
+            return None
         tokens, tags = self._tagged(record, self._tag_reader)
-        return {"tokens": tokens, "tags": tags, "document": 0, "sentence": next(self._numbers)}
+        return {"tokens": tokens, "tags": tags, **self._documents.sentence()}
 
     def semantic_roles(self, record: Record) -> dict[str, Any]:
         tokens, tags = self._tagged(record, self._role_reader)
@@ -142,7 +148,9 @@ class RowExamples:
         column = self._columns[name]
         value = record.value(column)
         if isinstance(value, str):
-            tokens = [token for sentence in self._tokenizer.strings(value) for token in sentence]
+            tokens = [
+                token for sentence in self._tokenizer.strings(value.replace(BYTE_ORDER_MARK, "")) for token in sentence
+            ]
         else:
             tokens = check_tokens(value, record, column)
         if not tokens:

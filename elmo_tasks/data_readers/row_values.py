@@ -8,7 +8,9 @@ from typing import Any
 import datasets
 
 from elmo_tasks.data_readers.records import Record
+from elmo_tasks.data_readers.tag_reading import clean
 from elmo_tasks.errors import DataError
+from elmo_tasks.files import BYTE_ORDER_MARK
 
 
 def class_names(feature: Any) -> list[str] | None:
@@ -31,22 +33,22 @@ def read_label(value: Any, place: str, *, what: str = "label", names: Sequence[s
     if names is not None:
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < len(names):
             raise DataError(place, f"the {what} is {value!r}; wanted a class id from 0 to {len(names) - 1}")
-        return names[value]
+        return clean(names[value])
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str) or not clean(value):
         wanted = "a string that is not blank, a whole number, true or false"
         raise DataError(place, f"the {what} is {value!r}; wanted {wanted}")
-    return value.strip()
+    return clean(value)
 
 
 def read_tokens(record: Record, column: str | int) -> list[str]:
     """The tokens of a column: a list of strings as it is, a string split at white space."""
     value = record.value(column)
     if isinstance(value, str):
-        return value.split()
+        return value.replace(BYTE_ORDER_MARK, "").split()
     return check_tokens(value, record, column)
 
 
@@ -60,8 +62,10 @@ def check_tokens(value: Any, record: Record, column: str | int) -> list[str]:
         raise DataError(record.place, f"{column!r} is {value!r}; wanted a list of strings, or a string")
     place, first = record.token_place
     for number, token in enumerate(value, first):
-        if not isinstance(token, str) or not token:
+        if not isinstance(token, str) or not token.strip(BYTE_ORDER_MARK):
             raise DataError(f"{place}{number}", f"the token is {token!r}; wanted a string that is not empty")
+    if BYTE_ORDER_MARK in "".join(value):
+        return [token.replace(BYTE_ORDER_MARK, "") for token in value]
     return value
 
 

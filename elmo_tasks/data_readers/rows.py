@@ -55,10 +55,14 @@ class RowReaderConfig(DatasetReaderConfig):
 
     @pydantic.model_validator(mode="after")
     def _fits_the_task(self) -> RowReaderConfig:
-        ROW_TASKS[self.task_name].columns(self.columns)
+        self.row_columns()
         if self.tag_scheme and self.task_name != "tagging":
             raise ValueError("tag_scheme is for the task 'tagging'")
         return self
+
+    def row_columns(self) -> dict[str, str | int]:
+        """The column of each thing that a row holds; raises a ValueError if something else is chosen."""
+        return ROW_TASKS[self.task_name].columns(self.columns)
 
     @classmethod
     def can_read(cls, wanted: Task) -> bool:
@@ -83,7 +87,7 @@ class RowReader(DatasetReader):
         DataError: a row lacks a column, or a value is not of these kinds. File and line, or row, are named.
     """
 
-    version = 3
+    version = 4
     config: RowReaderConfig
 
     @abstractmethod
@@ -95,7 +99,7 @@ class RowReader(DatasetReader):
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         task = ROW_TASKS[self.config.task_name]
-        columns = task.columns(self.config.columns)
+        columns = self.config.row_columns()
         require_columns(map(str, columns.values()), rows.column_names, source, "name them in 'columns'")
         names = class_names(rows.features[str(columns[task.labels])]) if task.labels else None
         return self._examples(hub_records(rows, source), source, names)
@@ -116,10 +120,11 @@ class RowReader(DatasetReader):
     def _examples(self, records: Iterable[Record], source: str, names: list[str] | None) -> Iterator[dict[str, Any]]:
         task, config = ROW_TASKS[self.config.task_name], self.config
         schemes: Any = {"tag_scheme": config.tag_scheme, "input_scheme": config.input_scheme}
-        rows = RowExamples(task.columns(config.columns), self.tokenizer, label_names=names, **schemes)
+        rows = RowExamples(config.row_columns(), self.tokenizer, label_names=names, **schemes)
         for record in records:
             with self.bad_units.caught():
-                yield {**task.make(rows, record), "line": record.number}
+                if example := task.make(rows, record):
+                    yield {**example, "line": record.number}
         rows.report(source)
 
 

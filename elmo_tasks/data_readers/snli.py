@@ -26,9 +26,10 @@ from elmo_tasks.data_readers.reader import (
     require_columns,
 )
 from elmo_tasks.data_readers.records import Record, json_records
+from elmo_tasks.data_readers.tag_reading import clean
 from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import read_lines
+from elmo_tasks.files import BYTE_ORDER_MARK, read_lines
 from elmo_tasks.tasks import Task, TextPairs
 
 INFERENCE_LABELS = ("entailment", "neutral", "contradiction")
@@ -146,7 +147,7 @@ class SnliReader(DatasetReader):
         """Whether a pair is in the SemEval set that is wanted."""
         if self.config.semeval_set is None:
             return True
-        semeval_set = record.text(SET_COLUMN)
+        semeval_set = clean(record.text(SET_COLUMN))
         if semeval_set not in get_args(SemEvalSet):
             wanted = ", ".join(get_args(SemEvalSet))
             raise DataError(record.place, f"{SET_COLUMN} {semeval_set!r}; wanted {wanted}")
@@ -164,7 +165,7 @@ class SnliReader(DatasetReader):
         if first.lstrip().startswith("{"):
             yield from json_records(itertools.chain([(header, first)], lines), path, self.bad_units)
             return
-        names = first.split("\t")
+        names = [clean(name) for name in first.split("\t")]
         if repeated := [name for name, count in Counter(names).items() if count > 1]:
             raise DataError(path, f"columns that the header row has twice: {', '.join(map(repr, repeated))}", header)
         self._find_columns(names, f"{path}:{header}")
@@ -214,7 +215,7 @@ class SnliReader(DatasetReader):
         return 2 * sum(is_apart) > len(is_apart)
 
     def _tokens(self, record: Record, column: str, is_tokenized: bool) -> list[str]:
-        sentence = record.text(column)
+        sentence = record.text(column).replace(BYTE_ORDER_MARK, "")
         if self.config.tokenized == "auto" and record.columns.get(column + PARSE_ENDING):
             return _leaves(record, column + PARSE_ENDING)
         if is_tokenized:
@@ -232,7 +233,7 @@ def _split_source(source: str | Path) -> tuple[str, SemEvalSet | None]:
 
 def _label(record: Record, column: str) -> str | None:
     """The gold label; None if there is none."""
-    written = record.text(column)
+    written = clean(record.text(column))
     if written == NO_LABEL:
         return None
     if written.lower() not in INFERENCE_LABELS:
@@ -243,7 +244,7 @@ def _label(record: Record, column: str) -> str | None:
 
 def _leaves(record: Record, column: str) -> list[str]:
     """The words of a binary parse such as `( ( The cat ) ( sleeps . ) )`."""
-    pieces = record.text(column).split()
+    pieces = record.text(column).replace(BYTE_ORDER_MARK, "").split()
     depths = list(itertools.accumulate((piece == "(") - (piece == ")") for piece in pieces))
     if depths and (min(depths) < 0 or depths[-1] != 0):
         problem = f"the brackets of a binary parse are not balanced: {record.text(column)[:80]!r}"

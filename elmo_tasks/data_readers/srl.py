@@ -123,6 +123,7 @@ class SrlConll2012Reader(SrlReader):
         return conll2012_files(path)
 
     def sentences(self, path: Path) -> Iterator[SrlSentence]:
+        misplaced: list[str] = []
         for document in read_conll2012(path):
             for error in document.bad_sentences:
                 self.bad_units.add(error)
@@ -133,8 +134,12 @@ class SrlConll2012Reader(SrlReader):
                 with self.bad_units.caught():
                     roles = self.read_roles(sentence.roles, document.path, sentence.first_line)
                     predicates = _predicates(sentence, roles, document.path)
+                    misplaced += _misplaced(sentence, predicates, roles, document.path)
                     place = document.name, document.path, sentence.first_line
                     yield SrlSentence(sentence.words, sentence.lemmas, predicates, roles, *place)
+        if misplaced:
+            others = f" (and {len(misplaced) - 1} more like it)" if len(misplaced) > 1 else ""
+            self.warnings.append(f"{misplaced[0]}{others}")
 
 
 class SrlConll2005Config(SrlReaderConfig):
@@ -190,7 +195,7 @@ class SrlConll2005Reader(SrlReader):
                 yield from self._read_pair(words_file, props_file)
             return
         word_column, lemma_column = self.config.columns
-        for first_line, rows in read_rows(path, lemma_column + 1, self.bad_units):
+        for first_line, rows in read_rows(path, lemma_column + 1, self.bad_units, needed=(word_column,)):
             with self.bad_units.caught():
                 if rows:
                     words = [row[word_column] for row in rows]
@@ -208,7 +213,7 @@ class SrlConll2005Reader(SrlReader):
 
     def _read_pair(self, words_file: Path, props_file: Path) -> Iterator[SrlSentence]:
         """The sentences of a file of words and a file of props that have the same lines."""
-        files = (read_rows(file, 1, self.bad_units) for file in (words_file, props_file))
+        files = (read_rows(file, 1, self.bad_units, needed=(0,)) for file in (words_file, props_file))
         for words, props in itertools.zip_longest(*files):
             if words is None:
                 raise DataError(props_file, f"one more sentence than {words_file}", props[0])
@@ -233,6 +238,20 @@ def _predicates(sentence: Conll2012Sentence, spans: Sequence[Sequence[Span] | No
         problem = f"{len(spans)} column(s) of roles for {len(sentence.predicates)} token(s) with a frameset"
         raise DataError(path, f"{problem}, and not every column has a span {VERB} instead", sentence.first_line)
     return found
+
+
+def _misplaced(
+    sentence: Conll2012Sentence, predicates: Sequence[int], spans: Sequence[Sequence[Span] | None], path: Path
+) -> Iterator[str]:
+    """What is odd about predicates: a frameset, and the span V of its column of roles, on different tokens."""
+    for number, (predicate, column) in enumerate(zip(predicates, spans, strict=True), start=1):
+        verbs = [span for span in column or () if span.label in (VERB, f"C-{VERB}")]  # "flip" and "flopped" are one
+        word, place = sentence.words[predicate], f"{path}:{sentence.first_line + predicate}"
+        if predicate not in sentence.predicates:
+            yield f"{place}: {word!r} has no frameset; it is a predicate as column {number} of roles has {VERB} there"
+        elif verbs and not any(verb.start <= predicate <= verb.end for verb in verbs):
+            other = f"{VERB} at {sentence.words[verbs[0].start]!r}"
+            yield f"{place}: the predicate {word!r} has a frameset, but column {number} of roles has {other}"
 
 
 def _file_pairs(folder: Path) -> list[tuple[Path, Path]]:

@@ -98,11 +98,11 @@ class SstReader(DatasetReader):
 
     def _phrases(self, path: Path) -> Iterator[tuple[int, list[str], int]]:
         """Yields the line, the tokens and the sentiment of each phrase that is wanted."""
-        for number, line in read_lines(path):
+        for number, line in read_lines(path, columns=True):
             if not line.strip():
                 continue
             with self.bad_units.caught():
-                tokens, (root, *inner) = parse_tree(line, f"{path}:{number}")
+                tokens, (root, *inner) = parse_tree(line.rstrip(), f"{path}:{number}")
                 yield number, tokens, root.sentiment
                 for sentiment, start, length in inner if self.config.subtrees else ():
                     if length >= self.config.min_length:
@@ -130,6 +130,8 @@ def parse_tree(text: str, place: str = "tree") -> tuple[list[str], list[Phrase]]
     for match in _PIECE.finditer(text):
         piece = match.group()
         kind = piece if piece in "()" else "label" if previous == "(" else "word"
+        if kind == "label":
+            piece = piece.strip()
         if problem := _find_fault(piece, kind, previous, is_inside=bool(open_phrases)):
             raise DataError(place, f"column {match.start() + 1}: {problem}")
         if kind == "(":

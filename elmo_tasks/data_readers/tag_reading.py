@@ -6,9 +6,15 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from elmo_tasks.errors import DataError
+from elmo_tasks.files import BYTE_ORDER_MARK
 from elmo_tasks.text.tag_schemes import TagScheme, convert_tags, detect_scheme, find_fault, is_tag
 
 InputScheme = Literal["auto", "IOB1", "IOB2", "BIOUL", "BIOES", "BMES"]
+
+
+def clean(label: str) -> str:
+    """A label or a tag without the white space around it and without byte order marks."""
+    return (label if label.isascii() else label.replace(BYTE_ORDER_MARK, "")).strip()
 
 
 class TagReader:
@@ -33,6 +39,8 @@ class TagReader:
         Raises:
             DataError: something is not a tag, or not allowed in its place.
         """
+        if "" in tags:
+            raise DataError(f"{place}{first + tags.index('')}", "the tag is empty; expected one for each token")
         if self._wanted is None:
             return list(tags)
         scheme = self._scheme

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import DAMAGE_ERRORS, decompressed, is_stream
+from elmo_tasks.files import CR_TO_LF, DAMAGE_ERRORS, decompressed, foreign_encoding, is_stream
 
 _CHUNK_BYTES = 1 << 20
 _MAX_LINE_BYTES = 16 << 20
@@ -104,11 +104,16 @@ def _decode(lines: bytes, path: Path, first_line: int, is_cut: bool) -> str:
         return DataError(path, message, first_line + lines.count(b"\n", 0, place))
 
     if first_line == 1:
+        if wrong := foreign_encoding(lines):
+            raise DataError(path, wrong)
         lines = lines.removeprefix(codecs.BOM_UTF8)
+        if b"\n" not in lines and not is_cut:
+            lines = lines.replace(b"\r", b"\n")  # as in `files.read_lines`
     if (place := lines.find(b"\0")) >= 0:
         raise problem(place, "holds a NUL byte, as binary files do; wanted UTF-8 text")
     if is_cut:
-        raise problem(len(lines), "the line has more than 16 MiB; wanted a paragraph or a document a line")
+        remedy = f"; convert line ends in CR with: {CR_TO_LF}" if b"\r" in lines[lines.rfind(b"\n") :] else ""
+        raise problem(len(lines), f"the line has more than 16 MiB; wanted a paragraph or a document a line{remedy}")
     try:
         return lines.decode()
     except UnicodeDecodeError as error:

@@ -68,6 +68,10 @@ class Reading(Task):
     def texts(self, example: Example) -> Iterable[Sequence[str]]:
         return (example["question_tokens"], passage_tokens(example))
 
+    def sentences(self, example: Example) -> Iterable[Sequence[str]]:
+        """The question; a passage can be long."""
+        return (example["question_tokens"],)
+
     def fault(self, example: Example) -> str | None:
         starts, ends, length = example["token_starts"], example["token_ends"], len(example["passage"])
         places = [0, *itertools.chain.from_iterable(zip(starts, ends, strict=False)), length]

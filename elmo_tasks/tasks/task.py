@@ -51,6 +51,10 @@ class Task(ABC):
         """The token sequences of an example, for the vocabulary and the biLM; by default its `tokens`."""
         return (example["tokens"],)
 
+    def sentences(self, example: Example) -> Iterable[Sequence[str]]:
+        """The texts of an example that are not longer than a sentence can be, by default all."""
+        return self.texts(example)
+
     def fault(self, example: Example) -> str | None:
         """What is wrong with a labelled example whose columns have the right types; None if nothing is."""
         texts = list(self.texts(example))

@@ -89,7 +89,7 @@ def test_quotes_can_be_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "settings", "place", "problem"),
     [
-        ("review,stars\nGood,5\nBad\n", STARS, ":3", "1 column(s); wanted 2 as in line 1: ['Bad']"),
+        ("review,stars\nGood,5\nBad\n", STARS, ":3", "1 column(s); wanted 2 as in line 1: 'Bad'"),
         ("stars,reviews\n", STARS, "", "has no example"),
         ("stars,reviews\n5,Good\n", STARS, ":1", "no column 'review' among stars, reviews; name the columns in"),
         ("review,review\n", STARS, ":1", "columns that the header row has twice: 'review'"),
@@ -99,7 +99,7 @@ def test_quotes_can_be_text(tmp_path: Path) -> None:
         ("a\tO\n\nb\tO\nc\n", TAGS | {"delimiter": "\t"}, ":4", "1 column(s); wanted 2 as in line 1"),
         ("a,O\n,O\n", TAGS, ":2", "the token is ''; wanted a string that is not empty"),
         ("a,O\nb,LOC\n", TAGS | {"tag_scheme": "IOB2"}, ":2", "'LOC' is not a tag"),
-        ("a,O\n", TAGS | {"columns": {"tokens": 0, "tags": 2}}, ":1", "no column 2 among 2; name others in 'columns'"),
+        ("a,O\n", TAGS | {"columns": {"tokens": 0, "tags": 2}}, ":1", "2 column(s); wanted at least 3: 'a,O'"),
     ],
 )
 def test_errors_name_file_and_line(

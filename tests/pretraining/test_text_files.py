@@ -95,7 +95,7 @@ def test_damaged_files(tmp_path: Path, ending: str, damage: str) -> None:
     [
         (b"one\ntwo\nth\0ree\nfour\n", "text:3: holds a NUL byte, as binary files do; wanted UTF-8 text"),
         (b"one\ntwo\nthree\ncaf\xe9\nfive\n", "text:4: byte 0xe9 is not UTF-8; wanted UTF-8 text"),
-        ("one\n".encode("utf-16"), "text:1: holds a NUL byte"),
+        ("one\n".encode("utf-16"), "text: the file is UTF-16; expected UTF-8"),
         (b"\0one\n", "text:1: holds a NUL byte"),
     ],
 )
