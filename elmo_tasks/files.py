@@ -38,7 +38,7 @@ _FOREIGN_MARKS = {  # the mark of UTF-32 begins with that of UTF-16
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
-_CONTROLS = re.compile(rb"[\x01-\x08\x0e-\x1f]")  # binary files have them
+_BINARY = re.compile(rb"[\x01-\x08\x0e-\x1f]|\0{4}")  # in no encoding of a text
 CR_TO_LF = "tr '\\r' '\\n' < FILE > NEW_FILE"
 
 
@@ -211,7 +211,7 @@ def foreign_encoding(content: bytes) -> str | None:
     """What is wrong with a text file that begins with these bytes if it is UTF-16 or UTF-32; None if it is neither."""
     name = next((name for mark, name in _FOREIGN_MARKS.items() if content.startswith(mark)), None)
     zeros = [content[place:400:4].count(0) for place in range(4)]  # many, also without a mark
-    if name is None and sum(zeros) > max(1, len(content[:400]) * 2 // 5) and not _CONTROLS.search(content, 0, 400):
+    if name is None and sum(zeros) > max(1, len(content[:400]) * 2 // 5) and not _BINARY.search(content, 0, 400):
         size = 32 if min(zeros[1], zeros[2]) > max(zeros) / 2 else 16
         name = f"UTF-{size}{'BE' if zeros[0] > zeros[3] else 'LE'}"
     if name is None:
