@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,9 @@ from elmo_tasks.data_readers.records import Record
 from elmo_tasks.data_readers.tag_reading import clean
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import BYTE_ORDER_MARK
+
+# What Python, JSON or numpy print of a list of strings or whole numbers.
+_PRINTED_LIST = re.compile(r"""\[(?:'.*'|".*"|[0-9]+(?:,?\s+[0-9]+)+),?\]""", re.DOTALL)
 
 
 def class_names(feature: Any) -> list[str] | None:
@@ -48,8 +52,16 @@ def read_tokens(record: Record, column: str | int) -> list[str]:
     """The tokens of a column: a list of strings as it is, a string split at white space."""
     value = record.value(column)
     if isinstance(value, str):
-        return value.replace(BYTE_ORDER_MARK, "").split()
+        return _split(value.replace(BYTE_ORDER_MARK, ""), record, column)
     return check_tokens(value, record, column)
+
+
+def _split(text: str, record: Record, column: str | int) -> list[str]:
+    """The parts of a text between white space. A list that was printed as text, as in a table, is a DataError."""
+    if _PRINTED_LIST.fullmatch(text.strip()):
+        problem = f"{column!r} is a list that was printed as text: {text[:80]!r}"
+        raise DataError(record.place, f"{problem}; expected its items with spaces between them, or JSON lines")
+    return text.split()
 
 
 def check_tokens(value: Any, record: Record, column: str | int) -> list[str]:
@@ -79,7 +91,7 @@ def read_tagged_tokens(
     """
     tokens = read_tokens(record, tokens_column)
     tags = record.value(tags_column)
-    values = tags.split() if isinstance(tags, str) else record.items(tags_column)
+    values = _split(tags, record, tags_column) if isinstance(tags, str) else record.items(tags_column)
     if len(values) != len(tokens):
         raise DataError(record.place, f"{len(values)} tags for {len(tokens)} tokens")
     place, first = record.token_place

@@ -141,6 +141,18 @@ def test_the_reader_of_the_hub_reads_no_files(tmp_path: Path) -> None:
         ("classification", {"stars": " "}, "the label is ' '; wanted a string that is not blank"),
         ("text_pairs", {"premise": 3}, "'premise' is 3; wanted a list of strings, or a string"),
         ("tagging", {"pos": ["NNP"]}, "1 tags for 2 tokens"),
+        (
+            "tagging",
+            {"tokens": "['Mira', 'left']"},
+            "'tokens' is a list that was printed as text: \"['Mira', 'left']\"; ",
+        ),
+        ("tagging", {"tokens": "['Mira'\n 'left']"}, "'tokens' is a list that was printed as text: "),  # numpy's
+        ("tagging", {"pos": '["NNP", "VBD"]'}, "'pos' is a list that was printed as text: "),
+        (
+            "tagging",
+            {"pos": "[3 0]"},
+            "'pos' is a list that was printed as text: '[3 0]'; expected its items with spaces",
+        ),
         ("tagging", {"tokens": [], "pos": []}, "'tokens' has no token; wanted at least one"),
         ("semantic_roles", {"verb": 3}, "'verb' is 3; wanted the place of one of the 3 tokens, from 0"),
         ("semantic_roles", {"verb": -1}, "'verb' is -1; wanted the place of one of the 3 tokens, from 0"),
