@@ -17,7 +17,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Any, NoReturn, Protocol
 
 from elmo_tasks.errors import DataError
@@ -25,6 +25,7 @@ from elmo_tasks.limits import ADVICE, MAX_JSON_DEPTH, MAX_LINE_BYTES, bounded, l
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 COMPRESSIONS = (*_OPENERS, ".zip")
+_CLUTTER = (".DS_Store", "__MACOSX", "Thumbs.db", "desktop.ini")
 
 # The exceptions that reading a damaged compressed file can raise.
 DAMAGE_ERRORS = (EOFError, OSError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
@@ -102,7 +103,7 @@ def _only_member(raw: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
     with contextlib.ExitStack() as stack:
         try:
             archive = stack.enter_context(zipfile.ZipFile(raw))
-            names = [name for name in archive.namelist() if not name.endswith("/")]
+            names = [name for name in archive.namelist() if not (name.endswith("/") or is_clutter(name))]
             if len(names) == 1:
                 content = stack.enter_context(archive.open(names[0]))
         except ZIP_ERRORS as error:
@@ -131,6 +132,11 @@ def refuse_stream(path: Path) -> None:
     """Raises a `DataError` for what can be read only once, where a file is read twice."""
     if is_stream(path):
         raise DataError(path, "is a pipe or a device, and this file is read twice; expected a file on disk")
+
+
+def is_clutter(name: str | Path) -> bool:
+    """Whether a file, by its path in a folder or an archive, is only what macOS or Windows keep about other files."""
+    return any(part.startswith("._") or part in _CLUTTER for part in PurePosixPath(name).parts)
 
 
 def plain_name(path: Path) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.archives import pack, unpack
+from elmo_tasks.archives import contains, pack, unpack
 from elmo_tasks.errors import RunError
 from elmo_tasks.limits import VARIABLE
 from elmo_tasks.run_archives import open_run
@@ -52,7 +52,7 @@ def links_beyond_the_longest_path(outside: Path) -> Members:
 
 
 HOSTILE: dict[str, tuple[Callable[[Path], Members], str]] = {
-    "a chain of links": (links_beyond_the_longest_path, "contains 'ddd"),
+    "a chain of links": (links_beyond_the_longest_path, "/?[a-z]' is not a regular file"),
     "a link": (lambda outside: [member("config.json", kind=tarfile.SYMTYPE, link=f"{outside}/old")], "not a regular"),
     "a hard link": (
         lambda outside: [
@@ -62,7 +62,26 @@ HOSTILE: dict[str, tuple[Callable[[Path], Members], str]] = {
     ),
     "a device": (lambda outside: [member("config.json", kind=tarfile.CHRTYPE)], "'config.json' is not a regular file"),
     "a pipe": (lambda outside: [member("config.json", kind=tarfile.FIFOTYPE)], "'config.json' is not a regular file"),
-    "a folder": (lambda outside: [member("bilm", kind=tarfile.DIRTYPE)], "contains 'bilm', which is not"),
+    "only a folder": (lambda outside: [member("bilm", kind=tarfile.DIRTYPE)], "wanted a run's folder, with a config"),
+    "only clutter": (lambda outside: [member("._config.json"), member(".DS_Store")], "wanted a run's folder"),
+    "two runs": (lambda outside: [member("a/config.json"), member("b/config.json")], "contains 'b/config"),
+    "a file in and outside of a folder": (
+        lambda outside: [member("run/bilm/weights.hdf5", b"{}"), member("config.json")], "contains 'run/bilm/weights",
+    ),
+    "a file in two folders": (lambda outside: [member("a/run/config.json", b"{}")], "contains 'a/run/config.json'"),
+    "a link with the name of clutter": (
+        lambda outside: [member("._config.json", kind=tarfile.SYMTYPE, link=f"{outside}/old")], "not a regular"
+    ),
+    "a path upwards as clutter": (lambda outside: [member("../outside/._written", b"x")], "contains '../outside/._wr"),
+    "another file in the folder": (
+        lambda outside: [member("run/config.json", b"{}"), member("run/run.sh", b"x")], "contains 'run/run.sh'"
+    ),
+    "a file in the folder twice": (
+        lambda outside: [member("run/config.json", b"1"), member("run/config.json", b"2")], "'run/config.json' twice"
+    ),
+    "a link in the folder": (
+        lambda outside: [member("run/config.json", kind=tarfile.SYMTYPE, link=f"{outside}/old")], "not a regular"
+    ),
     "an absolute path": (lambda outside: [member(str(outside / "written"), b"x")], "contains '/"),
     "a path upwards": (lambda outside: [member("../outside/written", b"x")], "contains '../outside/written'"),
     "a path upwards from within": (lambda outside: [member("bilm/../config.json", b"x")], "contains 'bilm/../config"),
@@ -127,6 +146,31 @@ def test_a_whole_archive_is_unpacked(whole: bytes, tmp_path: Path) -> None:
     unpack(tmp_path / "run.tar.gz", RunFolder(tmp_path).packed(), tmp_path / "unpacked")
     for name in NAMES:
         assert (tmp_path / "unpacked" / name).read_bytes() == (tmp_path / "run" / name).read_bytes()
+
+
+def as_macos(names: tuple[str, ...], top: str) -> tuple[list[str], list[str]]:
+    """The names of the files and of what macOS adds, with their folders."""
+    clutter = [f"{top}{name.rpartition('/')[0]}{'/' * ('/' in name)}._{name.rpartition('/')[2]}" for name in names]
+    return [f"{top}{name}" for name in names], [*clutter, f"{top}.DS_Store", f"__MACOSX/{top}._{names[0]}"]
+
+
+@pytest.mark.parametrize("top", ["", "./", "run/", "./my run/"])
+def test_an_archive_that_was_packed_anew_is_unpacked(top: str, whole: bytes, tmp_path: Path) -> None:
+    files, clutter = as_macos(NAMES, top)
+    with tarfile.open(tmp_path / "anew.tar.gz", "w:gz", format=tarfile.PAX_FORMAT, pax_headers={"comment": "x"}) as tar:
+        for folder in (top, f"{top}bilm/"):
+            tar.addfile(member(folder or "./", kind=tarfile.DIRTYPE)[0])
+        for name, source in zip([*files, *clutter], [*NAMES, *[NAMES[0]] * len(clutter)], strict=True):
+            info, content = member(name, (tmp_path / "run" / source).read_bytes())
+            info.pax_headers = {"LIBARCHIVE.xattr.com.apple.provenance": "AQI", "mtime": "1700000000.123456789"}
+            tar.addfile(info, io.BytesIO(content))
+    unpack(tmp_path / "anew.tar.gz", NAMES, tmp_path / "unpacked")
+    found = {path.relative_to(tmp_path / "unpacked").as_posix() for path in (tmp_path / "unpacked").rglob("*")}
+    assert found == {*NAMES, "bilm"}
+    for name in NAMES:
+        assert (tmp_path / "unpacked" / name).read_bytes() == (tmp_path / "run" / name).read_bytes()
+    assert contains(tmp_path / "anew.tar.gz", NAMES[0])
+    assert not contains(tmp_path / "anew.tar.gz", "weights.th")
 
 
 def test_damage_after_the_last_file_is_refused(whole: bytes, tmp_path: Path) -> None:

@@ -208,6 +208,8 @@ def test_a_zip_archive_has_exactly_one_file(names: tuple[str, ...], tmp_path: Pa
     with zipfile.ZipFile(tmp_path / "text.zip", "w") as archive:
         archive.writestr("folder/", b"")
         archive.writestr("folder/text", b"a line")
+        for clutter in ("folder/._text", "folder/.DS_Store", "__MACOSX/folder/._text", "Thumbs.db", "__MACOSX/"):
+            archive.writestr(clutter, b"x")
     assert list(read_lines(tmp_path / "text.zip")) == [(1, "a line")]
 
 

@@ -29,7 +29,7 @@ from elmo_tasks.data_folder import MissingDataError
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.columns import read_rows
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import plain_name, refuse_stream, stored_file
+from elmo_tasks.files import is_clutter, plain_name, refuse_stream, stored_file
 from elmo_tasks.text.tag_schemes import Span
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,8 @@ def conll2012_files(path: Path) -> list[Path]:
     refuse_stream(path)
     if not path.is_dir():
         raise MissingDataError(path, "no such file or folder")
-    named = [file for file in path.rglob("*") if plain_name(file).endswith(("_conll", ".conll")) and file.is_file()]
+    found = (file for file in path.rglob("*") if not is_clutter(file.relative_to(path)))
+    named = [file for file in found if plain_name(file).endswith(("_conll", ".conll")) and file.is_file()]
     if not named:
         raise DataError(path, "the folder has no file whose name ends in _conll or .conll, compressed or not")
     gold = [file for file in named if plain_name(file).endswith("gold_conll")]

@@ -22,7 +22,7 @@ from elmo_tasks.data_readers.columns import read_rows
 from elmo_tasks.data_readers.conll2012 import Conll2012Sentence, bracketed_spans, conll2012_files, read_conll2012
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import plain_name
+from elmo_tasks.files import is_clutter, plain_name
 from elmo_tasks.metrics.srl import VERB
 from elmo_tasks.tasks import SemanticRoles, Task
 from elmo_tasks.tasks.semantic_roles import SCHEME
@@ -258,7 +258,7 @@ def _file_pairs(folder: Path) -> list[tuple[Path, Path]]:
     """The files of words and of props in a folder of the distribution, in the order of their names."""
     by_name: list[dict[str, Path]] = []
     for kind in ("words", "props"):
-        files = sorted((folder / kind).glob(f"*.{kind}*"))
+        files = sorted(file for file in (folder / kind).glob(f"*.{kind}*") if not is_clutter(file.name))
         named = {plain_name(file): file for file in files if plain_name(file).endswith(f".{kind}")}
         if not named:
             wanted = "wanted a folder with words and props, or a single file"

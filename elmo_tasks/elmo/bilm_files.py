@@ -10,7 +10,7 @@ from pathlib import Path
 from elmo_tasks.elmo import many_langs
 from elmo_tasks.elmo.bilm_zip import unzipped
 from elmo_tasks.errors import WeightsError
-from elmo_tasks.files import kept_hash
+from elmo_tasks.files import is_clutter, kept_hash
 
 DEFAULT_BILM = "default"
 """The name of the biLM that is installed with the package. It can be given instead of a folder."""
@@ -87,7 +87,7 @@ class BiLMFiles:
 
 
 def _only(folder: Path, pattern: str) -> Path:
-    found = sorted(folder.glob(pattern))
+    found = sorted(path for path in folder.glob(pattern) if not is_clutter(path.name))
     if len(found) != 1:
         names = ", ".join(path.name for path in found) or "none"
         raise WeightsError(f"{folder}: wanted one file {pattern}, found {names}; name both files instead")

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from elmo_tasks.atomic import atomic_folder, write_errors
 from elmo_tasks.cache import used_cache
 from elmo_tasks.errors import WeightsError
-from elmo_tasks.files import ZIP_ERRORS, kept_hash
+from elmo_tasks.files import ZIP_ERRORS, is_clutter, kept_hash
 from elmo_tasks.limits import ADVICE, unpacked_numbers
 
 _CHUNK = 1 << 20
@@ -42,7 +42,11 @@ def _unzip(archive: Path, patterns: tuple[str, ...], folder: Path) -> None:
     with zipfile.ZipFile(archive) as members:
         for member in members.infolist():
             name = PurePosixPath(member.filename).name
-            if member.is_dir() or not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+            if (
+                member.is_dir()
+                or is_clutter(member.filename)
+                or not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+            ):
                 continue
             path = folder / name
             if path.exists():

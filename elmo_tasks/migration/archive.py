@@ -22,6 +22,7 @@ from torch import Tensor
 from elmo_tasks.archives import unpack_known
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import RunError
+from elmo_tasks.files import is_clutter
 from elmo_tasks.json_files import read_json
 from elmo_tasks.limits import ADVICE, MAX_VOCABULARY_BYTES, limit
 from elmo_tasks.migration.errors import MigrationError
@@ -83,7 +84,7 @@ def _read(folder: Path, path: Path) -> Archive:
         meta: dict[str, Any] = {}
         if (folder / "meta.json").is_file():
             meta = read_json(folder / "meta.json", dict[str, Any], "AllenNLP's meta.json", error=MigrationError)
-        options = sorted(folder.glob("fta/*options_file"))
+        options = sorted(path for path in folder.glob("fta/*options_file") if not is_clutter(path.name))
         return Archive(
             path=path,
             config=config,
@@ -104,7 +105,7 @@ def _named(folder: Path, path: Path) -> Iterator[None]:
 
 
 def _read_vocabulary(folder: Path, config: dict[str, Any]) -> AllenNlpVocabulary:
-    files = {path.stem: path for path in sorted(folder.glob("*.txt"))}
+    files = {path.stem: path for path in sorted(folder.glob("*.txt")) if not is_clutter(path.name)}
     patterns = tuple(_lines(files.pop(_NOT_PADDED))) if _NOT_PADDED in files else ("*tags", "*labels")
     settings = config.get("vocabulary")
     unknown = settings.get("oov_token", UNKNOWN) if isinstance(settings, dict) else UNKNOWN

@@ -98,6 +98,13 @@ def test_a_folder_is_read_in_the_order_of_the_names(tmp_path: Path) -> None:
     ]
 
 
+def test_what_macos_adds_to_a_folder_is_not_data(tmp_path: Path) -> None:
+    for name in ("a.gold_conll", "._a.gold_conll", "__MACOSX/b.gold_conll", "b/._c.conll"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("text")
+    assert conll2012_files(tmp_path) == [tmp_path / "a.gold_conll"]
+
+
 def test_of_a_folder_with_gold_files_those_alone_are_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write(tmp_path / "a.v4_auto_conll")
     gold = write(tmp_path / "a.v4_gold_conll")

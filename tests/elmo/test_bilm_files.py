@@ -36,6 +36,8 @@ def test_the_names_of_the_nlpl_repository(bilm: BiLM, bilm_files: Files, tmp_pat
     folder.mkdir()
     shutil.copy(bilm_files[0], folder / "options.json")
     shutil.copy(bilm_files[1], folder / "model.hdf5")
+    for name in ("._options.json", "._model.hdf5", ".DS_Store"):
+        (folder / name).write_bytes(b"\0\5\x16\7")  # as macOS leaves them on other disks
     assert BiLM.load(folder).fingerprint() == bilm.fingerprint()
     shutil.copy(bilm_files[1], folder / "weights.hdf5")
     assert BiLMFiles.in_folder(folder).weights.name == "weights.hdf5"
@@ -44,7 +46,7 @@ def test_the_names_of_the_nlpl_repository(bilm: BiLM, bilm_files: Files, tmp_pat
 @pytest.mark.parametrize("prefix", ["", "213/", "../../", "/"])
 def test_a_zip_archive_is_unpacked_once(bilm: BiLM, bilm_files: Files, tmp_path: Path, prefix: str) -> None:
     contents: dict[str, Path | bytes] = {"old_options.json/": b"", "vocab.txt.gz": b"?", "options.json": bilm_files[0]}
-    contents |= {"meta.json": b"{}", "model.hdf5": bilm_files[1]}
+    contents |= {"meta.json": b"{}", "model.hdf5": bilm_files[1], "._options.json": b"x", "__MACOSX/model.hdf5": b"x"}
     archive = zipped(tmp_path / "213.zip", {prefix + name: content for name, content in contents.items()})
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
     files = BiLMFiles.in_folder(archive)

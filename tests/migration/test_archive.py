@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import tarfile
@@ -25,6 +26,41 @@ CONFIG = {"model": {"type": "simple_tagger"}}
 @pytest.fixture(params=[True, False], ids=["since torch 1.6", "before torch 1.6"])
 def new_format(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
+
+
+@pytest.mark.parametrize("top", ["", "./", "model/", "./my model/"])
+def test_reads_an_archive_that_was_packed_anew_on_macos(top: str, tmp_path: Path) -> None:
+    path = write_archive(tmp_path / "model.tar.gz", CONFIG, TENSORS, {"tokens": ("a",), "labels": ("B", "A")})
+    clutter = (
+        "._config.json",
+        "._weights.th",
+        "vocabulary/._tokens.txt",
+        "vocabulary/.DS_Store",
+        "__MACOSX/config.json",
+    )
+    with tarfile.open(path) as old, tarfile.open(tmp_path / "anew.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as tar:
+        for name in clutter:
+            info, content = member(f"{top}{name}", b"\0\5\x16\7")
+            tar.addfile(info, io.BytesIO(content))
+        for info in old:
+            content = old.extractfile(info)
+            info.name, info.pax_headers = f"{top}{info.name}", {"LIBARCHIVE.xattr.com.apple.quarantine": "MDA4Mw"}
+            tar.addfile(info, content)
+        other, content = member(f"{top}backup/config.json", b"{}")  # is left out, like all other files
+        tar.addfile(other, io.BytesIO(content))
+    with opened(tmp_path / "anew.tar.gz", tmp_path) as archive:
+        assert archive.config == CONFIG
+        assert archive.vocabulary.labels("labels") == ("B", "A")
+        assert archive.tensors.keys() == TENSORS.keys()
+
+
+def test_two_archives_in_one_are_refused(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "two.tar.gz", "w:gz") as tar:
+        for name in ("one/config.json", "two/config.json"):
+            info, content = member(name, b"{}")
+            tar.addfile(info, io.BytesIO(content))
+    with pytest.raises(MigrationError, match=r"contains 'two/config\.json' and other files of the same kind elsewhere"):
+        opened(tmp_path / "two.tar.gz", tmp_path).__enter__()
 
 
 def test_reads_the_file_and_the_folder(new_format: bool, tmp_path: Path) -> None:
