@@ -19,7 +19,7 @@ from elmo_tasks.files import cache_folder
 KINDS = ("datasets", "word_vectors", "corpora", "archives")  # all but the layers
 
 # Nothing else is counted or removed: the cache folder may be any folder that the user names.
-_ENTRY = re.compile(r"[0-9a-f]{64}(\.v\d+)?(\.arrow|\.json)?|\.elmo-tasks\..*\.tmp")
+_ENTRY = re.compile(r"[0-9a-f]{64}(\.\d+)?(\.v\d+)?(\.arrow|\.json)?|\.elmo-tasks\..*\.tmp")
 _held: dict[Path, int] = {}  # open folders with a shared lock
 
 

@@ -10,14 +10,16 @@ import contextlib
 import io
 import logging
 import os
+import shutil
 import signal
 import sys
+import textwrap
 import threading
 from collections.abc import Collection, Iterator, Sequence
-from typing import IO
+from typing import IO, NoReturn
 
 from elmo_tasks import __version__
-from elmo_tasks.commands.command import COMMANDS
+from elmo_tasks.commands.command import COMMANDS, GROUPS
 from elmo_tasks.console import set_up_logging
 from elmo_tasks.errors import NO_ROOM, ElmoTasksError, did_you_mean
 
@@ -150,9 +152,29 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with arguments in one line, and where help is."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(USER_ERROR, f"error: {message}\nFor help: {self.prog} --help\n")
+
+
+def _list_of_commands() -> str:
+    """The commands with what they do, in groups."""
+    width = shutil.get_terminal_size().columns - 2
+    lines = []
+    for title, names in GROUPS.items():
+        lines.append(f"{title}:")
+        for name in names:
+            text = f"  {name:<16}{COMMANDS[name].summary}" if name in COMMANDS else ""
+            lines.append(textwrap.fill(text, max(width, 40), subsequent_indent=" " * 18, break_on_hyphens=False))
+        lines.append("")
+    return "\n".join(lines)
+
+
 def make_parser(complete: Collection[str]) -> argparse.ArgumentParser:
     """The parser of the command line. Only the commands in `complete` get their arguments, because all take a while."""
-    volume = argparse.ArgumentParser(add_help=False)
+    volume = _Parser(add_help=False)
     loudness = volume.add_mutually_exclusive_group()
     loudness.add_argument(
         "--verbose",
@@ -166,15 +188,18 @@ def make_parser(complete: Collection[str]) -> argparse.ArgumentParser:
     )
     volume.set_defaults(verbosity=logging.INFO)
 
-    parser = argparse.ArgumentParser(
-        prog="elmo-tasks", description="ELMo for the six task models of Peters et al. (2018), in PyTorch 2."
+    parser = _Parser(
+        prog="elmo-tasks",
+        description="ELMo for the six task models of Peters et al. (2018), in PyTorch 2.",
+        epilog=_list_of_commands(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    about = "one of those below; `elmo-tasks COMMAND --help` shows its arguments and an example"
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, help=about)
     for name, command in COMMANDS.items():
         subparser = commands.add_parser(
             name,
-            help=command.summary,
             description=command.summary[0].upper() + command.summary[1:] + ".",
             epilog=f"example:\n  {command.example}",
             formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -117,7 +117,7 @@ def test_without_arguments_the_help_is_shown(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit) as exit:
         cli.main([])
     assert exit.value.code == 0
-    assert "commands:\n" in capsys.readouterr().out
+    assert "train and evaluate:\n  train  " in capsys.readouterr().out
 
 
 def test_errors_of_users_have_a_message_and_no_traceback(

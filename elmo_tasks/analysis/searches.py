@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from elmo_tasks.analysis.studies import as_overrides, config_beside, missing_files
 from elmo_tasks.config import Config, load_config
+from elmo_tasks.data_folder import advice_last
 from elmo_tasks.errors import ConfigError, ElmoTasksError
 from elmo_tasks.experiment import ExperimentConfig
 from elmo_tasks.packaged import find_search
@@ -168,7 +169,7 @@ class Search:
             if inner := [other for other in config.space if other.startswith(f"{key}.")]:
                 problems.append(f"space: {', '.join(inner)}: within {key}, which is searched as a whole")
         if problems:
-            raise ConfigError("\n".join(dict.fromkeys(problems)))
+            raise ConfigError("\n".join(advice_last(problems)))
         return dataclasses.replace(search, parameters=parameters)
 
     def resolve(self, overrides: Sequence[str]) -> ExperimentConfig:

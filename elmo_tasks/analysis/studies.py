@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, field_validator
 
 from elmo_tasks.config import Config, load_config, to_json
-from elmo_tasks.data_folder import MissingDataError
+from elmo_tasks.data_folder import MissingDataError, advice_last
 from elmo_tasks.data_readers.reader import HUB_PREFIX
 from elmo_tasks.errors import ConfigError, ElmoTasksError, WeightsError, did_you_mean
 from elmo_tasks.experiment import ExperimentConfig
@@ -246,7 +246,7 @@ class Study:
         if not problems and not any(run.chosen for run in runs):
             problems.append("no run of the chosen arms has one of the chosen shares and one of the chosen seeds")
         if problems:
-            raise ConfigError("\n".join(dict.fromkeys(problems)))
+            raise ConfigError("\n".join(advice_last(problems)))
         return cls(source, config, known, tuple(runs))
 
 
@@ -312,11 +312,14 @@ def missing_files(config: ExperimentConfig) -> Iterator[str]:
         try:
             if not source.startswith(HUB_PREFIX):
                 reader.build().files(Path(source))
+        except MissingDataError as error:
+            yield from (error.problem, *error.advice)
         except ElmoTasksError as error:
             yield str(error)
     words, elmo = config.model.embedder.words, config.elmo()
     if words and words.vectors and not stored_file(Path(words.vectors)).is_file():
-        yield str(MissingDataError(words.vectors))
+        missing = MissingDataError(words.vectors)
+        yield from (missing.problem, *missing.advice)
     for frozen in (elmo, config.transformer()):
         try:
             if frozen:

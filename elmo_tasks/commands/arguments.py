@@ -6,8 +6,12 @@ import argparse
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from elmo_tasks.errors import ElmoTasksError
+
+if TYPE_CHECKING:
+    import torch
 
 BILM_TOKENIZER = "that of the text that the biLM was trained on, if its folder has it, otherwise treebank"
 
@@ -141,16 +145,32 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     add_include_package(parser)
 
 
-def add_device(parser: argparse.ArgumentParser) -> None:
+def add_device(parser: argparse.ArgumentParser, default: str | None = None) -> None:
+    """The same option for every command that runs a model; by default, runs have the setting of their config."""
+    shown = default or "the setting in the run's config"
     parser.add_argument(
         "--device",
         choices=("auto", "cpu", "cuda"),
-        help="auto uses a GPU if there is one, cuda requires one (default: the setting in the run's config)",
+        default=default,
+        help=f"auto uses a GPU if there is one, cuda requires one (default: {shown})",
     )
 
 
+def chosen_device(arguments: argparse.Namespace) -> torch.device:
+    """The device of `--device`; raises an `ElmoTasksError` if it is a GPU, and there is none."""
+    import torch
+
+    has_gpu = torch.cuda.is_available()
+    if arguments.device == "cuda" and not has_gpu:
+        raise ElmoTasksError("--device cuda: expected a GPU that torch can use, and there is none; use --device auto")
+    return torch.device("cuda" if arguments.device != "cpu" and has_gpu else "cpu")
+
+
 def device_overrides(arguments: argparse.Namespace) -> list[str]:
-    return [f"trainer.device={arguments.device}"] if arguments.device else []
+    if not arguments.device:
+        return []
+    chosen_device(arguments)
+    return [f"trainer.device={arguments.device}"]
 
 
 def tokenizer_overrides(arguments: argparse.Namespace) -> list[str]:
@@ -222,10 +242,16 @@ def integers(text: str) -> tuple[int, ...]:
 
 
 def seeds(text: str) -> tuple[int, ...]:
-    numbers = integers(text)
+    """Seeds such as `1-3` or `1,2,5`."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not (first.isdecimal() and (last.isdecimal() or not dash) and (not dash or int(first) <= int(last))):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a list of seeds; expected one such as 1-3 or 1,2,5")
+        numbers += range(int(first), int(last or first) + 1)
     if len(set(numbers)) < len(numbers):
         raise argparse.ArgumentTypeError(f"{text!r} has a seed twice; wanted each once")
-    return numbers
+    return tuple(numbers)
 
 
 def shares(text: str) -> tuple[float, ...]:

@@ -141,3 +141,13 @@ COMMANDS = {
         "elmo-tasks sample-data data --task ner",
     ),
 }
+
+GROUPS = {
+    "train and evaluate": ("train", "evaluate"),
+    "use a run": ("predict", "serve", "archive", "import-allennlp"),
+    "look at results": ("plot", "compare", "errors"),
+    "many runs": ("study", "report", "tune"),
+    "language models": ("pretrain", "perplexity", "embed", "neighbors", "probe", "random-bilm"),
+    "configs and data": ("config", "sample-data", "cache"),
+}
+"""The names of all commands, in the order of `--help`."""

@@ -55,8 +55,9 @@ def add_train(parser: argparse.ArgumentParser) -> None:
         "--seeds",
         type=seeds,
         default=(),
-        metavar="N,N",
-        help="train once per seed; print mean and standard deviation",
+        metavar="SEEDS",
+        help="train once per seed, such as 1-3 or 1,2,5; print mean and standard deviation. 3 is seed 3 only, and not "
+        "three seeds",
     )
     repeated.add_argument(
         "--folds",
@@ -91,6 +92,8 @@ def run_train(arguments: argparse.Namespace) -> None:
     settings: dict[str, Any] = {name: getattr(arguments, name) for name in _TRAINING}
     settings |= {"overrides": arguments.set, "variables": dict(arguments.ext_var), "from_run": arguments.start_from}
     if arguments.seeds:
+        if len(arguments.seeds) == 1 and (seed := arguments.seeds[0]) > 1:
+            logger.info("seed %d only; for %d seeds use --seeds 1-%d", seed, seed, seed)
         metrics = train_seeds(arguments.config, folder, arguments.seeds, **settings)
     elif arguments.folds:
         metrics = train_folds(arguments.config, folder, arguments.folds, **settings)

@@ -8,11 +8,13 @@ from elmo_tasks.commands.arguments import (
     BILM_TOKENIZER,
     add_config_and_folder,
     add_config_arguments,
+    add_device,
     add_flag,
     add_from,
     add_include_package,
     add_tokenizer_arguments,
     add_training_arguments,
+    chosen_device,
     chosen_tokenizer,
     default_run_folder,
 )
@@ -55,6 +57,7 @@ def add_perplexity(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", metavar="TEXT", nargs="+", help="text files or glob patterns, compressed or not")
     add_tokenizer_arguments(parser, BILM_TOKENIZER)
     add_include_package(parser)
+    add_device(parser, "auto")
     add_flag(parser, "--json", "print the results as JSON instead of a table")
 
 
@@ -65,7 +68,8 @@ def run_perplexity(arguments: argparse.Namespace) -> None:
 
     include_packages(arguments.include_package)
     name = chosen_tokenizer(arguments)
-    result = perplexity_of_text(arguments.bilm, arguments.text, parse_tokenizer(name) if name else None)
+    tokenizer, device = parse_tokenizer(name) if name else None, chosen_device(arguments)
+    result = perplexity_of_text(arguments.bilm, arguments.text, tokenizer, device)
     if arguments.json:
         print_json(result)
     else:

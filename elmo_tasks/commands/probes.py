@@ -6,7 +6,14 @@ import argparse
 import logging
 from typing import TYPE_CHECKING
 
-from elmo_tasks.commands.arguments import add_flag, add_force, add_include_package, random_seed
+from elmo_tasks.commands.arguments import (
+    add_device,
+    add_flag,
+    add_force,
+    add_include_package,
+    chosen_device,
+    random_seed,
+)
 from elmo_tasks.console import print_json, print_table
 from elmo_tasks.data_folder import DATA_VARIABLE, data_folder
 from elmo_tasks.errors import ElmoTasksError
@@ -55,6 +62,7 @@ def add_probe(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=f"word vectors to compare with (default: the GloVe vectors in ${DATA_VARIABLE})",
     )
+    add_device(parser, "auto")
     parser.add_argument("--seed", type=random_seed, default=0, metavar="N", help="the random seed (default: 0)")
     add_flag(parser, "--json", "print the results as JSON instead of tables")
     parser.add_argument("--output", metavar="FILE", help="also write the results to this file, as JSON")
@@ -99,7 +107,7 @@ def _probe_senses(arguments: argparse.Namespace) -> SenseProbe:
 
     if given := [f"--{name}" for name in ("reader", "test", "pooling") if getattr(arguments, name)]:
         raise ElmoTasksError(f"{', '.join(given)}: not for {_SENSES}")
-    bilm, data = BiLM.load(arguments.bilm), read_sense_data(data_folder() / "wsd")
+    bilm, data = BiLM.load(arguments.bilm).to(chosen_device(arguments)), read_sense_data(data_folder() / "wsd")
     return probe_senses(bilm, data, vectors=_word_vectors(arguments.vectors))
 
 
@@ -116,7 +124,7 @@ def _probe_labels(arguments: argparse.Namespace) -> LabelProbe:
         if arguments.test:
             raise ElmoTasksError(f"--test: not for {_PARTS_OF_SPEECH}, which has a test file; wanted a FILE instead")
     reader = parse_part(DatasetReaderConfig, arguments.reader or reader_name, "reader", _POS_READER).build()
-    bilm = BiLM.load(arguments.bilm)
+    bilm = BiLM.load(arguments.bilm).to(chosen_device(arguments))
     training = labelled_sentences(reader, train)
     if test:
         tested = labelled_sentences(reader, test)

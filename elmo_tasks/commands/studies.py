@@ -43,7 +43,13 @@ def add_study(parser: argparse.ArgumentParser) -> None:
         metavar="S,S",
         help="train only runs with these shares of the training data, such as 0.01,1",
     )
-    parser.add_argument("--seeds", type=seeds, default=(), metavar="N,N", help="train only runs with these seeds")
+    parser.add_argument(
+        "--seeds",
+        type=seeds,
+        default=(),
+        metavar="SEEDS",
+        help="train only runs with these seeds, such as 1-3 or 1,2,5",
+    )
     add_config_arguments(parser, "study", "seeds=[1] or changes.trainer.num_epochs=1")
     add_flag(parser, "--dry-run", "check everything, and list the runs with their state and estimated time")
     add_flag(parser, "--list", "list the studies in the package")

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from elmo_tasks.commands.arguments import (
     BILM_TOKENIZER,
+    add_device,
     add_flag,
     add_force,
     add_include_package,
     add_tokenizer_arguments,
+    chosen_device,
     chosen_tokenizer,
     positive,
     random_seed,
@@ -58,6 +60,7 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
     add_flag(
         computation, "--stateful", "carry the state of the LSTMs from batch to batch, as bilm-tf does; much slower"
     )
+    add_device(parser, "auto")
     add_flag(parser, "--no-index", "leave out sentence_to_index, which needs all sentences in memory")
     add_tokenizer_arguments(parser, BILM_TOKENIZER)
     add_include_package(parser)
@@ -71,6 +74,8 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
 
 
 def run_embed(arguments: argparse.Namespace) -> None:
+    import torch
+
     from elmo_tasks.elmo import BiLM
     from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
     from elmo_tasks.elmo.embed import embed_file
@@ -78,15 +83,20 @@ def run_embed(arguments: argparse.Namespace) -> None:
     from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 
     check_output(arguments.output, force=arguments.force)
+    device = chosen_device(arguments)
+    if arguments.precision == "int8" and device.type != "cpu":
+        if arguments.device == "cuda":
+            raise ElmoTasksError("--precision int8 is only for the CPU; use --device cpu, or another precision")
+        device = torch.device("cpu")
     named = arguments.bilm or arguments.options or arguments.weights
     folder = arguments.bilm if named else DEFAULT_BILM
     files = BiLMFiles.chosen(folder, arguments.options, arguments.weights)
     tokenizer = _tokenizer(arguments, files.options.parent)
     bilm: BiLM | FastBiLM
     if arguments.stateful:
-        bilm = BiLM.load(files.options, files.weights, stateful=True)
+        bilm = BiLM.load(files.options, files.weights, stateful=True).to(device)
     else:
-        bilm = FastBiLM(BiLM.load(files.options, files.weights), arguments.precision)
+        bilm = FastBiLM(BiLM.load(files.options, files.weights).to(device), arguments.precision)
     count = embed_file(
         standard_input() if arguments.input == "-" else arguments.input,
         arguments.output,
@@ -109,6 +119,7 @@ def add_neighbors(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pool", required=True, metavar="FILE", help="the text to search, compressed or not")
     add_tokenizer_arguments(parser, BILM_TOKENIZER)
     add_include_package(parser)
+    add_device(parser, "auto")
     parser.add_argument(
         "--bilm", default="default", metavar="DIR", help="the folder of the biLM (default: the biLM in the package)"
     )
@@ -127,7 +138,7 @@ def run_neighbors(arguments: argparse.Namespace) -> None:
 
     files = BiLMFiles.in_folder(arguments.bilm)
     tokenizer = _tokenizer(arguments, files.options.parent)
-    bilm = BiLM.load(files.options, files.weights)
+    bilm = BiLM.load(files.options, files.weights).to(chosen_device(arguments))
     query = find_token([token.text for token in tokenizer.words(arguments.sentence)], arguments.word)
     lines = raw_lines(arguments.pool, tokenized=arguments.tokenized)
     pool = (sentence for _, line in lines for sentence in tokenizer.strings(line))

@@ -90,5 +90,5 @@ def _only(folder: Path, pattern: str) -> Path:
     found = sorted(path for path in folder.glob(pattern) if not is_clutter(path.name))
     if len(found) != 1:
         names = ", ".join(path.name for path in found) or "none"
-        raise WeightsError(f"{folder}: wanted one file {pattern}, found {names}; name both files instead")
+        raise WeightsError(f"{folder}: expected exactly one file {pattern} in this folder, got {names}")
     return found[0]

@@ -41,6 +41,8 @@ def open_word_vectors(path: str | Path, size: int) -> WordVectorFile:
         ElmoTasksError: its vectors do not have `size` numbers.
     """
     path = stored_file(Path(path))
+    if not path.exists():
+        raise MissingDataError(path, instead="To train without word vectors: --set model.embedder.words=null")
     file = _kept_file(path, size, file_state(path) if path.is_file() else ())
     if file.dimension != size:
         raise ElmoTasksError(

@@ -268,19 +268,22 @@ def _plan(corpus: Corpus, streams: TokenStreams, loop: Loop, objective: StreamOb
     }
 
 
-def perplexity_of_text(bilm: str | Path, paths: Sequence[str], tokenizer: Tokenizer | None = None) -> dict[str, float]:
+def perplexity_of_text(
+    bilm: str | Path, paths: Sequence[str], tokenizer: Tokenizer | None = None, device: torch.device | None = None
+) -> dict[str, float]:
     """The perplexities of a biLM on text; see `evaluate_perplexity`, and `read_text` for `paths` and `tokenizer`.
 
     Arguments:
         bilm: the folder of a biLM with its softmax and vocabulary.
         tokenizer: by default that of the text that the biLM was trained on.
+        device: by default a GPU, if there is one.
 
     Raises:
         WeightsError: the biLM's files are missing or damaged.
         DataError: the text is empty or cannot be read.
     """
     part, types = read_text(paths, tokenizer or tokenizer_of_bilm(bilm_folder(bilm)))
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = LanguageModel.load(bilm).to(device)
     reader = SlotReader(part, types, model.vocabulary, model.bilm.options.char_cnn.max_characters_per_token)
     return evaluate_perplexity(model, reader)

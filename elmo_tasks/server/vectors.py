@@ -35,6 +35,8 @@ from elmo_tasks.text.tokenizers import Tokenizer
 
 logger = logging.getLogger(__name__)
 
+_ADVICE = "neighbours are looked for in a text"
+
 _DIGITS = 6  # of numbers in answers
 _SAMPLE_SENTENCES = 700  # of the sample data, among which neighbours are looked for
 _POOL_TOKENS = 20_000  # of a file
@@ -187,7 +189,9 @@ def _first_sentences(path: Path, tokenizer: Tokenizer) -> list[list[str]]:
     """The sentences of a text with its first 20,000 tokens."""
     sentences: list[list[str]] = []
     tokens = 0
-    for sentence in (sentence for _, line in raw_lines(path) for sentence in tokenizer.strings(line) if sentence):
+    for sentence in (
+        sentence for _, line in raw_lines(path, advice=_ADVICE) for sentence in tokenizer.strings(line) if sentence
+    ):
         tokens += len(sentence)
         if tokens > _POOL_TOKENS:
             logger.warning("%s: neighbours are looked for among its first %d tokens only", path, _POOL_TOKENS)

@@ -85,11 +85,13 @@ def prose_lines(
     yield from lines
 
 
-def raw_lines(source: str | Path | ByteLines, *, tokenized: bool = False) -> Iterator[tuple[int, str]]:
+def raw_lines(
+    source: str | Path | ByteLines, *, tokenized: bool = False, advice: str = TOKENIZED_ADVICE
+) -> Iterator[tuple[int, str]]:
     """The numbered lines of a file or of standard input; see `prose_lines`. All are taken if they are tokenized."""
     name = source if isinstance(source, (str, Path)) else STANDARD_INPUT
     lines = read_lines(source) if isinstance(source, (str, Path)) else decode_lines(source, name)
-    return lines if tokenized else prose_lines(lines, name, TOKENIZED_ADVICE)
+    return lines if tokenized else prose_lines(lines, name, advice)
 
 
 def _check(held: Sequence[tuple[int, str]], name: str | Path, advice: str, json_only: bool = False) -> None:

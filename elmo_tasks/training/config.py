@@ -83,7 +83,9 @@ class LoopConfig(Config):
             ConfigError: the device is 'cuda', and there is no GPU.
         """
         if self.device == "cuda" and not torch.cuda.is_available():
-            raise ConfigError("trainer.device: 'cuda' needs a GPU that torch can use, and there is none; use 'auto'")
+            raise ConfigError(
+                "trainer.device: 'cuda' needs a GPU that torch can use, and there is none; use 'auto' (--device auto)"
+            )
         return torch.device("cuda" if self.device != "cpu" and torch.cuda.is_available() else "cpu")
 
     def accelerator(self, folder: Path | None = None) -> Accelerator:

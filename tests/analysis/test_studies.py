@@ -349,3 +349,13 @@ def test_the_study_of_the_documentation_is_valid(
     assert len(Study.load(str(tmp_path / "study.jsonnet")).runs) == 6
     listed = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
     assert sorted(listed) == sorted(packaged_studies())
+
+
+def test_how_to_make_missing_data_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as error:
+        Study.load("quick")
+    *files, advice = str(error.value).splitlines()
+    assert len(files) == len(set(files)) > 10
+    assert all(line.endswith(("no such file", "no such file or folder")) for line in files)
+    assert advice == "Make this sample data: elmo-tasks sample-data runs/quick-data --sentences 300,60,60"

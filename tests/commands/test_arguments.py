@@ -10,7 +10,7 @@ import pytest
 
 from elmo_tasks import cli
 from elmo_tasks.commands.arguments import default_run_folder, run_overrides, tokenizer_overrides
-from elmo_tasks.commands.command import COMMANDS
+from elmo_tasks.commands.command import COMMANDS, GROUPS
 from elmo_tasks.errors import ElmoTasksError
 
 # What a command has if nothing but what it must have is given.
@@ -42,16 +42,17 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "report d": {"folder": "d"},
     "tune": {**CONFIG, "search": None, "search_folder": None, "dry_run": False, "list": False},
     "pretrain c": {**TRAINING, "config": "c", "dry_run": False},
-    "perplexity b t": {**TEXT, "bilm": "b", "text": ["t"], "json": False},
-    "embed i --output f": {**TEXT, "input": "i", "output": "f", "force": False, "bilm": None, "options": None,
-                           "weights": None, "layers": "all", "pool": "none", "precision": "float32",
-                           "stateful": False, "no_index": False, "batch_tokens": 4096},
-    "neighbors s --word w --pool p": {**TEXT, "sentence": "s", "word": "w", "pool": "p", "bilm": "default",
-                                      "same_word": False, "count": 5, "json": False},
+    "perplexity b t": {**TEXT, "device": "auto", "bilm": "b", "text": ["t"], "json": False},
+    "embed i --output f": {**TEXT, "device": "auto", "input": "i", "output": "f", "force": False,
+                           "bilm": None, "options": None, "weights": None, "layers": "all", "pool": "none",
+                           "precision": "float32", "stateful": False, "no_index": False, "batch_tokens": 4096},
+    "neighbors s --word w --pool p": {**TEXT, "device": "auto", "sentence": "s", "word": "w", "pool": "p",
+                                      "bilm": "default", "same_word": False, "count": 5, "json": False},
     "cache info": {"action": "info", "what": None},
     "random-bilm d": {"folder": "d", "size": "small", "seed": 0, "force": False},
-    "probe pos": {"what": "pos", "bilm": "default", "reader": None, "test": None, "pooling": None, "vectors": None,
-                  "seed": 0, "json": False, "output": None, "force": False, "include_package": []},
+    "probe pos": {"what": "pos", "device": "auto", "bilm": "default", "reader": None, "test": None,
+                  "pooling": None, "vectors": None, "seed": 0, "json": False, "output": None, "force": False,
+                  "include_package": []},
     "import-allennlp a r": {"archive": "a", "run_folder": "r", "bilm": None, "force": False},
     "sample-data d": {"folder": "d", "task": "all", "force": False, "seed": 13, "sentences": (1000, 200, 200)},
 }  # fmt: skip
@@ -69,6 +70,8 @@ GIVEN: dict[str, dict[str, Any]] = {
         **CHANGES, "run_folder": "d", "start_from": "r", "resume": True, "self_contained": True,
         "predictions": ["test", "validation"], "dry_run": True},
     "train c --seeds '3, 1' --run-folder d --force": {"seeds": (3, 1), "run_folder": "d", "force": True},
+    "train c --seeds 1-3": {"seeds": (1, 2, 3)},
+    "train c --seeds 1-2,7": {"seeds": (1, 2, 7)},
     "train c --folds 2": {"folds": 2},
     "evaluate r d --batch-tokens 1 --device cuda --set a=b --predictions p --confusion --output o --force --json": {
         "batch_tokens": 1, "device": "cuda", "set": ["a=b"], "predictions": "p", "confusion": True, "output": "o",
@@ -96,7 +99,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "--max-waiting-tokens 6 --include-package p": {
         "port": 0, "batch_tokens": 1, "batch_wait": 2, "max_tokens": 3, "max_bytes": 4, "max_requests": 5,
         "max_waiting_tokens": 6, "timeout": 7, "include_package": ["p"]},
-    f"study c {CHANGED} -s d --jobs 2 --arm A* --arm B --shares 0.1,1 --seeds 1,2 --dry-run": {
+    f"study c {CHANGED} -s d --jobs 2 --arm A* --arm B --shares 0.1,1 --seeds 1-2 --dry-run": {
         **CHANGES, "study": "c", "study_folder": "d", "jobs": 2, "arm": ["A*", "B"], "shares": (0.1, 1.0),
         "seeds": (1, 2), "dry_run": True},
     "study --list --study-folder d": {"list": True, "study_folder": "d"},
@@ -111,7 +114,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "--tokenizer unicode --batch-tokens 1 --include-package p": {
         "force": True, "bilm": "b", "options": "o", "weights": "w", "layers": "top", "pool": "max",
         "precision": "int8", "no_index": True, "tokenizer": "unicode", "batch_tokens": 1, "include_package": ["p"]},
-    "embed i --output f --stateful --pool mean": {"stateful": True, "pool": "mean"},
+    "embed i --output f --stateful --pool mean --device cpu": {"stateful": True, "pool": "mean", "device": "cpu"},
     "neighbors s --word w --pool p --bilm b --same-word --count 1 --json --tokenized --include-package p": {
         "bilm": "b", "same_word": True, "count": 1, "json": True, "tokenized": True, "include_package": ["p"]},
     "cache clear all": {"action": "clear", "what": "all"},
@@ -127,7 +130,10 @@ GIVEN: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 WRONG = {
-    "train c --seeds 1,x": "'1,x' is not a comma-separated list of whole numbers",
+    "train c --seeds 1,x": "'1,x' is not a list of seeds; expected one such as 1-3 or 1,2,5",
+    "train c --seeds 3-1": "'3-1' is not a list of seeds",
+    "train c --seeds 1-": "'1-' is not a list of seeds",
+    "study c --seeds 1-3,2": "'1-3,2' has a seed twice",
     "train c --seeds 1,2,1": "'1,2,1' has a seed twice; wanted each once",
     "train c --folds 1": "'1' is not a whole number greater than 1",
     "train c --folds two": "'two' is not a whole number greater than 1",
@@ -208,7 +214,10 @@ def test_wrong_options_are_refused_with_a_reason(line: str, capsys: pytest.Captu
     with pytest.raises(SystemExit) as exit:
         parsed(line)
     assert exit.value.code == 2
-    assert WRONG[line] in capsys.readouterr().err
+    message, hint = capsys.readouterr().err.splitlines()
+    assert message.startswith("error: ")
+    assert WRONG[line] in message
+    assert hint == f"For help: elmo-tasks {line.split()[0]} --help"
 
 
 def test_the_options_of_a_run_become_overrides_of_its_config() -> None:
@@ -221,6 +230,24 @@ def test_the_options_of_a_run_become_overrides_of_its_config() -> None:
     with pytest.raises(ElmoTasksError, match="the tokenizer 'spacy': unknown type"):
         tokenizer_overrides(parse(["predict", "r", "-", "--tokenizer", "spacy"]))
     assert run_overrides(parse(["predict", "r", "-"])) == tokenizer_overrides(parse(["predict", "r", "-"])) == []
+
+
+@pytest.mark.parametrize("line", [each for each in DEFAULTS if "device" in DEFAULTS[each]])
+def test_commands_that_run_a_model_name_the_device_alike(
+    line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    confusion = ["--confusion", "d"] if line.startswith("plot") else []
+    line = line.replace("--output f", "--output f.svg").replace("serve r", "serve r --port 0")
+    cli.main([*line.split(), *confusion, "--device", "cuda"])
+    assert capsys.readouterr().err.endswith(
+        "error: --device cuda: expected a GPU that torch can use, and there is none; use --device auto\n"
+    )
+
+
+def test_all_commands_are_in_one_group() -> None:
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
 
 
 @pytest.mark.parametrize("command", ["embed", "neighbors", "perplexity", "predict"])

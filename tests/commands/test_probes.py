@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -31,7 +32,7 @@ def probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mock:
     Path("data.conllu").write_text("".join(SENTENCE.format(name=f"Ann{number}") for number in range(10)))
     probe = Mock(return_value=PROBE)
     monkeypatch.setattr(elmo_tasks.analysis.label_probes, "probe_labels", probe)
-    monkeypatch.setattr(BiLM, "load", lambda name: f"the biLM {name}")
+    monkeypatch.setattr(BiLM, "load", lambda name: SimpleNamespace(to=lambda device: f"the biLM {name}"))
     return probe
 
 

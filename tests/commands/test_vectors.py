@@ -26,7 +26,7 @@ from elmo_tasks.errors import CacheError
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.sample_data import VECTORS
 
-FILES_OF_KINDS = {"datasets": ".arrow", "word_vectors": ".v1.arrow", "corpora": "", "archives": ""}
+FILES_OF_KINDS = {"datasets": ".arrow", "word_vectors": ".50.v2.arrow", "corpora": "", "archives": ""}
 
 
 def test_a_random_bilm_can_embed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +83,7 @@ def test_embed_reads_standard_input_as_a_file(
 
 
 def test_embed_passes_on_its_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    embed_file, load = Mock(return_value=2), Mock(return_value="the biLM")
+    embed_file, load = Mock(return_value=2), Mock(return_value=Mock(to=lambda device: "the biLM"))
     monkeypatch.setattr(elmo_tasks.elmo.embed, "embed_file", embed_file)
     monkeypatch.setattr(BiLM, "load", load)
     arguments = "embed in.txt --output out.hdf5 --options o --weights w --stateful --batch-tokens 9 --tokenized"

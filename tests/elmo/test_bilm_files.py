@@ -88,7 +88,7 @@ def test_archives_that_are_refused(bilm_files: Files, tmp_path: Path) -> None:
         (broken, "damaged, or not a zip archive"),
         (twice, "two files options.json"),
         (bomb, r"unpacks to more than 65,\d+,\d+ bytes; .*LIMITS"),
-        (other, r"wanted one file \*options.json, found none"),
+        (other, r"expected exactly one file \*options.json in this folder, got none"),
         (options, "neither a folder nor a zip archive"),
     ):
         with pytest.raises(WeightsError, match=problem):

@@ -233,3 +233,12 @@ def test_glove(data_folder: Path) -> None:
     assert np.isnan(rows[3]).all()
     unit = rows[:3] / np.linalg.norm(rows[:3], axis=1, keepdims=True)
     assert unit[0] @ unit[1] > unit[0] @ unit[2]
+
+
+def test_missing_vectors_of_a_model_can_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELMO_TASKS_DATA", str(tmp_path))
+    for folder, both in ((tmp_path, True), (Path("/elsewhere"), False)):
+        with pytest.raises(DataError, match="no such file") as error:
+            open_word_vectors(folder / "vectors.txt", 50)
+        assert ("Set ELMO_TASKS_DATA to the folder of your data" in str(error.value)) == both
+        assert str(error.value).endswith(". To train without word vectors: --set model.embedder.words=null")
