@@ -37,6 +37,11 @@ logger = logging.getLogger(__name__)
 ALL_COLUMNS = 12  # except those of the roles
 FEWEST_COLUMNS = 2  # the document's name and coreference, as in test files of the reference scorer
 NO_WORD = "_"
+_HIDDEN_WORD = "[WORD]"  # in the skeletons of releases whose text has another licence
+_SKELETON = (
+    f"{_HIDDEN_WORD} stands for each word: the file is a skeleton; expected the file that the release's script makes of "
+    "it and of the treebank"
+)
 _WORD_COLUMNS = 5  # with fewer there are no words
 _NONE = ("-", "_", "")  # cells without a value; OntoNotes has the first, LitBank the others
 _WANTED_HEADER = "'#begin document (NAME); part NNN'"
@@ -125,6 +130,8 @@ def _documents(file: Path, least: int) -> Iterator[Conll2012Document]:
         border = rows[0][0] if rows and len(rows[0]) == 1 else ""
         if not border:
             sentences += [_sentence(rows, number)] if rows else []
+            if rows and all(word == _HIDDEN_WORD for word in sentences[-1].words):
+                fault = fault or DataError(file, _SKELETON, number)
             if not begin:
                 begin = number
                 fault = DataError(file, f"a token outside of a document; wanted {_WANTED_HEADER} first", number)

@@ -143,6 +143,11 @@ def test_a_folder_without_files_and_no_folder(tmp_path: Path) -> None:
         ("#begin document d; part 0\n", 1, "'#begin document d; part 0'; wanted '#begin document (NAME); part NNN'"),
         (HEADER + "d 0 0 a NN * - - - - *\n", 2, "11 column(s); wanted at least 12"),
         (HEADER + ROW + "d 0 1 b NN * - - - - * * -\n", 3, "13 column(s); wanted 12 as in line 2"),
+        (
+            HEADER + ROW.replace(" a ", " [WORD] ") + "\n#end document\n",
+            2,
+            "[WORD] stands for each word: the file is a skeleton",
+        ),
         (HEADER + "# a comment\n", 2, "3 column(s); wanted at least 12"),
     ],
 )
