@@ -39,8 +39,8 @@ FEWEST_COLUMNS = 2  # the document's name and coreference, as in test files of t
 NO_WORD = "_"
 _HIDDEN_WORD = "[WORD]"  # in the skeletons of releases whose text has another licence
 _SKELETON = (
-    f"{_HIDDEN_WORD} stands for each word: the file is a skeleton; expected the file that the release's script makes of "
-    "it and of the treebank"
+    f"{_HIDDEN_WORD} stands for each word: the file is a skeleton; expected the file that the script of the release "
+    "makes of it and of the treebank"
 )
 _WORD_COLUMNS = 5  # with fewer there are no words
 _NONE = ("-", "_", "")  # cells without a value; OntoNotes has the first, LitBank the others
