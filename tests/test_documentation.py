@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-from elmo_tasks import cli, tasks
+from elmo_tasks import cli, tasks, trained_runs
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.packaged import find_config
 from elmo_tasks.sample_data import write_sample_data
@@ -61,16 +62,20 @@ def test_python_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         exec(compile(block, str(path), "exec"), names)
 
 
-def run_page(path: Path, folder: Path, *, sentences: str = "") -> str:
+def run_page(path: Path, folder: Path, *, sentences: str = "", files: Path | None = None) -> str:
     """Runs the commands of a page in an empty folder, after writing the files that it shows; returns what they print.
 
     Arguments:
         sentences: makes sample data of this size, if given.
+        files: a folder with longer files, in place of those that the page shows.
     """
     parts = re.split(r"^```(\w*)\n(.*?)^```$", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     for before, language, content in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
-        if language in ("csv", "jsonnet"):  # the text before it names the file
-            (folder / re.findall(r"`(\w+\.\w+)`", before)[-1]).write_text(content, encoding="utf-8")
+        names = re.findall(r"`(\w+\.\w+)`", before)  # the text before it names the file
+        if language in ("csv", "jsonnet") and names:
+            (folder / names[-1]).write_text(content, encoding="utf-8")
+    if files:
+        shutil.copytree(files, folder, dirs_exist_ok=True)
     settings = {**os.environ, "ELMO_TASKS_CACHE": str(folder / "cache"), "PYTHONPATH": str(REPOSITORY)}
     settings.pop("ELMO_TASKS_DATA", None)
     size = f'[ "$1" != sample-data ] || set -- "$@" --sentences {sentences}; ' if sentences else ""
@@ -94,9 +99,22 @@ def test_the_tour(tmp_path: Path) -> None:
         name: json.loads((tmp_path / "runs" / name / "metrics.json").read_text())["best"]["validation"]["f1"]
         for name in ("recipes", "without")
     }
-    assert best["recipes"] > 80 > 40 > best["without"]
+    shown = re.search(r"The F1 on `dev.csv` is (\d+) with ELMo and (\d+) without", TOUR.read_text(encoding="utf-8"))
+    assert shown
+    assert best["recipes"] == pytest.approx(float(shown[1]), abs=8)
+    assert best["without"] == pytest.approx(float(shown[2]), abs=16)  # of 8 spans, one is 12
+    assert best["recipes"] > best["without"]
     assert (tmp_path / "recipes.svg").is_file()
     assert "apples" in printed
+
+
+@pytest.mark.slow
+def test_small_data_is_learned_by_the_commands_of_the_guide(tmp_path: Path) -> None:
+    """60 reviews, 40 pairs and 80 sentences, with 15, 12 and 16 to choose the best epoch."""
+    run_page(REPOSITORY / "docs" / "own_data.md", tmp_path, files=REPOSITORY / "tests" / "small_data")
+    for name, data in {"table": "train.csv", "pairs": "pairs.csv", "names": "names.tsv"}.items():
+        scores = trained_runs.evaluate(tmp_path / "runs" / name, tmp_path / data)
+        assert scores["f1" if name == "names" else "accuracy"] >= 90
 
 
 @pytest.mark.slow

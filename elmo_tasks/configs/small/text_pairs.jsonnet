@@ -1,7 +1,6 @@
 // Pairs of texts with a label each, for a small table of your own: train.csv and dev.csv with the columns `premise`, `hypothesis` and
 // `label`.
 (import 'small.libsonnet') {
-  elmo+:: { layer_normalization: 'token', gamma: 0.1 },
   dataset_reader: { type: 'delimited', task: 'text_pairs' },
   model: {
     type: 'esim',
