@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from elmo_tasks.config import load_config
-from elmo_tasks.data_readers.memory import Source
+from elmo_tasks.data_readers.memory import Source, source_name
 from elmo_tasks.data_readers.reader import DatasetReader
-from elmo_tasks.errors import RunError, UnknownLabelError, UnknownTypeError
+from elmo_tasks.errors import RunError, UnknownLabelError, UnknownTypeError, some_of
 from elmo_tasks.experiment import ExperimentConfig, build_model, check_frozen_models, read_examples, tensor_shapes
 from elmo_tasks.locks import locked
 from elmo_tasks.metrics.confusion import Confusion
@@ -22,6 +24,11 @@ from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.evaluation import Sink, ordered_lines, pairs_to
 from elmo_tasks.training.evaluation import evaluate as evaluate_model
+
+logger = logging.getLogger(__name__)
+
+UnknownLabels = Literal["error", "count"]
+"""What becomes of gold labels that a run does not know: the data is refused, or they count as errors of the run."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,6 +98,7 @@ def evaluate(
     predictions: str | Path | None = None,
     confusion: bool = False,
     batch_tokens: int | None = None,
+    unknown_labels: UnknownLabels = "error",
     overrides: Sequence[str] = (),
 ) -> dict[str, Any]:
     """A run's metrics on a data set.
@@ -100,10 +108,12 @@ def evaluate(
         predictions: where to write each example with its prediction, one JSON object per line, in the data's order.
         confusion: also returns a `ConfusionTable` under `confusion`, in the main process.
         batch_tokens: most tokens in a batch, see `DataLoaderConfig`; by default the run's limits.
+        unknown_labels: `count` scores gold labels that the run does not know as its errors, as the official scorers
+            do. They are named in a warning, and `loss` is the mean of the other examples; without any, it is left out.
 
     Raises:
-        ElmoTasksError: the run does not know an example's label; the place is named. Or `confusion` is asked for,
-            and the run does not predict labels.
+        ElmoTasksError: the run does not know an example's label, and `unknown_labels` is `error`; the place is named.
+            Or `confusion` is asked for, and the run does not predict labels.
     """
     run = load_run(path, overrides=overrides)
     task, confusions = run.reader.task, Confusion()
@@ -117,12 +127,17 @@ def evaluate(
                 confusions.add(task.compared_labels(prediction), task.compared_labels(example))
 
         sink = keep if predictions or confusion else None
-        metrics = evaluate_run(run, data, sink=sink, batch_tokens=batch_tokens)
+        metrics = evaluate_run(run, data, sink=sink, batch_tokens=batch_tokens, unknown_labels=unknown_labels)
         return {**metrics, "confusion": confusions.table()} if confusion else metrics
 
 
 def evaluate_run(
-    run: Run, data: Source, *, sink: Sink | None = None, batch_tokens: int | None = None
+    run: Run,
+    data: Source,
+    *,
+    sink: Sink | None = None,
+    batch_tokens: int | None = None,
+    unknown_labels: UnknownLabels = "error",
 ) -> dict[str, float]:
     """The metrics of a loaded run on a data set; see `evaluate`.
 
@@ -134,12 +149,36 @@ def evaluate_run(
     run.model.to(accelerator.device)
     with accelerator.main_process_first():
         examples = read_examples(run.reader, data)
-    share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
-    loader = BatchLoader(given or run.config.evaluation_loader(), examples, run.reader.task, run.vocabulary, **share)
+    loader = BatchLoader(
+        given or run.config.evaluation_loader(),
+        examples,
+        run.reader.task,
+        run.vocabulary,
+        rank=accelerator.process_index,
+        num_processes=accelerator.num_processes,
+        without_gold=_rows_with_unknown_labels(run, data, examples) if unknown_labels == "count" else frozenset(),
+    )
     try:
         return evaluate_model(run.model, loader, accelerator, sink)
     except UnknownLabelError as error:
         raise run.reader.unknown_label(data, examples, error) from None
+
+
+def _rows_with_unknown_labels(run: Run, data: Source, examples: Iterable[Mapping[str, Any]]) -> set[int]:
+    """The rows with gold labels that a run does not know. A warning names these labels."""
+    task = run.reader.task
+    unknown = {
+        row: labels for row, each in enumerate(examples) if (labels := task.unknown_labels(each, run.vocabulary))
+    }
+    if unknown:
+        counts = Counter(label for labels in unknown.values() for label in labels)
+        logger.warning(
+            "%s: the run does not know some labels, which count as its errors: %s; the loss leaves out %d example(s)",
+            source_name(data),
+            some_of([f"{label!r} ({count})" for label, count in counts.most_common()], most=10),
+            len(unknown),
+        )
+    return set(unknown)
 
 
 def archive(path: str | Path, target: str | Path, *, self_contained: bool = True) -> None:

@@ -18,7 +18,7 @@ import pytest
 import torch
 from accelerate import PartialState
 
-from elmo_tasks import experiment, repeated_runs, trained_runs
+from elmo_tasks import cli, experiment, repeated_runs, trained_runs
 from elmo_tasks.analysis.systems import read_predictions
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
@@ -792,6 +792,44 @@ def test_a_label_that_the_run_does_not_know_is_located(trained: Path, tmp_path: 
         DataError, match=r"other\.txt:3: in the example that begins here: the label '.-ROCK' is not among"
     ):
         trained_runs.evaluate(trained, str(path))
+
+
+UNSEEN = Path(__file__).parent / "data_readers" / "odd_files" / "unseen.txt"  # a span TIME, which no run here knows
+KNOWN = "Brusk B-LOC\n- O\n\nMira B-PER\nworks O\n"
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare", "errors"])
+def test_a_label_that_the_run_does_not_know_is_refused_or_counted(
+    command: str, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    words = [command, str(trained), str(UNSEEN), "--json"]
+    assert cli.main(words) == 2
+    error = capsys.readouterr().err
+    assert "unseen.txt:1: in the example that begins here: the label 'U-TIME' is not among" in error
+    assert "--unknown-labels count (unknown_labels='count') counts it as an error of the run" in error
+
+    assert cli.main([*words, "--unknown-labels", "count"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert "unseen.txt: the run does not know some labels, which count as its errors: 'U-TIME' (1); the" in caplog.text
+    predictions = trained_runs.load_predictor(trained)({"tokens": ["Mira", "works", "Monday"]})
+    metric = SpanF1()
+    metric.update(predictions, [{"tags": ["B-PER", "O", "B-TIME"]}])
+    if command == "compare":
+        assert (shown["num_examples"], shown["systems"][0]["score"]) == (1, metric.compute()["f1"])
+    else:
+        assert (shown["scores"] if command == "errors" else shown) == metric.compute()
+        assert metric.compute()["recall"] <= 50
+
+
+def test_examples_with_unknown_labels_have_no_loss(trained: Path, tmp_path: Path) -> None:
+    known, both = tmp_path / "known.txt", tmp_path / "both.txt"
+    known.write_text(KNOWN)
+    both.write_text(f"{UNSEEN.read_text()}\n{KNOWN}")
+    found, alone = (trained_runs.evaluate(trained, path, unknown_labels="count") for path in (both, known))
+    assert alone == trained_runs.evaluate(trained, known)
+    assert found["loss"] == pytest.approx(alone["loss"], rel=1e-5)
+    assert found["support/TIME"] == 1
+    assert "loss" not in trained_runs.evaluate(trained, UNSEEN, unknown_labels="count")
 
 
 def test_folds_hold_out_every_training_example_once(config_file: Path, sample_folder: Path, tmp_path: Path) -> None:

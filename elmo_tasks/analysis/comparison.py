@@ -31,6 +31,7 @@ from elmo_tasks.analysis.systems import Predictions, System, find_systems, is_da
 from elmo_tasks.data_readers.memory import Source
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.tasks import Task
+from elmo_tasks.trained_runs import UnknownLabels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,6 +119,7 @@ def compare(
     resamples: int = 10_000,
     seed: int = 13370,
     num_examples: int = 0,
+    unknown_labels: UnknownLabels = "error",
     overrides: Sequence[str] = (),
 ) -> Comparison:
     """Compares systems with the first one.
@@ -130,13 +132,17 @@ def compare(
         resamples: how many resamples the intervals and the tests use.
         seed: of the resamples. The same seed gives the same numbers.
         num_examples: how many of the most changed units are kept for each difference.
+        unknown_labels: `count` scores gold labels that a run does not know as its errors; see `evaluate`.
         overrides: `key.path=value`, in place of the values of every run's config.
 
     Raises:
         ElmoTasksError: the systems were not measured on the same examples, or there is no such metric.
         DataError, RunError: a system cannot be read.
     """
-    systems = [(each, (read_predictions(path, data, overrides) for path in each.paths)) for each in find_systems(paths)]
+    systems = [
+        (each, (read_predictions(path, data, overrides, unknown_labels) for path in each.paths))
+        for each in find_systems(paths)
+    ]
     return compare_predictions(systems, metric=metric, resamples=resamples, seed=seed, num_examples=num_examples)
 
 

@@ -28,6 +28,7 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Accuracy, CoreferenceScores, Metric, SpanF1, SquadScores, SrlF1
 from elmo_tasks.metrics.confusion import Confusion, ConfusionTable
 from elmo_tasks.tasks import Reading, Task
+from elmo_tasks.trained_runs import UnknownLabels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +78,12 @@ class _Details:
 
 
 def errors(
-    path: str | Path, data: Source | None = None, *, num_examples: int = 20, overrides: Sequence[str] = ()
+    path: str | Path,
+    data: Source | None = None,
+    *,
+    num_examples: int = 20,
+    unknown_labels: UnknownLabels = "error",
+    overrides: Sequence[str] = (),
 ) -> ErrorReport:
     """What a system gets wrong.
 
@@ -86,12 +92,13 @@ def errors(
             which words it has seen in training.
         data: what a run is evaluated on; by default, the test data of its config. Not used for files.
         num_examples: how many of the worst examples are kept.
+        unknown_labels: `count` scores gold labels that the run does not know as its errors; see `evaluate`.
         overrides: `key.path=value`, in place of the values of the run's config.
 
     Raises:
         DataError, RunError: the run or the file cannot be read.
     """
-    return error_report(read_predictions(Path(path), data, overrides), num_examples=num_examples)
+    return error_report(read_predictions(Path(path), data, overrides, unknown_labels), num_examples=num_examples)
 
 
 def error_report(found: Predictions, *, num_examples: int = 20) -> ErrorReport:

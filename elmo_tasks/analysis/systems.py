@@ -21,7 +21,7 @@ from elmo_tasks.files import parse_json, read_lines, refuse_stream
 from elmo_tasks.tasks import Tagging, Task
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag, spans_of_tags
 from elmo_tasks.text.vocabulary import Vocabulary
-from elmo_tasks.trained_runs import evaluate_run, load_run
+from elmo_tasks.trained_runs import UnknownLabels, evaluate_run, load_run
 
 logger = logging.getLogger(__name__)
 
@@ -141,12 +141,18 @@ def is_system(path: str | Path) -> bool:
     return isinstance(record, dict) and {"example", "prediction"} <= record.keys()
 
 
-def read_predictions(path: Path, data: Source | None = None, overrides: Sequence[str] = ()) -> Predictions:
+def read_predictions(
+    path: Path,
+    data: Source | None = None,
+    overrides: Sequence[str] = (),
+    unknown_labels: UnknownLabels = "error",
+) -> Predictions:
     """What a run predicts for a data set, or what a file of predictions holds.
 
     Arguments:
         data: for runs; by default, the test data of the run's config.
         overrides: `key.path=value`, in place of the values of the run's config.
+        unknown_labels: for runs; see `evaluate`.
 
     Raises:
         DataError: a file does not follow its format.
@@ -165,7 +171,7 @@ def read_predictions(path: Path, data: Source | None = None, overrides: Sequence
     def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
         found[row] = example, {field: prediction[field]}
 
-    evaluate_run(run, data, sink=keep)
+    evaluate_run(run, data, sink=keep, unknown_labels=unknown_labels)
     pairs = [found[row] for row in sorted(found)]
     examples = [{column: example[column] for column in task.features} for example, _ in pairs]
     return _checked(str(path), task, examples, [prediction for _, prediction in pairs], run.vocabulary)

@@ -10,6 +10,7 @@ from elmo_tasks.commands.arguments import (
     add_device,
     add_flag,
     add_include_package,
+    add_unknown_labels,
     device_overrides,
     positive,
     random_seed,
@@ -51,6 +52,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     add_device(parser)
+    add_unknown_labels(parser)
     add_flag(parser, "--json", "print JSON instead of tables")
     add_include_package(parser)
 
@@ -69,6 +71,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
         resamples=arguments.resamples,
         seed=arguments.seed,
         num_examples=arguments.examples,
+        unknown_labels=arguments.unknown_labels,
         overrides=device_overrides(arguments),
     )
     if arguments.json:
@@ -172,7 +175,11 @@ def run_errors(arguments: argparse.Namespace) -> None:
     if arguments.data is not None and is_data_file(arguments.path):
         raise ElmoTasksError(f"{arguments.path}: a file of predictions needs no data; wanted no {arguments.data}")
     report = errors(
-        arguments.path, arguments.data, num_examples=arguments.examples, overrides=device_overrides(arguments)
+        arguments.path,
+        arguments.data,
+        num_examples=arguments.examples,
+        unknown_labels=arguments.unknown_labels,
+        overrides=device_overrides(arguments),
     )
     if arguments.json:
         print_json(report.to_json())

@@ -166,6 +166,16 @@ def chosen_device(arguments: argparse.Namespace) -> torch.device:
     return torch.device("cuda" if arguments.device != "cpu" and has_gpu else "cpu")
 
 
+def add_unknown_labels(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--unknown-labels",
+        choices=("error", "count"),
+        default="error",
+        help="gold labels that the run does not know: error refuses the data, count scores them as errors of the run, "
+        "as the official scorers do, and names them in a warning; they have no loss (default: error)",
+    )
+
+
 def device_overrides(arguments: argparse.Namespace) -> list[str]:
     if not arguments.device:
         return []

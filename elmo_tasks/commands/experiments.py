@@ -21,6 +21,7 @@ from elmo_tasks.commands.arguments import (
     add_run_path,
     add_tokenizer_arguments,
     add_training_arguments,
+    add_unknown_labels,
     at_least_two,
     default_run_folder,
     device_overrides,
@@ -138,6 +139,7 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--predictions", metavar="FILE", help="write each example with its prediction to this file, as JSON lines"
     )
+    add_unknown_labels(parser)
     add_flag(parser, "--confusion", "also count which label is taken for which")
     parser.add_argument("--output", metavar="FILE", help="write the metrics to this file, as JSON")
     add_force(parser)
@@ -158,6 +160,7 @@ def run_evaluate(arguments: argparse.Namespace) -> None:
         predictions=arguments.predictions,
         confusion=arguments.confusion,
         batch_tokens=arguments.batch_tokens,
+        unknown_labels=arguments.unknown_labels,
         overrides=run_overrides(arguments),
     )
     if not is_main_process():

@@ -5,7 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from elmo_tasks.commands.arguments import add_device, add_force, add_include_package, device_overrides
+from elmo_tasks.commands.arguments import (
+    add_device,
+    add_force,
+    add_include_package,
+    add_unknown_labels,
+    device_overrides,
+)
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.outputs import check_output
 
@@ -17,6 +23,7 @@ def add_plot(parser: argparse.ArgumentParser) -> None:
     confusion = "also evaluate the run on this data, and draw which label is taken for which"
     parser.add_argument("--confusion", metavar="DATA", help=confusion)
     add_device(parser)
+    add_unknown_labels(parser)
     add_include_package(parser)
 
 
@@ -33,8 +40,13 @@ def run_plot(arguments: argparse.Namespace) -> None:
             raise ElmoTasksError(f"--confusion with {len(arguments.run_paths)} runs; wanted a single one")
         from elmo_tasks.trained_runs import evaluate
 
-        overrides = device_overrides(arguments)
-        metrics = evaluate(arguments.run_paths[0], arguments.confusion, confusion=True, overrides=overrides)
+        metrics = evaluate(
+            arguments.run_paths[0],
+            arguments.confusion,
+            confusion=True,
+            unknown_labels=arguments.unknown_labels,
+            overrides=device_overrides(arguments),
+        )
         confusion = metrics["confusion"]
     plot_runs(arguments.output, [RunCurves.read(path) for path in arguments.run_paths], confusion)
     print(arguments.output)

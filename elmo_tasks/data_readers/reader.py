@@ -241,17 +241,18 @@ class DatasetReader(abc.ABC):
         return f"{self.files(Path(name))[example.get('file', 0)]}:{line}"
 
     def unknown_label(self, source: Source, examples: datasets.Dataset, error: UnknownLabelError) -> ElmoTasksError:
-        """The error for a label that the vocabulary does not have, with the place of its first example."""
+        """The error for a gold label that the vocabulary does not have, with the place of its first example."""
         number, example = next(
             (number, example)
             for number, example in enumerate(examples, start=1)
             if error.label in self.task.labels(example).get(error.namespace, ())
         )
         name = source_name(source)
+        problem = f"{error} --unknown-labels count (unknown_labels='count') counts it as an error of the run"
         if example["line"] is None:
-            return ElmoTasksError(f"{name}: example {number}: {error}")
+            return ElmoTasksError(f"{name}: example {number}: {problem}")
         begins = "" if name.startswith((HUB_PREFIX, MEMORY_PREFIX)) else "in the example that begins here: "
-        return DataError(self._place(name, example), f"{begins}{error}")
+        return DataError(self._place(name, example), f"{begins}{problem}")
 
     def files(self, path: Path) -> Sequence[Path]:
         """The files of a source, in the order in which they are read. By default, a source is one file.

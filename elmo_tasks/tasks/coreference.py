@@ -87,6 +87,9 @@ class Coreference(Task):
         genre = example.get("genre")
         return {GENRES: [] if genre is None else [genre]}
 
+    def unknown_labels(self, example: Example, vocabulary: Vocabulary) -> list[str]:
+        return []  # a genre is not a gold label
+
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> CoreferenceBatch:
         row = [token for example in examples for sentence in example["sentences"] for token in sentence]
         speakers = [number for example in examples for number in _speaker_numbers(example)]

@@ -64,6 +64,16 @@ class Task(ABC):
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         """The labels that an example adds to the vocabulary, by namespace."""
 
+    def unknown_labels(self, example: Example, vocabulary: Vocabulary) -> list[str]:
+        """The gold labels of an example that a vocabulary lacks, as often as the example has them."""
+        lacking: set[str] = set()
+        for namespace, labels in self.labels(example).items():
+            lacking.update(set(labels).difference(vocabulary.labels[namespace]))
+        if not lacking:
+            return []
+        gold = example.get(self.build_metric().field, ())
+        return [label for label in ([gold] if isinstance(gold, str) else gold) if label in lacking]
+
     def length(self, example: Example) -> int:
         """The length of an example for batches of a bounded size, by default the number of all its tokens."""
         return sum(map(len, self.texts(example)))

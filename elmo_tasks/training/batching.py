@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Annotated, Any
 
 import datasets
@@ -14,6 +15,7 @@ from pydantic import Field, model_validator
 from torch.utils.data import DataLoader
 
 from elmo_tasks.config import Config
+from elmo_tasks.errors import UnknownLabelError
 from elmo_tasks.tasks import Batch, Task
 from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -49,7 +51,12 @@ class DataLoaderConfig(Config):
 
 
 class BatchLoader:
-    """Batches of one data set for one process, number `rank` of `num_processes`."""
+    """Batches of one data set for one process, number `rank` of `num_processes`.
+
+    Arguments:
+        without_gold: rows with gold labels that the vocabulary lacks. They are in batches of their own, which have no
+            gold labels as tensors; only for data that is not shuffled.
+    """
 
     def __init__(
         self,
@@ -61,6 +68,7 @@ class BatchLoader:
         seed: int = 0,
         rank: int = 0,
         num_processes: int = 1,
+        without_gold: Set[int] = frozenset(),
     ) -> None:
         self.config = config
         self.data = data
@@ -68,7 +76,9 @@ class BatchLoader:
         self.seed = seed
         self.rank = rank
         self.num_processes = num_processes
-        self._collate = functools.partial(task.collate, vocabulary=vocabulary)
+        self.without_gold = without_gold
+        collate = functools.partial(_collate_without_gold, task) if without_gold else task.collate
+        self._collate = functools.partial(collate, vocabulary=vocabulary)
         self._lengths = [task.length(example) for example in data]
         self._passes = math.ceil(config.min_batches / max(1, len(self._pass(0)))) if config.min_batches > 1 else 1
 
@@ -89,8 +99,10 @@ class BatchLoader:
             order.sort(key=lambda row: self._lengths[row] * noise[row])
         else:
             order = sorted(range(len(self._lengths)), key=self._lengths.__getitem__, reverse=True)
+        parts = [[row for row in order if (row in self.without_gold) is without] for without in (False, True)]
         most_rows, most_padded = config.batch_size or math.inf, config.batch_tokens or math.inf
-        batches = list(batches_of_like_lengths(self._lengths, order, max_rows=most_rows, max_padded=most_padded))
+        limits = {"max_rows": most_rows, "max_padded": most_padded}
+        batches = [batch for part in parts for batch in batches_of_like_lengths(self._lengths, part, **limits)]
         if config.shuffle:
             generator.shuffle(batches)
         return batches
@@ -128,3 +140,13 @@ class BatchLoader:
             # The loader draws a number for its workers; it must not come from the generator that dropout uses.
             generator=torch.Generator(),
         )
+
+
+def _collate_without_gold(task: Task, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> Batch:
+    """A batch of examples; where the vocabulary lacks a gold label, one without gold labels as tensors."""
+    try:
+        return task.collate(examples, vocabulary)
+    except UnknownLabelError:
+        gold = task.build_metric().field
+        inputs = [{column: value for column, value in example.items() if column != gold} for example in examples]
+        return dataclasses.replace(task.collate(inputs, vocabulary), examples=examples)

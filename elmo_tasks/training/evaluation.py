@@ -28,7 +28,8 @@ def evaluate(
 ) -> dict[str, float]:
     """The metrics of a model on a data set with gold labels, among them the mean `loss` of an example.
 
-    Only one batch of predictions is held at a time.
+    Only one batch of predictions is held at a time. Examples in `loader.without_gold` have no loss; if there are no
+    others, neither has the data set.
 
     Arguments:
         sink: called in the main process with the row, the example and the prediction, in the order of the batches.
@@ -36,7 +37,7 @@ def evaluate(
     training = model.training
     model.eval()
     metric = model.task.build_metric()
-    loss, count = 0.0, 0
+    loss, count, without_loss = 0.0, 0, len(loader.without_gold)
     with torch.inference_mode(), progress_bar(visible=accelerator.is_main_process) as bar:
         task = bar.add_task("evaluation", total=len(loader.data), note="")
         for rows, batch in loader.once():
@@ -45,7 +46,8 @@ def evaluate(
                 batch = batch.to(accelerator.device)
                 with accelerator.autocast():
                     output = model(batch)
-                    loss += model.loss(output, batch).item() * len(batch)
+                    if loader.without_gold.isdisjoint(rows):
+                        loss += model.loss(output, batch).item() * len(batch)
                 predictions = model.decode(output, batch, probabilities=sink is not None)
                 found = list(zip(rows, batch.examples, predictions, strict=True))
             found = gather_object(found)
@@ -56,7 +58,8 @@ def evaluate(
                     sink(row, example, prediction)
             bar.update(task, completed=count)
     model.train(training)
-    return {**metric.compute(), "loss": sum(gather_object([loss])) / max(1, count)}
+    metrics, loss = metric.compute(), sum(gather_object([loss]))
+    return metrics if count == without_loss > 0 else {**metrics, "loss": loss / max(1, count - without_loss)}
 
 
 @contextlib.contextmanager

@@ -18,18 +18,18 @@ CONFIG: dict[str, Any] = {"set": [], "ext_var": [], "include_package": []}
 TEXT: dict[str, Any] = {"tokenizer": None, "tokenized": False, "include_package": []}
 RUN: dict[str, Any] = {"batch_tokens": None, "device": None, "set": [], "include_package": []}
 TRAINING: dict[str, Any] = {**CONFIG, "run_folder": None, "start_from": None, "resume": False, "force": False}
-ANALYSIS: dict[str, Any] = {"device": None, "json": False, "include_package": []}
+ANALYSIS: dict[str, Any] = {"device": None, "json": False, "include_package": [], "unknown_labels": "error"}
 DEFAULTS: dict[str, dict[str, Any]] = {
     "train c": {**TRAINING, "config": "c", "seeds": (), "folds": None, "predictions": [], "self_contained": False,
                 "dry_run": False},
     "evaluate r d": {**RUN, "run_path": "r", "data": "d", "predictions": None, "confusion": False, "output": None,
-                     "force": False, "json": False},
+                     "force": False, "json": False, "unknown_labels": "error"},
     "predict r -": {**RUN, **TEXT, "run_path": "r", "input": "-", "format": "auto", "on_error": "fail",
                     "output": None, "html": None, "force": False, "json": False, "predicates": None},
     "config": {**CONFIG, "config": None, "list": False, "copy": None, "force": False, "schema": False},
     "archive r f": {"run_path": "r", "file": "f", "force": False, "without_bilm": False},
     "plot r --output f": {"run_paths": ["r"], "output": "f", "force": False, "confusion": None, "device": None,
-                          "include_package": []},
+                          "unknown_labels": "error", "include_package": []},
     "compare r": {**ANALYSIS, "paths": ["r"], "metric": None, "resamples": 10000, "seed": 13370, "examples": 0},
     "errors r": {**ANALYSIS, "path": "r", "data": None, "examples": 20},
     "serve r": {"runs": ["r"], "host": "127.0.0.1", "port": 8000, "device": None, "neighbors": None,
@@ -73,7 +73,9 @@ GIVEN: dict[str, dict[str, Any]] = {
     "train c --seeds 1-3": {"seeds": (1, 2, 3)},
     "train c --seeds 1-2,7": {"seeds": (1, 2, 7)},
     "train c --folds 2": {"folds": 2},
-    "evaluate r d --batch-tokens 1 --device cuda --set a=b --predictions p --confusion --output o --force --json": {
+    "evaluate r d --batch-tokens 1 --device cuda --set a=b --predictions p --confusion --output o --force --json "
+    "--unknown-labels count": {
+        "unknown_labels": "count",
         "batch_tokens": 1, "device": "cuda", "set": ["a=b"], "predictions": "p", "confusion": True, "output": "o",
         "force": True, "json": True},
     "predict r - --format allennlp --tokenizer unicode --output o --html h --force --json --predicates t": {

@@ -147,12 +147,19 @@ def test_evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
         "predictions": "p.jsonl",
         "confusion": False,
         "batch_tokens": 99,
+        "unknown_labels": "error",
         "overrides": ["trainer.device=cpu", "a=b"],
     }
     assert json.loads(capsys.readouterr().out) == json.loads(target.read_text()) == metrics
 
     assert cli.main(["evaluate", "run", "data"]) == 0
-    assert evaluate.call_args.kwargs == {"predictions": None, "confusion": False, "batch_tokens": None, "overrides": []}
+    assert evaluate.call_args.kwargs == {
+        "predictions": None,
+        "confusion": False,
+        "batch_tokens": None,
+        "unknown_labels": "error",
+        "overrides": [],
+    }
     assert lines_of_tables(capsys.readouterr().out) == ["f1 92.22", "loss 0.50", "LOC 93.41"]
 
 

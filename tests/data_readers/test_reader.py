@@ -373,7 +373,9 @@ def unknown_label(reader: DatasetReader, source: Source, namespace: str, label: 
 
 def test_an_unknown_label_is_told_with_file_and_line(cache: Path, path: Path, tmp_path: Path) -> None:
     problem = "in the example that begins here: the label 'U-PER' is not among the tags of the run: other."
-    assert unknown_label(Conll2003Config().build(), path, "tags", "U-PER") == f"{path}:4: {problem}"
+    assert unknown_label(Conll2003Config().build(), path, "tags", "U-PER") == (
+        f"{path}:4: {problem} --unknown-labels count (unknown_labels='count') counts it as an error of the run"
+    )
     for name, role in (("a", "ARG1"), ("b", "ARG7")):
         lines = ["#begin document (x); part 000", f"x 0 0 Go VB * go 01 - - * ({role}*) -", "", "#end document"]
         (tmp_path / f"{name}.gold_conll").write_text("\n".join(lines))

@@ -12,18 +12,21 @@ from typing import Any
 import pytest
 import safetensors.torch
 import torch
+from accelerate import Accelerator
 from torch import nn
 
 from elmo_tasks.config import to_json
 from elmo_tasks.elmo.dropout import Dropout
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import DataError, UnknownLabelError
 from elmo_tasks.models import ModelConfig, TaskModel
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.runs import RunFolder
-from elmo_tasks.tasks import Batch
+from elmo_tasks.tasks import Batch, Coreference, Reading
 from elmo_tasks.tasks.reading import unanswered
 from elmo_tasks.tensor_files import write_tensors
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
+from elmo_tasks.training.evaluation import evaluate
 from elmo_tasks.warm_start import warm_start
 
 
@@ -525,6 +528,35 @@ def test_every_head_is_in_the_table() -> None:
     tested = {head.model["type"] for head in HEADS.values()}
     own = {name for name, config in ModelConfig.alternatives.items() if config.__module__.startswith("elmo_tasks.")}
     assert tested == own
+
+
+def test_a_gold_label_that_the_vocabulary_lacks_counts_as_an_error(built: Built) -> None:
+    """The predictions are those for the same examples with known labels, and so is the loss of the other examples."""
+    task, examples = built.model.task, [dict(example) for example in built.head.examples]
+    if isinstance(task, (Coreference, Reading)):
+        pytest.skip("the task has no labels")
+    gold = task.build_metric().field
+    known = examples[1][gold]
+    examples[1][gold] = "never seen" if isinstance(known, str) else ["B-NEVER", *known[1:]]
+    unknown = [task.unknown_labels(example, built.vocabulary) for example in examples]
+    assert unknown == [[], ["never seen" if isinstance(known, str) else "B-NEVER"], [], []]
+
+    config, accelerator = DataLoaderConfig(batch_size=2, shuffle=False), Accelerator(cpu=True)
+    with pytest.raises(UnknownLabelError):
+        evaluate(built.model, BatchLoader(config, examples, task, built.vocabulary), accelerator)
+    predictions: dict[int, dict[str, Any]] = {}
+
+    def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
+        predictions[row] = prediction
+        assert example == examples[row]
+
+    loader = BatchLoader(config, examples, task, built.vocabulary, without_gold={1})
+    found = evaluate(built.model, loader, accelerator, keep)
+    assert not unlike([predictions[row] for row in range(4)], built.predict())
+    metric = task.build_metric()
+    metric.update([predictions[row] for row in range(4)], examples)
+    loss = built.loss([built.head.examples[row] for row in (0, 2, 3)])
+    assert found == {**metric.compute(), "loss": pytest.approx(loss, rel=1e-4)}
 
 
 def test_the_model_has_the_task_of_its_config(built: Built) -> None:
