@@ -36,7 +36,8 @@ class Batcher:
     Arguments:
         batch_tokens: the most tokens of a batch. A larger item is a separate batch.
         wait_seconds: how long the first item of a batch waits for others.
-        observe: called after each batch with its number of items, its tokens and its seconds.
+        observe: called after each batch with its number of items, its tokens and its seconds, before any item has its
+            result.
     """
 
     def __init__(
@@ -83,19 +84,18 @@ class Batcher:
                 continue
             try:
                 results = running[0].process([each.item for each in running])
-                for each, result in zip(running, results, strict=True):
-                    if isinstance(result, Exception):
-                        each.future.set_exception(result)
-                    else:
-                        each.future.set_result(result)
-            except (
-                Exception
-            ) as error:  # a bug, or no memory: those of this batch are told, and the next one is computed
+                answers = list(zip(running, results, strict=True))
+            except Exception as error:  # a bug, or no memory: this batch gets an error, and the next one is computed
                 logger.exception("a batch failed")
-                for each in running:
-                    if not each.future.done():
-                        each.future.set_exception(RuntimeError(f"the batch failed: {type(error).__name__}"))
+                problem = f"the batch failed: {type(error).__name__}"
+                answers = [(each, RuntimeError(problem)) for each in running]
+            # Counted first: people who have an answer find it among the counts.
             self._observe(len(running), sum(each.tokens for each in running), time.monotonic() - begin)
+            for each, result in answers:
+                if isinstance(result, Exception):
+                    each.future.set_exception(result)
+                else:
+                    each.future.set_result(result)
 
     def _next_batch(self) -> list[_Waiting]:
         """Waits for the next batch; empty at the end."""

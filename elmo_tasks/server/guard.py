@@ -29,7 +29,8 @@ class Overload(HTTPException):
 class Guard:
     """Middleware that refuses what is too much (429), too large (413) or too slow (408, 504).
 
-    The tokens of a request count until its answer is sent, so that answers which nobody reads cannot fill the memory.
+    An answer is counted before it is sent, so that its reader finds it among the counts and can send the next request.
+    One in several parts is counted after the last one: answers that nobody reads cannot fill the memory.
     """
 
     def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics) -> None:
@@ -41,6 +42,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         begin, status, body_left, body_read = time.monotonic(), 0, self._limits.body_bytes, False
+        in_parts = counted = False
 
         async def bounded_receive() -> Message:
             nonlocal body_left, body_read
@@ -52,14 +54,27 @@ class Guard:
             return message
 
         async def noted_send(message: Message) -> None:
-            nonlocal status
+            nonlocal status, in_parts
             if message["type"] == "http.response.start":
                 status = message["status"]
                 policy = _POLICIES.get(scope["path"], _OWN)
                 own = {"content-security-policy": policy, "x-content-type-options": "nosniff"}
                 headers = [(name.encode(), value.encode()) for name, value in own.items()]
                 message = {**message, "headers": [*message.get("headers", ()), *headers]}
+            elif not (in_parts := in_parts or message.get("more_body", False)):
+                count()
             await send(message)
+
+        def count() -> None:
+            nonlocal counted
+            if counted:
+                return
+            counted = True
+            self._requests -= counts
+            self.hold(-scope.get(_TOKENS, 0))
+            self._metrics.open_requests.set(self._requests)
+            route = scope.get("route")
+            self._metrics.answered(getattr(route, "path", "") or "other", status, time.monotonic() - begin)
 
         # Pages and counters are answered also while everything else waits.
         counts = scope["method"] == "POST"
@@ -78,11 +93,7 @@ class Guard:
                 slow = HTTPException(408, f"the request did not arrive within {seconds}")
                 await _refuse(late if body_read else slow, scope, receive, noted_send)
         finally:
-            self._requests -= counts
-            self.hold(-scope.get(_TOKENS, 0))
-            self._metrics.open_requests.set(self._requests)
-            route = scope.get("route")
-            self._metrics.answered(getattr(route, "path", "") or "other", status, time.monotonic() - begin)
+            count()
 
     def hold(self, tokens: int) -> None:
         """Counts tokens that are not answered yet, or no longer if there are fewer than 0.

@@ -118,3 +118,13 @@ def test_closing_computes_what_waits(work: Work) -> None:
     assert [each.result(0) for each in futures] == [0, -1, -2]
     with pytest.raises(RuntimeError, match="closed"):
         batcher.submit(work.negate, 1, 1)
+
+
+def test_a_batch_is_counted_before_anyone_has_an_answer(work: Work) -> None:
+    work.go.set()
+    answered: list[bool] = []
+    batcher = Batcher(10, 60.0, lambda *counts: answered.extend(each.done() for each in futures))
+    futures = [batcher.submit(work.double, item, 1) for item in (3, -3)]
+    batcher.close()
+    assert answered == [False, False]
+    assert all(each.done() for each in futures)
