@@ -219,12 +219,13 @@ class DatasetReader(abc.ABC):
         for number, example in enumerate(examples):
             if number == 0 and _is_header(example):
                 self.warnings.append(
-                    f"{self._place(source, example)}: what looks like the names of columns is read as data; delete the "
+                    f"{self.place(source, example)}: what looks like the names of columns is read as data; delete the "
                     "line, or for a table set header: true"
                 )
-            length = max(map(len, self.task.sentences(example)), default=0)
-            if length > MAX_SENTENCE:
-                longest, count = longest or (length, self._place(source, example)), count + 1
+            lengths = list(map(len, self.task.sentences(example)))
+            if max(lengths, default=0) > MAX_SENTENCE:
+                first = next(number for number, length in enumerate(lengths) if length > MAX_SENTENCE)
+                longest, count = longest or (lengths[first], self.place(source, example, first)), count + 1
             yield example
         if longest:
             others = f" (and {count - 1} more like it)" if count > 1 else ""
@@ -233,8 +234,8 @@ class DatasetReader(abc.ABC):
                 "empty line after each sentence, no column named that numbers them, or a quote that is never closed?"
             )
 
-    def _place(self, source: str | Path, example: Mapping[str, Any]) -> str:
-        """Where an example begins, as far as the reader says it."""
+    def place(self, source: str | Path, example: Mapping[str, Any], sentence: int = 0) -> str:
+        """Where an example begins, or one of its sentences, as far as the reader says it."""
         name, line = str(source), example.get("line")
         if line is None or name.startswith((HUB_PREFIX, MEMORY_PREFIX)):
             return name if line is None else f"{name}: row {line}"
@@ -252,7 +253,7 @@ class DatasetReader(abc.ABC):
         if example["line"] is None:
             return ElmoTasksError(f"{name}: example {number}: {problem}")
         begins = "" if name.startswith((HUB_PREFIX, MEMORY_PREFIX)) else "in the example that begins here: "
-        return DataError(self._place(name, example), f"{begins}{problem}")
+        return DataError(self.place(name, example), f"{begins}{problem}")
 
     def files(self, path: Path) -> Sequence[Path]:
         """The files of a source, in the order in which they are read. By default, a source is one file.

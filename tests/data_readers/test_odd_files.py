@@ -230,7 +230,7 @@ def test_a_table_that_becomes_one_sentence(
         ("text,label\nShort.,1\n" + "word " * 1001 + ",0\n", TEXTS, 3),
         ('{"text": "' + "word " * 1001 + '", "label": 1}\n', LINES, 1),
         ('{"gold_label": "neutral", "sentence1": "A.", "sentence2": "' + "b " * 1001 + '"}\n', {"type": "snli"}, 1),
-        (conll_2012(*(f"d/0/{number}/a/NN/*/-/-/-/-/*/-" for number in range(1001))), COREF, None),
+        (conll_2012(*(f"d/0/{number}/a/NN/*/-/-/-/-/*/-" for number in range(1001))), COREF, 2),
         (
             conll_2012(*["d/0/0/a/NN/*/go/01/-/-/*/(V*)/-"] + ["d/0/1/a/NN/*/-/-/-/-/*/*/-"] * 1000),
             {"type": "srl_conll2012"},
@@ -239,16 +239,21 @@ def test_a_table_that_becomes_one_sentence(
     ],
 )
 def test_a_sentence_that_is_too_long(
-    text: str, settings: dict[str, Any], line: int | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    text: str, settings: dict[str, Any], line: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     name = "data.csv" if settings is TEXTS else "data.txt"
     read_text(tmp_path, text, settings, name)
     (message,) = caplog.messages
-    place = tmp_path / name if line is None else f"{tmp_path / name}:{line}"
-    assert message.startswith(f"{place}: a sentence of 1,001 tokens. Real sentences are shorter")
+    assert message.startswith(f"{tmp_path / name}:{line}: a sentence of 1,001 tokens. Real sentences are shorter")
     caplog.clear()
     read_text(tmp_path, text.replace("word O\n", "", 1), settings, name)
     assert len(caplog.messages) == (settings is not NER)
+
+
+def test_a_sentence_in_memory_that_is_too_long(caplog: pytest.LogCaptureFixture) -> None:
+    example = {"sentences": [["a"] * 1001], "clusters": []}
+    DatasetReaderConfig.model_validate_json(json.dumps(COREF)).build().read([example])
+    assert "row 0: a sentence of 1,001 tokens" in caplog.text
 
 
 def test_long_passages_are_no_sentences(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
