@@ -48,13 +48,21 @@ mark b { margin-left: .4em; font-size: .7em; letter-spacing: .03em; }
 .bars i { height: .7rem; border-radius: .2rem; background: var(--faint); }
 .bars span:nth-child(3n) { text-align: right; }
 .bars b + i { background: var(--bar); }
-.scroll { overflow-x: auto; margin: .3rem 0 .8rem; }
+.scroll { overflow-x: auto; margin: .3rem 0 .8rem; scrollbar-width: thin;
+  /* A shadow at an edge shows that more is there: the covers move with what is scrolled, the shadows stay. */
+  background:
+    linear-gradient(to right, var(--paper) 40%, transparent) 0 0 / 2.5rem 100% no-repeat local,
+    linear-gradient(to left, var(--paper) 40%, transparent) 100% 0 / 2.5rem 100% no-repeat local,
+    linear-gradient(to right, rgb(128 128 128 / 0.6), transparent) 0 0 / 1rem 100% no-repeat scroll,
+    linear-gradient(to left, rgb(128 128 128 / 0.6), transparent) 100% 0 / 1rem 100% no-repeat scroll;
+}
 table { border-collapse: collapse; font-size: .8rem; }
 th { font-weight: 400; text-align: right; padding: 0 .5em; white-space: nowrap; }
 thead th { writing-mode: vertical-rl; transform: rotate(180deg); text-align: left; padding: .5em 0; }
 td { width: 1.7em; min-width: 1.7em; height: 1.7em; border: 1px solid var(--line); }
 @media (max-width: 40rem) {
   section { padding-left: 0; padding-top: 2.2rem; }
+  section::before { top: .6rem; }
   .bars { grid-template-columns: 1fr 5rem 4rem; }
 }
 @media print { section { break-inside: avoid; } body { print-color-adjust: exact; } }
