@@ -192,7 +192,9 @@ class QuestionBuilder:
             raise DataError(place, "an earlier question has the same id; each question needs its own")
         self._ids.add(question_id)
         if not answers:
-            raise DataError(place, "no answer; SQuAD v1.1 has at least one for every question")
+            raise DataError(
+                place, "no answer; expected one, as in SQuAD v1.1. on_error: 'skip' leaves such questions out"
+            )
         spans = []
         for number, answer in enumerate(answers):
             span, fits = _find_answer(*answer, passage, f"{place}, answers[{number}]")

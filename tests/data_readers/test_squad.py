@@ -218,7 +218,10 @@ FIRST = f"{PARAGRAPH}.qas[0] (question 'q1')"
             lambda each: answer_of(each).pop("text"),
             f"{PARAGRAPH}.qas[0].answers[1]: no key 'text'; its keys: 'answer_start'",
         ),
-        (lambda each: each["qas"][0].update(answers=[]), f"{FIRST}: no answer; SQuAD v1.1 has at least one"),
+        (
+            lambda each: each["qas"][0].update(answers=[]),
+            f"{FIRST}: no answer; expected one, as in SQuAD v1.1. on_error: 'skip'",
+        ),
         (lambda each: each["qas"][0].update(question=" "), f"{FIRST}: a question without any token"),
         (lambda each: each["qas"][0].update(id=7.0), f"{PARAGRAPH}.qas[0].id: a fraction; wanted a string"),
         (lambda each: each["qas"][0].update(id=True), f"{PARAGRAPH}.qas[0].id: true or false; wanted a string"),
