@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from elmo_tasks.errors import WriteError
-from elmo_tasks.files import is_stream, open_file_number
+from elmo_tasks.files import cache_folder, is_stream, open_file_number
 from elmo_tasks.json_files import json_text
+
+_CACHE_REMEDY = "It is in the cache: set ELMO_TASKS_CACHE to a folder that you can write to"
 
 
 class OutputFile(io.FileIO):
@@ -80,7 +82,8 @@ def write_errors(path: str | Path, wanted: int | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise WriteError(path, error, wanted) from None
+        remedy = _CACHE_REMEDY if Path(path).is_relative_to(cache_folder()) else None
+        raise WriteError(path, error, wanted, remedy=remedy) from None
 
 
 @contextlib.contextmanager
@@ -216,9 +219,9 @@ def _temporary(parent: Path, target: Path, make: Callable[[str], tuple[Path, int
         target: what errors name.
         make: makes it, with a name that has the prefix.
     """
-    parent.mkdir(parents=True, exist_ok=True)
-    _remove_leftovers(parent)
     with write_errors(target):
+        parent.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(parent)
         while True:
             temporary, handle = make(f"{_TEMPORARY_PREFIX}{_host()}.")
             with contextlib.suppress(OSError):  # the file system does not have locks

@@ -74,9 +74,21 @@ def _run(arguments: Sequence[str] | None) -> int:
         sys.stdout.flush()
         raise
     set_up_logging(parsed.verbosity)
-    parsed.run(parsed)
+    try:
+        parsed.run(parsed)
+    except KeyboardInterrupt:
+        _say_how_to_go_on(parsed)
+        raise
     sys.stdout.flush()
     return 0
+
+
+def _say_how_to_go_on(parsed: argparse.Namespace) -> None:
+    from elmo_tasks.commands.arguments import command_to_go_on
+
+    if command := command_to_go_on(parsed.words, parsed):
+        with contextlib.suppress(OSError):
+            print(f"interrupted; go on with: {command}", file=sys.stderr, flush=True)
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -97,6 +109,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     if unknown:
         settings = "; settings of a config are changed by --set KEY=VALUE" if hasattr(parsed, "set") else ""
         parsed.parser.error(f"unrecognized arguments: {' '.join(unknown)}{settings}")
+    parsed.words = list(arguments)
     return parsed
 
 

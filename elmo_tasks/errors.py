@@ -61,20 +61,24 @@ class WriteError(ElmoTasksError):
         path: the file.
         reason: why the system refuses.
         wanted: how many bytes were to be written, as far as is known.
+        remedy: what to do; by default what the reason suggests.
     """
 
-    def __init__(self, path: str | Path, reason: OSError | str, wanted: int | None = None) -> None:
+    def __init__(
+        self, path: str | Path, reason: OSError | str, wanted: int | None = None, *, remedy: str | None = None
+    ) -> None:
         text = reason if isinstance(reason, str) else reason.strerror or str(reason)
         size = f"; wanted at least {wanted:,} bytes" if wanted else ""
         is_full = isinstance(reason, OSError) and reason.errno in NO_ROOM
-        advice = ". Make room there or choose another place, then try again" if is_full else ""
+        default = "Make room there or choose another place, then try again" if is_full else ""
+        advice = f". {remedy or default}" if remedy or default else ""
         super().__init__(f"{path}: cannot be written: {text}{size}{advice}")
-        self._path, self._reason, self._wanted = Path(path), reason, wanted
+        self._path, self._reason, self._wanted, self._remedy = Path(path), reason, wanted, remedy
 
     def moved(self, temporary: Path, path: Path) -> WriteError:
         """This error, for a file in a temporary folder that would have been moved to `path`."""
         place = path / self._path.relative_to(temporary) if self._path.is_relative_to(temporary) else self._path
-        return WriteError(place, self._reason, self._wanted)
+        return WriteError(place, self._reason, self._wanted, remedy=self._remedy)
 
 
 class UnknownLabelError(ElmoTasksError):

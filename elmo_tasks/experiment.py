@@ -305,7 +305,7 @@ def train(
                 with loop.averaged():
                     metrics = evaluate_model(model, validation, accelerator)
                     value = trainer.value_of(metrics)
-                    better = progress.note_value(value, metrics["loss"], higher_is_better=trainer.higher_is_better)
+                    better = loop.note_value(value, metrics["loss"])
                     if better and accelerator.is_main_process:
                         write_tensors(run.model, {name: each.detach() for name, each in loop.parameters.items()})
                     loop.record(_epoch_record(trainer, loop, model, metrics, better, time.monotonic() - begin))

@@ -8,8 +8,9 @@ from unittest.mock import Mock
 
 import pytest
 
+from elmo_tasks.atomic import atomic_folder, atomic_write
 from elmo_tasks.cache import clear, folder_size, human_size, usage, used_cache
-from elmo_tasks.errors import CacheError
+from elmo_tasks.errors import CacheError, WriteError
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +23,19 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_folder_of_a_kind_is_made_with_those_that_it_is_in(cache: Path) -> None:
     assert used_cache("datasets") == used_cache("datasets") == cache / "datasets"
     assert (cache / "datasets").is_dir()
+
+
+@pytest.mark.parametrize("place", ["file", "file/cache", "/proc/cache"])
+def test_a_cache_that_cannot_be_written_says_what_to_set(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    cache = tmp_path / place
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(cache))
+    for write in (atomic_write, atomic_folder):
+        target = used_cache("datasets") / ("0" * 64)
+        with pytest.raises(WriteError, match=rf"^{target}: cannot be written: .*: set ELMO_TASKS_CACHE to a folder"):
+            write(target).__enter__()
 
 
 def test_a_kind_that_was_never_used_is_empty(cache: Path) -> None:

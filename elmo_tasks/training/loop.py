@@ -10,8 +10,10 @@ import contextlib
 import dataclasses
 import logging
 import math
+import signal
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pydantic
@@ -74,6 +76,9 @@ class Objective(nn.Module):
 class Loop:
     """Trains one model. A `with` block around the steps starts and ends the callbacks.
 
+    Ctrl-C within the block lets a step that is under way end, saves the state and raises `KeyboardInterrupt`. The state
+    is not saved with several processes, whose steps may differ, nor while averaged parameters are evaluated.
+
     Arguments:
         objective: the model with its loss. Parameters without a gradient, such as a frozen biLM's, stay as they are.
         folder: where the run is written.
@@ -121,8 +126,14 @@ class Loop:
         bar = ProgressBar(num_steps, config.num_epochs, visible=accelerator.is_main_process)
         self._callbacks = [Trackers(accelerator, folder.path), bar, *callbacks]
         self._clock = time.monotonic()
+        self._in_step = self._interrupted = self._is_whole = False  # the last: a state that `save` could write
+        self._earlier_handler: Any = None
 
     def __enter__(self) -> Loop:
+        if threading.current_thread() is threading.main_thread():
+            self._earlier_handler = signal.getsignal(signal.SIGINT)
+            if self._earlier_handler is signal.default_int_handler:
+                signal.signal(signal.SIGINT, self._interrupt)
         if self.accelerator.is_main_process:
             keep_lines(self.folder.records, self.progress.records)  # later ones are made again
         for callback in self._callbacks:
@@ -130,9 +141,22 @@ class Loop:
         self._clock = time.monotonic()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        for callback in self._callbacks:
-            callback.on_end()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._earlier_handler is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._earlier_handler)
+        try:
+            if kind is KeyboardInterrupt and self._is_whole and self.accelerator.num_processes == 1:
+                self.save()
+                logger.info("saved the state of step %d", self.progress.step)
+        finally:
+            for callback in self._callbacks:
+                callback.on_end()
+
+    def _interrupt(self, *_: object) -> None:
+        """Handles Ctrl-C; a second one does not wait for the end of the step."""
+        if not self._in_step or self._interrupted:
+            raise KeyboardInterrupt
+        self._interrupted = True
 
     def step(self, parts: Sequence[tuple[Any, float]]) -> float:
         """Makes one optimizer step on the weighted parts of a batch.
@@ -143,6 +167,17 @@ class Loop:
         Raises:
             ElmoTasksError: the loss is not finite.
         """
+        self._in_step, self._is_whole = True, False
+        try:
+            loss = self._step(parts)
+        finally:
+            self._in_step = False
+        self._is_whole = True
+        if self._interrupted:
+            raise KeyboardInterrupt
+        return loss
+
+    def _step(self, parts: Sequence[tuple[Any, float]]) -> float:
         self.optimizer.zero_grad()
         for name, epoch in self._first_epochs.items():  # the optimizer skips what has no gradient
             self.parameters[name].requires_grad_(self.progress.epoch + 1 >= epoch)
@@ -191,8 +226,14 @@ class Loop:
         ]
         return torch.stack(penalties).sum()
 
+    def note_value(self, value: float, loss: float) -> bool:
+        """Like `Progress.note_value`, for a validation metric; the evaluation's record must follow."""
+        self._is_whole = False
+        return self.progress.note_value(value, loss, higher_is_better=self.config.higher_is_better)
+
     def record(self, record: Mapping[str, Any]) -> None:
         """Writes the record of an evaluation, and restarts the counts since the last record."""
+        self._is_whole = False
         progress = self.progress
         if self.accelerator.is_main_process:
             append_line(self.folder.records, record)
@@ -202,9 +243,16 @@ class Loop:
         progress.recent_steps, progress.recent_loss, progress.recent_seconds = 0, 0.0, 0.0
         self._clock = time.monotonic()
 
-    def averaged(self) -> contextlib.AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def averaged(self) -> Iterator[None]:
         """Within the block the parameters have the values of their moving averages, if there are any."""
-        return self.average.applied() if self.average else contextlib.nullcontext()
+        if self.average is None:
+            yield
+            return
+        whole, self._is_whole = self._is_whole, False
+        with self.average.applied():
+            yield
+        self._is_whole = whole
 
     def save(self) -> None:
         """Writes the state from which `resume` continues."""
@@ -221,6 +269,7 @@ class Loop:
             "processes": processes,
         }
         write_state(self.folder.training_state, state)
+        self._is_whole = True
 
     def resume(self) -> None:
         """Loads the state that the run's folder holds.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 from elmo_tasks import cli
-from elmo_tasks.commands.arguments import default_run_folder, run_overrides, tokenizer_overrides
+from elmo_tasks.cli import main, make_parser
+from elmo_tasks.commands.arguments import command_to_go_on, default_run_folder, run_overrides, tokenizer_overrides
 from elmo_tasks.commands.command import COMMANDS, GROUPS
 from elmo_tasks.errors import ElmoTasksError
 
@@ -277,3 +279,48 @@ def test_a_run_folder_is_the_path_of_its_config_below_the_last_configs(config: s
 def test_an_unknown_tokenizer(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["embed", "in.txt", "--output", "out.npz", "--tokenizer", "unicod"]) == 2
     assert "the tokenizer 'unicod': unknown type; wanted one of regex, treebank, unicode" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        ("train ner_conll03", "elmo-tasks train ner_conll03 -s runs/ner_conll03 --resume"),
+        ("train cpu/sst5 --force --seeds 1,2", "elmo-tasks train cpu/sst5 --seeds 1,2 -s runs/cpu/sst5 --resume"),
+        ("train my.jsonnet -s 'a b' --set x.y=1 --resume", "elmo-tasks train my.jsonnet -s 'a b' --set x.y=1 --resume"),
+        (
+            "pretrain bilm/tiny --from default",
+            "elmo-tasks pretrain bilm/tiny --from default -s runs/bilm/tiny --resume",
+        ),
+        ("pretrain bilm/tiny -s x --forc", "elmo-tasks pretrain bilm/tiny -s x --resume"),
+        ("study table2 --jobs 2", "elmo-tasks study table2 --jobs 2 -s runs/studies/table2"),
+        ("study s.jsonnet -s there", "elmo-tasks study s.jsonnet -s there"),
+        ("tune tune_quick", "elmo-tasks tune tune_quick -s runs/studies/tune_quick"),
+        ("train ner_conll03 --dry-run", ""),
+        ("study --list", ""),
+        ("evaluate runs/ner data.txt", ""),
+    ],
+)
+def test_an_interrupted_command_says_how_to_go_on(
+    words: str, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(arguments: argparse.Namespace) -> None:
+        raise KeyboardInterrupt
+
+    name, *_ = words.split()
+    monkeypatch.setitem(COMMANDS, name, COMMANDS[name]._replace(run=interrupted))
+    assert main(shlex.split(words)) == 130
+    assert capsys.readouterr().err == (f"interrupted; go on with: {command}\n" if command else "")
+
+
+def test_one_of_several_processes_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["pretrain", "bilm/tiny", "-s", "x"]
+    arguments = make_parser(["pretrain"]).parse_args(words)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for rank, expected in (
+        ("0", "torchrun --nproc-per-node 2 -m elmo_tasks pretrain bilm/tiny -s x --resume"),
+        ("1", None),
+    ):
+        monkeypatch.setenv("RANK", rank)
+        assert command_to_go_on(words, arguments) == expected

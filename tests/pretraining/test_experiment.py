@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -28,6 +29,7 @@ from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.pretraining.runs import PretrainingFolder
 from elmo_tasks.tensor_files import read_state
 from elmo_tasks.text.tokenizers import WhitespaceTokenizer
+from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.loop import Loop
 
 
@@ -37,7 +39,7 @@ def stop_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def stopping(loop: Loop, parts: Any) -> float:
         if loop.progress.step == step:
-            raise KeyboardInterrupt
+            raise SystemExit
         return plain_step(loop, parts)
 
     monkeypatch.setattr(Loop, "step", stopping)
@@ -167,7 +169,7 @@ def test_a_killed_training_ends_with_the_same_weights(
     for stop, files in ((5, False), (37, True)):
         with monkeypatch.context() as patched:
             stop_at(stop, patched)
-            with pytest.raises(KeyboardInterrupt):
+            with pytest.raises(SystemExit):
                 pretrain(config_file, tmp_path / "resumed", resume=stop > 5)
         assert LanguageModel.is_in_folder(tmp_path / "resumed") is files  # as it was evaluated last
     assert read_state(tmp_path / "resumed" / "training.pt")["progress"]["step"] == 30
@@ -219,6 +221,33 @@ def test_it_does_not_resume_with_another_config(config_file: Path, tmp_path: Pat
         pretrain(config_file, tmp_path / "run", overrides=["trainer.num_epochs=0.2", "dropout=0.4"], resume=True)
 
 
+class CtrlC(Callback):
+    """Sends SIGINT once, within a step, as Ctrl-C does."""
+
+    def __init__(self, step: int) -> None:
+        self._step = step
+
+    def on_step(self, progress: Progress, loss: float) -> None:
+        if progress.step == self._step:
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_ctrl_c_saves_the_state(config_file: Path, tmp_path: Path) -> None:
+    overrides = ["trainer.num_epochs=0.5"]
+    whole = pretrain(config_file, tmp_path / "whole", overrides=overrides)
+    for step in (3, 11):
+        with pytest.raises(KeyboardInterrupt):
+            pretrain(config_file, tmp_path / "run", overrides=overrides, callbacks=[CtrlC(step)], resume=step > 3)
+        assert read_state(tmp_path / "run" / "training.pt")["progress"]["step"] == step
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    resumed = pretrain(config_file, tmp_path / "run", overrides=overrides, resume=True)
+    assert whole is not None
+    assert resumed is not None
+    assert resumed["held_out"] == whole["held_out"]
+    for name, values in weights(tmp_path / "whole").items():
+        assert np.array_equal(values, weights(tmp_path / "run")[name]), name
+
+
 def test_text_that_has_moved_can_be_resumed(config_file: Path, text_file: Path, tmp_path: Path) -> None:
     run, moved = tmp_path / "run", tmp_path / "elsewhere" / "text.txt"
     expected = pretrain(config_file, run, overrides=["trainer.num_epochs=0.2"])
@@ -266,7 +295,7 @@ def test_resuming_repeats_no_line_of_the_log(
 
     with monkeypatch.context() as patched:  # before the first checkpoint but that of the beginning
         stop_at(3, patched)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(SystemExit):
             tune(resume=False)
     before = log()
     assert [record["step"] for record in before] == [0]
@@ -309,7 +338,7 @@ def test_force_removes_nothing_before_the_new_training_can_begin(
     text_file.write_text(text.replace("hill", "hall"))
     with monkeypatch.context() as patched:
         stop_at(1, patched)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(SystemExit):
             pretrain(config_file, run, overrides=overrides, force=True)
     begun = {"config.json", "versions.json", "text.json", "tensorboard", "log.jsonl"}
     assert {path.name for path in run.iterdir()} <= begun

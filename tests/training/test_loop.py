@@ -3,7 +3,8 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -191,11 +192,11 @@ def test_patience_ends_a_run_that_gets_no_better(config_file: Path, tmp_path: Pa
     assert loops[0].progress.epoch == 3
 
 
-def test_the_first_of_equally_good_epochs_is_the_best(
+def test_the_first_of_epochs_with_the_same_metric_and_loss_is_the_best(
     config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = iter([1.0, 3.0, 2.0, 3.0])
-    monkeypatch.setattr(experiment, "evaluate_model", lambda *_: {"f1": next(values)})
+    monkeypatch.setattr(experiment, "evaluate_model", lambda *_: {"f1": next(values), "loss": 1.0})
     overrides = ("trainer.num_epochs=9", "trainer.patience=2", "evaluate_on_test=false")
     assert train(config_file, tmp_path / "run", overrides=overrides)["best"]["epoch"] == 2
     records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
@@ -218,7 +219,7 @@ def test_schedules_move_after_each_epoch_by_its_metric(
     rates: list[float],
 ) -> None:
     values = iter([1.0, 0.5, 2.0])
-    monkeypatch.setattr(experiment, "evaluate_model", lambda *_: {"f1": next(values)})
+    monkeypatch.setattr(experiment, "evaluate_model", lambda *_: {"f1": next(values), "loss": 1.0})
     overrides = (f"trainer.learning_rate_scheduler={json.dumps(schedule)}", "evaluate_on_test=false")
     train(config_file, tmp_path / "run", overrides=overrides)
     records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
@@ -290,12 +291,12 @@ def test_stopped_between_steps_and_resumed_is_the_same_run(
 
     def failing(self: Loop, parts: Any) -> float:
         if self.progress.step == 10:
-            raise KeyboardInterrupt
+            raise SystemExit
         return step(self, parts)
 
     with monkeypatch.context() as patch:
         patch.setattr(Loop, "step", failing)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(SystemExit):
             train(config_file, tmp_path / "parts", overrides=overrides)
     assert read_state(tmp_path / "parts" / "training.pt")["progress"]["recent_steps"] == 1
     train(config_file, tmp_path / "parts", overrides=overrides, resume=True)
@@ -303,6 +304,69 @@ def test_stopped_between_steps_and_resumed_is_the_same_run(
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     parts, whole = (without_seconds(tmp_path / name / "metrics.jsonl") for name in ("parts", "whole"))
     assert parts == whole
+
+
+class CtrlC(Callback):
+    """Sends SIGINT once, as Ctrl-C does: within a step, or while the record of an epoch is written."""
+
+    def __init__(self, *, step: int | None = None, epoch: int | None = None) -> None:
+        self._step, self._epoch = step, epoch
+
+    def on_step(self, progress: Progress, loss: float) -> None:
+        if progress.step == self._step:
+            signal.raise_signal(signal.SIGINT)
+
+    def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
+        if record["epoch"] == self._epoch:
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("stops", "saved"),
+    [
+        ([{"step": 4}], [4]),
+        ([{"step": 7}], [7]),  # the last of the first epoch
+        ([{"step": 2}, {"step": 3}, {"step": 16}], [2, 3, 16]),
+        ([{"epoch": 2}], [7]),  # between the record and the state: the epoch is repeated
+    ],
+)
+@pytest.mark.parametrize("average", ['{"decay": 0.9}', "null"])
+def test_ctrl_c_saves_the_state_and_the_run_goes_on_bit_for_bit(
+    stops: list[dict[str, int]], saved: list[int], average: str, config_file: Path, tmp_path: Path
+) -> None:
+    overrides, run = (f"trainer.moving_average={average}",), tmp_path / "run"
+    train(config_file, tmp_path / "whole", overrides=overrides)
+    for number, (stop, step) in enumerate(zip(stops, saved, strict=True)):
+        with pytest.raises(KeyboardInterrupt):
+            train(config_file, run, overrides=overrides, callbacks=[CtrlC(**stop)], resume=number > 0)
+        assert read_state(run / "training.pt")["progress"]["step"] == step
+    train(config_file, run, overrides=overrides, resume=True)
+    assert (run / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
+    assert without_seconds(run / "metrics.jsonl") == without_seconds(tmp_path / "whole" / "metrics.jsonl")
+
+
+@pytest.mark.parametrize(("average", "epochs"), [('{"decay": 0.9}', 1), ("null", 2)])
+def test_ctrl_c_during_an_evaluation(
+    average: str, epochs: int, config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overrides, run = (f"trainer.moving_average={average}",), tmp_path / "run"
+    train(config_file, tmp_path / "whole", overrides=overrides)
+    evaluate = experiment.evaluate_model
+
+    def interrupted(*arguments: Any) -> dict[str, float]:
+        metrics = evaluate(*arguments)
+        if (run / "training.pt").exists():  # after the first epoch
+            raise KeyboardInterrupt
+        return metrics
+
+    with monkeypatch.context() as patch:
+        patch.setattr(experiment, "evaluate_model", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train(config_file, run, overrides=overrides)
+    assert read_state(run / "training.pt")["progress"]["step"] == 7 * epochs
+    train(config_file, run, overrides=overrides, resume=True)
+    assert (run / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
+    assert without_seconds(run / "metrics.jsonl") == without_seconds(tmp_path / "whole" / "metrics.jsonl")
 
 
 LEARNS = "model.embedder.elmo.requires_grad=true"
