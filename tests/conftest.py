@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import resource
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -48,6 +49,14 @@ def fresh_logging() -> Iterator[None]:
     yield
     package.handlers = []
     package.setLevel(logging.NOTSET)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT has Python's own handler, also where a shell has it ignored."""
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, earlier)
 
 
 @pytest.fixture

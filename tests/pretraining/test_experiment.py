@@ -232,6 +232,7 @@ class CtrlC(Callback):
             signal.raise_signal(signal.SIGINT)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_saves_the_state(config_file: Path, tmp_path: Path) -> None:
     overrides = ["trainer.num_epochs=0.5"]
     whole = pretrain(config_file, tmp_path / "whole", overrides=overrides)

@@ -331,6 +331,7 @@ class CtrlC(Callback):
     ],
 )
 @pytest.mark.parametrize("average", ['{"decay": 0.9}', "null"])
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_saves_the_state_and_the_run_goes_on_bit_for_bit(
     stops: list[dict[str, int]], saved: list[int], average: str, config_file: Path, tmp_path: Path
 ) -> None:
