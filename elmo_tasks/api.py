@@ -11,7 +11,7 @@ from typing import Any, Literal
 from torch import Tensor
 
 from elmo_tasks import experiment, trained_runs
-from elmo_tasks.config import include_packages
+from elmo_tasks.config import Overrides, include_packages
 from elmo_tasks.console import set_up_logging
 from elmo_tasks.data_readers.memory import Source
 from elmo_tasks.elmo import BiLM, FastBiLM
@@ -25,11 +25,9 @@ from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor, Input
 from elmo_tasks.rendering import describe
 from elmo_tasks.rendering.html import END, Page, Sections, page_start
 from elmo_tasks.text.tokenizer_config import parse_tokenizer
-from elmo_tasks.trained_runs import evaluate
+from elmo_tasks.trained_runs import Device, evaluate, placed
 
 __all__ = ["embed", "evaluate", "include_packages", "load", "show", "tokenize", "train"]
-
-Device = Literal["auto", "cpu"]
 
 
 def train(
@@ -52,7 +50,7 @@ def train(
             config's task, as a list of dicts or a `datasets.Dataset`. By default, the config's.
         validation: the same, to choose the best epoch; needed with `train`.
         test: the same, evaluated once, after training. With `train` and without `test`, there is no test set.
-        settings: see `elmo_tasks.experiment.train`: `overrides`, such as `["trainer.num_epochs=3"]`, `variables`,
+        settings: see `elmo_tasks.experiment.train`: `overrides`, such as `{"trainer.num_epochs": 3}`, `variables`,
             `from_run`, a run from whose weights to start, `resume`, `force`, `self_contained`, `predictions` and
             `callbacks`.
 
@@ -80,7 +78,7 @@ def load(
     predicates: str | Path | Predictor | None = None,
     device: Device | None = None,
     batch_tokens: int = DEFAULT_BATCH_TOKENS,
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
     format: Literal["allennlp"] | None = None,
 ) -> Predictor:
     """The predictor of a trained run: call it with a text, a dict, or a list of them.
@@ -88,20 +86,19 @@ def load(
     Arguments:
         run: the folder or the archive of the run.
         predicates: for semantic roles, the run of a tagger that finds the predicates.
-        device: `auto` uses a GPU if there is one; by default, the setting of the run's config.
+        device: `auto` uses a GPU if there is one, `cuda` requires one; by default, the setting of the run's config.
         batch_tokens: the most tokens of a batch.
-        overrides: `key.path=value`, in place of the values of the run's config.
+        overrides: changes of the run's config, `{"key.path": value}` or `["key.path=value"]`.
         format: `allennlp` for inputs and results in the keys of AllenNLP's predictors, see `AllenNlpPredictor`.
 
     Raises:
         RunError: there is no run or no finished epoch, or its biLM has moved or changed.
         ElmoTasksError: `predicates` does not find predicates, or the model does not need them.
     """
-    placed = [] if device is None else [f"trainer.device={device}"]
     if isinstance(predicates, (str, Path)):
         predicates = load(predicates, device=device, batch_tokens=batch_tokens)
     predictor = trained_runs.load_predictor(
-        run, overrides=[*placed, *overrides], batch_tokens=batch_tokens, predicates=predicates
+        run, overrides=placed(device, overrides), batch_tokens=batch_tokens, predicates=predicates
     )
     return AllenNlpPredictor(predictor) if format == "allennlp" else predictor
 

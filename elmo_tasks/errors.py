@@ -10,6 +10,8 @@ import errno
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+# Options of commands, with the arguments of the functions that are the same in Python.
+FORCE, RESUME = "--force (force=True)", "--resume (resume=True)"
 _MOST_CHARACTERS = 2_000  # of a problem in a data file
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, a used-up quota, a file that is too large
 

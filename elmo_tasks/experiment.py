@@ -20,13 +20,13 @@ import elmo_tasks.data_readers
 import elmo_tasks.models
 import elmo_tasks.modules  # noqa: F401
 from elmo_tasks.atomic import write_json
-from elmo_tasks.config import Config, load_config, own_packages, to_json
+from elmo_tasks.config import Config, Overrides, load_config, own_packages, to_json
 from elmo_tasks.data_readers.memory import Source, source_name
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, examples_hash
 from elmo_tasks.elmo import BiLM, ElmoConfig
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.errors import DataError, ElmoTasksError, RunError, one_line
+from elmo_tasks.errors import FORCE, DataError, ElmoTasksError, RunError, one_line
 from elmo_tasks.json_files import Number, read_json
 from elmo_tasks.locks import locked
 from elmo_tasks.models.model import ModelConfig, TaskModel
@@ -189,7 +189,7 @@ def train(
     folder: str | Path,
     *,
     given: Mapping[str, Source | None] | None = None,
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
     variables: Mapping[str, str] | None = None,
     from_run: str | Path | None = None,
     resume: bool = False,
@@ -204,7 +204,7 @@ def train(
         described: the config: a Jsonnet or JSON file, or its values.
         folder: where the run is written.
         given: data sets in place of the config's, by their keys there: `train_data_path` and so on; None for none.
-        overrides: `key.path=value`, in place of the config's values.
+        overrides: changes of the config, `{"key.path": value}` or `["key.path=value"]`.
         variables: external variables of the Jsonnet file.
         from_run: the folder or archive of a run, of which the model takes over what fits; see `warm_start`.
         resume: continues the run in the folder, with its own state. `trainer.num_epochs` and `trainer.patience` may
@@ -250,9 +250,11 @@ def train(
                 raise RunError(f"{run.path}: finished before, without these predictions; `{command}` writes some")
         _check_changes(run, trainer, finished=finished, goes_on=goes_on)
         if from_run and goes_on:
-            logger.info("%s: goes on with its own state; --from %s is for a run that begins", run.path, from_run)
+            logger.info(
+                "%s: goes on with its own state; the weights of %s are for a run that begins", run.path, from_run
+            )
         elif from_run and Path(from_run).resolve() == run.path.resolve():
-            raise RunError(f"{run.path}: contains the run of --from; choose another folder for the result with -s")
+            raise RunError(f"{run.path}: contains the run to start from; choose another folder for the result")
 
         seed_everything(config.random_seed)
         with accelerator.main_process_first():  # the first to read fills the cache for the others
@@ -450,7 +452,7 @@ def _take_up(config: ExperimentConfig, folder: RunFolder, vocabulary: Vocabulary
     if changed := [name for name, value in vocabulary.to_json().items() if value != saved[name]]:
         raise RunError(
             f"{folder.path}: cannot resume with other data: its vocabulary differs in {', '.join(changed)}; "
-            "wanted the data that the run began with, or another folder by -s"
+            "wanted the data that the run began with, or another folder"
         )
     check_frozen_models(config, folder)
     model.load_state_dict(read_tensors(folder.frozen), strict=False)
@@ -491,7 +493,7 @@ def _start_from(
 
     origin = warm_start(model, vocabulary, shapes_of, config.elmo(), source, transformer=config.transformer())
     if recorded and origin["model"] != recorded["model"]:
-        raise RunError(f"{source}: not the run that {folder.path} began from; --force begins it again")
+        raise RunError(f"{source}: not the run that {folder.path} began from; {FORCE} begins it again")
     return origin
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.atomic import write_json
-from elmo_tasks.config import load_config
+from elmo_tasks.config import Overrides, load_config, override_list
 from elmo_tasks.console import is_main_process
 from elmo_tasks.experiment import ExperimentConfig, train
 from elmo_tasks.files import read_lines
@@ -25,7 +25,7 @@ def train_seeds(
     folder: str | Path,
     seeds: Sequence[int],
     *,
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
     **settings: Any,
 ) -> dict[str, Any]:
     """Trains once for each seed, each run in the folder `seed_N`; arguments and errors are those of `train`.
@@ -36,7 +36,7 @@ def train_seeds(
     results: list[dict[str, Any]] = []
     for seed in seeds:
         logger.info("seed %d (%d of %d)", seed, len(results) + 1, len(seeds))
-        seeded = (*overrides, f"random_seed={seed}")
+        seeded = (*override_list(overrides), f"random_seed={seed}")
         results.append(train(described, Path(folder) / f"seed_{seed}", overrides=seeded, **settings))
     summary = {"seeds": list(seeds), **mean_and_deviation(results)}
     if is_main_process():
@@ -49,7 +49,7 @@ def train_folds(
     folder: str | Path,
     num_folds: int,
     *,
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
     **settings: Any,
 ) -> dict[str, Any]:
     """Cross-validation: trains once for each fold of the training data, each run in the folder `fold_N`.
@@ -64,7 +64,7 @@ def train_folds(
     runs = [RunFolder(Path(folder) / f"fold_{number}") for number in range(1, num_folds + 1)]
     for number, run in enumerate(runs, start=1):
         logger.info("fold %d of %d", number, num_folds)
-        held_out = (*overrides, f"fold.number={number}", f"fold.of={num_folds}", "test_data_path=null")
+        held_out = (*override_list(overrides), f"fold.number={number}", f"fold.of={num_folds}", "test_data_path=null")
         results.append(train(described, run.path, overrides=held_out, **settings))
     summary = {"folds": num_folds, **mean_and_deviation(results)}
     if is_main_process():

@@ -40,7 +40,7 @@ from elmo_tasks import __version__
 from elmo_tasks.atomic import write_json
 from elmo_tasks.config import Config, to_json
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
-from elmo_tasks.errors import RunError, WeightsError, some_of
+from elmo_tasks.errors import FORCE, RESUME, RunError, WeightsError, some_of
 from elmo_tasks.json_files import read_json
 from elmo_tasks.modules.transformer_files import CONFIG, HUB, TOKENIZER, WEIGHTS, TransformerFiles
 from elmo_tasks.outputs import check_folder
@@ -109,8 +109,8 @@ class Folder:
             own = self.begun if resume else ()  # a run that was stopped while it began has left these
             if others := [path.name for path in self.files if path.exists() and path not in own]:
                 raise RunError(
-                    f"{self.path}: holds {', '.join(others)}, which the run would overwrite; -s names another folder, "
-                    "--force removes them first"
+                    f"{self.path}: holds {', '.join(others)}, which the run would overwrite; choose another "
+                    f"folder, or {FORCE} removes them first"
                 )
         if force or not self.is_started():
             if resume:
@@ -121,10 +121,10 @@ class Folder:
             raise RunError(f"{self.path}: cannot resume with another config; these keys differ: {', '.join(others)}")
         if changed and not resume:
             raise RunError(
-                f"{self.path}: holds a run of another config; -s names another folder, --force removes that run first"
+                f"{self.path}: holds a run of another config; choose another folder, or {FORCE} removes that run first"
             )
         if not resume:
-            raise RunError(f"{self.path}: holds a run; --resume goes on with it, --force removes it first")
+            raise RunError(f"{self.path}: holds a run; {RESUME} goes on with it, {FORCE} removes it first")
         self.changed = frozenset(changed)
         return False
 
@@ -245,7 +245,7 @@ class RunFolder(Folder):
         if changed:
             raise RunError(
                 f"{self.path}: cannot resume with other {' and other '.join(changed)}: expected the same content as "
-                "when the run began; give that, or name another folder by -s"
+                "when the run began; give that, or choose another folder"
             )
 
     def predictions_for(self, split: Split) -> Path:

@@ -15,11 +15,11 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from elmo_tasks.atomic import atomic_output, atomic_path
-from elmo_tasks.errors import ElmoTasksError, RunError, WriteError, one_line
+from elmo_tasks.errors import FORCE, ElmoTasksError, RunError, WriteError, one_line
 from elmo_tasks.limits import ADVICE, unpacked_numbers
 
 _SAFE_UNPICKLER = "2.10"  # of torch: CVE-2025-32434 and CVE-2026-24747 pass `weights_only=True` in earlier versions
-BEGIN_AGAIN = "--force begins the run again"
+BEGIN_AGAIN = f"{FORCE} begins the run again"
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from elmo_tasks.config import load_config
+from elmo_tasks.config import Overrides, include_packages, load_config, override_list, own_packages
 from elmo_tasks.data_readers.memory import Source, source_name
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.errors import RunError, UnknownLabelError, UnknownTypeError, some_of
@@ -30,18 +31,25 @@ logger = logging.getLogger(__name__)
 UnknownLabels = Literal["error", "count"]
 """What becomes of gold labels that a run does not know: the data is refused, or they count as errors of the run."""
 
+Device = Literal["auto", "cpu", "cuda"]
 
-@dataclasses.dataclass(frozen=True)
+
+@dataclasses.dataclass(frozen=True, repr=False)
 class Run:
     """The parts of a trained run, ready for evaluation and prediction."""
+
+    path: Path  # its folder or archive
 
     config: ExperimentConfig
     reader: DatasetReader  # of the data to evaluate
     vocabulary: Vocabulary
     model: TaskModel
 
+    def __repr__(self) -> str:
+        return f"Run({_described(self)})"
 
-def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
+
+def load_run(path: str | Path, *, overrides: Overrides = ()) -> Run:
     """A trained run, with the best epoch's parameters, from its folder or archive.
 
     Arguments:
@@ -51,7 +59,7 @@ def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
         RunError: there is no run or no finished epoch, or its biLM or transformer has moved or changed; or it has parts
             of a package that is not included.
     """
-    folder = open_run(path)
+    folder, overrides = open_run(path), override_list(overrides)
     places = folder.bilm_place(overrides) | folder.transformer_place(overrides)
     try:
         config = load_config(folder.config, ExperimentConfig, overrides, replaced=places)
@@ -68,18 +76,31 @@ def load_run(path: str | Path, *, overrides: Sequence[str] = ()) -> Run:
     folder.check_tensors(tensor_shapes(config, vocabulary, folder))
     model = build_model(config, vocabulary, pretrained=False)
     folder.load_tensors(model)
-    return Run(config, reader, vocabulary, model.eval())
+    return Run(Path(path).resolve(), config, reader, vocabulary, model.eval())
 
 
 def load_predictor(
     path: str | Path,
     *,
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
     batch_tokens: int = DEFAULT_BATCH_TOKENS,
     predicates: Predictor | None = None,
 ) -> Predictor:
-    """The predictor of a run, on its config's device; arguments and errors: see `load_run` and `build_predictor`."""
-    return run_predictor(load_run(path, overrides=overrides), batch_tokens=batch_tokens, predicates=predicates)
+    """The predictor of a run, on its config's device; arguments and errors: see `load_run` and `build_predictor`.
+
+    It is pickled as the run's path, the packages of its parts and these settings, and loaded again from there.
+    """
+    run = load_run(path, overrides=overrides)
+    settings = {"overrides": overrides, "batch_tokens": batch_tokens, "predicates": predicates}
+    predictor = run_predictor(run, batch_tokens=batch_tokens, predicates=predicates)
+    packages = sorted(own_packages(run.config))
+    predictor.load_again = functools.partial(_load_again, packages, run.path, **settings)
+    return predictor
+
+
+def _load_again(packages: Sequence[str], path: Path, **settings: Any) -> Predictor:
+    include_packages(packages)
+    return load_predictor(path, **settings)
 
 
 def run_predictor(
@@ -88,7 +109,24 @@ def run_predictor(
     """The predictor of a loaded run, as `load_predictor`."""
     model = run.model.to(run.config.trainer.torch_device())
     tokenizer = build_tokenizer(run.config.dataset_reader.tokenizer)
-    return build_predictor(model, run.vocabulary, batch_tokens=batch_tokens, tokenizer=tokenizer, predicates=predicates)
+    predictor = build_predictor(
+        model, run.vocabulary, batch_tokens=batch_tokens, tokenizer=tokenizer, predicates=predicates
+    )
+    predictor.origin = _described(run)
+    return predictor
+
+
+def _described(run: Run) -> str:
+    elmo = run.config.elmo()
+    bilm = (elmo.bilm or elmo.options) if elmo else None
+    return (
+        f"run={str(run.path)!r}, task={type(run.model.task).__name__}, model={type(run.model).__name__}, bilm={bilm!r}"
+    )
+
+
+def placed(device: Device | None, overrides: Overrides) -> list[str]:
+    """The overrides of a run's config, with a device before them."""
+    return [*([f"trainer.device={device}"] if device else []), *override_list(overrides)]
 
 
 def evaluate(
@@ -99,7 +137,8 @@ def evaluate(
     confusion: bool = False,
     batch_tokens: int | None = None,
     unknown_labels: UnknownLabels = "error",
-    overrides: Sequence[str] = (),
+    device: Device | None = None,
+    overrides: Overrides = (),
 ) -> dict[str, Any]:
     """A run's metrics on a data set.
 
@@ -110,12 +149,14 @@ def evaluate(
         batch_tokens: most tokens in a batch, see `DataLoaderConfig`; by default the run's limits.
         unknown_labels: `count` scores gold labels that the run does not know as its errors, as the official scorers
             do. They are named in a warning, and `loss` is the mean of the other examples; without any, it is left out.
+        device: `auto` uses a GPU if there is one, `cuda` requires one; by default, the setting of the run's config.
+        overrides: changes of the run's config, `{"key.path": value}` or `["key.path=value"]`.
 
     Raises:
         ElmoTasksError: the run does not know an example's label, and `unknown_labels` is `error`; the place is named.
             Or `confusion` is asked for, and the run does not predict labels.
     """
-    run = load_run(path, overrides=overrides)
+    run = load_run(path, overrides=placed(device, overrides))
     task, confusions = run.reader.task, Confusion()
     is_main = run.config.trainer.accelerator().is_main_process
     with ordered_lines(predictions if is_main else None) as write:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import logging
+import multiprocessing
+import pickle
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -17,10 +20,12 @@ import torch
 
 import elmo_tasks
 from elmo_tasks import cli, migration, trained_runs
+from elmo_tasks.config import load_config
 from elmo_tasks.data_readers import Conll2003Config
-from elmo_tasks.elmo import TINY_OPTIONS, BiLM, FastBiLM, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS, BiLM, FastBiLM, ScalarMix, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
-from elmo_tasks.predictors import Predictor
+from elmo_tasks.experiment import ExperimentConfig
+from elmo_tasks.predictors import Predictor, build_predictor
 
 TEXT = "Mira Dolvane joined Karvel as coach. Karvel closed a mill."
 SENTENCES = [["Mira", "Dolvane", "joined", "Karvel", ".", "Karvel", "left", "."], ["Karvel"]]
@@ -73,8 +78,23 @@ def test_memory_gives_what_files_give(short: dict[str, Any], run: Path, tmp_path
 def test_a_finished_run_is_resumed_only_with_the_same_examples(short: dict[str, Any], run: Path) -> None:
     training, validation = (examples_of(short[f"{name}_data_path"]) for name in ("train", "validation"))
     assert "best" in elmo_tasks.train(short, run, train=training, validation=validation, resume=True)
-    with pytest.raises(ElmoTasksError, match=r"these keys differ: test_data_path, train_data_path"):
+    with pytest.raises(ElmoTasksError, match="cannot resume with other test data and other training data"):
         elmo_tasks.train(short, run, train=training[1:], validation=validation, test=validation, resume=True)
+
+
+def test_overrides_are_a_dict_or_a_list(short: dict[str, Any], run: Path) -> None:
+    pairs = {"model.dropout": 0.25, "trainer.validation_metric": "-loss", "test_data_path": None}
+    as_list = [f"{key}={json.dumps(value)}" for key, value in pairs.items()]
+    assert load_config(short, ExperimentConfig, pairs) == load_config(short, ExperimentConfig, as_list)
+    changed = trained_runs.load_run(run, overrides={"dataset_reader.on_error": "skip", "trainer.num_epochs": 7}).config
+    assert (changed.dataset_reader.on_error, changed.trainer.num_epochs) == ("skip", 7)
+    assert load_config(short, ExperimentConfig, {"train_data_path": Path("a.txt")}).train_data_path == "a.txt"
+    with pytest.raises(ConfigError, match=r"--set model\.dropuot: unknown key"):
+        elmo_tasks.load(run, overrides={"model.dropuot": 0.1})
+    with pytest.raises(ConfigError, match=r"overrides: model\.dropout: .* expected values that JSON has"):
+        elmo_tasks.evaluate(run, [], overrides={"model.dropout": {1}})
+    with pytest.raises(TypeError, match=r"overrides='random_seed=1'; expected \{'trainer\.num_epochs': 3\} or \["):
+        elmo_tasks.load(run, overrides="random_seed=1")
 
 
 def test_an_override_comes_after_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +108,9 @@ def test_evaluation_of_a_file_and_of_memory(short: dict[str, Any], run: Path) ->
     metrics = elmo_tasks.evaluate(run, short["test_data_path"])
     assert 0 <= metrics["f1"] <= 100
     examples = examples_of(short["test_data_path"])
-    assert elmo_tasks.evaluate(run, examples) == metrics
+    assert elmo_tasks.evaluate(run, examples, device="cpu") == metrics
+    with pytest.raises(ConfigError, match=r"trainer\.device"):
+        elmo_tasks.evaluate(run, examples, device="gpu")  # type: ignore[arg-type]
     examples[3]["tags"] = ["B-SHIP"] + ["O"] * (len(examples[3]["tokens"]) - 1)
     with pytest.raises(ElmoTasksError, match=r"memory:\w+: row 3: the label 'U-SHIP' is not among"):
         elmo_tasks.evaluate(run, examples)
@@ -137,6 +159,38 @@ def test_predictions_as_allennlp_has_them(run: Path, tmp_path: Path, capsys: pyt
     for predicates in (run, lambda tokens: [0]):  # a run that does not find predicates, and for another task
         with pytest.raises(ElmoTasksError, match="predicates"):
             migration.Predictor.from_path(run, predicates=predicates)
+
+
+@pytest.mark.parametrize("how", [{}, {"format": "allennlp", "overrides": {"trainer.device": "cpu"}}])
+def test_a_predictor_can_be_sent_to_another_process(
+    how: dict[str, Any], run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(run.parent)
+    tagger = elmo_tasks.load(run.name, batch_tokens=7, **how)
+    monkeypatch.chdir(tmp_path)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as processes:
+        assert processes.submit(tagger, {"tokens": ["Karvel"]}).result(120) == tagger({"tokens": ["Karvel"]})
+    assert pickle.loads(pickle.dumps(tagger)).batch_tokens == 7
+
+
+def test_what_is_shown_of_an_object_says_what_it_is(run: Path) -> None:
+    tagger = elmo_tasks.load(run)
+    elmo = json.loads((run / "config.json").read_text())["model"]["embedder"]["elmo"]
+    about = f"run={str(run)!r}, task=Tagging, model=CrfTagger, bilm={elmo['options']!r}"
+    assert repr(tagger) == f"TaggerPredictor({about})"
+    assert repr(elmo_tasks.load(run, format="allennlp")) == f"AllenNlpPredictor({about})"
+    assert repr(trained_runs.load_run(run)) == f"Run({about})"
+    assert repr(build_predictor(tagger.model, tagger.vocabulary)) == "TaggerPredictor(task=Tagging)"
+    with pytest.raises(
+        TypeError, match=r"TaggerPredictor\(task=Tagging\) was not loaded from a run and cannot be pickled"
+    ):
+        pickle.dumps(build_predictor(tagger.model, tagger.vocabulary))
+    bilm = random_bilm(TINY_OPTIONS)
+    assert repr(FastBiLM(bilm)) == "FastBiLM(3 layers of 64, precision='float32', device='cpu')"
+    assert "ProjectedLstm(128 cells, 32 features)" in repr(bilm)
+    assert repr(ScalarMix(3, layers=[0, 2])) == "ScalarMix(layers 0, 2 of 3)"
+    names = [name for name in dir(elmo_tasks) if not name.startswith("__")]
+    assert sorted([*names, "__version__"]) == elmo_tasks.__all__
 
 
 def test_wrong_inputs_say_what_is_wanted(run: Path) -> None:
@@ -194,7 +248,7 @@ def test_class_ids_of_a_data_set_become_names() -> None:
 def test_problems_of_a_config_that_is_a_dict(short: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"^the given config: random_sead: unknown key. Known keys: dataset_reader"):
         elmo_tasks.train({**short, "random_sead": 1}, tmp_path)
-    with pytest.raises(ConfigError, match=r"the given config: \{1\} is a set; wanted"):
+    with pytest.raises(ConfigError, match=r"the given config: \{1\} is a set; expected"):
         elmo_tasks.train({**short, "random_seed": {1}}, tmp_path)
 
 

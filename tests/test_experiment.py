@@ -319,7 +319,7 @@ def test_a_damaged_reference_is_one_clear_error(content: str, problem: str, trai
 def test_a_folder_with_a_run_is_not_overwritten(trained: Path, config_file: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(trained, run)
-    with pytest.raises(RunError, match="--resume goes on with it, --force removes it"):
+    with pytest.raises(RunError, match=r"--resume \(resume=True\) goes on with it, --force"):
         experiment.train(config_file, run, overrides=QUICK)
     with pytest.raises(RunError, match=r"these keys differ: model\.dropout, random_seed"):
         experiment.train(config_file, run, overrides=(*QUICK, "random_seed=9", "model.dropout=0.1"), resume=True)

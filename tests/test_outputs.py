@@ -99,7 +99,7 @@ def test_a_random_bilm_does_not_replace_a_trained_one(tmp_path: Path, capsys: py
 def test_a_run_does_not_begin_over_other_files(kind: type[Folder], name: str, resume: bool, tmp_path: Path) -> None:
     (tmp_path / name).write_text("trained elsewhere")
     with pytest.raises(
-        RunError, match=f"holds {name}, which the run would overwrite; -s names another folder, --force"
+        RunError, match=f"holds {name}, which the run would overwrite; choose another folder, or --force"
     ):
         kind(tmp_path).claim({}, resume=resume, force=False)
     assert kind(tmp_path).claim({}, resume=resume, force=True)

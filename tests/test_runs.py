@@ -30,9 +30,12 @@ def test_a_folder_says_what_can_be_done_with_the_run_it_holds(tmp_path: Path) ->
         folder.claim(config, resume=False, force=False)
     folder.begin(config)
     assert not folder.claim(config, resume=True, force=False)
-    with pytest.raises(RunError, match="holds a run; --resume goes on with it, --force removes it first"):
+    with pytest.raises(
+        RunError,
+        match=r"holds a run; --resume \(resume=True\) goes on with it, --force \(force=True\) removes it first",
+    ):
         folder.claim(config, resume=False, force=False)
-    with pytest.raises(RunError, match="holds a run of another config; -s names another folder"):
+    with pytest.raises(RunError, match="holds a run of another config; choose another folder"):
         folder.claim(other, resume=False, force=False)
     with pytest.raises(RunError, match=r"these keys differ: model\.dropout"):
         folder.claim(other, resume=True, force=False)

@@ -101,11 +101,13 @@ def test_a_torch_that_may_run_code_in_a_pickle_reads_none(tmp_path: Path, monkey
 
 def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
     for read, wanted in ((read_tensors, "tensors as safetensors"), (tensor_shapes, "tensors as safetensors"),
-                         (read_state, "a training state; --force begins the run again")):  # fmt: skip
+                         (read_state, r"a training state; --force \(force=True\) begins the run again")):  # fmt: skip
         with pytest.raises(RunError, match=rf"^{tmp_path}: not a regular file; wanted {wanted}$"):
             read(tmp_path)
     torch.save([1], tmp_path / "x.pt")
-    with pytest.raises(RunError, match=r"x\.pt: damaged, or not a training state \(a list\); --force begins"):
+    with pytest.raises(
+        RunError, match=r"x\.pt: damaged, or not a training state \(a list\); --force \(force=True\) begins"
+    ):
         read_state(tmp_path / "x.pt")
 
 

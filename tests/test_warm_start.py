@@ -244,7 +244,7 @@ def test_resume_goes_on_with_the_runs_own_state(
     shutil.rmtree(one)  # it is needed no longer
     with caplog.at_level(logging.INFO, "elmo_tasks.experiment"):
         train(config_file, run, from_run=one, resume=True, overrides=longer)
-    assert f"{run}: goes on with its own state; --from {one} is for a run that begins" in caplog.messages
+    assert f"{run}: goes on with its own state; the weights of {one} are for a run that begins" in caplog.messages
     for name in ("model.safetensors", "frozen.safetensors", "origin.json"):
         assert (run / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
@@ -285,7 +285,9 @@ def test_a_run_does_not_start_again_from_another_run(config_file: Path, earlier:
         patch.setattr(Loop, "step", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             train(config_file, tmp_path / "run", from_run=earlier, overrides=SHORT)
-    with pytest.raises(RunError, match=r"other: not the run that .*run began from; --force begins it again"):
+    with pytest.raises(
+        RunError, match=r"other: not the run that .*run began from; --force \(force=True\) begins it again"
+    ):
         train(config_file, tmp_path / "run", from_run=other, resume=True, overrides=SHORT)
 
 
@@ -317,7 +319,7 @@ def stopping_at(name: str) -> Any:
 def test_what_is_not_another_run_is_refused(config_file: Path, sample_folder: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     train(config_file, run, overrides=SHORT)
-    with pytest.raises(RunError, match="contains the run of --from; choose another folder for the result with -s"):
+    with pytest.raises(RunError, match="contains the run to start from; choose another folder for the result"):
         train(config_file, run, from_run=run, force=True)
     assert (run / "model.safetensors").is_file()
     with pytest.raises(RunError, match=r"bilm: wanted a run's folder"):

@@ -28,10 +28,11 @@ from elmo_tasks.analysis.significance import (
     unit_gains,
 )
 from elmo_tasks.analysis.systems import Predictions, System, find_systems, is_data_file, is_system, read_predictions
+from elmo_tasks.config import Overrides
 from elmo_tasks.data_readers.memory import Source
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.tasks import Task
-from elmo_tasks.trained_runs import UnknownLabels
+from elmo_tasks.trained_runs import Device, UnknownLabels, placed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +121,8 @@ def compare(
     seed: int = 13370,
     num_examples: int = 0,
     unknown_labels: UnknownLabels = "error",
-    overrides: Sequence[str] = (),
+    device: Device | None = None,
+    overrides: Overrides = (),
 ) -> Comparison:
     """Compares systems with the first one.
 
@@ -133,6 +135,7 @@ def compare(
         seed: of the resamples. The same seed gives the same numbers.
         num_examples: how many of the most changed units are kept for each difference.
         unknown_labels: `count` scores gold labels that a run does not know as its errors; see `evaluate`.
+        device: `auto` uses a GPU if there is one, `cuda` requires one; by default, the setting of the run's config.
         overrides: `key.path=value`, in place of the values of every run's config.
 
     Raises:
@@ -140,7 +143,7 @@ def compare(
         DataError, RunError: a system cannot be read.
     """
     systems = [
-        (each, (read_predictions(path, data, overrides, unknown_labels) for path in each.paths))
+        (each, (read_predictions(path, data, placed(device, overrides), unknown_labels) for path in each.paths))
         for each in find_systems(paths)
     ]
     return compare_predictions(systems, metric=metric, resamples=resamples, seed=seed, num_examples=num_examples)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,13 @@ from elmo_tasks.analysis.significance import EQUAL, unit_gains
 from elmo_tasks.analysis.span_errors import KINDS as SPAN_KINDS
 from elmo_tasks.analysis.span_errors import align, span_items, spans_of
 from elmo_tasks.analysis.systems import Predictions, read_predictions
+from elmo_tasks.config import Overrides
 from elmo_tasks.data_readers.memory import Source
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Accuracy, CoreferenceScores, Metric, SpanF1, SquadScores, SrlF1
 from elmo_tasks.metrics.confusion import Confusion, ConfusionTable
 from elmo_tasks.tasks import Reading, Task
-from elmo_tasks.trained_runs import UnknownLabels
+from elmo_tasks.trained_runs import Device, UnknownLabels, placed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +84,8 @@ def errors(
     *,
     num_examples: int = 20,
     unknown_labels: UnknownLabels = "error",
-    overrides: Sequence[str] = (),
+    device: Device | None = None,
+    overrides: Overrides = (),
 ) -> ErrorReport:
     """What a system gets wrong.
 
@@ -93,12 +95,15 @@ def errors(
         data: what a run is evaluated on; by default, the test data of its config. Not used for files.
         num_examples: how many of the worst examples are kept.
         unknown_labels: `count` scores gold labels that the run does not know as its errors; see `evaluate`.
+        device: `auto` uses a GPU if there is one, `cuda` requires one; by default, the setting of the run's config.
         overrides: `key.path=value`, in place of the values of the run's config.
 
     Raises:
         DataError, RunError: the run or the file cannot be read.
     """
-    return error_report(read_predictions(Path(path), data, overrides, unknown_labels), num_examples=num_examples)
+    return error_report(
+        read_predictions(Path(path), data, placed(device, overrides), unknown_labels), num_examples=num_examples
+    )
 
 
 def error_report(found: Predictions, *, num_examples: int = 20) -> ErrorReport:

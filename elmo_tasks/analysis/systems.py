@@ -14,6 +14,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from elmo_tasks.config import Overrides
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.memory import Source, checked_examples
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError, one_line
@@ -144,7 +145,7 @@ def is_system(path: str | Path) -> bool:
 def read_predictions(
     path: Path,
     data: Source | None = None,
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
     unknown_labels: UnknownLabels = "error",
 ) -> Predictions:
     """What a run predicts for a data set, or what a file of predictions holds.

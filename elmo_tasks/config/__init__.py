@@ -1,6 +1,6 @@
 """Configs: from Jsonnet files to frozen, validated settings, with every problem reported at once."""
 
-from elmo_tasks.config.load import load_config
+from elmo_tasks.config.load import Overrides, load_config, override_list
 from elmo_tasks.config.packages import include_packages, own_code, own_packages
 from elmo_tasks.config.parts import Config, Part, parse_part, to_json
 from elmo_tasks.config.schema import config_schema
@@ -8,11 +8,13 @@ from elmo_tasks.config.writing import describe
 
 __all__ = [
     "Config",
+    "Overrides",
     "Part",
     "config_schema",
     "describe",
     "include_packages",
     "load_config",
+    "override_list",
     "own_code",
     "own_packages",
     "parse_part",

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import pydantic
 
@@ -21,13 +21,16 @@ from elmo_tasks.packaged import find_config
 _ConfigT = TypeVar("_ConfigT", bound=Config)
 
 
+Overrides: TypeAlias = Mapping[str, Any] | Sequence[str]
+"""Changes of a config: a dict of key paths and values, `{"model.dropout": 0.3}`, or `["model.dropout=0.3"]`."""
+
 _GIVEN = "the given config"  # the name of a dict in messages
 
 
 def load_config(
     source: str | Path | Mapping[str, Any],
     kind: type[_ConfigT],
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
     variables: Mapping[str, str] | None = None,
     *,
     replaced: Mapping[str, Any] | None = None,
@@ -38,7 +41,7 @@ def load_config(
         source: the file, the name of a config in the package, or the values as a dict.
         kind: what the file's object describes.
         overrides: changes such as `model.dropout=0.3` or `trainer.regularizers.0.l2=0.1`, applied in order. The value
-            is read as JSON if it is JSON, otherwise it is a string.
+            is read as JSON if it is JSON, otherwise it is a string. Or a dict of key paths and values.
         variables: what `std.extVar` gives, before the environment's variables and `DEFAULT_VARIABLES`.
         replaced: values by key path (`model.dropout`) that stand in place of the file's, before the overrides.
 
@@ -59,7 +62,7 @@ def load_config(
             write(values, key.split("."), value)
         except LookupError as error:
             raise ConfigError(f"{path}: {error.args[0]}") from None
-    origins, problems = apply_overrides(values, overrides)
+    origins, problems = apply_overrides(values, override_list(overrides))
     kind_of_error = ConfigError
     try:
         config = kind.model_validate_json(json.dumps(values))
@@ -84,12 +87,25 @@ def _has_finite_numbers(values: Any) -> bool:
     return True
 
 
+def override_list(overrides: Overrides) -> list[str]:
+    """Overrides as a list of `key.path=value`; raises a TypeError if they are neither a dict nor a list of strings."""
+    if isinstance(overrides, Mapping):
+        return [f"{key}={_as_json(value, f'overrides: {key}')}" for key, value in overrides.items()]
+    if isinstance(overrides, str) or not all(isinstance(each, str) for each in overrides):
+        raise TypeError(f"overrides={overrides!r}; expected {{'trainer.num_epochs': 3}} or ['trainer.num_epochs=3']")
+    return list(overrides)
+
+
 def _json_values(config: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of a dict as JSON has it: paths as strings, tuples as lists."""
+    return json.loads(_as_json(dict(config), _GIVEN))
+
+
+def _as_json(value: Any, place: str) -> str:
     try:
-        return json.loads(json.dumps(dict(config), default=_path_as_text, allow_nan=False))
+        return json.dumps(value, default=_path_as_text, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"{_GIVEN}: {error}; wanted values that JSON has") from None
+        raise ConfigError(f"{place}: {error}; expected values that JSON has") from None
 
 
 def _path_as_text(value: Any) -> str:

@@ -44,6 +44,9 @@ class ProjectedLstm(nn.Module):
             self.projection_weight = nn.Parameter(torch.empty(size, cells))
         self.reset_parameters()
 
+    def extra_repr(self) -> str:
+        return f"{len(self.bias) // 4} cells, {self.input_weight.shape[1]} features"
+
     def reset_parameters(self) -> None:
         """Draws new weights, uniform over ±1/√H as `torch.nn.LSTM` does; biases are zero."""
         bound = 1.0 / math.sqrt(len(self.bias) // 4)

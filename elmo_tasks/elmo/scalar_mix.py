@@ -63,6 +63,9 @@ class ScalarMix(nn.Module):
         self.weights = nn.Parameter(torch.tensor(start), requires_grad=learned_weights)  # (K,)
         self.gamma = nn.Parameter(torch.tensor(float(gamma)), requires_grad=learned_gamma)
 
+    def extra_repr(self) -> str:
+        return f"layers {', '.join(map(str, self.layers))} of {self.num_layers}"
+
     @property
     def scalar_parameters(self) -> list[Tensor]:
         """The weights w as AllenNLP has them: K tensors (1,)."""

@@ -61,9 +61,13 @@ class AllenNlpPredictor(Predictor):
         self._format = kind
         self._inner = predictor
         self._find_predicates = find_predicates
+        self.origin = predictor.origin
         self.most_tokens = predictor.most_tokens
         self.sample = predictor.sample
         self.read_keys = predictor.read_keys | set(kind.arguments) | {"text"}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._inner, self._find_predicates)
 
     def examples(self, fields: Fields) -> Iterable[dict[str, Any]]:
         fields = self._own_fields(fields)

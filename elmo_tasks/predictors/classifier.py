@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.predictors.fields import one_of, text_field, tokens_field
+from elmo_tasks.predictors.fields import one_of, string_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
 
 
@@ -31,11 +30,10 @@ class ClassifierPredictor(Predictor):
         if one_of(fields, "text", "tokens") == "tokens":
             yield {"tokens": tokens_field(fields, "tokens")}
             return
-        text = text_field(fields, "text")
-        if not (tokens := self.tokenizer.words(text)):
-            raise ElmoTasksError(f"'text' is {text!r}; wanted a text with at least one token")
-        offsets = [[token.start, token.end] for token in tokens]
-        yield {"text": text, "tokens": [token.text for token in tokens], "offsets": offsets}
+        text = string_field(fields, "text")
+        if tokens := self.tokenizer.words(text):
+            offsets = [[token.start, token.end] for token in tokens]
+            yield {"text": text, "tokens": [token.text for token in tokens], "offsets": offsets}
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         return {**example, **prediction}

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from elmo_tasks.errors import DataError, ElmoTasksError, OnError
+from elmo_tasks.errors import DataError, ElmoTasksError, OnError, some_of
 from elmo_tasks.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors.heap import release_memory_after
 from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
+
+logger = logging.getLogger(__name__)
 
 Fields = Mapping[str, Any]
 Input = str | Fields
@@ -61,6 +64,8 @@ class Predictor(ABC):
         most_tokens: bound of an example's length, times `limits`' factor, where the time is quadratic.
     """
 
+    origin = ""  # of the run that it was loaded from, for its repr
+    load_again: Callable[[], Predictor] | None = None  # how another process loads it; set where it was loaded
     read_keys: frozenset[str]
     sample: Input = "Orla sold the mill. Nobody had asked her to."
     most_tokens: int | None = None
@@ -81,6 +86,14 @@ class Predictor(ABC):
         self.batch_tokens = batch_tokens
         self.tokenizer = tokenizer
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.origin or f'task={type(self.task).__name__}'})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.load_again is None:
+            raise TypeError(f"{self!r} was not loaded from a run and cannot be pickled; load its run in each process")
+        return self.load_again, ()
+
     @abstractmethod
     def examples(self, fields: Fields) -> Iterable[dict[str, Any]]:
         """The examples to predict for one input: what the task collates, and what `result` needs in addition.
@@ -93,9 +106,9 @@ class Predictor(ABC):
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         """The result of one example, as values for JSON."""
 
-    def __call__(self, inputs: Input | Iterable[Input]) -> list[dict[str, Any]]:
+    def __call__(self, inputs: Input | Iterable[Input], *, on_error: OnError | None = None) -> list[dict[str, Any]]:
         """The results for a text, a dict, or several of them, all in one list; see `predict`."""
-        return list(self.predict([inputs] if isinstance(inputs, (str, Mapping)) else inputs))
+        return list(self.predict([inputs] if isinstance(inputs, (str, Mapping)) else inputs, on_error=on_error))
 
     def warm_up(self) -> None:
         """Predicts the sample, so that all that is loaded at the first use is there before the first input comes."""
@@ -114,7 +127,8 @@ class Predictor(ABC):
 
         Arguments:
             inputs: dicts, or strings: `"..."` is `{"text": "..."}`. They may be endless; only a bounded part is in
-                memory at any time. None is skipped, but counted.
+                memory at any time. None is skipped, but counted. A blank text has no sentence and so no result; a
+                warning says so.
             source: the name of the inputs in messages.
             waiting: whether the next input has not come yet; then the results of those before it are yielded first.
             on_error: called with the error of an input that is not usable, which is skipped then; by default the error
@@ -161,6 +175,7 @@ class Predictor(ABC):
     ) -> Iterator[list[tuple[int, Fields, dict[str, Any]]]]:
         """Yields the number, fields and example of as many as are predicted together; before an error, the rest."""
         window: list[tuple[int, Fields, dict[str, Any]]] = []
+        blank: list[int] = []
         tokens = 0
         try:
             for number, given in enumerate(inputs, start=1):
@@ -175,6 +190,8 @@ class Predictor(ABC):
                         raise problem from None
                     on_error(problem)
                     continue
+                if fields is not None and not examples:
+                    blank.append(number)
                 for example in examples:
                     window.append((number, fields or {}, example))
                     tokens += self.task.length(example)
@@ -188,6 +205,8 @@ class Predictor(ABC):
             yield window
             raise
         yield window
+        if blank:
+            logger.warning("%s: no result for %d input(s) without text: number %s", source, len(blank), some_of(blank))
 
     def checked_examples(self, fields: Fields) -> list[dict[str, Any]]:
         """The `examples` of one input, none of them too long.

@@ -101,7 +101,7 @@ def pretrain(
     config, run = load_config(config_path, PretrainingConfig, overrides, variables or {}), PretrainingFolder(folder)
     accelerator = config.trainer.accelerator(run.tensorboard)
     if start_from and bilm_folder(start_from).resolve() == run.path.resolve():
-        raise RunError(f"{run.path}: contains the biLM of --from; choose another folder for the result with -s")
+        raise RunError(f"{run.path}: contains the biLM to start from; choose another folder for the result")
     with contextlib.nullcontext() if dry_run or not accelerator.is_main_process else locked(run.path):
         described = {**to_json(config), "from": str(start_from) if start_from else None}
         begins = dry_run or run.claim(described, resume=resume, force=force, kind=PretrainingConfig)

@@ -22,7 +22,7 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 from torch import Tensor, nn
 
-from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, one_line
+from elmo_tasks.errors import FORCE, ConfigError, ElmoTasksError, RunError, one_line
 from elmo_tasks.json_files import checked
 from elmo_tasks.records import append_line, keep_lines
 from elmo_tasks.runs import Folder
@@ -282,7 +282,7 @@ class Loop:
         if content.get("version") != _STATE_VERSION:
             raise RunError(
                 f"{path}: saved by another version of elmo-tasks, from which this one cannot resume; finish the run "
-                "with the version that began it (see versions.json), or start again with --force"
+                f"with the version that began it (see versions.json), or start again with {FORCE}"
             )
         state = checked(content, TrainingState, path, f"a training state ({BEGIN_AGAIN})")
         if len(state.processes) != self.accelerator.num_processes:

@@ -61,12 +61,23 @@ def test_results_come_in_the_order_of_the_inputs(predictor: ClassifierPredictor)
     assert [(result["id"], len(result["attention"])) for result in results] == [(0, 3), (1, 1), (2, 20), (3, 5), (4, 2)]
 
 
+def test_a_blank_text_has_no_result_and_does_not_stop_the_others(
+    predictor: ClassifierPredictor, caplog: pytest.LogCaptureFixture
+) -> None:
+    results = predictor(["Orla left.", " \n", {"text": ""}, "She ran."])
+    assert [result["text"] for result in results] == ["Orla left.", "She ran."]
+    assert caplog.messages == ["inputs: no result for 2 input(s) without text: number 2, 3"]
+    errors: list[DataError] = []
+    results = predictor([{"tokens": []}, "She ran.", {"text": 3}], on_error=errors.append)
+    assert [result["text"] for result in results] == ["She ran."]
+    assert [str(error).partition(":")[2][:2] for error in errors] == ["1:", "3:"]
+
+
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
         ({}, r"the keys are \[\]; wanted either 'text' or 'tokens'"),
         ({"text": "a", "tokens": ["a"]}, "wanted only one of 'text', 'tokens'"),
-        ({"text": " \n"}, r"'text' is ' \\n'; wanted a string that is not blank"),
         ({"text": 3}, "'text' is 3; wanted a string"),
         ({"tokens": []}, r"'tokens' is \[\]; wanted a list of at least one string"),
         ({"tokens": ["a", ""]}, "'tokens' has '' at position 1"),

@@ -173,7 +173,7 @@ def test_a_killed_training_ends_with_the_same_weights(
                 pretrain(config_file, tmp_path / "resumed", resume=stop > 5)
         assert LanguageModel.is_in_folder(tmp_path / "resumed") is files  # as it was evaluated last
     assert read_state(tmp_path / "resumed" / "training.pt")["progress"]["step"] == 30
-    with pytest.raises(RunError, match="--resume goes on with it"):
+    with pytest.raises(RunError, match=r"--resume \(resume=True\) goes on with it"):
         pretrain(config_file, tmp_path / "resumed")
     resumed = pretrain(config_file, tmp_path / "resumed", resume=True)
     assert whole is not None
@@ -333,7 +333,7 @@ def test_force_removes_nothing_before_the_new_training_can_begin(
     text_file.unlink()
     with pytest.raises(ElmoTasksError, match=r"text\.txt"):
         pretrain(config_file, run, overrides=overrides, force=True)
-    with pytest.raises(RunError, match="contains the biLM of --from"):
+    with pytest.raises(RunError, match="contains the biLM to start from"):
         pretrain(config_file, run, start_from=tmp_path / "x" / ".." / "run", force=True)
     assert all(np.array_equal(values, before[name]) for name, values in weights(run).items())
     text_file.write_text(text.replace("hill", "hall"))

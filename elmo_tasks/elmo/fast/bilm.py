@@ -112,6 +112,10 @@ class FastBiLM:
         # The programs of a GPU work in fixed places in memory, so that only one thread at a time can use them.
         self._turn = threading.Lock() if self.device.type == "cuda" else contextlib.nullcontext()
 
+    def __repr__(self) -> str:
+        sizes = f"{self.num_layers} layers of {self.output_size}"
+        return f"FastBiLM({sizes}, precision={self.precision!r}, device={str(self.device)!r})"
+
     def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
         """The layers of tokenized sentences of any length and in any order; see `BiLM.layers`.
 
