@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -182,11 +183,11 @@ def _read_file(path: Path) -> Predictions:
     if not (pairs := list(_records(path))):
         raise DataError(path, f"no examples; wanted {_WANTED}")
     task = _task_of(path, [example for example, _ in pairs])
-    examples = list(checked_examples([example for example, _ in pairs], task, str(path), BadUnits()))
+    examples = list(checked_examples([example for example, _ in pairs], task, str(path), BadUnits(), Counter()))
     found = _checked(str(path), task, examples, [prediction for _, prediction in pairs])
     # What is predicted has the columns of what is gold.
     predicted = ({**example, **each} for example, each in zip(examples, found.predictions, strict=True))
-    for _ in checked_examples(list(predicted), task, f"{path}, predictions", BadUnits()):
+    for _ in checked_examples(list(predicted), task, f"{path}, predictions", BadUnits(), Counter()):
         pass
     return found
 

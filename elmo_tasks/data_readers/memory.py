@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,7 +12,7 @@ from typing import Any, TypeAlias
 import datasets
 
 from elmo_tasks.data_readers.bad_units import BadUnits
-from elmo_tasks.data_readers.row_values import class_names, read_label
+from elmo_tasks.data_readers.row_values import UNLABELLED, class_names, is_no_label, read_label
 from elmo_tasks.errors import DataError
 from elmo_tasks.tasks import Task
 
@@ -53,11 +54,13 @@ def source_name(source: Source) -> str:
     return f"{MEMORY_PREFIX}{digest.hexdigest()[:16]}"
 
 
-def checked_examples(examples: Examples, task: Task, name: str, bad_units: BadUnits) -> Iterator[dict[str, Any]]:
+def checked_examples(
+    examples: Examples, task: Task, name: str, bad_units: BadUnits, left_out: Counter[str]
+) -> Iterator[dict[str, Any]]:
     """The examples with the columns of the task, with their number, from 0, as their `line`.
 
     Class ids of a `datasets.Dataset` become their names, a column in `task.optional` may be missing, and other columns
-    are ignored.
+    are ignored. Examples whose label is the class id -1 are left out and counted.
 
     Raises:
         DataError: an example lacks a column, or has a value of the wrong type. The example is named.
@@ -67,6 +70,9 @@ def checked_examples(examples: Examples, task: Task, name: str, bad_units: BadUn
         with bad_units.caught():
             place = f"{name}: example {number}"
             columns = task.features
+            if "label" in names and is_no_label(given.get("label")):
+                left_out[UNLABELLED] += 1
+                continue
             example = {column: _named(given.get(column), names.get(column), column, place) for column in columns}
             _check(example, given, task, place)
             yield {**example, "line": number}
@@ -91,7 +97,7 @@ def _check(example: Mapping[str, Any], given: Mapping[str, Any], task: Task, pla
 
 
 def _named(value: Any, names: Sequence[str] | None, column: str, place: str) -> Any:
-    """A class id, or a list of them, as names. Raises a DataError for an id without a name, such as -1 for no label."""
+    """A class id, or a list of them, as names. Raises a DataError for an id without a name."""
     if names is None or value is None:
         return value
     if isinstance(value, list):

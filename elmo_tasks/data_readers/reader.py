@@ -282,7 +282,7 @@ class DatasetReader(abc.ABC):
 
     def memory_examples(self, examples: Examples, name: str) -> Iterator[dict[str, Any]]:
         """The examples of a data set in memory, with the columns of the task; errors name it by `name`."""
-        return checked_examples(examples, self.task, name, self.bad_units)
+        return checked_examples(examples, self.task, name, self.bad_units, self.left_out)
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         """The examples of a hub data set's rows. A reader that does not override this only reads files.

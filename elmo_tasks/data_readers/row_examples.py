@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers
 from elmo_tasks.data_readers.records import Record
-from elmo_tasks.data_readers.row_values import check_tokens, read_label, read_tagged_tokens, read_tokens
+from elmo_tasks.data_readers.row_values import (
+    check_tokens,
+    is_no_label,
+    read_label,
+    read_tagged_tokens,
+    read_tokens,
+)
 from elmo_tasks.data_readers.squad import JsonNode, QuestionBuilder, located, with_answers_as_in_files
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError
@@ -28,7 +34,8 @@ class RowTask(NamedTuple):
     needed: tuple[str, ...]
     optional: tuple[str, ...]
     labels: str | None  # the one that may have class ids in a hub data set
-    make: Callable[[RowExamples, Record], dict[str, Any] | None]  # None for a border of documents
+    # None for a border of documents; its label is None for a row without a gold label
+    make: Callable[[RowExamples, Record], dict[str, Any] | None]
 
     def columns(self, chosen: Mapping[str, str | int]) -> dict[str, str | int]:
         """The column of each thing that a row holds: the chosen one, or the one of the same name.
@@ -51,6 +58,7 @@ class RowExamples:
         columns: the columns of what a row holds, as `RowTask.columns` gives them.
         tokenizer: splits texts that are strings; lists of strings are tokens.
         label_names: the names of the labels' class ids, None if they are not class ids.
+        means_no_label: whether a label of classification or text pairs means that there is none.
         tag_scheme, input_scheme: of tagging, see `TagReader`; without a scheme, tags are not spans.
     """
 
@@ -60,12 +68,14 @@ class RowExamples:
         tokenizer: Tokenizer,
         *,
         label_names: Sequence[str] | None = None,
+        means_no_label: Callable[[str], bool] = lambda label: False,
         tag_scheme: TagScheme | None = None,
         input_scheme: InputScheme = "auto",
     ) -> None:
         self._columns = columns
         self._tokenizer = tokenizer
         self._label_names = label_names
+        self._means_no_label = means_no_label
         self._tag_reader = TagReader(tag_scheme, input_scheme)
         self._role_reader = TagReader(SCHEME, input_scheme)
         self._numbers, self._documents = itertools.count(), DocumentNumbers()
@@ -157,8 +167,12 @@ class RowExamples:
             raise DataError(record.place, f"{column!r} is {value!r}; wanted a text with at least one token")
         return tokens
 
-    def _label(self, record: Record) -> str:
-        return read_label(record.value(self._columns["label"]), record.place, names=self._label_names)
+    def _label(self, record: Record) -> str | None:
+        value = record.value(self._columns["label"])
+        if self._label_names is not None and is_no_label(value):
+            return None
+        label = read_label(value, record.place, names=self._label_names)
+        return None if self._means_no_label(label) else label
 
     def _tagged(self, record: Record, tag_reader: TagReader) -> tuple[list[str], list[str]]:
         columns = self._columns["tokens"], self._columns["tags"]

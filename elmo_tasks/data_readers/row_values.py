@@ -16,11 +16,18 @@ from elmo_tasks.files import BYTE_ORDER_MARK
 # What Python, JSON or numpy print of a list of strings or whole numbers.
 _PRINTED_LIST = re.compile(r"""\[(?:'.*'|".*"|[0-9]+(?:,?\s+[0-9]+)+),?\]""", re.DOTALL)
 
+UNLABELLED = "row(s) without a gold label"  # what is left out
+
 
 def class_names(feature: Any) -> list[str] | None:
     """The names of the class ids in a column of a `datasets.Dataset`, or of lists of ids; None if it has none."""
     label = getattr(feature, "feature", feature)
     return list(label.names) if isinstance(label, datasets.ClassLabel) else None
+
+
+def is_no_label(value: Any) -> bool:
+    """Whether a class id of a hub data set means that there is no gold label."""
+    return value is None or (type(value) is int and value == -1)
 
 
 def read_label(value: Any, place: str, *, what: str = "label", names: Sequence[str] | None = None) -> str:
@@ -34,6 +41,9 @@ def read_label(value: Any, place: str, *, what: str = "label", names: Sequence[s
     Raises:
         DataError: the value is something else, or blank.
     """
+    if value in (-100, "-100") and what != "label":
+        pieces = "the mark of Hugging Face's tokenizers for pieces of words that do not count"
+        raise DataError(place, f"the {what} is -100, {pieces}; expected whole words, each with its tag")
     if names is not None:
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < len(names):
             raise DataError(place, f"the {what} is {value!r}; wanted a class id from 0 to {len(names) - 1}")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import logging
+import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -15,12 +19,14 @@ from elmo_tasks.data_readers.memory import Examples
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, require_columns
 from elmo_tasks.data_readers.records import Record, hub_records, json_records
 from elmo_tasks.data_readers.row_examples import ROW_TASKS, RowExamples
-from elmo_tasks.data_readers.row_values import class_names
+from elmo_tasks.data_readers.row_values import UNLABELLED, class_names, read_label
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import read_lines
 from elmo_tasks.tasks import Tagging, Task
 from elmo_tasks.text.tag_schemes import TagScheme
+
+logger = logging.getLogger(__name__)
 
 _COLUMNS = (
     "The column of each thing that a row holds, for example {text: 'review', label: 'stars'}; by default, columns of "
@@ -47,6 +53,12 @@ class RowReaderConfig(DatasetReaderConfig):
     tag_scheme: TagScheme | None = Field(
         None, description="Tagging: the scheme of the tags that come out; null: tags are not spans."
     )
+    no_label: tuple[str, ...] | None = Field(
+        None,
+        description="Classification and text pairs: the labels that mean that a row has no gold label, for example "
+        "['-', '-1']; such rows are left out and counted. By default these are class id -1 of hub data sets, and -1 "
+        "where the other labels are whole numbers from 0 with one above 1. With [], -1 is a label.",
+    )
     input_scheme: InputScheme = Field(
         "auto",
         description="Tagging and semantic roles: the scheme of the tags in the source; 'auto' finds it from the first "
@@ -58,6 +70,8 @@ class RowReaderConfig(DatasetReaderConfig):
         self.row_columns()
         if self.tag_scheme and self.task_name != "tagging":
             raise ValueError("tag_scheme is for the task 'tagging'")
+        if self.no_label is not None and ROW_TASKS[self.task_name].labels != "label":
+            raise ValueError("no_label is for the tasks 'classification' and 'text_pairs'")
         return self
 
     def row_columns(self) -> dict[str, str | int]:
@@ -81,7 +95,8 @@ class RowReader(DatasetReader):
     A text is a string, which is tokenized, or a list of strings, which are its tokens. Tokens and tags are lists, or
     strings that are split at white space. Labels and tags are strings without the white space around them, or whole
     numbers, which become their digits; true and false become these words. Class ids of hub data sets become their
-    names. Examples in memory have the columns of the task, with strings as labels.
+    names. Rows without a gold label are left out, see `no_label`. Examples in memory have the columns of the task, with
+    strings as labels.
 
     Raises (from `read`):
         DataError: a row lacks a column, or a value is not of these kinds. File and line, or row, are named.
@@ -95,14 +110,14 @@ class RowReader(DatasetReader):
         """The rows of a file."""
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        return self._examples(self.records(path), str(path), None)
+        return self._examples(lambda reader: reader.records(path), str(path), None)
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         task = ROW_TASKS[self.config.task_name]
         columns = self.config.row_columns()
         require_columns(map(str, columns.values()), rows.column_names, source, "name them in 'columns'")
         names = class_names(rows.features[str(columns[task.labels])]) if task.labels else None
-        return self._examples(hub_records(rows, source), source, names)
+        return self._examples(lambda _: hub_records(rows, source), source, names)
 
     def memory_examples(self, examples: Examples, name: str) -> Iterator[dict[str, Any]]:
         """See `DatasetReader`. Tags may be in any scheme, as in files."""
@@ -117,15 +132,47 @@ class RowReader(DatasetReader):
     def cache_key(self) -> list[Any]:
         return [*super().cache_key(), self.tokenizer.version]
 
-    def _examples(self, records: Iterable[Record], source: str, names: list[str] | None) -> Iterator[dict[str, Any]]:
+    def _examples(
+        self, records: Callable[[RowReader], Iterator[Record]], source: str, names: list[str] | None
+    ) -> Iterator[dict[str, Any]]:
         task, config = ROW_TASKS[self.config.task_name], self.config
         schemes: Any = {"tag_scheme": config.tag_scheme, "input_scheme": config.input_scheme}
-        rows = RowExamples(config.row_columns(), self.tokenizer, label_names=names, **schemes)
-        for record in records:
+        columns = config.row_columns()
+
+        @functools.cache
+        def means_no_label(label: str) -> bool:
+            if config.no_label is not None or label != "-1":
+                return label in (config.no_label or ())
+            # The whole source decides. Another reader reads it, so that errors are found only once.
+            return _minus_one_means_no_label(records(type(self)(config)), columns["label"], source)
+
+        rows = RowExamples(columns, self.tokenizer, label_names=names, means_no_label=means_no_label, **schemes)
+        for record in records(self):
             with self.bad_units.caught():
-                if example := task.make(rows, record):
+                example = task.make(rows, record)
+                if example and example.get("label", "") is None:
+                    self.left_out[UNLABELLED] += 1
+                elif example:
                     yield {**example, "line": record.number}
         rows.report(source)
+
+
+def _minus_one_means_no_label(records: Iterable[Record], column: str | int, source: str) -> bool:
+    """Whether the label -1 of a source means that there is no gold label; the log says how it is read.
+
+    It is a class of a scale with other negative numbers, and may be one next to 0 and 1, as in sentiment.
+    """
+    others: set[str] = set()
+    for record in records:
+        with contextlib.suppress(DataError):
+            others.add(read_label(record.value(column), record.place))
+    others.discard("-1")
+    if all(re.fullmatch(r"[0-9]{1,9}", label) for label in others) and (not others or max(map(int, others)) > 1):
+        logger.info("%s: the label -1 is read as no gold label; with no_label: [], it is a label", source)
+        return True
+    if not any(re.fullmatch(r"-[0-9.]+", label) for label in others):
+        logger.warning("%s: -1 is read as a label; if it means no gold label, set no_label to ['-1']", source)
+    return False
 
 
 class JsonlConfig(RowReaderConfig):

@@ -150,10 +150,13 @@ def test_class_ids_get_the_names_of_their_data_set(caplog: pytest.LogCaptureFixt
         return datasets.Dataset.from_dict({"tokens": [["a"]] * len(ids), "label": ids}, datasets.Features(features))
 
     reader = SstConfig(on_error="skip").build()
+    caplog.set_level("INFO", "elmo_tasks")
     assert reader.read(labelled(["bad", "good"], [1, 0]))["label"][:] == ["good", "bad"]
     assert reader.read(labelled(["good", "bad"], [1, 0]))["label"][:] == ["bad", "good"]
     assert reader.read(labelled(["good", "bad"], [-1, 0]))["label"][:] == ["good"]
-    assert "example 0: the label is -1; wanted a class id from 0 to 1" in caplog.text
+    assert ": 1 row(s) without a gold label left out" in caplog.text
+    with pytest.raises(DataError, match="has no example; 2 row\\(s\\) without a gold label left out"):
+        SstConfig().build().read(labelled(["good", "bad"], [-1, -1]))
 
 
 @pytest.mark.parametrize(

@@ -109,19 +109,90 @@ def test_tag_schemes(tmp_path: Path) -> None:
     assert [example["tags"] for example in examples] == [["B-PER", "I-PER"], ["B-LOC", "I-LOC", "I-LOC"]]
 
 
-def test_class_ids_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_class_ids_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hub_cache")
     features = {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["bad", "good"])}
     (tmp_path / "hub").mkdir()
-    rows = datasets.Dataset.from_dict({"text": ["Yes", "No"], "label": [1, -1]}, datasets.Features(features))
-    rows.to_parquet(tmp_path / "hub" / "train.parquet")
+    values = {"text": ["Yes", "No", "So"], "label": [1, -1, None]}
+    datasets.Dataset.from_dict(values, datasets.Features(features)).to_parquet(tmp_path / "hub" / "train.parquet")
     source = f"hub:{tmp_path / 'hub'}:train"
-    with pytest.raises(DataError, match=r"train: row 1: the label is -1; wanted a class id from 0 to 1"):
-        config("hub", task="classification").build().read(source)
-    (example,) = config("hub", task="classification", on_error="skip").build().read(source).to_list()
+    caplog.set_level("INFO", "elmo_tasks")
+    (example,) = config("hub", task="classification").build().read(source).to_list()
     assert (example["tokens"], example["label"]) == (["Yes"], "good")
+    assert f"{source}: 2 row(s) without a gold label left out" in caplog.text
+    with pytest.raises(DataError, match=r"has no example; 3 row\(s\) without a gold label left out"):
+        config("hub", task="classification", no_label=["good"]).build().read(source)
     with pytest.raises(DataError, match=r"no column 'review' among text, label; name them in 'columns'"):
         config("hub", task="classification", columns={"text": "review"}).build().read(source)
+
+
+def test_a_data_set_converted_from_the_hub(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "elmo_tasks")
+    reader = config("jsonl", task="text_pairs").build()
+    assert reader.read(ODD_FILES / "hf_snli.jsonl")["label"][:] == ["0", "2"]
+    assert "hf_snli.jsonl: 1 row(s) without a gold label left out" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("labels", "no_label", "read_as", "says"),
+    [
+        ([-1, 0, 2], None, ["0", "2"], "read as no gold label; with no_label: [], it is a label"),
+        (["-1", "2", "-1", "0"], None, ["2", "0"], "read as no gold label"),
+        ([-1, 0, 1], None, ["-1", "0", "1"], "-1 is read as a label; if it means no gold label, set no_label to"),
+        ([1, -1], None, ["1", "-1"], "-1 is read as a label"),
+        (["-1", "good"], None, ["-1", "good"], "-1 is read as a label"),
+        ([-2, -1, 0, 1, 2], None, ["-2", "-1", "0", "1", "2"], ""),
+        ([-1, 0, 2], [], ["-1", "0", "2"], ""),
+        ([-1, 0, 1], ["-1"], ["0", "1"], "1 row(s) without a gold label left out"),
+        (["-", "good", "?"], ["-", "?"], ["good"], "2 row(s) without a gold label left out"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["jsonl", "delimited", "hub"])
+def test_labels_that_mean_no_label(
+    tmp_path: Path,
+    kind: str,
+    labels: list[Any],
+    no_label: list[str] | None,
+    read_as: list[str],
+    says: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hub_cache")
+    caplog.set_level("INFO", "elmo_tasks")
+    rows = [{"text": "Yes.", "label": label} for label in labels]
+    source: str | Path = tmp_path / "data.jsonl"
+    if kind == "hub":
+        (tmp_path / "hub").mkdir()
+        datasets.Dataset.from_list(rows).to_parquet(tmp_path / "hub" / "train.parquet")
+        source = f"hub:{tmp_path / 'hub'}:train"
+    elif kind == "delimited":
+        source = tmp_path / "data.csv"
+        source.write_text("text,label\n" + "".join(f"{row['text']},{row['label']}\n" for row in rows))
+    else:
+        source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    data = config(kind, task="classification", no_label=no_label).build().read(source)
+    assert data["label"][:] == read_as
+    assert says in caplog.text
+    if not says:
+        assert "is read as" not in caplog.text
+        assert "gold" not in caplog.text
+
+
+def test_a_later_error_is_found_once(tmp_path: Path) -> None:
+    rows = [{"text": "a", "label": -1}, {"text": "b", "label": 2}, {"text": "c", "label": None}, {"text": "d"}]
+    with pytest.raises(DataError, match=r"jsonl:5: the label is None"):
+        read(tmp_path, rows, task="classification")
+    assert [each["label"] for each in read(tmp_path, rows, task="classification", on_error="skip")] == ["2"]
+
+
+@pytest.mark.parametrize(("task", "row"), [("tagging", {}), ("semantic_roles", {"predicate": 0})])
+def test_tags_that_do_not_count_are_refused(tmp_path: Path, task: str, row: dict[str, Any]) -> None:
+    for tags in ([-100, 1], "-100 1"):
+        with pytest.raises(DataError, match=r"jsonl:1, token 0: the tag is -100, the mark of .* pieces of words"):
+            read(tmp_path, [{"tokens": "a b", "tags": tags, **row}], task=task)
 
 
 def test_the_reader_of_the_hub_reads_no_files(tmp_path: Path) -> None:
