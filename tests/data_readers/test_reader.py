@@ -288,7 +288,7 @@ def test_hub_data_set_with_a_class_id_out_of_range(tag: int | None) -> None:
     data = {"tokens": [["Oslo"], ["Oslo", "sleeps"]], "ner_tags": [[1], [1, tag]]}
     info = datasets.DatasetInfo(features=datasets.Features(features))
     rows = datasets.Dataset(datasets.Dataset.from_dict(data).data, info=info)
-    problem = f"hub:some: row 1, token 1: the tag is {tag}; wanted a class id from 0 to 2"
+    problem = f"hub:some: row 1, token 1: the tag is {tag}(; wanted a class id from 0 to 2|, the mark of)"
     with pytest.raises(ElmoTasksError, match=problem):
         list(Conll2003Config().build().hub_examples(rows, "hub:some"))
 
