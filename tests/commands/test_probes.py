@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -48,7 +49,8 @@ def test_a_probe_with_a_test_file_word_vectors_and_another_pooling(probe: Mock, 
     Path("test.conllu").write_text(SENTENCE.format(name="Bo"))
     for path in (tmp_path / "mine.txt", tmp_path / "data" / VECTORS):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("the 0.1 0.2\n")
+        content = b"the 0.1 0.2\n"
+        path.write_bytes(lzma.compress(content) if path.suffix == ".xz" else content)
     given = ["--test", "test.conllu", "--pooling", "endpoints", "--seed", "7", "--bilm", "b"]
     reader = '{"type": "conllu", "tag_column": "xpos"}'
     assert cli.main(["probe", "data.conllu", "--vectors", "mine.txt", "--reader", reader, *given]) == 0
