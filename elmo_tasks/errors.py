@@ -127,6 +127,12 @@ def one_line(error: Exception, limit: int = 200) -> str:
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number and what it counts: `1 document`, `1,234 documents`, `2.5 million tokens`."""
+    noun = noun if number == 1 else plural or f"{noun}s"
+    return f"{number:,} {noun}" if number < 1_000_000 else f"{number / 1e6:,.1f} million {noun}"
+
+
 def some_of(names: Sequence[object], most: int = 3) -> str:
     """The first names of a list for use in a message, at most `most` of them, and how many more there are."""
     shown = ", ".join(map(str, names[:most]))

@@ -26,7 +26,7 @@ from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, e
 from elmo_tasks.elmo import BiLM, ElmoConfig
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.errors import FORCE, DataError, ElmoTasksError, RunError, one_line
+from elmo_tasks.errors import FORCE, DataError, ElmoTasksError, RunError, counted, one_line
 from elmo_tasks.json_files import Number, read_json
 from elmo_tasks.locks import locked
 from elmo_tasks.models.model import ModelConfig, TaskModel
@@ -524,9 +524,10 @@ def tensor_shapes(config: ExperimentConfig, vocabulary: Vocabulary, folder: RunF
 def _log_sizes(config: ExperimentConfig, model: TaskModel, data: Data) -> None:
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     frozen = sum(tensor.numel() for tensor in model.state_dict().values()) - trained
-    parts = f"{trained / 1e6:.2f} million trained and {frozen / 1e6:.2f} million frozen parameters"
+    parts = f"{counted(trained, 'trained parameter')}, {counted(frozen, 'frozen one')}"
     if (elmo := config.elmo()) and not elmo.requires_grad:
         with shapes_only():  # counts without making any
             bilm = BiLM(BiLMOptions.load(elmo.files().options))
-        parts += f", and {sum(each.numel() for each in bilm.parameters()) / 1e6:.2f} million in the frozen biLM"
-    logger.info("%d training and %d validation examples; %s", len(data.training), len(data.held_out[0]), parts)
+        parts += f", and {counted(sum(each.numel() for each in bilm.parameters()), 'parameter')} in the frozen biLM"
+    examples = counted(len(data.held_out[0]), "validation example")
+    logger.info("%s and %s; %s", counted(len(data.training), "training example"), examples, parts)

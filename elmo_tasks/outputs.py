@@ -35,6 +35,20 @@ def check_output(path: str | Path | None, *, force: bool, stream: bool = False, 
     check_folder(path.parent)
 
 
+_MARKS = {"config.json": "a run", "study.json": "a study", "search.json": "a search"}
+
+
+def check_kind(folder: str | Path, own: str = "", *, remedy: str) -> None:
+    """Checks that a folder does not hold a run, a study or a search, unless the file `own` marks it.
+
+    Raises:
+        ElmoTasksError: it holds one; the message ends with the remedy.
+    """
+    for name, kind in _MARKS.items():
+        if name != own and Path(folder, name).is_file():
+            raise ElmoTasksError(f"{folder}: holds {kind} ({name}); {remedy}")
+
+
 def check_folder(path: str | Path) -> None:
     """Checks that a folder can be written to, or be made.
 

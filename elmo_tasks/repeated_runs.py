@@ -14,10 +14,13 @@ from elmo_tasks.console import is_main_process
 from elmo_tasks.experiment import ExperimentConfig, train
 from elmo_tasks.files import read_lines
 from elmo_tasks.json_files import from_json
+from elmo_tasks.outputs import check_kind
 from elmo_tasks.runs import RunFolder
 from elmo_tasks.training.callbacks import flatten
 
 logger = logging.getLogger(__name__)
+
+_ELSEWHERE = "-s names another folder"
 
 
 def train_seeds(
@@ -33,6 +36,7 @@ def train_seeds(
     Returns:
         the means and standard deviations of `seeds.json`.
     """
+    check_kind(folder, remedy=_ELSEWHERE)
     results: list[dict[str, Any]] = []
     for seed in seeds:
         logger.info("seed %d (%d of %d)", seed, len(results) + 1, len(seeds))
@@ -60,6 +64,7 @@ def train_folds(
         the contents of `folds.json`: the metrics over the predictions of all folds together (`pooled`), and the means
         and standard deviations of the runs.
     """
+    check_kind(folder, remedy=_ELSEWHERE)
     results: list[dict[str, Any]] = []
     runs = [RunFolder(Path(folder) / f"fold_{number}") for number in range(1, num_folds + 1)]
     for number, run in enumerate(runs, start=1):

@@ -43,7 +43,7 @@ from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.errors import FORCE, RESUME, RunError, WeightsError, some_of
 from elmo_tasks.json_files import read_json
 from elmo_tasks.modules.transformer_files import CONFIG, HUB, TOKENIZER, WEIGHTS, TransformerFiles
-from elmo_tasks.outputs import check_folder
+from elmo_tasks.outputs import check_folder, check_kind
 from elmo_tasks.tensor_files import BEGIN_AGAIN, read_tensors, tensor_shapes
 
 logger = logging.getLogger(__name__)
@@ -102,6 +102,7 @@ class Folder:
             ElmoTasksError: the folder cannot be written to.
         """
         check_folder(self.path)
+        check_kind(self.path, self.config.name, remedy="-s names another folder")
         for path in self.files:  # writing to a pipe, say, would wait for ever
             if path.exists() and not (path.is_file() or path.is_dir()):
                 raise RunError(f"{path}: not a regular file; remove it first")

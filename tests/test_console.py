@@ -58,8 +58,23 @@ def test_a_log_on_a_terminal_has_times_without_dates(
         set_up_logging(level)
         logging.getLogger("elmo_tasks.anything").info("a message")
         line = capsys.readouterr().err
-        assert re.match(r"\[\d\d:\d\d:\d\d\] INFO +a message ", line)
+        assert re.match(r"\d\d:\d\d a message ", line)
         assert ("test_console.py" in line) == path  # for those who look for the code
+
+
+@pytest.mark.parametrize(
+    ("level", "prefix"), [(logging.INFO, ""), (logging.WARNING, "warning: "), (logging.ERROR, "error: ")]
+)
+def test_a_line_on_a_terminal_is_mostly_its_message(
+    level: int, prefix: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+    set_up_logging(logging.INFO)
+    text = f"epoch 1: {'a' * (74 - 9 - len(prefix))}"
+    logging.getLogger("elmo_tasks.anything").log(level, text)
+    assert re.fullmatch(rf"\d\d:\d\d {prefix}{text}\n", capsys.readouterr().err)
 
 
 def test_metrics_without_parts_are_one_table(capsys: pytest.CaptureFixture[str]) -> None:

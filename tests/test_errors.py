@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.errors import DataError, UnknownLabelError, WriteError, did_you_mean, one_line, some_of
+from elmo_tasks.errors import DataError, UnknownLabelError, WriteError, counted, did_you_mean, one_line, some_of
 
 
 def test_the_message_of_another_library_becomes_one_line_of_bounded_length() -> None:
@@ -16,6 +16,21 @@ def test_the_message_of_another_library_becomes_one_line_of_bounded_length() -> 
     assert one_line(ValueError("a" * 200)) == "a" * 200
     assert one_line(ValueError("a" * 201)) == "a" * 197 + "..."
     assert one_line(ValueError("abcdefgh"), limit=7) == "abcd..."
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (0, "0 documents"),
+        (1, "1 document"),
+        (1234, "1,234 documents"),
+        (999_999, "999,999 documents"),
+        (1_250_000, "1.2 million documents"),
+    ],
+)
+def test_a_number_with_what_it_counts(number: int, shown: str) -> None:
+    assert counted(number, "document") == shown
+    assert counted(number, "mouse", "mice") == shown.replace("documents", "mice").replace("document", "mouse")
 
 
 def test_a_place_has_a_line_if_one_is_known() -> None:

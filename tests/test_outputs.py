@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 from unittest.mock import Mock
 
 import pytest
 
 from elmo_tasks import cli
+from elmo_tasks.analysis.search_trials import run_search
+from elmo_tasks.analysis.study_runs import run_study
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.outputs import check_folder, check_output
@@ -92,6 +97,53 @@ def test_a_random_bilm_does_not_replace_a_trained_one(tmp_path: Path, capsys: py
     assert BiLM.load(tmp_path).fingerprint() == known
     assert cli.main(["random-bilm", str(tmp_path), "--size", "tiny", "--force"]) == 0
     assert BiLM.load(tmp_path).fingerprint() != known
+
+
+HOLDS = {"config.json": "a run", "study.json": "a study", "search.json": "a search"}
+
+
+@pytest.mark.parametrize("mark", HOLDS)
+@pytest.mark.parametrize(
+    "words",
+    [
+        "random-bilm other --size tiny",
+        "train ner_conll03 -s other",
+        "train ner_conll03 -s other --seeds 1,2",
+        "train ner_conll03 -s other --folds 2",
+        "import-allennlp model.tar.gz other",
+        "import-allennlp model.tar.gz run --bilm other",
+    ],
+)
+def test_a_folder_that_holds_something_else_is_left_as_it_is(
+    words: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / mark).write_text("{}")
+    assert cli.main(words.split()) == 2
+    assert "error: other: holds " in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "other").iterdir()] == [mark]
+
+
+@pytest.mark.parametrize("mark", HOLDS)
+def test_studies_and_searches_do_not_mix_with_other_folders(mark: str, tmp_path: Path) -> None:
+    (tmp_path / mark).write_text("{}")
+    runs: dict[str, Callable[[], object]] = {
+        "study.json": lambda: run_study(cast(Any, SimpleNamespace(path=tmp_path)), command=""),
+        "search.json": lambda: run_search(tmp_path, cast(Any, None), command=""),
+    }
+    for own, run in runs.items():
+        if own != mark:
+            with pytest.raises(ElmoTasksError, match=rf"holds {HOLDS[mark]} \({mark}\); -s names another folder"):
+                run()
+
+
+def test_a_random_bilm_is_written_next_to_a_run_only_with_force(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    words = ["random-bilm", str(tmp_path), "--size", "tiny"]
+    assert cli.main(words) == 2
+    assert cli.main([*words, "--force"]) == 0
+    assert BiLM.load(tmp_path)
 
 
 @pytest.mark.parametrize("resume", [False, True])

@@ -30,6 +30,7 @@ from elmo_tasks.errors import ElmoTasksError, RunError, WriteError, one_line
 from elmo_tasks.experiment import train
 from elmo_tasks.json_files import read_json
 from elmo_tasks.locks import locked
+from elmo_tasks.outputs import check_kind
 from elmo_tasks.runs import RunFolder
 from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.config import TrainerConfig
@@ -83,6 +84,7 @@ def run_search(path: Path, search: Search, *, command: str) -> list[TrialResult]
             it.
         WriteError: the disk is full.
     """
+    check_kind(path, SEARCH, remedy="-s names another folder")
     record = SearchRecord.of(search, command)
     with locked(path):
         _claim(path, record)

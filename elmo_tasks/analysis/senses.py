@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from elmo_tasks.analysis.sense_data import Instance, SenseData, SenseSentence, Word
 from elmo_tasks.analysis.span_vectors import row_names, sources, span_vectors
 from elmo_tasks.elmo.layers import LayerSource
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import ElmoTasksError, counted
 from elmo_tasks.modules.word_vectors import WordVectorFile
 
 logger = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ def probe_senses(
     }
     tokens = [sentence.tokens for sentence in (*training, *data.evaluation)]
     for source, name in sources(bilm, vectors, tokens):
-        logger.info("%s: %d sentences", name, len(tokens))
+        logger.info("%s: %s", name, counted(len(tokens), "sentence"))
         means = _sense_means(source, training, counts, visible)
         found = _nearest(source, data.evaluation, known, means, visible)
         rows |= {row: {**fallback, **answers} for row, answers in zip(row_names(name, len(found)), found, strict=True)}

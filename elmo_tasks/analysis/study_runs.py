@@ -31,6 +31,7 @@ from elmo_tasks.experiment import ExperimentConfig, Results, check_frozen_models
 from elmo_tasks.files import read_lines
 from elmo_tasks.json_files import Number, from_json, read_json
 from elmo_tasks.locks import locked
+from elmo_tasks.outputs import check_kind
 from elmo_tasks.runs import RunFolder, Split
 
 logger = logging.getLogger(__name__)
@@ -238,6 +239,7 @@ def run_study(folder: StudyFolder, *, command: str, num_jobs: int = 1, packages:
     Raises:
         RunError: another process works on the study.
     """
+    check_kind(folder.path, "study.json", remedy="-s names another folder")
     with locked(folder.path):
         record = {"command": command, "config": to_json(folder.study.config)}
         record |= {"variables": dict(folder.study.variables), "packages": list(packages)}

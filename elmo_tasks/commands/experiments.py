@@ -268,7 +268,7 @@ def run_config(arguments: argparse.Namespace) -> None:
     if arguments.schema:
         print_json(config_schema(ExperimentConfig, PretrainingConfig))
         return
-    is_pretraining = "corpus" in evaluate(arguments.config, dict(arguments.ext_var))
+    is_pretraining = "corpus" in evaluate(arguments.config, dict(arguments.ext_var), undefined={})
     _print_config(arguments, PretrainingConfig if is_pretraining else ExperimentConfig)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from elmo_tasks.commands.arguments import add_config_arguments, add_flag, positive, seeds, shares
 from elmo_tasks.console import print_table
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import ElmoTasksError, counted
 
 if TYPE_CHECKING:
     from elmo_tasks.analysis.study_runs import StudyFolder
@@ -118,8 +118,9 @@ def _print_plan(folder: StudyFolder, num_jobs: int) -> None:
         time = "unknown" if estimate is None else _duration(estimate)
         rows.append([run.arm.name, f"{100 * run.share:g} %", str(run.seed), run.arm.config, state, time])
     print_table(folder.study.config.title, ("arm", "share", "seed", "config", "state", "time"), rows)
-    rest = f", and {unknown} run(s) of unknown time" if unknown else ""
-    print(f"{len(seen)} runs in {folder.path}; to go: {_duration(seconds / num_jobs)} with {num_jobs} job(s){rest}")
+    rest = f", and {counted(unknown, 'run')} of unknown time" if unknown else ""
+    time = f"{_duration(seconds / num_jobs)} with {counted(num_jobs, 'job')}"
+    print(f"{counted(len(seen), 'run')} in {folder.path}; to go: {time}{rest}")
     if folder.others:
         print(folder.describe_others())
 

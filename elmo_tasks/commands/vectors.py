@@ -20,8 +20,8 @@ from elmo_tasks.commands.arguments import (
     random_seed,
 )
 from elmo_tasks.console import print_json, print_table, standard_input
-from elmo_tasks.errors import CacheError, ElmoTasksError
-from elmo_tasks.outputs import check_output
+from elmo_tasks.errors import CacheError, ElmoTasksError, counted
+from elmo_tasks.outputs import check_kind, check_output
 
 if TYPE_CHECKING:
     from elmo_tasks.text.tokenizers import Tokenizer
@@ -108,7 +108,7 @@ def run_embed(arguments: argparse.Namespace) -> None:
         max_tokens=arguments.batch_tokens,
         keep_sentences=not arguments.no_index,
     )
-    logger.info("%s: vectors of %d sentences", arguments.output, count)
+    logger.info("%s: vectors of %s", arguments.output, counted(count, "sentence"))
 
 
 def add_neighbors(parser: argparse.ArgumentParser) -> None:
@@ -238,6 +238,8 @@ def run_random_bilm(arguments: argparse.Namespace) -> None:
     from elmo_tasks.elmo import PUBLISHED_OPTIONS, TINY_OPTIONS, random_bilm
 
     options, weights = Path(arguments.folder) / "options.json", Path(arguments.folder) / "weights.hdf5"
+    if not arguments.force:
+        check_kind(arguments.folder, remedy="name another folder, or --force writes the biLM there too")
     for path in (options, weights):
         check_output(path, force=arguments.force)
     bilm = random_bilm({**PUBLISHED_OPTIONS, "tiny": TINY_OPTIONS}[arguments.size], arguments.seed)

@@ -50,11 +50,12 @@ def load_config(
             came and what was wanted; `UnknownTypeError` if a type is not known.
     """
     import_installed_parts()
+    undefined: dict[str, ConfigError] = {}
     if isinstance(source, Mapping):
         path, values = _GIVEN, _json_values(source)
     else:
         path = str(find_config(source))
-        values = evaluate(path, variables)
+        values = evaluate(path, variables, undefined)
     if hint := next((hint for key, hint in kind.foreign_keys.items() if key in values), None):
         raise ConfigError(f"{path}: {hint}")
     for key, value in (replaced or {}).items():
@@ -63,6 +64,8 @@ def load_config(
         except LookupError as error:
             raise ConfigError(f"{path}: {error.args[0]}") from None
     origins, problems = apply_overrides(values, override_list(overrides))
+    if undefined and (missing := next((name for name in undefined if name in json.dumps(values)), None)):
+        raise undefined[missing]
     kind_of_error = ConfigError
     try:
         config = kind.model_validate_json(json.dumps(values))

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import _jsonnet
 import pydantic_core
@@ -36,15 +36,20 @@ _SURROGATE = re.compile("[\ud800-\udfff]")  # how Python shows bytes that are no
 _POSITION = r"(?P<file>[^<\n]+?):\(?(?P<line>\d+):\d+[-():\d]*"
 _STATIC_ERROR = re.compile(rf"STATIC ERROR: {_POSITION}: (?P<problem>.*)", re.DOTALL)
 _RUNTIME_ERROR = re.compile(r"RUNTIME ERROR: (?P<problem>.*?)(?:\n\t|\s*\Z)", re.DOTALL)
+_UNDEFINED = re.compile(r"undefined external variable: (.+)", re.IGNORECASE)
 _FRAME = re.compile(rf"\n\t{_POSITION}")
 
 
-def evaluate(path: str | Path, variables: Mapping[str, str] | None = None) -> dict[str, Any]:
+def evaluate(
+    path: str | Path, variables: Mapping[str, str] | None = None, undefined: dict[str, ConfigError] | None = None
+) -> dict[str, Any]:
     """Evaluates a Jsonnet file. A file whose name ends in .json is only read: it sees no variables and no other files.
 
     Arguments:
         path: the file, or the name of a config in the package.
         variables: what `std.extVar(name)` gives, before the environment's variables and the defaults.
+        undefined: if it is given, variables without a value give a text that begins with their key here, and this
+            gets the error for each of them: their values may be replaced.
 
     Raises:
         ConfigError: the file is missing, it is not valid Jsonnet, needs an undefined variable, or is not an object.
@@ -66,7 +71,11 @@ def evaluate(path: str | Path, variables: Mapping[str, str] | None = None) -> di
         evaluated = _jsonnet.evaluate_snippet(str(path), text, import_callback=_imported, ext_vars=known)
         value = pydantic_core.from_json(evaluated)
     except RuntimeError as error:
-        _explain(path, str(error))
+        explained, name = _explained(path, str(error)), _UNDEFINED.search(str(error))
+        if undefined is None or name is None:
+            raise next(iter((undefined or {}).values()), explained) from None  # the stand-in of a variable may not do
+        undefined[stand_in := f"<undefined:{name[1]}>"] = explained
+        return evaluate(path, {**(variables or {}), name[1]: stand_in}, undefined)
     except ValueError as error:
         raise ConfigError(
             f"{path}: {error} of the result; wanted at most {MAX_JSON_DEPTH} levels of objects and lists"
@@ -84,8 +93,8 @@ def _imported(folder: str, name: str) -> tuple[str, bytes]:
     return str(path), path.read_bytes().removeprefix(codecs.BOM_UTF8)
 
 
-def _explain(path: str | Path, report: str) -> NoReturn:
-    """Raises Jsonnet's report as one line that begins with the place and ends with what to do."""
+def _explained(path: str | Path, report: str) -> ConfigError:
+    """Jsonnet's report as one line that begins with the place and ends with what to do."""
     if place := _STATIC_ERROR.match(report):
         problem = place["problem"]
     else:
@@ -93,7 +102,7 @@ def _explain(path: str | Path, report: str) -> NoReturn:
         problem = runtime["problem"] if runtime else report
         place = next((frame for frame in _FRAME.finditer(report) if frame["file"] != "std.jsonnet"), None)
     problem = " ".join(problem.split())
-    if variable := re.match(r"undefined external variable: (.+)", problem, re.IGNORECASE):
+    if variable := _UNDEFINED.match(problem):
         name = variable[1]
         meaning = f", {_MEANINGS[name]}," if name in _MEANINGS else ""
         problem = f"external variable '{name}'{meaning} is undefined. Set it with --ext-var {name}=VALUE"
@@ -102,7 +111,7 @@ def _explain(path: str | Path, report: str) -> NoReturn:
         problem = f"cannot open the import '{missing[1]}'. Imports are looked up in the folder of the file"
         problem += "; those of the package are 'elmo_tasks/configs/NAME.jsonnet'"
     where = f"{os.path.normpath(place['file'])}:{place['line']}" if place else str(path)
-    raise ConfigError(f"{where}: {problem}") from None
+    return ConfigError(f"{where}: {problem}")
 
 
 def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> tuple[dict[KeyPath, str], list[str]]:

@@ -25,7 +25,7 @@ from elmo_tasks.data_folder import MissingDataError
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.memory import MEMORY_PREFIX, Examples, Source, checked_examples, source_name
 from elmo_tasks.data_readers.row_values import class_names
-from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
+from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError, counted
 from elmo_tasks.files import content_hash, refuse_stream, stored_file
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
@@ -211,7 +211,7 @@ class DatasetReader(abc.ABC):
             logger.info("%s: %d %s left out", source, number, what)
         record = {"source": str(source), "skipped": skipped, "warnings": self.warnings}
         write_json(path.with_suffix(".json"), {"sha256": content_hash(path), **record})
-        logger.info("%s: %d examples in %.1f s", source, count, time.monotonic() - begin)
+        logger.info("%s: %s in %.1f s", source, counted(count, "example"), time.monotonic() - begin)
 
     def _watched(self, examples: Iterable[dict[str, Any]], source: str | Path) -> Iterator[dict[str, Any]]:
         """The examples. Warns of a header row that is read as the first one, and of sentences that are too long."""

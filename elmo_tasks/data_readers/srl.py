@@ -21,7 +21,7 @@ from pydantic import Field
 from elmo_tasks.data_readers.columns import read_rows
 from elmo_tasks.data_readers.conll2012 import Conll2012Sentence, bracketed_spans, conll2012_files, read_conll2012
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import DataError, counted
 from elmo_tasks.files import is_clutter, plain_name
 from elmo_tasks.metrics.srl import VERB
 from elmo_tasks.tasks import SemanticRoles, Task
@@ -77,7 +77,7 @@ class SrlReader(DatasetReader):
                     "file": files[sentence.path],
                     "line": sentence.first_line,
                 }
-        logger.info("%s: %d sentences, %d of them without a predicate", path, count, without)
+        logger.info("%s: %s, %d of them without a predicate", path, counted(count, "sentence"), without)
 
     def read_roles(self, columns: Iterable[Sequence[str]], path: Path, first_line: int) -> list[list[Span] | None]:
         """The spans of each column of roles, None for a wrong one that is skipped."""

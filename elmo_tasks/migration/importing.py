@@ -30,7 +30,7 @@ from elmo_tasks.migration.heads.head import Head
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.training import convert_data_loader, convert_trainer
 from elmo_tasks.migration.weights import Weights
-from elmo_tasks.outputs import check_folder
+from elmo_tasks.outputs import check_folder, check_kind
 from elmo_tasks.runs import RunFolder
 from elmo_tasks.shapes_only import shapes_only
 from elmo_tasks.tensor_files import write_tensors
@@ -73,6 +73,9 @@ def import_allennlp(
     """
     run = RunFolder(folder)
     check_folder(run.path)
+    check_kind(run.path, run.config.name, remedy="name another folder for the run")
+    if bilm is not None and not Path(bilm, _WEIGHTS).is_file():
+        check_kind(bilm, remedy="name another folder with --bilm")
     if bilm is not None and Path(bilm).resolve() == run.bilm.resolve():
         raise RunError(f"{bilm}: belongs to the run; leave --bilm out, or name a folder outside of {run.path}")
     if not force and (present := [each.name for each in run.files if each.exists()]):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from elmo_tasks.atomic import atomic_write
 from elmo_tasks.cache import used_cache
 from elmo_tasks.data_folder import MissingDataError
-from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.errors import DataError, ElmoTasksError, counted
 from elmo_tasks.files import content_hash, file_state, read_lines, refuse_stream, stored_file
 
 logger = logging.getLogger(__name__)
@@ -148,7 +148,7 @@ def _parse_into(path: Path, dimension: int, cached: Path) -> None:
         for batch in itertools.chain([first], batches):
             writer.write_batch(batch)
             count += batch.num_rows
-    logger.info("%s: %d word vectors in %.1f s", path, count, time.monotonic() - begin)
+    logger.info("%s: %s in %.1f s", path, counted(count, "word vector"), time.monotonic() - begin)
 
 
 def _dimension(path: Path, size: int | None) -> int:

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elmo_tasks.atomic import write_json
-from elmo_tasks.errors import NO_ROOM, CacheError
+from elmo_tasks.errors import NO_ROOM, CacheError, counted
 from elmo_tasks.pretraining.tokenize_files import NumberedText
 
 _TYPES, _COUNTS, _TRAINING, _HELD_OUT = "types.json", "counts.npy", "training", "held_out"
@@ -128,8 +128,8 @@ class CorpusWriter:
     def summary(self) -> str:
         """How much there is, for the log."""
         return (
-            f"{self._num_bytes // 4:,} tokens ({len(self._numbers):,} distinct) in {len(self._lengths):,} sentences of"
-            f" {self.num_documents:,} documents"
+            f"{counted(self._num_bytes // 4, 'token')} ({len(self._numbers):,} distinct) in"
+            f" {counted(len(self._lengths), 'sentence')} of {counted(self.num_documents, 'document')}"
         )
 
     def finish(self, is_held_out: npt.NDArray[np.bool_], description: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from elmo_tasks.atomic import write_json
 from elmo_tasks.config import Config, load_config, to_json
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import bilm_folder
-from elmo_tasks.errors import RunError, WeightsError
+from elmo_tasks.errors import RunError, WeightsError, counted
 from elmo_tasks.json_files import Number, read_json
 from elmo_tasks.locks import locked
 from elmo_tasks.pretraining.config import PretrainingConfig
@@ -208,10 +208,10 @@ def _evaluate(loop: Loop, objective: StreamObjective, streams: TokenStreams, rea
         "seconds": round(progress.seconds, 1),
         "held_out": perplexity,
     }
-    message = "step %d of %d, %.1f M tokens, %.0f tokens/s: loss %.3f; held-out perplexity %.1f"
+    message = "step %d of %d, %s, %.0f tokens/s: loss %.3f; held-out perplexity %.1f"
     targets, loss = record["targets"], record["training_loss"]
     rate = targets / max(1e-9, progress.seconds)
-    logger.info(message, progress.step, loop.num_steps, targets / 1e6, rate, loss, perplexity["mean"])
+    logger.info(message, progress.step, loop.num_steps, counted(targets, "token"), rate, loss, perplexity["mean"])
     loop.record(record)
     return record
 
@@ -261,7 +261,7 @@ def _plan(corpus: Corpus, streams: TokenStreams, loop: Loop, objective: StreamOb
         "corpus": str(corpus.folder),
         "tokens": f"{num_tokens:,} ({len(corpus.types):,} distinct), {len(corpus.held_out.tokens):,} held out",
         "vocabulary": f"{num_words:,} words; {unknown:.2f} % of the tokens are not among them",
-        "parameters": f"{parameters / 1e6:.1f} million, products in {precision}",
+        "parameters": f"{parameters:,}, products in {precision}",
         "steps": f"{loop.num_steps:,}",
         "estimated time": f"{hours:.1f} hours, {rate:,.0f} tokens/s",
         "estimated memory": f"{memory / 1e9:.1f} GB",

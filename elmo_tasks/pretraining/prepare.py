@@ -99,7 +99,7 @@ class TextCorpus(CorpusConfig):
         Raises:
             DataError: a file is missing, damaged or not UTF-8 text; the message names file and line.
             ElmoTasksError: there are fewer than two documents.
-            CacheError: the cache's folder cannot be written, or its disk is full.
+            CacheError, WriteError: the cache's folder cannot be written, or its disk is full.
         """
         files = find_files(self.paths)
         try:
@@ -149,7 +149,7 @@ def prepare_documents(training: Iterable[Document], held_out: Iterable[Document]
 
     Raises:
         ElmoTasksError: one of the parts has no token.
-        CacheError: the cache's folder cannot be written, or its disk is full.
+        CacheError, WriteError: the cache's folder cannot be written, or its disk is full.
     """
 
     def write(writer: CorpusWriter) -> npt.NDArray[np.bool_]:

@@ -9,8 +9,9 @@ import collections
 import dataclasses
 import functools
 import itertools
+import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -22,10 +23,12 @@ from pydantic import Field
 
 from elmo_tasks.atomic import write_json
 from elmo_tasks.config import Config
-from elmo_tasks.errors import ElmoTasksError, UnknownLabelError
+from elmo_tasks.errors import ElmoTasksError, UnknownLabelError, counted, some_of
 from elmo_tasks.json_files import read_json
 from elmo_tasks.limits import MAX_VOCABULARY_BYTES
 from elmo_tasks.text.tokens import Tokens
+
+logger = logging.getLogger(__name__)
 
 PADDING, UNKNOWN = 0, 1
 SPECIAL = ("<padding>", "<unknown>")  # the names of the rows 0 and 1; a token with this text is a word like any other
@@ -98,7 +101,10 @@ class VocabularyConfig(Config):
             words[self._key(token)] += count
             for character in token[:MAX_CHARACTERS]:
                 characters[character] += count
+        learned = {namespace: frozenset(found) for namespace, found in labels.items()}
         needed = {*words, *map(self._key, _count(task, itertools.chain.from_iterable(other), labels))}
+        if labels != learned:
+            _warn_of_unseen_labels(task, other, learned)
         trained = [word for word in _by_frequency(words) if words[word] >= self.min_count]
         fixed = self._fixed_words(pretrained, set(trained), needed)
         return Vocabulary(
@@ -281,6 +287,25 @@ def _mask(lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
 def _by_frequency(counts: Mapping[str, int]) -> list[str]:
     """Frequent first; equally frequent ones in alphabetical order (of code points)."""
     return sorted(counts, key=lambda item: (-counts[item], item))
+
+
+def _warn_of_unseen_labels(
+    task: TextsAndLabels, other: Sequence[Iterable[Example]], learned: Mapping[str, Collection[str]]
+) -> None:
+    """Names the labels that only development or test data has, and says how often."""
+    for name, data in zip(("validation", "test"), other, strict=False):
+        counts = collections.Counter(
+            f"{label!r} of the {namespace}"
+            for example in data
+            for namespace, found in task.labels(example).items()
+            for label in found
+            if label not in learned.get(namespace, ())
+        )
+        if counts:
+            shown = some_of([f"{label} ({counted(number, 'time')})" for label, number in counts.most_common()], 10)
+            logger.warning(
+                "labels of the %s data that the training data lacks, so no model learns them: %s", name, shown
+            )
 
 
 def _count(task: TextsAndLabels, data: Iterable[Example], labels: dict[str, set[str]]) -> collections.Counter[str]:

@@ -89,9 +89,8 @@ class ProgressBar(Callback):
         self._bar.start()
 
     def on_step(self, progress: Progress, loss: float) -> None:
-        note = f"epoch {progress.epoch + 1} of {self._num_epochs:g}, loss {progress.mean_loss():.4f}"
-        if progress.best_value is not None:
-            note += f", best {progress.best_value:.2f} in epoch {progress.best_epoch}"
+        best = "" if progress.best_value is None else f", best {progress.best_value:.2f}"
+        note = f"epoch {progress.epoch + 1}/{self._num_epochs:g}{best}, loss {progress.mean_loss():.4f}"
         self._bar.update(self._task, completed=progress.step, note=note)
 
     def on_end(self) -> None:

@@ -47,14 +47,14 @@ def test_times_are_seconds_minutes_or_hours(seconds: float, shown: str, study: S
         ["a", "100 %", "1", config, "finished", shown],
         ["a", "100 %", "2", config, "missing", shown],
     ]
-    assert text.endswith(f"\n2 runs in runs/studies/mine; to go: {shown} with 1 job(s)\n")
+    assert text.endswith(f"\n2 runs in runs/studies/mine; to go: {shown} with 1 job\n")
 
 
 def test_runs_of_unknown_time_are_counted(study: Study, printed: Printed) -> None:
     assert cli.main(["study", "mine.json", "-s", "mine", "--dry-run", "--jobs", "2"]) == 0
     text, rows = printed()
     assert [row[-1] for row in rows] == ["time", "unknown", "unknown"]
-    assert text.endswith("\n2 runs in mine; to go: 0 s with 2 job(s), and 2 run(s) of unknown time\n")
+    assert text.endswith("\n2 runs in mine; to go: 0 s with 2 jobs, and 2 runs of unknown time\n")
 
 
 def test_a_study_passes_on_how_it_was_called_and_names_what_failed(

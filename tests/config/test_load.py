@@ -98,3 +98,33 @@ def test_importing_configs_imports_nothing_heavy() -> None:
     program = "import sys, elmo_tasks.config\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert not {"torch", "datasets", "numpy"} & set(done.stdout.split())
+
+
+UNDEFINED = """local folder = std.extVar('NOWHERE');
+{ model: {}, trainer: { epochs: 1, folder: folder + '/' + std.extVar('NAME') } }"""
+
+
+def test_variables_of_a_value_that_is_replaced_are_not_needed(load: Callable[..., Any]) -> None:
+    whole = 'trainer={"epochs": 2, "folder": "c"}'
+    for overrides in (["trainer.folder=c"], [whole], ["trainer.folder=x", "trainer.folder=c"]):
+        assert load(UNDEFINED, *overrides).trainer.folder == Path("c")
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "name"),
+    [
+        (UNDEFINED, [], "NOWHERE"),
+        (UNDEFINED, ["trainer.epochs=3"], "NOWHERE"),
+        (
+            "{ model: {}, trainer: { epochs: std.parseInt(std.extVar('COUNT')) } }",
+            ["trainer.epochs=3"],
+            "COUNT",
+        ),
+        ("{ [std.extVar('KEY')]: {}, trainer: { epochs: 1, folder: 'c' } }", ["model={}"], "KEY"),
+    ],
+)
+def test_variables_that_are_still_needed_are_named(
+    text: str, overrides: list[str], name: str, load: Callable[..., Any]
+) -> None:
+    with pytest.raises(ConfigError, match=f"external variable '{name}' is undefined"):
+        load(text, *overrides)

@@ -153,7 +153,7 @@ def test_the_plan_says_what_there_is_and_how_long_it_takes(
         "corpus": str(corpus.folder),
         "tokens": f"{num_tokens:,} ({len(corpus.types)} distinct), {len(corpus.held_out.tokens):,} held out",
         "vocabulary": f"5 words; {unknown:.2f} % of the tokens are not among them",
-        "parameters": f"{parameters / 1e6:.1f} million, products in {chosen}",
+        "parameters": f"{parameters:,}, products in {chosen}",
         "steps": f"{steps:,}",
         "estimated time": f"{steps * 2 / 3600:.1f} hours, 64 tokens/s",
     }

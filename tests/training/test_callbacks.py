@@ -105,10 +105,10 @@ def test_a_terminal_shows_how_far_the_training_is(
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
 
     text = shown(Progress(epoch=1, step=5, recent_steps=2, recent_loss=1.0))
-    assert re.search(r"steps +\S* +5/20 .*6/20 epoch 2 of 2.5, loss 0.5000 ", text, re.DOTALL)
+    assert re.search(r"steps +\S* +5/20 .*6/20 .* epoch 2/2.5, loss 0.5000 ", text, re.DOTALL)
     assert "best" not in text
     text = shown(Progress(recent_steps=1, recent_loss=0.25, best_epoch=1, best_value=41.5))
-    assert "epoch 1 of 2.5, loss 0.2500, best 41.50 in epoch 1 " in text
+    assert "epoch 1/2.5, best 41.50, loss 0.2500 " in text
     assert shown(Progress(), visible=False) == ""
 
 
