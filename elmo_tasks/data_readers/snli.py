@@ -31,8 +31,8 @@ from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import BYTE_ORDER_MARK, read_lines
 from elmo_tasks.tasks import Task, TextPairs
+from elmo_tasks.text.label_order import INFERENCE_LABELS
 
-INFERENCE_LABELS = ("entailment", "neutral", "contradiction")
 NO_LABEL = "-"  # the annotators did not agree
 SemEvalSet = Literal["TRAIN", "TRIAL", "TEST"]
 

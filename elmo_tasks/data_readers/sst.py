@@ -18,10 +18,11 @@ from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import read_lines
 from elmo_tasks.tasks import Classification, Task
+from elmo_tasks.text.label_order import SENTIMENT_LABELS
 
 # The names of the file's numbers in examples and predictions, by granularity. Two classes have no neutral one.
 SENTIMENTS: dict[int, dict[int, str]] = {
-    5: {0: "very negative", 1: "negative", 2: "neutral", 3: "positive", 4: "very positive"},
+    5: dict(enumerate(SENTIMENT_LABELS)),
     2: {0: "negative", 1: "negative", 3: "positive", 4: "positive"},
 }
 

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypedDict
 
+from elmo_tasks.text.label_order import natural_order
+
 
 class ConfusionTable(TypedDict):
     """How often each gold label (row) got each predicted label (column)."""
 
-    labels: list[str]  # of rows and columns, the most frequent gold label first
+    labels: list[str]  # of rows and columns, in their natural order, or with the most frequent gold label first
     counts: list[list[int]]
 
 
@@ -33,7 +35,7 @@ class Confusion:
         for (label, other), count in self._pairs.items():
             gold[label] += count
             gold[other] += 0  # a label that is only predicted has a row, too
-        labels = sorted(gold, key=lambda label: (-gold[label], label))
+        labels = natural_order(gold) or sorted(gold, key=lambda label: (-gold[label], label))
         return {"labels": labels, "counts": [[self._pairs[row, column] for column in labels] for row in labels]}
 
 
@@ -42,9 +44,10 @@ def largest(table: ConfusionTable, count: int) -> ConfusionTable:
     labels, counts = table["labels"], table["counts"]
     if len(labels) <= count:
         return table
-    kept = count - 1
-    rows = [*counts[:kept], [sum(column) for column in zip(*counts[kept:], strict=True)]]
-    return {"labels": [*labels[:kept], "other"], "counts": [[*row[:kept], sum(row[kept:])] for row in rows]}
+    frequent = sorted(range(len(labels)), key=lambda row: -sum(counts[row]))[: count - 1]
+    parts = [[row] for row in sorted(frequent)] + [[row for row in range(len(labels)) if row not in frequent]]
+    sums = [[sum(counts[row][column] for row in rows for column in columns) for columns in parts] for rows in parts]
+    return {"labels": [*(labels[row] for row in sorted(frequent)), "other"], "counts": sums}
 
 
 def cells(table: ConfusionTable, count: int = 12) -> list[list[str]]:

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.modules.crf import TransitionConstraints
+from elmo_tasks.text.label_order import natural_order
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag
 from elmo_tasks.text.tokens import TensorRecord
 
@@ -31,12 +32,15 @@ def label_loss(logits: Tensor, labels: Tensor | None) -> Tensor:
 def label_predictions(logits: Tensor, labels: tuple[str, ...], probabilities: bool) -> list[dict[str, Any]]:
     """The most probable label of each example from logits (B, K), on request with the probability of every label.
 
+    The labels of these are in their natural order, or in that of the logits.
+
     Rounding errors of exponentials, whose size depends on the processor, could make a probability exceed 1.
     """
     predictions: list[dict[str, Any]] = [{"label": labels[best]} for best in logits.argmax(1).tolist()]
     if probabilities:
+        columns = [(label, labels.index(label)) for label in natural_order(labels) or labels]
         for prediction, row in zip(predictions, logits.float().softmax(1).clamp(max=1).tolist(), strict=True):
-            prediction["probabilities"] = dict(zip(labels, row, strict=True))
+            prediction["probabilities"] = {label: row[column] for label, column in columns}
     return predictions
 
 

@@ -11,6 +11,7 @@ from elmo_tasks.predictors.fields import one_of, text_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.predictors.semantic_roles import marked_roles
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
+from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.reading import passage_tokens
 
 FindPredicates = Callable[[list[str]], Iterable[int]]
@@ -97,6 +98,9 @@ class AllenNlpPredictor(Predictor):
         return self._inner.predictions(examples)
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
+        if isinstance(shares := prediction.get("probabilities"), Mapping):  # AllenNLP has them by the labels' ids
+            ordered = {label: shares[label] for label in self.vocabulary.labels[LABELS]}
+            prediction = {**prediction, "probabilities": ordered}
         return self._format.result(example, prediction)
 
 

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from elmo_tasks.sample_data.task import SampleTask
+from elmo_tasks.text.label_order import INFERENCE_LABELS
 
-_LABELS = ("entailment", "neutral", "contradiction")
 _NO_LABEL = "-"
 _WITHOUT_LABEL = 0.02  # the share of pairs without a majority label, as in the official files
 
@@ -76,7 +76,7 @@ def _lines(names: Sequence[str], count: int, generator: random.Random, file: str
         pair = _pair(generator)
         annotators = [pair.label] * 5
         if generator.random() < _WITHOUT_LABEL:
-            annotators = [*_LABELS[:2], *_LABELS[:2], _LABELS[2]]
+            annotators = [*INFERENCE_LABELS[:2], *INFERENCE_LABELS[:2], INFERENCE_LABELS[2]]
             pair = pair._replace(label=_NO_LABEL)
         else:
             count -= 1
@@ -88,7 +88,7 @@ def _lines(names: Sequence[str], count: int, generator: random.Random, file: str
 
 def _pair(generator: random.Random) -> Pair:
     stated, unstated = _facts(generator)
-    label = generator.choice(_LABELS)
+    label = generator.choice(INFERENCE_LABELS)
     fact = generator.choice(unstated if label == "neutral" else stated)
     if label == "contradiction":
         others = [general for general in _TOPICS[fact.topic] if general != fact.general]

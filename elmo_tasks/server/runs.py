@@ -23,6 +23,7 @@ from elmo_tasks.run_archives import open_run
 from elmo_tasks.runs import RunFolder
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.tagging import TAGS
+from elmo_tasks.text.label_order import natural_order
 from elmo_tasks.trained_runs import Run, load_run, run_predictor
 
 logger = logging.getLogger(__name__)
@@ -175,11 +176,12 @@ def _description(run: Run, path: str | Path) -> dict[str, Any]:
         results = read_json(folder.metrics, Results, "the metrics of a run")
         scores, scored_on = (results.test, "test") if results.test else (results.best.validation, "validation")
     mixes = [{"name": name, **mix} for name, mix in run.model.embedder.mix_weights().items()]
+    vocabulary = run.vocabulary.labels
     tasks = (name for name, task in ROW_TASKS.items() if isinstance(run.model.task, task.task))
     return {
         "task": next(tasks, type(run.model.task).__name__),
         "labels": next(
-            (list(run.vocabulary.labels[kind]) for kind in (TAGS, LABELS) if kind in run.vocabulary.labels), None
+            (natural_order(known) or list(known) for kind in (TAGS, LABELS) if (known := vocabulary.get(kind))), None
         ),
         "scores": scores,
         "scored_on": scored_on,

@@ -26,6 +26,7 @@ from elmo_tasks.config import Config
 from elmo_tasks.errors import ElmoTasksError, UnknownLabelError, counted, some_of
 from elmo_tasks.json_files import read_json
 from elmo_tasks.limits import MAX_VOCABULARY_BYTES
+from elmo_tasks.text.label_order import natural_order
 from elmo_tasks.text.tokens import Tokens
 
 logger = logging.getLogger(__name__)
@@ -197,7 +198,7 @@ class Vocabulary:
         try:
             return self._label_ids[namespace][label]
         except KeyError:
-            raise UnknownLabelError(namespace, label, known) from None
+            raise UnknownLabelError(namespace, label, natural_order(known) or known) from None
 
     def to_json(self) -> dict[str, Any]:
         """The vocabulary as a value for JSON."""

@@ -17,6 +17,18 @@ def test_pairs_are_counted_in_the_order_of_gold_labels() -> None:
         confusion.add(["a"], [])
 
 
+def test_labels_with_a_natural_order_are_in_it() -> None:
+    confusion = Confusion()
+    confusion.add(["10", "9", "2", "2"], ["2", "2", "2", "10"])
+    table = confusion.table()
+    assert table == {"labels": ["2", "9", "10"], "counts": [[1, 1, 1], [0, 0, 0], [1, 0, 0]]}
+    assert largest(table, 2) == {"labels": ["2", "other"], "counts": [[1, 2], [1, 0]]}
+    assert largest({"labels": ["1", "2", "3"], "counts": [[0, 0, 1], [0, 9, 0], [0, 0, 5]]}, 2) == {
+        "labels": ["2", "other"],
+        "counts": [[9, 0], [0, 6]],
+    }
+
+
 def test_a_label_that_is_never_gold_comes_last() -> None:
     confusion = Confusion()
     confusion.add(["a", "a"], ["b", "c"])

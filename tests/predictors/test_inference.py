@@ -43,7 +43,7 @@ def test_raw_texts(predictor: InferencePredictor) -> None:
     assert {key: result[key] for key in fields} == fields
     assert result["premise_tokens"] == ["It", "rained", ".", "Orla", "did", "n't", "leave", "."]
     assert result["hypothesis_tokens"] == ["Orla", "stayed", "."]
-    assert tuple(result["probabilities"]) == LABELS
+    assert list(result["probabilities"]) == ["entailment", "neutral", "contradiction"]
     assert result["label"] == max(result["probabilities"], key=result["probabilities"].get)
     for key, shape in (("premise_attention", (8, 3)), ("hypothesis_attention", (3, 8))):
         assert np.shape(result[key]) == shape
@@ -108,7 +108,7 @@ def test_the_keys_of_allennlp(predictor: InferencePredictor) -> None:
     (result,) = AllenNlpPredictor(predictor)([fields])
     assert result == {
         "label": own["label"],
-        "label_probs": list(own["probabilities"].values()),
+        "label_probs": [own["probabilities"][label] for label in LABELS],
         "labels": list(LABELS),
         "premise_tokens": own["premise_tokens"],
         "hypothesis_tokens": own["hypothesis_tokens"],

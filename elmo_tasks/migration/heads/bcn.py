@@ -13,10 +13,11 @@ from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.parts import Parts, other_reader
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights
+from elmo_tasks.text.label_order import SENTIMENT_LABELS
 
 # By the reader's classes: our reader's number of them, and the names of its labels.
 _SST = {
-    "5-class": (5, ("very negative", "negative", "neutral", "positive", "very positive")),
+    "5-class": (5, SENTIMENT_LABELS),
     "2-class": (2, ("negative", "positive")),
 }
 
