@@ -192,25 +192,24 @@ def decode_lines(stream: ByteLines, name: str | Path, *, columns: bool = False) 
                 raise DataError(name, f"the line has more than {most:,} bytes; {remedy}", number + 1)
             if number == 0 and (problem := foreign_encoding(raw)):
                 raise DataError(name, problem)
-            line = raw.rstrip(b"\r\n")
-            if b"\r" in line and (columns or (number == 0 and raw[-1:] != b"\n")):
-                *parts, line = line.split(b"\r")
-                for part in parts:
-                    number += 1
-                    yield number, _text(part, columns)
             number += 1
-            yield number, line.decode() if line.isascii() else _text(line, columns)
+            text = raw.decode()
+            if text.isascii() and "\r" not in text:  # almost every line
+                yield number, text.rstrip("\n")
+                continue
+            ends_in_cr = columns or (number == 1 and not text.endswith("\n"))
+            for part in text.rstrip("\r\n").split("\r") if ends_in_cr else [text.rstrip("\r\n")]:
+                yield number, part.replace(BYTE_ORDER_MARK, "") if columns else part.removeprefix(BYTE_ORDER_MARK)
+                number += 1
+            number -= 1
     except UnicodeDecodeError as error:
-        byte = error.object[error.start]
-        problem = f"byte 0x{byte:02x} at column {error.start + 1} is not UTF-8; wanted UTF-8 text"
+        byte, before = error.object[error.start], error.object[: error.start]
+        if columns or (number == 1 and error.object[-1:] != b"\n"):
+            number, before = number + before.count(b"\r"), before[before.rfind(b"\r") + 1 :]
+        problem = f"byte 0x{byte:02x} at column {len(before) + 1} is not UTF-8; wanted UTF-8 text"
         raise DataError(name, problem, number) from None
     except DAMAGE_ERRORS as error:
         raise DataError(name, f"the compressed file is damaged or cut short ({error})", number + 1) from None
-
-
-def _text(line: bytes, columns: bool) -> str:
-    text = line.decode()
-    return text.replace(BYTE_ORDER_MARK, "") if columns else text.removeprefix(BYTE_ORDER_MARK)
 
 
 def foreign_encoding(content: bytes) -> str | None:

@@ -80,7 +80,7 @@ class LineWidths:
                     wanted = f"at least {self._least}" if width < self._least else f"{width} as in line {like[0]}"
                     problem = f"{len(line[2])} column(s); wanted {wanted}: {line[1][:80]!r}"
                     raise DataError(self._path, problem, line[0])
-                if "\t" in line[1] and "" in line[2]:
+                if self._needed and "\t" in line[1] and "" in line[2]:
                     self._check_needed(*line)
             self._known = like if self._same_in_file else None
             return sentence

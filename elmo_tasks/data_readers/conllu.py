@@ -17,7 +17,6 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
-from elmo_tasks.data_readers.tag_reading import clean
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import BYTE_ORDER_MARK, read_lines
 from elmo_tasks.tasks import Tagging, Task
@@ -76,7 +75,8 @@ class ConlluReader(DatasetReader):
         for number, line in lines:
             if not line.startswith("#"):
                 first_line = first_line or number
-                problem = sentence.add(line.split("\t"), line)
+                text = line if line.isascii() else line.replace(BYTE_ORDER_MARK, "")
+                problem = sentence.add(text.split("\t"), line)
             else:
                 problem = "a comment inside a sentence; wanted an empty line before it" if first_line else None
             if problem:
@@ -117,7 +117,7 @@ class _OpenSentence:
         return None
 
     def _add_word(self, number: int, form: str, tag: str) -> str | None:
-        form, tag = form.replace(BYTE_ORDER_MARK, ""), clean(tag)
+        tag = tag.strip()
         if number != len(self.forms) + 1:
             return f"word {number} where word {len(self.forms) + 1} was wanted; is an empty line missing?"
         if not form or tag in ("", "_"):

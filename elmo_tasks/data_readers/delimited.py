@@ -102,7 +102,8 @@ class DelimitedReader(RowReader):
         for group in self._groups(rows, names, path):
             first, _, cells = group[0]
             if by_token and isinstance(cells, list) and DOCUMENT_BORDER in cells:
-                yield Record({self.config.row_columns()["tokens"]: [DOCUMENT_BORDER]}, first, f"{path}:{first}")
+                border = {column: [DOCUMENT_BORDER] for column in self.config.row_columns().values()}
+                yield Record(border, first, f"{path}:{first}")
                 continue
             count += 1
             with self.bad_units.caught():
@@ -112,7 +113,7 @@ class DelimitedReader(RowReader):
                 places = places or self._places(names, len(lines[0][2]), f"{path}:{(header or lines[0])[0]}")
                 sample = sample or lines
                 columns: dict[str | int, Any] = {
-                    column: [cells[place].strip(" ") for _, _, cells in lines] if by_token else lines[0][2][place]
+                    column: _stripped([cells[place] for _, _, cells in lines]) if by_token else lines[0][2][place]
                     for column, place in places.items()
                 }
                 first = lines[0][0]
@@ -131,13 +132,10 @@ class DelimitedReader(RowReader):
         sentence, after_border = "", False
         for row in rows:
             cells = row[2] if isinstance(row[2], list) else []
-            is_blank, is_border = _is_blank(row[2]), DOCUMENT_BORDER in cells
-            place = (
-                None
-                if column is None or not cells
-                else self._column_place(column, names, len(cells), f"{path}:{row[0]}")
-            )
-            number = cells[place].strip() if place is not None and place < len(cells) else ""
+            is_blank, is_border, number = _is_blank(row[2]), DOCUMENT_BORDER in cells, ""
+            if column is not None and cells:
+                place = self._column_place(column, names, len(cells), f"{path}:{row[0]}")
+                number = cells[place].strip() if place < len(cells) else ""
             if group and (is_blank or is_border or after_border or number not in ("", sentence)):
                 yield group
                 group = []
@@ -251,6 +249,11 @@ def _without_errors(rows: list[_Row]) -> list[Line]:
     if error := next((row[2] for row in rows if isinstance(row[2], DataError)), None):
         raise error
     return cast("list[Line]", rows)
+
+
+def _stripped(cells: list[str]) -> list[str]:
+    """The cells without spaces around them."""
+    return [cell.strip(" ") for cell in cells] if " " in "".join(cells) else cells
 
 
 def _is_blank(cells: list[str] | DataError) -> bool:

@@ -8,13 +8,7 @@ from typing import Any, NamedTuple
 
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers
 from elmo_tasks.data_readers.records import Record
-from elmo_tasks.data_readers.row_values import (
-    check_tokens,
-    is_no_label,
-    read_label,
-    read_tagged_tokens,
-    read_tokens,
-)
+from elmo_tasks.data_readers.row_values import check_tokens, is_no_label, read_label, read_tagged_tokens
 from elmo_tasks.data_readers.squad import JsonNode, QuestionBuilder, located, with_answers_as_in_files
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError
@@ -90,11 +84,10 @@ class RowExamples:
         return {**texts, "label": self._label(record)}
 
     def tagging(self, record: Record) -> dict[str, Any] | None:
-        columns = self._columns["tokens"], self._columns["tags"]
-        if read_tokens(record, columns[0])[:1] == [DOCUMENT_BORDER]:
+        tokens, tags = self._tagged(record, self._tag_reader)
+        if tokens[0] == DOCUMENT_BORDER:
             self._documents.border()
             return None
-        tokens, tags = self._tagged(record, self._tag_reader)
         return {"tokens": tokens, "tags": tags, **self._documents.sentence()}
 
     def semantic_roles(self, record: Record) -> dict[str, Any]:
@@ -179,6 +172,8 @@ class RowExamples:
         tokens, tags = read_tagged_tokens(record, *columns, self._label_names)
         if not tokens:
             raise DataError(record.place, f"{columns[0]!r} has no token; wanted at least one")
+        if tokens[0] == DOCUMENT_BORDER and tag_reader is self._tag_reader:  # its tag may be anything
+            return tokens, tags
         return tokens, tag_reader.convert(tags, *record.token_place)
 
     def _clusters(self, record: Record, num_tokens: int) -> list[list[list[int]]]:

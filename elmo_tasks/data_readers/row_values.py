@@ -48,14 +48,14 @@ def read_label(value: Any, place: str, *, what: str = "label", names: Sequence[s
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < len(names):
             raise DataError(place, f"the {what} is {value!r}; wanted a class id from 0 to {len(names) - 1}")
         return clean(names[value])
+    if isinstance(value, str) and (label := clean(value)):
+        return label
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
-    if not isinstance(value, str) or not clean(value):
-        wanted = "a string that is not blank, a whole number, true or false"
-        raise DataError(place, f"the {what} is {value!r}; wanted {wanted}")
-    return clean(value)
+    wanted = "a string that is not blank, a whole number, true or false"
+    raise DataError(place, f"the {what} is {value!r}; wanted {wanted}")
 
 
 def read_tokens(record: Record, column: str | int) -> list[str]:
@@ -84,11 +84,9 @@ def check_tokens(value: Any, record: Record, column: str | int) -> list[str]:
         raise DataError(record.place, f"{column!r} is {value!r}; wanted a list of strings, or a string")
     place, first = record.token_place
     for number, token in enumerate(value, first):
-        if not isinstance(token, str) or not token.strip(BYTE_ORDER_MARK):
+        if not isinstance(token, str) or token in ("", BYTE_ORDER_MARK):
             raise DataError(f"{place}{number}", f"the token is {token!r}; wanted a string that is not empty")
-    if BYTE_ORDER_MARK in "".join(value):
-        return [token.replace(BYTE_ORDER_MARK, "") for token in value]
-    return value
+    return [token.replace(BYTE_ORDER_MARK, "") for token in value] if BYTE_ORDER_MARK in "".join(value) else value
 
 
 def read_tagged_tokens(
