@@ -23,10 +23,11 @@ from elmo_tasks.sample_data import write_sample_data
 REPOSITORY = Path(__file__).parent.parent
 FILES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 TOUR = REPOSITORY / "docs" / "tour.md"
-TUTORIALS = [*sorted((REPOSITORY / "docs" / "tutorials").glob("*.md")), REPOSITORY / "docs" / "special_domain.md"]
+SPECIAL_DOMAIN = REPOSITORY / "docs" / "special_domain.md"
+TUTORIALS = sorted((REPOSITORY / "docs" / "tutorials").glob("*.md"))
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 OWN_CONFIGS = {
-    f"{name}.jsonnet" for name in ("topics", "reviews", "recipes", "small", "without", "domain")
+    f"{name}.jsonnet" for name in ("topics", "reviews", "recipes", "small", "without", "domain", "labels")
 }  # shown in full
 
 
@@ -86,7 +87,7 @@ def run_page(path: Path, folder: Path, *, sentences: str = "", files: Path | Non
         env={**settings, "PYTHON": sys.executable},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1800,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -115,6 +116,22 @@ def test_small_data_is_learned_by_the_commands_of_the_guide(tmp_path: Path) -> N
     for name, data in {"table": "train.csv", "pairs": "pairs.csv", "names": "names.tsv"}.items():
         scores = trained_runs.evaluate(tmp_path / "runs" / name, tmp_path / data)
         assert scores["f1" if name == "names" else "accuracy"] >= 90
+
+
+@pytest.mark.slow
+def test_a_special_domain_has_the_scores_that_the_page_shows(tmp_path: Path) -> None:
+    printed = [table_row(line) for line in run_page(SPECIAL_DOMAIN, tmp_path).splitlines() if "│" in line]
+    shown = [table_row(line) for block in blocks(SPECIAL_DOMAIN, "text") for line in block.splitlines()]
+    assert len(shown) > 3
+    for label, numbers in shown:
+        close = pytest.approx(numbers, rel=0.1, abs=3)
+        assert [label for other, values in printed if other == label and values == close]
+
+
+def table_row(line: str) -> tuple[str, list[float]]:
+    """The first cell of a row, and the numbers in the others."""
+    label, *cells = line.strip("│ ").split("│")
+    return label.strip(), [float(number) for cell in cells for number in re.findall(r"-?\d+\.\d+", cell)]
 
 
 @pytest.mark.slow

@@ -38,7 +38,10 @@ DOCUMENTS: Sequence[Any] = (
         ["Mira lost her key .", "She found it in the garden of the school ."],
         [[[0, 0], [2, 2], [5, 5]], [[2, 3], [7, 7]]],
     ),
-    (["Tavo has a boat .", "He calls it Gull ."], [[[0, 0], [5, 5]], [[2, 3], [7, 7]]]),
+    (
+        ["Tavo has a boat .", "He calls it Gull and paints it blue every spring ."],
+        [[[0, 0], [5, 5]], [[2, 3], [7, 7], [11, 11]]],
+    ),
     (["The judges met .", "They said nothing ."], [[[0, 1], [4, 4]]]),
 )
 ROWS: dict[str, list[dict[str, Any]]] = {
