@@ -23,6 +23,7 @@ from elmo_tasks.commands.command import COMMANDS, GROUPS
 from elmo_tasks.console import set_up_logging
 from elmo_tasks.errors import NO_ROOM, ElmoTasksError, did_you_mean
 
+_TEXTS = {"note", "sentence", "word"}  # arguments that are not paths
 USER_ERROR = 2  # exit codes; of signals, 128 + the number
 BROKEN_PIPE, INTERRUPTED = 128 + signal.SIGPIPE, 128 + signal.SIGINT
 
@@ -109,8 +110,18 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     if unknown:
         settings = "; settings of a config are changed by --set KEY=VALUE" if hasattr(parsed, "set") else ""
         parsed.parser.error(f"unrecognized arguments: {' '.join(unknown)}{settings}")
+    _expand_home(parsed)
     parsed.words = list(arguments)
     return parsed
+
+
+def _expand_home(parsed: argparse.Namespace) -> None:
+    """Makes `~/` at the beginning of arguments the home folder, as in --output=~/x, which shells leave as it is."""
+    for name, value in vars(parsed).items():
+        if name not in _TEXTS and isinstance(value, (str, list)):
+            given = value if isinstance(value, list) else [value]
+            paths = [os.path.expanduser(x) if isinstance(x, str) and x.startswith("~/") else x for x in given]
+            setattr(parsed, name, paths if isinstance(value, list) else paths[0])
 
 
 def _failed(message: str, exit_code: int = USER_ERROR) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from elmo_tasks.errors import DataError
+from elmo_tasks.paths import local_path
 
 DATA_VARIABLE = "ELMO_TASKS_DATA"
 DEFAULT_DATA_FOLDER = "data"
@@ -18,7 +19,7 @@ _ADVICE = "Make this sample data", f"Set {DATA_VARIABLE}"
 
 def data_folder() -> Path:
     """`$ELMO_TASKS_DATA`, or `data`."""
-    return Path(os.environ.get(DATA_VARIABLE, DEFAULT_DATA_FOLDER))
+    return local_path(os.environ.get(DATA_VARIABLE, DEFAULT_DATA_FOLDER))
 
 
 class MissingDataError(DataError):

@@ -20,7 +20,7 @@ import elmo_tasks.data_readers
 import elmo_tasks.models
 import elmo_tasks.modules  # noqa: F401
 from elmo_tasks.atomic import write_json
-from elmo_tasks.config import Config, Overrides, load_config, own_packages, to_json
+from elmo_tasks.config import Config, LocalPath, Overrides, load_config, own_packages, to_json
 from elmo_tasks.data_readers.memory import Source, source_name
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, examples_hash
 from elmo_tasks.elmo import BiLM, ElmoConfig
@@ -60,15 +60,17 @@ class ExperimentConfig(Config):
         "corpus": "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`",
         "arms": "describes a study, not a task; use `elmo-tasks study`",
         "space": "describes a search, not a task; use `elmo-tasks tune`",
+        "char_cnn": "the options of a biLM, not a config; --set model.embedder.elmo.bilm=DIR names its folder",
+        "data": "data as SQuAD has it, not a config; name it with --set train_data_path=FILE",
     }
 
     dataset_reader: DatasetReaderConfig
     validation_dataset_reader: DatasetReaderConfig | None = Field(
         None, description="reads what is evaluated, for the same task; default: `dataset_reader`"
     )
-    train_data_path: str = Field(description="file, compressed or not, or hub data set, to learn from")
-    validation_data_path: str = Field(description="the same, to choose the best epoch")
-    test_data_path: str | None = Field(None, description="the same, evaluated once, after training")
+    train_data_path: LocalPath = Field(description="file, compressed or not, or hub data set, to learn from")
+    validation_data_path: LocalPath = Field(description="the same, to choose the best epoch")
+    test_data_path: LocalPath | None = Field(None, description="the same, evaluated once, after training")
     train_share: TrainShare | None = Field(None, description="trains on a random share of the training data")
     fold: Fold | None = Field(None, description="holds out a fold of the training data, in place of the test data")
     vocabulary: VocabularyConfig = VocabularyConfig()

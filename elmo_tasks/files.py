@@ -22,6 +22,7 @@ from typing import IO, Any, NoReturn, Protocol
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.limits import ADVICE, MAX_JSON_DEPTH, MAX_LINE_BYTES, bounded, limit, unpacked_text
+from elmo_tasks.paths import local_path
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 COMPRESSIONS = (*_OPENERS, ".zip")
@@ -148,8 +149,9 @@ def stored_file(path: Path) -> Path:
     """The file that a path names; if it is not there, the same file uncompressed or with another compression.
 
     So `dev.json.xz` also names `dev.json`, and `dev.json` also names `dev.json.gz`. If there is none, the path is
-    returned as it is.
+    returned as it is. `~` is the home folder, and a URL is refused with a DataError.
     """
+    path = local_path(path)
     if path.exists():
         return path
     plain = path.with_name(plain_name(path))
@@ -301,6 +303,6 @@ def _kept_hash(path: Path, state: tuple[int, ...]) -> str:
 def cache_folder() -> Path:
     """The folder for cached data: `$ELMO_TASKS_CACHE`, or `elmo-tasks` in the user's cache folder."""
     if chosen := os.environ.get("ELMO_TASKS_CACHE"):
-        return Path(chosen)
+        return local_path(chosen)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "elmo-tasks"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from elmo_tasks.errors import ConfigError, did_you_mean
+from elmo_tasks.paths import local_path
 
 _FOLDER = Path(__file__).resolve().parent / "configs"
 _STUDIES = _FOLDER.parent / "studies"
@@ -67,7 +68,7 @@ def find_search(name: str | Path) -> Path:
 
 
 def _find(name: str | Path, known: Mapping[str, Path], kind: str, lister: str) -> Path:
-    path = Path(name)
+    path = local_path(name)
     if path.is_file():
         return path
     if (plain := path.as_posix()) in known:

@@ -12,6 +12,7 @@ from elmo_tasks.cache import used_cache
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.errors import AllenNlpArchiveError, RunError
 from elmo_tasks.files import content_hash
+from elmo_tasks.paths import local_path
 from elmo_tasks.runs import RunFolder
 
 _ALLENNLP_WEIGHTS = "weights.th"
@@ -80,7 +81,7 @@ def open_run(path: str | Path) -> RunFolder:
         RunError: `path` is not a run, or the archive is damaged or contains anything that is not of a run.
         AllenNlpArchiveError: it is one of AllenNLP's.
     """
-    path = Path(path)
+    path = local_path(path)
     if (path / _ALLENNLP_WEIGHTS).is_file():
         raise AllenNlpArchiveError(path)
     archive = path if path.is_file() else None

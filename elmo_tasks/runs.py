@@ -44,6 +44,7 @@ from elmo_tasks.errors import FORCE, RESUME, RunError, WeightsError, some_of
 from elmo_tasks.json_files import read_json
 from elmo_tasks.modules.transformer_files import CONFIG, HUB, TOKENIZER, WEIGHTS, TransformerFiles
 from elmo_tasks.outputs import check_folder, check_kind
+from elmo_tasks.paths import local_path
 from elmo_tasks.tensor_files import BEGIN_AGAIN, read_tensors, tensor_shapes
 
 logger = logging.getLogger(__name__)
@@ -68,7 +69,7 @@ class Folder:
     records: Path  # one JSON object per line and evaluation
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = local_path(path)
         self.config = self.path / "config.json"
         self.versions = self.path / "versions.json"
         self.training_state = self.path / "training.pt"

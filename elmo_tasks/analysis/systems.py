@@ -20,6 +20,7 @@ from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.memory import Source, checked_examples
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError, one_line
 from elmo_tasks.files import parse_json, read_lines, refuse_stream
+from elmo_tasks.paths import local_path
 from elmo_tasks.tasks import Tagging, Task
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag, spans_of_tags
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -107,7 +108,7 @@ def find_systems(paths: Sequence[str | Path]) -> list[System]:
     """The systems of paths, named as briefly as keeps them apart."""
     brief = [Path(path).resolve().name for path in paths]
     names = brief if len(set(brief)) == len(brief) else list(map(str, paths))
-    return [_find_system(name, Path(path)) for name, path in zip(names, paths, strict=True)]
+    return [_find_system(name, local_path(path)) for name, path in zip(names, paths, strict=True)]
 
 
 def _find_system(name: str, path: Path) -> System:

@@ -303,4 +303,4 @@ def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise argparse.ArgumentTypeError(f"{text!r} does not have the form NAME=VALUE")
-    return name, value
+    return name, os.path.expanduser(value)

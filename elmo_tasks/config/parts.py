@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
 import pydantic
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.paths import local_path
 
 KIND_KEY = "elmo_tasks_kind"
 """The key of the metadata under which pydantic's schema of a kind of part names the kind."""
@@ -35,6 +36,18 @@ class Config(pydantic.BaseModel):
     )
 
     foreign_keys: ClassVar[Mapping[str, str]] = {}  # keys of another kind of config, and what to do with such a one
+
+
+def _expanded(path: str) -> str:
+    try:
+        expanded = local_path(path)
+    except DataError as error:
+        raise ValueError(str(error)) from None
+    return str(expanded) if path.startswith("~") else path  # `Path` would change it
+
+
+LocalPath = Annotated[str, pydantic.AfterValidator(_expanded)]
+"""The type of a setting that is a path, or `hub:NAME` where such names are read: see `local_path`."""
 
 
 def to_json(config: Config) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import pydantic_core
 
 from elmo_tasks.data_folder import DATA_VARIABLE, DEFAULT_DATA_FOLDER
 from elmo_tasks.errors import ConfigError
-from elmo_tasks.files import foreign_encoding
+from elmo_tasks.files import COMPRESSIONS, foreign_encoding
 from elmo_tasks.json_files import read_json
 from elmo_tasks.limits import MAX_JSON_DEPTH
 from elmo_tasks.packaged import IMPORT_FOLDER, find_config
@@ -31,6 +31,20 @@ _MEANINGS = {
 }
 
 _JSON_CONFIG = "an object in JSON (a config with comments, variables or imports must have a name that ends in .jsonnet)"
+# What is given in the place of a config, and what to do with it.
+_OTHER_FILES = {
+    "The archive of a run is for `evaluate`, `predict` and `train --from`": (".tar.gz", ".tgz"),
+    "Name data in a config, or with --set train_data_path=FILE; docs/own_data.md shows how": (
+        *(".csv", ".tsv", ".txt", ".jsonl", ".jsonlines", ".conll", ".conllu", ".gold_conll", ".parquet", ".xml"),
+        *(".iob", ".iob2", ".bio", ".train", ".testa", ".testb", *COMPRESSIONS),
+    ),
+    "Weights belong to a run's folder, or to a biLM's, which --set model.embedder.elmo.bilm=DIR names": (
+        *(".hdf5", ".safetensors", ".pt", ".th", ".bin"),
+    ),
+    "Write it as Jsonnet; `elmo-tasks config NAME --copy FILE.jsonnet` makes one to change": (
+        *(".yaml", ".yml", ".toml", ".ini", ".py", ".ipynb", ".md"),
+    ),
+}
 
 _SURROGATE = re.compile("[\ud800-\udfff]")  # how Python shows bytes that are not UTF-8
 _POSITION = r"(?P<file>[^<\n]+?):\(?(?P<line>\d+):\d+[-():\d]*"
@@ -55,6 +69,21 @@ def evaluate(
         ConfigError: the file is missing, it is not valid Jsonnet, needs an undefined variable, or is not an object.
     """
     path = find_config(path)
+    try:
+        return _evaluate(path, variables, undefined)
+    except ConfigError:
+        is_like = (what for what, names in _OTHER_FILES.items() if path.name.lower().endswith(names))
+        if what := next(is_like, None):
+            known = "a Jsonnet or JSON file, or a name that `elmo-tasks config --list` shows"
+            raise ConfigError(f"{path}: is not a config; expected {known}. {what}") from None
+        raise
+
+
+def _evaluate(
+    path: Path, variables: Mapping[str, str] | None, undefined: dict[str, ConfigError] | None
+) -> dict[str, Any]:
+    if path.suffix.lower() in (".jsonl", ".jsonlines"):  # Jsonnet would read the sum of the objects
+        raise ConfigError(f"{path}: JSON lines; expected a Jsonnet or JSON file")
     if path.suffix == ".json":
         return read_json(path, dict[str, Any], _JSON_CONFIG, error=ConfigError)
     try:
@@ -75,7 +104,7 @@ def evaluate(
         if undefined is None or name is None:
             raise next(iter((undefined or {}).values()), explained) from None  # the stand-in of a variable may not do
         undefined[stand_in := f"<undefined:{name[1]}>"] = explained
-        return evaluate(path, {**(variables or {}), name[1]: stand_in}, undefined)
+        return _evaluate(path, {**(variables or {}), name[1]: stand_in}, undefined)
     except ValueError as error:
         raise ConfigError(
             f"{path}: {error} of the result; wanted at most {MAX_JSON_DEPTH} levels of objects and lists"

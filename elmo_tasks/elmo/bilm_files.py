@@ -11,6 +11,7 @@ from elmo_tasks.elmo import many_langs
 from elmo_tasks.elmo.bilm_zip import unzipped
 from elmo_tasks.errors import WeightsError
 from elmo_tasks.files import is_clutter, kept_hash
+from elmo_tasks.paths import local_path
 
 DEFAULT_BILM = "default"
 """The name of the biLM that is installed with the package. It can be given instead of a folder."""
@@ -20,7 +21,7 @@ _NLPL_WEIGHTS = "model.hdf5"  # next to an options.json, in the NLPL vectors rep
 
 def bilm_folder(name: str | Path) -> Path:
     """The folder of a biLM: the given one, or that of the default biLM."""
-    return Path(__file__).parent / "default_bilm" if str(name) == DEFAULT_BILM else Path(name)
+    return Path(__file__).parent / "default_bilm" if str(name) == DEFAULT_BILM else local_path(name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +68,7 @@ class BiLMFiles:
         if folder is not None and options is None and weights is None:
             return cls.in_folder(folder)
         if folder is None and options is not None and weights is not None:
-            return cls(Path(options), Path(weights))
+            return cls(local_path(options), local_path(weights))
         raise WeightsError("wanted either the folder of a biLM or both its options and its weights")
 
     def fingerprint(self) -> str:

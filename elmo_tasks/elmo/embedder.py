@@ -14,7 +14,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from elmo_tasks.config import Config
+from elmo_tasks.config import Config, LocalPath
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
@@ -33,13 +33,13 @@ MixName = Literal["input", "output"]
 class ElmoConfig(Config):
     """ELMo of a pretrained biLM."""
 
-    bilm: str | None = Field(
+    bilm: LocalPath | None = Field(
         None,
         description="Folder of the biLM's *options.json and *weights.hdf5, its zip archive, or 'default', the biLM of "
         "the package.",
     )
-    options: str | None = Field(None, description="Instead of 'bilm': path of the biLM's options.json.")
-    weights: str | None = Field(None, description="Instead of 'bilm': path of the biLM's HDF5 weights.")
+    options: LocalPath | None = Field(None, description="Instead of 'bilm': path of the biLM's options.json.")
+    weights: LocalPath | None = Field(None, description="Instead of 'bilm': path of the biLM's HDF5 weights.")
     mixes: Annotated[tuple[MixName, ...], Field(min_length=1, max_length=2)] = Field(
         ("input",), description="Where the head adds ELMo; each place has a separate mix."
     )

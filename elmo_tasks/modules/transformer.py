@@ -16,7 +16,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks.config import Config
+from elmo_tasks.config import Config, LocalPath
 from elmo_tasks.elmo import ElmoEmbedder, LayerOutput, ScalarMix
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
 from elmo_tasks.elmo.layers import LayerSource
@@ -33,7 +33,7 @@ _BATCH_PIECES = 1 << 10  # of a batch of windows, padding included; larger ones 
 class TransformerConfig(Config):
     """The vectors of a frozen transformer."""
 
-    model: str = Field(description="Folder with config.json, model.safetensors and tokenizer.json; or hub:NAME.")
+    model: LocalPath = Field(description="Folder with config.json, model.safetensors and tokenizer.json; or hub:NAME.")
     layers: Annotated[tuple[int, ...], Field(min_length=1)] | None = Field(
         None, description="The layers that are mixed, 0 being the embeddings and -1 the last layer; null for all."
     )

@@ -17,6 +17,7 @@ from safetensors import SafetensorError
 from elmo_tasks.errors import ElmoTasksError, WeightsError, one_line
 from elmo_tasks.files import kept_hash
 from elmo_tasks.json_files import read_json
+from elmo_tasks.paths import local_path
 from elmo_tasks.shapes_only import shapes_only
 
 HUB = "hub:"
@@ -48,10 +49,10 @@ class TransformerFiles:
         """
         if model.startswith(HUB):
             return cls(_snapshot(model.removeprefix(HUB), local_only))
-        if not Path(model).is_dir():
-            found = "not a folder" if Path(model).exists() else "no such folder"
+        if not (folder := local_path(model)).is_dir():
+            found = "not a folder" if folder.exists() else "no such folder"
             raise WeightsError(f"{model}: {found}; {_WANTED}, or {HUB}NAME for a model of the hub")
-        return cls(Path(model))
+        return cls(folder)
 
     @property
     def paths(self) -> dict[str, Path]:

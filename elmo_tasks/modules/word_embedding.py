@@ -13,7 +13,7 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.config import Config
+from elmo_tasks.config import Config, LocalPath
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.modules.word_vectors import WordVectorFile, open_word_vectors
 from elmo_tasks.text.vocabulary import PADDING, UNKNOWN, Vocabulary
@@ -31,7 +31,7 @@ class WordEmbeddingConfig(Config):
 
     size: Annotated[PositiveInt, Field(description="features of a word; with a file, the size of its vectors")]
     vectors: Annotated[
-        str | None,
+        LocalPath | None,
         Field(description="pretrained vectors: a text file like that of GloVe or word2vec, plain or compressed"),
     ] = None
     trainable: Annotated[

@@ -11,6 +11,7 @@ import datasets
 from pydantic import Field
 
 import elmo_tasks.data_readers  # noqa: F401 - registers the readers
+from elmo_tasks.config import LocalPath
 from elmo_tasks.data_readers.reader import DatasetReaderConfig
 from elmo_tasks.pretraining.corpus import Corpus
 from elmo_tasks.pretraining.prepare import CorpusConfig, Document, prepare_documents
@@ -27,8 +28,8 @@ class DatasetCorpus(CorpusConfig):
 
     type: Literal["dataset"] = "dataset"
     dataset_reader: DatasetReaderConfig
-    train_data_path: str = Field(description="file, compressed or not, or hub data set, to learn from")
-    validation_data_path: str = Field(description="the same, to measure the perplexity on")
+    train_data_path: LocalPath = Field(description="file, compressed or not, or hub data set, to learn from")
+    validation_data_path: LocalPath = Field(description="the same, to measure the perplexity on")
 
     def build(self, workers: int | None = None) -> Corpus:
         """The corpus; see `prepare_documents`. It uses one process."""

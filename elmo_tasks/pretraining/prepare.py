@@ -22,7 +22,7 @@ from pydantic import Field
 
 from elmo_tasks.atomic import atomic_folder
 from elmo_tasks.cache import used_cache
-from elmo_tasks.config import Part, own_code
+from elmo_tasks.config import LocalPath, Part, own_code
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files import content_hash, refuse_stream
 from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, CorpusWriter, write_errors
@@ -67,7 +67,7 @@ class TextCorpus(CorpusConfig):
     """
 
     type: Literal["text"] = "text"
-    paths: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
+    paths: Annotated[tuple[LocalPath, ...], Field(min_length=1)] = Field(
         description="Files or globs of UTF-8 text, plain or compressed (.gz, .xz, .bz2, .zip), read in the order of"
         " their names, each once."
     )

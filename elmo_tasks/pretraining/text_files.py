@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.files import CR_TO_LF, DAMAGE_ERRORS, decompressed, foreign_encoding, is_stream
+from elmo_tasks.paths import local_path
 
 _CHUNK_BYTES = 1 << 20
 _MAX_LINE_BYTES = 16 << 20
@@ -32,7 +33,7 @@ def find_files(paths: Sequence[str]) -> tuple[Path, ...]:
         DataError: a path names no file, or a folder.
     """
     found: dict[Path, Path] = {}
-    for pattern in paths:
+    for pattern in map(str, map(local_path, paths)):
         # The name of a file may contain brackets.
         matches = [pattern] if Path(pattern).exists() else glob.glob(pattern, recursive=True)
         files = [Path(match) for match in matches if Path(match).is_file() or is_stream(match)]

@@ -113,6 +113,35 @@ def test_a_json_file_is_not_evaluated(text: str, example: ModuleType, monkeypatc
 
 
 @pytest.mark.parametrize(
+    ("name", "content", "advice"),
+    [
+        ("table.csv", b"text,label\nYes.,1\n", "Name data in a config, or with --set train_data_path=FILE"),
+        ("data.jsonl", b'{"text": "a"}\n{"text": "b"}\n', "Name data in a config"),
+        ("eng.train", b"EU NNP I-NP I-ORG\n", "Name data in a config"),
+        ("run.tar.gz", b"\x1f\x8b\x08", "The archive of a run is for `evaluate`, `predict` and `train --from`"),
+        ("data.txt.gz", b"\x1f\x8b\x08", "Name data in a config"),
+        ("weights.HDF5", b"\x89HDF\xff", "Weights belong to a run's folder"),
+        ("config.yaml", b"model:\n  type: bcn\n", "Write it as Jsonnet"),
+        ("list.txt", b"[1]", "Name data in a config"),
+    ],
+)
+def test_what_is_not_a_config(name: str, content: bytes, advice: str, example: ModuleType) -> None:
+    Path(name).write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        load_config(name, example.Run)
+    expected = "a Jsonnet or JSON file, or a name that `elmo-tasks config --list` shows"
+    assert str(caught.value).startswith(f"{name}: is not a config; expected {expected}. {advice}")
+
+
+def test_a_config_may_have_any_name(example: ModuleType) -> None:
+    Path("config.txt").write_text("{ a: 1 + 1 }")
+    assert evaluate("config.txt") == {"a": 2}
+    Path("config.mine").write_text("{ a: nope }")
+    with pytest.raises(ConfigError, match=r"^config\.mine:1: Unknown variable: nope"):
+        evaluate("config.mine")
+
+
+@pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("[" * 300 + "]" * 300, "recursion limit exceeded"),
