@@ -349,9 +349,9 @@ def test_a_bilm_that_was_trained_goes_on_or_is_left(
     assert set(start.origin["not_taken"].values()) == {"not in the run"}
     assert all(".bilm." in name for name in names)
     assert f"not taken over: {', '.join(names[:5])} and {len(names) - 5} more: not in the run\n" in caplog.text
-    caplog.clear()
     run, sets = tmp_path / "run", {"train": examples(BEFORE), "validation": examples(BEFORE)}
     elmo_tasks.train(plain, run, overrides=[*SHORT, learns], **sets)
+    caplog.clear()
     source = tensors_of(run)
     start = Start(plain, run, BEFORE, learns)
     assert all(tensor.equal(source[name]) for name, tensor in start.started.items())

@@ -207,6 +207,6 @@ def _fill_cache(elmo: Elmo, _: object = None) -> None:
 def _warn_of_width(width: int, bilm: BiLM) -> None:
     """Python shows this warning once."""
     wanted = bilm.options.char_cnn.max_characters_per_token
-    if width != wanted:
+    if width != wanted and not bilm.options.lexicon:  # a list of words takes no characters at all
         problem = f"tokens of {width} characters, but the biLM was trained with {wanted}: long tokens get other vectors"
         warnings.warn(f"{problem}; expected batch_to_ids(sentences, {wanted})", stacklevel=5)  # where Elmo is called

@@ -29,6 +29,9 @@ class LiveLines:
         descriptor: the number of the open file.
         name: what messages call it.
         prompt: called before each wait for a line.
+
+    Attributes:
+        read_ahead: lines that were read, but not used yet. Those who read ahead count them.
     """
 
     def __init__(self, descriptor: int, name: str = STANDARD_INPUT, prompt: Callable[[], None] = lambda: None) -> None:
@@ -38,6 +41,7 @@ class LiveLines:
         self._buffer = io.BufferedReader(self._raw)
         self._prompt = prompt
         self._taken = 0  # bytes of the lines that were read
+        self.read_ahead = 0
 
     @classmethod
     def of_standard_input(cls, prompt: Callable[[], None] = lambda: None) -> LiveLines:
@@ -46,7 +50,7 @@ class LiveLines:
 
     def readline(self, size: int = -1) -> bytes:
         """The next line with its line end, at most `size` bytes of it; empty at the end."""
-        if self.waiting():
+        if self.is_late():
             self._prompt()
         line = self._buffer.readline(size)
         self._taken += len(line)
@@ -56,7 +60,11 @@ class LiveLines:
         return iter(self.readline, b"")
 
     def waiting(self) -> bool:
-        """Whether the next line has not come yet, so that asking for it would wait. At the end there is no wait."""
+        """Whether the next line to use has not come yet, so that asking for it would wait."""
+        return not self.read_ahead and self.is_late()
+
+    def is_late(self) -> bool:
+        """Whether reading the next line would wait. At the end there is no wait."""
         is_buffered = self._raw.count > self._taken  # otherwise peek would wait
         if is_buffered and b"\n" in self._buffer.peek():
             return False
@@ -101,13 +109,15 @@ def read_inputs(
     number, found = 0, False
     wanted = "a JSON object on each line (or, for raw text, the format 'text')"
     name = source_name(source)
-    lines = decode_lines(source, name) if isinstance(source, LiveLines) else read_lines(source)
+    live = source if isinstance(source, LiveLines) else None
+    lines = _counted_lines(live) if live else read_lines(name)
     if format != "text":
-        live = source if isinstance(source, LiveLines) else None
         # What a person has typed is predicted before the next line is read.
-        waiting = (lambda: live.is_terminal or live.waiting()) if live else (lambda: False)
+        waiting = (lambda: live.is_terminal or live.is_late()) if live else (lambda: False)
         lines = prose_lines(lines, name, _ADVICE, waiting=waiting, json_only=format == "jsonl")
     for number, line in lines:
+        if live:
+            live.read_ahead -= 1
         if not line.strip():
             yield None
             continue
@@ -128,3 +138,9 @@ def read_inputs(
         yield value
     if not found:
         logger.warning("%s: no text in %d line(s)", name, number)
+
+
+def _counted_lines(live: LiveLines) -> Iterator[tuple[int, str]]:
+    for each in decode_lines(live, live.name):
+        live.read_ahead += 1
+        yield each

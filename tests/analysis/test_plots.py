@@ -118,7 +118,11 @@ def test_the_command_evaluates_for_confusions(
     assert cli.main(["plot", folder, "--output", target, "--confusion", "dev", "--device", "cpu"]) == 0
     assert capsys.readouterr().out == f"{target}\n"
     assert evaluate.call_args.args == (folder, "dev")
-    assert evaluate.call_args.kwargs == {"confusion": True, "overrides": ["trainer.device=cpu"]}
+    assert evaluate.call_args.kwargs == {
+        "confusion": True,
+        "overrides": ["trainer.device=cpu"],
+        "unknown_labels": "error",
+    }
     assert "LOC" in words(Path(target))
     assert cli.main(["plot", folder, folder, "--output", target, "--force", "--confusion", "dev"]) == 2
     assert "wanted a single one" in capsys.readouterr().err

@@ -386,7 +386,7 @@ def test_a_run_of_two_arms_counts_once(config_file: Path, tmp_path: Path, capsys
     plan = capsys.readouterr().out
     assert plan.count("missing") == 2
     assert "1 run in " in plan
-    assert "and 1 run(s) of unknown time" in plan
+    assert "and 1 run of unknown time" in plan
 
 
 def test_changes_of_a_share_come_after_those_of_an_arm(config_file: Path, tmp_path: Path) -> None:
