@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Mapping
 
+from elmo_tasks.errors import counted
 from elmo_tasks.packaged import packaged_configs
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.config import TrainerConfig
@@ -19,9 +20,9 @@ def warn_of_few_steps(trainer: TrainerConfig, training: BatchLoader, num_steps: 
     """Warns before a run with so few optimizer steps that its model will hardly learn."""
     if num_steps < FEW_STEPS:
         logger.warning(
-            "%d training examples make only %d optimizer steps in all, and a model needs a few hundred to learn; %s",
-            len(training.data),
-            num_steps,
+            "only %s in all, for %s, and a model needs a few hundred to learn; %s",
+            counted(num_steps, "optimizer step"),
+            counted(len(training.data), "training example"),
             _more_steps(trainer, training),
         )
 

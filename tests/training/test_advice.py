@@ -50,7 +50,7 @@ def test_a_short_run_says_before_and_after_what_to_change(tmp_path: Path, caplog
         "start from the config small/classification, or raise trainer.num_epochs (now 2) or lower "
         "data_loader.batch_size (now 4)"
     )
-    assert before.startswith("12 training examples make only 6 optimizer steps")
+    assert before.startswith("only 6 optimizer steps in all, for 12 training examples, and a model needs")
     assert before.endswith(remedy)
     assert after.startswith("validation accuracy ")
     assert "always giving the most frequent label has 66.67: the model has learned nothing" in after
