@@ -51,15 +51,15 @@ quickstart: $(STAMP)
 	$(ELMO_TASKS) evaluate $(RUNS)/quickstart $(RUNS)/quickstart-data/ner_conll2003/eng.testb
 	printf 'Mira Dolvane joined Karvel as coach. Karvel closed a mill in Dolvane Bay.' | $(ELMO_TASKS) predict $(RUNS)/quickstart -
 
-# What each run of the demo is trained with: sensible results in as little time as possible.
+# What each run of the demo is trained with: sensible results in as little time as possible. The tutorials train the same.
 DEMO := $(RUNS)/demo
-config-ner := ner_conll03 --set trainer.num_epochs=3 --set data_loader.batch_size=8
+config-ner := ner_conll03 --set trainer.num_epochs=6 --set data_loader.batch_size=8
 config-srl := cpu/srl_ewt --set trainer.num_epochs=4 --set data_loader.batch_size=16
 config-predicates := predicates_ewt --set trainer.num_epochs=2 --set data_loader.batch_size=8
 config-coref := cpu/coref_ontogum --set trainer.num_epochs=20
 config-squad := cpu/squad --set dataset_reader.share=1 --set trainer.num_epochs=8
-config-snli := cpu/snli
-config-sst5 := cpu/sst5 --set trainer.num_epochs=3
+config-snli := cpu/snli --set trainer.num_epochs=15 --set data_loader.batch_size=8 --set trainer.optimizer.lr=0.003 --set model.dropout=0
+config-sst5 := cpu/sst5 --set trainer.num_epochs=12 --set data_loader.batch_size=16 --set trainer.optimizer.lr=0.002
 DEMO_RUNS := $(addprefix $(DEMO)/,ner srl predicates coref squad snli sst5)
 
 demo: $(addsuffix /metrics.json,$(DEMO_RUNS))

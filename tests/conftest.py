@@ -85,6 +85,15 @@ def data_folder() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def shared_trainings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the pages keep finished trainings for each other, in all processes of the tests."""
+    if "SHARED_TRAININGS" in os.environ:
+        return Path(os.environ["SHARED_TRAININGS"])
+    folder = tmp_path_factory.getbasetemp()
+    return (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "shared_trainings"
+
+
 # A small experiment on sample data, with a tiny ELMo: everything that a run consists of, in a second or two.
 
 

@@ -1,0 +1,78 @@
+"""`elmo-tasks` for pages, without waiting for its imports, which take longer than most commands.
+
+A server that has imported everything makes a copy of itself for each command. `python tests/command_server.py ADDRESS
+ARGUMENT...` is a client: it hands its folder, its environment and its standard streams over, and ends with the exit
+code. With no arguments after the address, it is the server, which prints a line when it is ready.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+
+
+def run_command(address: str, arguments: list[str]) -> int:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(address)
+        request = {"arguments": arguments, "folder": os.getcwd(), "environment": dict(os.environ)}
+        socket.send_fds(connection, [b"."], [0, 1, 2])
+        connection.sendall(json.dumps(request).encode())
+        connection.shutdown(socket.SHUT_WR)
+        code = connection.recv(1)
+    return code[0] if code else 70  # the command ended without a code
+
+
+def serve(address: str) -> None:
+    import elmo_tasks.commands.experiments
+    import elmo_tasks.trained_runs  # noqa: F401
+    from tests import shared_training
+
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen()
+        print("ready", flush=True)
+        while True:
+            connection, _ = listener.accept()
+            with connection:
+                if os.fork() == 0:
+                    listener.close()
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    code = _answer(connection, shared_training.main)
+                    connection.sendall(bytes([code]))
+                    os._exit(code)
+
+
+def _answer(connection: socket.socket, command: object) -> int:
+    """Runs a command of a client in its folder, with its environment and its standard streams."""
+    _, streams, _, _ = socket.recv_fds(connection, 1, 3)
+    with connection.makefile("rb") as file:
+        request = json.load(file)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    try:
+        return int(command(request["arguments"]))  # type: ignore[operator]
+    except SystemExit as end:
+        return int(end.code or 0)
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        return 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    if sys.argv[2:]:
+        raise SystemExit(run_command(sys.argv[1], sys.argv[2:]))
+    serve(sys.argv[1])

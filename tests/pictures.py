@@ -1,0 +1,151 @@
+"""The pictures of the documentation: what commands print, and the page of the server, for the runs of `make demo`.
+
+A picture of a terminal, `predict.svg`, has its text in itself. A picture of the page has the page's text as its
+description. So a test can compare what they show with what is shown today.
+
+`python -m tests.pictures` makes all of them again. It trains the runs first; see `tests/pages.py`
+for `SHARED_TRAININGS`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import io
+import os
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from PIL import Image, PngImagePlugin
+
+from elmo_tasks.server.app import create_app
+from elmo_tasks.server.runs import load_runs
+from elmo_tasks.server.serving import bind
+from elmo_tasks.server.vectors import bilms_of_runs
+from tests import pages
+
+IMAGES = pages.REPOSITORY / "docs" / "images"
+TERMINAL = IMAGES / "predict.svg"
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+# The tabs of the page, and their pictures.
+TABS = {
+    "Tagging": IMAGES / "server_tagging.png",
+    "Roles": IMAGES / "server_roles.png",
+    "Coreference": IMAGES / "server_coreference.png",
+    "Reading": IMAGES / "server_reading.png",
+    "Inference": IMAGES / "server_inference.png",
+    "Classification": IMAGES / "server_classification.png",
+    "ELMo": IMAGES / "server_elmo.png",
+}
+DARK = ("Inference",)
+# What is printed below the commands that the terminal shows.
+_PREDICT = {
+    "elmo-tasks predict runs/ner -": "Mira Dolvane joined Karvel as coach. Karvel closed a mill in Dolvane Bay.",
+    "elmo-tasks predict runs/srl - --predicates runs/predicates": "They can not turn the wheel that Orla broke.",
+    "elmo-tasks predict runs/coref -": "Tavo was a rich man. Orla was a young nun. He bought a heavy horse. "
+    "She blamed him.",
+    "elmo-tasks predict runs/sst5 -": "The plot was remarkably thin, but the welcome was never cold.",
+}
+
+
+def demo_settings() -> tuple[dict[str, str], str]:
+    """The arguments of `elmo-tasks train` for each run of `make demo`, and the note on its page."""
+    makefile = (pages.REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    return dict(re.findall(r"^config-(\w+) := (.*)$", makefile, re.MULTILINE)), re.findall(r"--note '(.*)'", makefile)[
+        0
+    ]
+
+
+def train_demo(folder: Path, shared: Path) -> None:
+    """Trains the runs of `make demo` in `folder/runs`."""
+    trainings = [f"elmo-tasks train {settings} -s runs/{name}" for name, settings in demo_settings()[0].items()]
+    with pages.Shell(folder, shared) as shell:
+        shell.run("\n".join(["elmo-tasks sample-data data", *trainings]))
+
+
+def terminal(folder: Path, shared: Path) -> str:
+    """An SVG of what a terminal shows."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(record=True, width=84, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    with pages.Shell(folder, shared) as shell:
+        for command, text in _PREDICT.items():
+            printed, _ = shell.run(f"echo '{text}' | {command}", colors=True)
+            console.print(Text(f"$ {command}", style="bold"), Text.from_ansi(printed.strip("\n")), "", sep="\n")
+    return console.export_svg(title="elmo-tasks predict", unique_id="predict")
+
+
+def text_of_terminal(svg: str) -> str:
+    """The lines of such a picture."""
+    lines: dict[float, str] = {}
+    for y, text in re.findall(r'<text class="predict-r\d+"[^>]* y="([\d.]+)"[^>]*>([^<]*)', svg):
+        lines[float(y)] = lines.get(float(y), "") + html.unescape(text).replace("\xa0", " ").rstrip("\n")
+    return "\n".join(line for _, line in sorted(lines.items()))
+
+
+def text_of_page(picture: Path) -> str:
+    """What the page of the server said when the picture was made."""
+    with Image.open(picture) as image:
+        return str(image.info.get("Description", ""))
+
+
+@contextlib.contextmanager
+def demo_page(folder: Path) -> Iterator[Any]:
+    """Serves the runs of a folder as `make demo` does, and opens their page in a browser."""
+    import uvicorn
+    from playwright.sync_api import sync_playwright
+
+    settings, note = demo_settings()
+    runs = load_runs([str(folder / "runs" / name) for name in settings], batch_tokens=256)
+    server = uvicorn.Server(uvicorn.Config(create_app(runs, bilms_of_runs(runs), note=note), log_config=None))
+    with bind("127.0.0.1", 0) as bound:
+        thread = threading.Thread(target=server.run, args=([bound],))
+        thread.start()
+        try:
+            with (
+                sync_playwright() as playwright,
+                playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]) as browser,
+            ):
+                page = browser.new_page(viewport={"width": 960, "height": 700})
+                page.goto("http://127.0.0.1:{1}/".format(*bound.getsockname()))
+                page.get_by_role("tab").first.wait_for()
+                yield page
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def show_first_example(page: Any, tab: str) -> str:
+    """Clicks the first example of a tab; returns the text of the page."""
+    page.emulate_media(color_scheme="dark" if tab in DARK else "light", reduced_motion="reduce")
+    page.get_by_role("tab", name=tab, exact=True).click()
+    panel = page.get_by_role("tabpanel", name=tab, exact=True)
+    panel.locator(".example").first.click()
+    panel.locator(".result[aria-busy=false] .found").wait_for(timeout=60_000)
+    return str(page.locator("main").inner_text())
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        shared, folder = Path(os.environ.get("SHARED_TRAININGS", f"{temporary}/shared")), Path(temporary)
+        train_demo(folder, shared)
+        TERMINAL.write_text(terminal(folder, shared), encoding="utf-8")
+        with demo_page(folder) as page:
+            for tab, picture in TABS.items():
+                description = PngImagePlugin.PngInfo()
+                description.add_itxt("Description", show_first_example(page, tab))
+                page.mouse.move(0, 0)
+                image = Image.open(io.BytesIO(page.screenshot(full_page=True)))
+                image.convert("P", palette=Image.Palette.ADAPTIVE, colors=256).save(
+                    picture, pnginfo=description, optimize=True
+                )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""Pictures of the documentation show what commands and the server show today. `python -m tests.pictures` makes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import pages, pictures
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory, shared_trainings: Path) -> Path:
+    """A folder with the runs of `make demo`."""
+    folder = tmp_path_factory.mktemp("demo")
+    pictures.train_demo(folder, shared_trainings)
+    return folder
+
+
+def test_the_terminal(demo: Path, shared_trainings: Path) -> None:
+    shown = pictures.text_of_terminal(pictures.TERMINAL.read_text(encoding="utf-8"))
+    printed = pictures.text_of_terminal(pictures.terminal(demo, shared_trainings))
+    assert pages.same_lines(shown, printed), f"shown:\n{shown}\nprinted:\n{printed}"  # labels of 0.0 % in any order
+
+
+@pytest.mark.skipif(pictures.CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium")
+# Playwright's own event loop is closed after that of a test
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_the_page(demo: Path) -> None:
+    pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install playwright")
+    with pictures.demo_page(demo) as page:
+        for tab, picture in pictures.TABS.items():
+            # Without numbers: shares of attention differ much between processors.
+            assert pages.words(pictures.text_of_page(picture)) == pages.words(pictures.show_first_example(page, tab))
