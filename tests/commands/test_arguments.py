@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from elmo_tasks import cli
+import elmo_tasks
+from elmo_tasks import cli, experiment
+from elmo_tasks.analysis.comparison import compare
+from elmo_tasks.analysis.error_report import errors
 from elmo_tasks.cli import main, make_parser
 from elmo_tasks.commands.arguments import command_to_go_on, default_run_folder, run_overrides, tokenizer_overrides
 from elmo_tasks.commands.command import COMMANDS, GROUPS
+from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.predictors import Predictor
 
 # What a command has if nothing but what it must have is given.
 CONFIG: dict[str, Any] = {"set": [], "ext_var": [], "include_package": []}
@@ -201,6 +208,57 @@ def parsed(line: str) -> dict[str, Any]:
 @pytest.mark.parametrize("line", DEFAULTS)
 def test_what_a_command_does_without_options(line: str) -> None:
     assert parsed(line) == DEFAULTS[line]
+
+
+INCLUDING = [line if " " in line else f"{line} c" for line, found in DEFAULTS.items() if "include_package" in found]
+OUTSIDE = """
+from typing import Literal
+from elmo_tasks.data_readers import DatasetReaderConfig
+class Outside(DatasetReaderConfig):
+    type: Literal["{name}"] = "{name}"
+"""
+
+
+@pytest.mark.parametrize("line", INCLUDING)
+def test_a_command_includes_packages_before_it_reads_anything(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The package is one that only this command knows, so that no earlier command can have included it."""
+    name = f"outside_{line.split()[0]}"
+    (tmp_path / f"{name}.py").write_text(OUTSIDE.format(name=name), encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ELMO_TASKS_DATA", str(tmp_path))
+    try:
+        words = [f"{word}.svg" if line.startswith("plot") and word == "f" else word for word in shlex.split(line)]
+        assert cli.main([*words, "--include-package", name]) == 2  # none of the files is there
+        assert name in DatasetReaderConfig.alternatives
+    finally:
+        DatasetReaderConfig.alternatives.pop(name, None)
+
+
+# What Python has under another name, and what only a command needs, or another function does.
+RENAMED = {"set": "overrides", "ext_var": "variables", "start_from": "from_run", "examples": "num_examples",
+           "run_path": "path", "config": "described", "run_folder": "folder"}  # fmt: skip
+PRINTING = {"include_package", "json", "output", "force"}
+FUNCTIONS: dict[str, tuple[list[Callable[..., Any]], set[str]]] = {
+    "train c": ([experiment.train], {"include_package", "seeds", "folds", "dry_run"}),
+    "evaluate r d": ([elmo_tasks.evaluate], PRINTING),
+    "predict r -": (
+        [elmo_tasks.load, Predictor.__call__],
+        PRINTING | {"html", "input", "run_path", "tokenizer", "tokenized"},
+    ),
+    "compare r": ([compare], PRINTING),
+    "errors r": ([errors], PRINTING),
+}
+
+
+@pytest.mark.parametrize("line", FUNCTIONS)
+def test_functions_have_what_commands_have(line: str) -> None:
+    functions, only_in_command = FUNCTIONS[line]
+    parameters = {name for function in functions for name in inspect.signature(function).parameters}
+    options = parsed(line).keys() - only_in_command
+    assert {name for name in options if RENAMED.get(name, name) not in parameters} == set()
 
 
 def test_every_command_is_in_these_tests() -> None:
