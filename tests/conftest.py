@@ -8,6 +8,7 @@ import logging
 import os
 import resource
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -67,9 +68,11 @@ def room() -> Callable[[int], AbstractContextManager[None]]:
     def limited(num_bytes: int) -> Iterator[None]:
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, limits[1]))
+        written, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # Python would keep truncated code
         try:
             yield
         finally:
+            sys.dont_write_bytecode = written
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
     return limited

@@ -56,7 +56,7 @@ def test_every_command_takes_names_that_are_not_ascii(folder: Path, capsys: pyte
     for command, shown in (
         (f"predict {run} förmchen.jsonl --output prüfung.jsonl", "prüfung.jsonl: 1 result(s)"),
         (f"predict {run} förmchen.jsonl --html säite.html", "säite.html: 1 result(s)"),
-        (f"embed bücher.txt --output vektören.npz {bilm}", "vektören.npz: vectors of 1 sentences"),
+        (f"embed bücher.txt --output vektören.npz {bilm}", "vektören.npz: vectors of 1 sentence\n"),
     ):
         assert cli.main(command.split()) == 0, command
         assert shown in capsys.readouterr().err

@@ -272,7 +272,7 @@ def test_all_is_loaded_before_the_first_line_comes(config_file: Path, tmp_path: 
         assert json.loads(process.stdout.readline())["tokens"] == ["Tavo", "Melin", "left", "Brusk", "."]
         os.write(process.stdin.fileno(), b"\xff\n")  # ends the command
         late = itertools.takewhile(lambda line: not line.startswith("error: "), process.stderr)
-        assert [line.split()[-1] for line in late] == ["encodings.utf_8_sig"]
+        assert not list(late)
 
 
 class TokenPredictor(Predictor):
