@@ -794,7 +794,7 @@ def test_a_label_that_the_run_does_not_know_is_located(trained: Path, tmp_path: 
         trained_runs.evaluate(trained, str(path))
 
 
-UNSEEN = Path(__file__).parent / "data_readers" / "odd_files" / "unseen.txt"  # a span TIME, which no run here knows
+UNSEEN = Path(__file__).parent / "odd_files" / "unseen.txt"  # a span TIME, which no run here knows
 KNOWN = "Brusk B-LOC\n- O\n\nMira B-PER\nworks O\n"
 
 

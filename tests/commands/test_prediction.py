@@ -301,7 +301,7 @@ class TokenPredictor(Predictor):
         return {"number": len(example["tokens"])}
 
 
-NAN = (Path(__file__).parents[1] / "data_readers" / "odd_files" / "nan.jsonl").read_text()
+NAN = (ODD_FILES / "nan.jsonl").read_text()
 MID = ODD_FILES / "mid.jsonl"
 TEN = " ".join("x" * 10)
 

@@ -11,7 +11,7 @@ import pytest
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.errors import DataError
 
-ODD_FILES = Path(__file__).parent / "odd_files"
+ODD_FILES = Path(__file__).parents[1] / "odd_files"
 NER = {"type": "conll2003"}
 COREF = {"type": "coref_conll2012"}
 TABLE = {"type": "delimited", "task": "tagging", "header": False, "columns": {"tokens": 0, "tags": -1}}

@@ -15,7 +15,7 @@ from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.tasks import Coreference, Reading, SemanticRoles, Tagging
 
-ODD_FILES = Path(__file__).parent / "odd_files"
+ODD_FILES = Path(__file__).parents[1] / "odd_files"
 
 # task -> columns that have other names, a row of the source, and what the example has
 ROWS: dict[str, tuple[dict[str, str], dict[str, Any], dict[str, Any]]] = {

@@ -23,7 +23,7 @@ from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.tasks import Reading
 from elmo_tasks.tasks.reading import character_span, passage_tokens
 
-ODD_FILES = Path(__file__).parent / "odd_files"
+ODD_FILES = Path(__file__).parents[1] / "odd_files"
 RIVER = "The Ilva is 90 km long.  It was bridged in the 1820s by Mira Oak-Fen \U0001f309, an engineer."
 TOWN = "Sedwick\u2019s mill burnt down."
 

@@ -111,7 +111,7 @@ def test_the_size_counts_and_not_the_first_line(tmp_path: Path, text: str, size:
 
 
 def test_files_of_odd_form() -> None:
-    folder = Path(__file__).parents[1] / "data_readers" / "odd_files"
+    folder = Path(__file__).parents[1] / "odd_files"
     for size in (4, None):
         assert WordVectorFile(folder / "firstspaces.txt", size).words == (". . .", "the", "of")
         assert WordVectorFile(folder / "tab_then_space.txt", size).words == ("the", "of")
