@@ -6,14 +6,13 @@ Source: Pradhan et al. (2012), see `conll2012`; the clusters are those of `coref
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from elmo_tasks.data_readers.conll2012 import (
     FEWEST_COLUMNS,
     NO_WORD,
-    Conll2012Document,
     conll2012_files,
     read_conll2012,
 )
@@ -49,12 +48,11 @@ class CoreferenceConll2012Reader(DatasetReader):
             is closed but not opened or is never closed. File and line are named.
     """
 
-    _document: Conll2012Document  # that is read
-
     def files(self, path: Path) -> Sequence[Path]:
         return conll2012_files(path)
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+        files = {file: number for number, file in enumerate(self.files(path))}
         without_words = 0
         for document in read_conll2012(path, FEWEST_COLUMNS):
             with self.bad_units.caught():
@@ -65,7 +63,6 @@ class CoreferenceConll2012Reader(DatasetReader):
                     self.left_out["document(s) without any token"] += 1
                     continue
                 without_words += all(set(sentence.words) == {NO_WORD} for sentence in document.sentences)
-                self._document = document
                 lines = [line for each in document.sentences for line in enumerate(each.coreference, each.first_line)]
                 genre, slash, _ = document.name.partition("/")
                 yield {
@@ -74,13 +71,10 @@ class CoreferenceConll2012Reader(DatasetReader):
                     "sentences": [list(sentence.words) for sentence in document.sentences],
                     "speakers": [list(sentence.speakers) for sentence in document.sentences],
                     "clusters": parse_coreference_column(lines, document.path),
+                    "file": files[document.path],
+                    "line": document.sentences[0].first_line,
                 }
         if without_words:
             logger.warning(
                 "%s: %d document(s) have no column of words; their tokens are %r", path, without_words, NO_WORD
             )
-
-    def place(self, source: str | Path, example: Mapping[str, Any], sentence: int = 0) -> str:
-        if example.get("line") is not None:  # in memory
-            return super().place(source, example, sentence)
-        return f"{self._document.path}:{self._document.sentences[sentence].first_line}"

@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import datasets
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from datasets.arrow_writer import ArrowWriter
 from pydantic import Field
 
@@ -199,7 +202,7 @@ class DatasetReader(abc.ABC):
         with atomic_write(path) as stream:
             features = datasets.Features({**self.task.features, **PLACE_FEATURES})
             with ArrowWriter(features=features, stream=stream) as writer:
-                for example in self._watched(examples, source):
+                for example in examples:
                     writer.write({"file": 0, "line": None, **example})
                 count, _ = writer.finalize()
             skipped = [str(error) for error in self.bad_units.take()]
@@ -207,39 +210,37 @@ class DatasetReader(abc.ABC):
                 reasons = [f"{number} {what} left out" for what, number in self.left_out.items()]
                 reasons += [f"{len(skipped)} were skipped, the first because of {skipped[0]}"] if skipped else []
                 raise DataError(source, "; ".join(["has no example", *reasons]))
+        self.warnings += self._suspicions(datasets.Dataset.from_file(str(path)), source)
         for what, number in self.left_out.items():
             logger.info("%s: %d %s left out", source, number, what)
         record = {"source": str(source), "skipped": skipped, "warnings": self.warnings}
         write_json(path.with_suffix(".json"), {"sha256": content_hash(path), **record})
         logger.info("%s: %s in %.1f s", source, counted(count, "example"), time.monotonic() - begin)
 
-    def _watched(self, examples: Iterable[dict[str, Any]], source: str | Path) -> Iterator[dict[str, Any]]:
-        """The examples. Warns of a header row that is read as the first one, and of sentences that are too long."""
-        longest, count = None, 0
-        for number, example in enumerate(examples):
-            if number == 0 and _is_header(example):
-                self.warnings.append(
-                    f"{self.place(source, example)}: what looks like the names of columns is read as data; delete the "
-                    "line, or for a table set header: true"
-                )
-            lengths = list(map(len, self.task.sentences(example)))
-            if max(lengths, default=0) > MAX_SENTENCE:
-                first = next(number for number, length in enumerate(lengths) if length > MAX_SENTENCE)
-                longest, count = longest or (lengths[first], self.place(source, example, first)), count + 1
-            yield example
-        if longest:
-            others = f" (and {count - 1} more like it)" if count > 1 else ""
-            self.warnings.append(
-                f"{longest[1]}: a sentence of {longest[0]:,} tokens{others}. Real sentences are shorter: is there no "
-                "empty line after each sentence, no column named that numbers them, or a quote that is never closed?"
+    def _suspicions(self, examples: datasets.Dataset, source: str | Path) -> Iterator[str]:
+        """Warns of a header row that is read as the first example, and of sentences that are too long."""
+        if _is_header(examples[0]):
+            yield (
+                f"{self.place(source, examples[0])}: what looks like the names of columns is read as data; delete the "
+                "line, or for a table set header: true"
+            )
+        long = list(_long_sentences(examples, self.task.sentence_columns))
+        if long:
+            number, sentence, length = min(long)
+            inside = f" (sentence {sentence + 1} of the example)" if sentence else ""
+            others = f" (and {len(long) - 1} more like it)" if len(long) > 1 else ""
+            yield (
+                f"{self.place(source, examples[number])}: a sentence of {length:,} tokens{inside}{others}. Real "
+                "sentences are shorter: is there no empty line after each sentence, no column named that numbers them, "
+                "or a quote that is never closed?"
             )
 
-    def place(self, source: str | Path, example: Mapping[str, Any], sentence: int = 0) -> str:
-        """Where an example begins, or one of its sentences, as far as the reader says it."""
-        name, line = str(source), example.get("line")
+    def place(self, source: str | Path, example: Mapping[str, Any]) -> str:
+        """Where an example begins, as far as the reader says it."""
+        name, line = str(source), example["line"]
         if line is None or name.startswith((HUB_PREFIX, MEMORY_PREFIX)):
             return name if line is None else f"{name}: row {line}"
-        return f"{self.files(Path(name))[example.get('file', 0)]}:{line}"
+        return f"{self.files(Path(name))[example['file']]}:{line}"
 
     def unknown_label(self, source: Source, examples: datasets.Dataset, error: UnknownLabelError) -> ElmoTasksError:
         """The error for a gold label that the vocabulary does not have, with the place of its first example."""
@@ -375,6 +376,20 @@ def _is_intact(path: Path) -> bool:
     except (ValueError, KeyError, TypeError, RecursionError) as error:  # the checksum is damaged
         logger.warning("%s: the cached data set is damaged and is made again (%s)", path, error)
     return False
+
+
+def _long_sentences(examples: datasets.Dataset, columns: Iterable[str]) -> Iterator[tuple[int, int, int]]:
+    """The sentences of more than `MAX_SENTENCE` tokens: the number of the example, of the sentence in it, of tokens."""
+    for column in set(columns).intersection(examples.features):
+        first = 0  # example of the chunk
+        for chunk in examples.data.column(column).chunks:
+            is_nested = pa.types.is_list(chunk.type.value_type)  # a list of sentences
+            lengths = pc.list_value_length(pc.list_flatten(chunk) if is_nested else chunk).to_numpy()
+            for index in np.flatnonzero(lengths > MAX_SENTENCE).tolist():
+                parents = pc.list_parent_indices(chunk).to_pylist() if is_nested else []
+                example = parents[index] if is_nested else index
+                yield first + example, index - parents.index(example) if is_nested else 0, int(lengths[index])
+            first += len(chunk)
 
 
 def _is_header(example: Mapping[str, Any]) -> bool:

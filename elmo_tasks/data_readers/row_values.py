@@ -82,11 +82,13 @@ def check_tokens(value: Any, record: Record, column: str | int) -> list[str]:
     """
     if not isinstance(value, list):
         raise DataError(record.place, f"{column!r} is {value!r}; wanted a list of strings, or a string")
+    if set(map(type, value)) == {str} and "" not in value and BYTE_ORDER_MARK not in "".join(value):  # almost always
+        return value
     place, first = record.token_place
     for number, token in enumerate(value, first):
         if not isinstance(token, str) or token in ("", BYTE_ORDER_MARK):
             raise DataError(f"{place}{number}", f"the token is {token!r}; wanted a string that is not empty")
-    return [token.replace(BYTE_ORDER_MARK, "") for token in value] if BYTE_ORDER_MARK in "".join(value) else value
+    return [token.replace(BYTE_ORDER_MARK, "") for token in value]
 
 
 def read_tagged_tokens(
@@ -102,6 +104,10 @@ def read_tagged_tokens(
     values = _split(tags, record, tags_column) if isinstance(tags, str) else record.items(tags_column)
     if len(values) != len(tokens):
         raise DataError(record.place, f"{len(values)} tags for {len(tokens)} tokens")
+    if names is None and set(map(type, values)) == {str}:  # almost always; the rest may be wrong
+        cleaned = list(map(clean, values))
+        if "" not in cleaned and "-100" not in cleaned:
+            return tokens, cleaned
     place, first = record.token_place
     return tokens, [
         read_label(value, f"{place}{number}", what="tag", names=names) for number, value in enumerate(values, first)

@@ -215,9 +215,10 @@ class SnliReader(DatasetReader):
         return 2 * sum(is_apart) > len(is_apart)
 
     def _tokens(self, record: Record, column: str, is_tokenized: bool) -> list[str]:
-        sentence = record.text(column).replace(BYTE_ORDER_MARK, "")
+        sentence = record.text(column)
         if self.config.tokenized == "auto" and record.columns.get(column + PARSE_ENDING):
             return _leaves(record, column + PARSE_ENDING)
+        sentence = sentence.replace(BYTE_ORDER_MARK, "")
         if is_tokenized:
             return [unescape(token) for token in sentence.split()]
         return list(itertools.chain.from_iterable(self.tokenizer.strings(sentence)))

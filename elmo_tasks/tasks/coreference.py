@@ -69,6 +69,7 @@ class Coreference(Task):
         }
     )
     optional: ClassVar[frozenset[str]] = frozenset({"document", "genre", "speakers"})
+    sentence_columns: ClassVar[tuple[str, ...]] = ("sentences",)
 
     _reported_genres: set[str] = dataclasses.field(default_factory=set, init=False, repr=False, compare=False)
 

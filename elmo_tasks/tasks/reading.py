@@ -64,13 +64,10 @@ class Reading(Task):
         }
     )
     optional: ClassVar[frozenset[str]] = frozenset({"id"})
+    sentence_columns: ClassVar[tuple[str, ...]] = ("question_tokens",)  # a passage can be long
 
     def texts(self, example: Example) -> Iterable[Sequence[str]]:
         return (example["question_tokens"], passage_tokens(example))
-
-    def sentences(self, example: Example) -> Iterable[Sequence[str]]:
-        """The question; a passage can be long."""
-        return (example["question_tokens"],)
 
     def fault(self, example: Example) -> str | None:
         starts, ends, length = example["token_starts"], example["token_ends"], len(example["passage"])

@@ -41,19 +41,18 @@ class Task(ABC):
         summary: what the examples are, in a few words, for messages.
         features: the columns of an example of a data set. An example to predict has no labels.
         optional: the columns that examples given in memory may lack.
+        sentence_columns: the columns of sentences, as lists of tokens or as lists of such lists: a reader warns where
+            one is longer than a sentence can be.
     """
 
     summary: ClassVar[str]
     features: ClassVar[datasets.Features]
     optional: ClassVar[frozenset[str]] = frozenset()
+    sentence_columns: ClassVar[tuple[str, ...]] = ("tokens",)
 
     def texts(self, example: Example) -> Iterable[Sequence[str]]:
         """The token sequences of an example, for the vocabulary and the biLM; by default its `tokens`."""
         return (example["tokens"],)
-
-    def sentences(self, example: Example) -> Iterable[Sequence[str]]:
-        """The texts of an example that are not longer than a sentence can be, by default all."""
-        return self.texts(example)
 
     def fault(self, example: Example) -> str | None:
         """What is wrong with a labelled example whose columns have the right types; None if nothing is."""

@@ -43,6 +43,7 @@ class TextPairs(Task):
     features: ClassVar[datasets.Features] = datasets.Features(
         {"premise": STRINGS, "hypothesis": STRINGS, "label": STRING}
     )
+    sentence_columns: ClassVar[tuple[str, ...]] = ("premise", "hypothesis")
 
     end_token: str | None = None
 
