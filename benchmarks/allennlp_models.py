@@ -35,12 +35,12 @@ from torch import nn
 
 from benchmarks.allennlp_packages import import_allennlp, is_old
 from benchmarks.common import markdown_table, write_json
-from elmo_tasks.config.values import evaluate
+from elmo_tasks.config.jsonnet import evaluate
 from elmo_tasks.elmo import BiLMOptions, random_bilm
 from elmo_tasks.migration.importing import import_allennlp as import_archive
-from elmo_tasks.runs import RunFolder
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.load import Run, load_run
 from elmo_tasks.tasks.reading import passage_tokens
-from elmo_tasks.trained_runs import Run, load_run
 
 Example = dict[str, Any]  # of our task
 Output = Mapping[str, Any]  # of AllenNLP's model for an input: arrays and labels

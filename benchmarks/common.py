@@ -19,10 +19,10 @@ from typing import TypeVar
 
 import torch
 
-from elmo_tasks.atomic import atomic_write
-from elmo_tasks.data_folder import DATA_VARIABLE, DEFAULT_DATA_FOLDER
+from elmo_tasks.config.data_folder import DATA_VARIABLE, DEFAULT_DATA_FOLDER
 from elmo_tasks.elmo.fast.products import Precision, build_product
 from elmo_tasks.elmo.fast.threads import run_together
+from elmo_tasks.files.atomic import atomic_write
 
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8")
 _ResultT = TypeVar("_ResultT")

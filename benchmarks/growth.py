@@ -28,11 +28,11 @@ import torch
 from benchmarks import common
 from benchmarks.common import Clock, Measurement, in_own_process, peak_gigabytes
 from elmo_tasks.config import load_config
-from elmo_tasks.data_folder import DATA_VARIABLE
+from elmo_tasks.config.data_folder import DATA_VARIABLE
 from elmo_tasks.elmo import PUBLISHED_OPTIONS, random_bilm
 from elmo_tasks.elmo.fast import FastBiLM, Precision
-from elmo_tasks.experiment import Data, ExperimentConfig, build_model
 from elmo_tasks.predictors import build_predictor
+from elmo_tasks.runs.train import Data, ExperimentConfig, build_model
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 
 Sentences = list[list[str]]

@@ -28,8 +28,8 @@ from torch.profiler import ProfilerActivity, profile
 from benchmarks import common
 from benchmarks.common import Clock, Measurement
 from elmo_tasks.config import load_config
-from elmo_tasks.experiment import Data, ExperimentConfig, build_model
-from elmo_tasks.runs import RunFolder
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.train import Data, ExperimentConfig, build_model
 from elmo_tasks.tasks import Batch
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.loop import Loop, Objective
@@ -58,7 +58,7 @@ def prepare(config: ExperimentConfig, kind: str, num_steps: int, folder: Path) -
         examples = (example for step in steps for batch, _ in step for example in batch.examples)
         model.embedder.prepare([tokens for example in examples for tokens in data.reader.task.texts(example)])
     total = config.trainer.num_epochs * loader.num_steps(0, config.trainer.num_gradient_accumulation_steps)
-    return Loop(config.trainer, Objective(model), RunFolder(folder), config.trainer.accelerator(), total), steps
+    return Loop(config.trainer, Objective(model), RunFolder(folder).records, config.trainer.accelerator(), total), steps
 
 
 class Parts:

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import common
-from elmo_tasks.analysis.neighbors import find_token, nearest_tokens
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.layers import LayerSource
+from elmo_tasks.probes.neighbors import find_token, nearest_tokens
 
 COUNT = 10
 

@@ -15,7 +15,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from elmo_tasks.analysis.significance import (
+from elmo_tasks.commands.console import print_table
+from elmo_tasks.evaluation.significance import (
     Array,
     Score,
     bootstrap,
@@ -24,7 +25,6 @@ from elmo_tasks.analysis.significance import (
     percentile_interval,
     randomization_p,
 )
-from elmo_tasks.console import print_table
 from elmo_tasks.metrics import Accuracy, CoreferenceScores, SpanF1
 
 Make = Callable[[np.random.Generator, int, int], Array]  # models and units -> (models, units, sums)

@@ -36,12 +36,12 @@ from elmo_tasks.modules import Embedder
 from elmo_tasks.modules.character_cnn import CharacterCnnConfig
 from elmo_tasks.modules.encoders import StackedBiLstmConfig
 from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig
-from elmo_tasks.runs import RunFolder
+from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
-from elmo_tasks.training.config import TrainerConfig
 from elmo_tasks.training.loop import Loop, Objective
+from elmo_tasks.training.trainer_config import TrainerConfig
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,-'"
 LABELS = ("O", *(f"{place}-{kind}" for kind in ("PER", "LOC", "ORG", "MISC") for place in "BILU"))
@@ -115,7 +115,7 @@ def make_loop(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed: b
     settings |= {"grad_norm": 5.0, "moving_average": {"decay": 0.999}, "device": "cpu", "precision": precision}
     config = TrainerConfig.model_validate(settings)
     folder = RunFolder(Path(tempfile.gettempdir()))  # nothing is written to it
-    return Loop(config, Objective(model), folder, config.accelerator(), config.num_epochs * loader.num_steps(0))
+    return Loop(config, Objective(model), folder.records, config.accelerator(), config.num_epochs * loader.num_steps(0))
 
 
 class Parts:

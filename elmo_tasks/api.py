@@ -10,22 +10,22 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from elmo_tasks import experiment, trained_runs
+from elmo_tasks.commands.console import set_up_logging
 from elmo_tasks.config import Overrides, include_packages
-from elmo_tasks.console import set_up_logging
-from elmo_tasks.data_readers.memory import Source
+from elmo_tasks.data_readers.in_memory import Source
 from elmo_tasks.elmo import BiLM, FastBiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.embed import embed_sentences
 from elmo_tasks.elmo.fast import Precision
-from elmo_tasks.elmo.loaded import load_frozen
+from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files import file_state
+from elmo_tasks.files.text import file_state
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor, Input, Predictor
 from elmo_tasks.rendering import describe
 from elmo_tasks.rendering.html import END, Page, Sections, page_start
+from elmo_tasks.runs.load import Device, evaluate, load_predictor, placed
+from elmo_tasks.runs.train import train as train_run
 from elmo_tasks.text.tokenizer_config import parse_tokenizer
-from elmo_tasks.trained_runs import Device, evaluate, placed
 
 __all__ = ["embed", "evaluate", "include_packages", "load", "show", "tokenize", "train"]
 
@@ -50,7 +50,7 @@ def train(
             config's task, as a list of dicts or a `datasets.Dataset`. By default, the config's.
         validation: the same, to choose the best epoch; needed with `train`.
         test: the same, evaluated once, after training. With `train` and without `test`, there is no test set.
-        settings: see `elmo_tasks.experiment.train`: `overrides`, such as `{"trainer.num_epochs": 3}`, `variables`,
+        settings: see `elmo_tasks.runs.train.train`: `overrides`, such as `{"trainer.num_epochs": 3}`, `variables`,
             `from_run`, a run from whose weights to start, `resume`, `force`, `self_contained`, `predictions` and
             `callbacks`.
 
@@ -69,7 +69,7 @@ def train(
         raise TypeError("wanted train and validation together; test may come with them")
     if not (logging.getLogger().handlers or logging.getLogger("elmo_tasks").handlers):
         set_up_logging(logging.INFO)
-    return experiment.train(config, run_folder, given=given if present else None, **settings)
+    return train_run(config, run_folder, given=given if present else None, **settings)
 
 
 def load(
@@ -97,7 +97,7 @@ def load(
     """
     if isinstance(predicates, (str, Path)):
         predicates = load(predicates, device=device, batch_tokens=batch_tokens)
-    predictor = trained_runs.load_predictor(
+    predictor = load_predictor(
         run, overrides=placed(device, overrides), batch_tokens=batch_tokens, predicates=predicates
     )
     return AllenNlpPredictor(predictor) if format == "allennlp" else predictor

@@ -20,7 +20,7 @@ from typing import IO, NoReturn
 
 from elmo_tasks import __version__
 from elmo_tasks.commands.command import COMMANDS, GROUPS
-from elmo_tasks.console import set_up_logging
+from elmo_tasks.commands.console import set_up_logging
 from elmo_tasks.errors import NO_ROOM, ElmoTasksError, did_you_mean
 
 _TEXTS = {"note", "sentence", "word"}  # arguments that are not paths

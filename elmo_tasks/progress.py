@@ -1,4 +1,4 @@
-"""The progress bar for long computations."""
+"""What long computations show, and which process shows it."""
 
 from __future__ import annotations
 
@@ -28,3 +28,10 @@ def progress_bar(*, visible: bool = True) -> Progress:
         transient=True,
         expand=True,
     )
+
+
+def is_main_process() -> bool:
+    """Whether this process prints and writes results: the first of those that share a training or an evaluation."""
+    from accelerate import PartialState
+
+    return PartialState().is_main_process

@@ -27,7 +27,7 @@ def run_command(address: str, arguments: list[str]) -> int:
 
 def serve(address: str) -> None:
     import elmo_tasks.commands.experiments
-    import elmo_tasks.trained_runs  # noqa: F401
+    import elmo_tasks.runs.load  # noqa: F401
     from tests import shared_training
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies

@@ -24,9 +24,9 @@ from typing import Any
 from PIL import Image, PngImagePlugin
 
 from elmo_tasks.server.app import create_app
-from elmo_tasks.server.runs import load_runs
+from elmo_tasks.server.bilm_vectors import bilms_of_runs
+from elmo_tasks.server.served_runs import load_runs
 from elmo_tasks.server.serving import bind
-from elmo_tasks.server.vectors import bilms_of_runs
 from tests import pages
 
 IMAGES = pages.REPOSITORY / "docs" / "images"

@@ -19,13 +19,14 @@ import pytest
 import torch
 
 import elmo_tasks
-from elmo_tasks import cli, migration, trained_runs
+from elmo_tasks import cli, migration
 from elmo_tasks.config import load_config
 from elmo_tasks.data_readers import Conll2003Config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, FastBiLM, ScalarMix, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
-from elmo_tasks.experiment import ExperimentConfig
 from elmo_tasks.predictors import Predictor, build_predictor
+from elmo_tasks.runs import load
+from elmo_tasks.runs.train import ExperimentConfig
 
 TEXT = "Mira Dolvane joined Karvel as coach. Karvel closed a mill."
 SENTENCES = [["Mira", "Dolvane", "joined", "Karvel", ".", "Karvel", "left", "."], ["Karvel"]]
@@ -86,7 +87,7 @@ def test_overrides_are_a_dict_or_a_list(short: dict[str, Any], run: Path) -> Non
     pairs = {"model.dropout": 0.25, "trainer.validation_metric": "-loss", "test_data_path": None}
     as_list = [f"{key}={json.dumps(value)}" for key, value in pairs.items()]
     assert load_config(short, ExperimentConfig, pairs) == load_config(short, ExperimentConfig, as_list)
-    changed = trained_runs.load_run(run, overrides={"dataset_reader.on_error": "skip", "trainer.num_epochs": 7}).config
+    changed = load.load_run(run, overrides={"dataset_reader.on_error": "skip", "trainer.num_epochs": 7}).config
     assert (changed.dataset_reader.on_error, changed.trainer.num_epochs) == ("skip", 7)
     assert load_config(short, ExperimentConfig, {"train_data_path": Path("a.txt")}).train_data_path == "a.txt"
     with pytest.raises(ConfigError, match=r"--set model\.dropuot: unknown key"):
@@ -99,7 +100,7 @@ def test_overrides_are_a_dict_or_a_list(short: dict[str, Any], run: Path) -> Non
 
 def test_an_override_comes_after_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     load_predictor = Mock()
-    monkeypatch.setattr(trained_runs, "load_predictor", load_predictor)
+    monkeypatch.setattr(load, "load_predictor", load_predictor)
     elmo_tasks.load("run", device="cpu", overrides=["trainer.device=auto"])
     assert load_predictor.call_args.kwargs["overrides"] == ["trainer.device=cpu", "trainer.device=auto"]
 
@@ -179,7 +180,7 @@ def test_what_is_shown_of_an_object_says_what_it_is(run: Path) -> None:
     about = f"run={str(run)!r}, task=Tagging, model=CrfTagger, bilm={elmo['options']!r}"
     assert repr(tagger) == f"TaggerPredictor({about})"
     assert repr(elmo_tasks.load(run, format="allennlp")) == f"AllenNlpPredictor({about})"
-    assert repr(trained_runs.load_run(run)) == f"Run({about})"
+    assert repr(load.load_run(run)) == f"Run({about})"
     assert repr(build_predictor(tagger.model, tagger.vocabulary)) == "TaggerPredictor(task=Tagging)"
     with pytest.raises(
         TypeError, match=r"TaggerPredictor\(task=Tagging\) was not loaded from a run and cannot be pickled"

@@ -61,7 +61,7 @@ def test_help_imports_nothing_heavy() -> None:
 @pytest.mark.slow
 def test_a_run_imports_only_what_it_uses() -> None:
     """scikit-learn, which seqeval and NLTK import, takes a second or more."""
-    done = run_python("-c", "import sys, elmo_tasks.experiment\nprint(*sys.modules)")
+    done = run_python("-c", "import sys, elmo_tasks.runs.train\nprint(*sys.modules)")
     assert done.returncode == 0
     assert not {"sklearn", "seqeval", "nltk", "scipy"} & set(done.stdout.split())
 
@@ -155,7 +155,7 @@ cli.COMMANDS = {"do": Command("does it", "do", lambda parser: None, lambda argum
 sys.exit(cli.main(["do"]))
 """
 BYTES = "for _ in range(100_000): sys.stdout.buffer.write(b'a line\\n')"
-TABLE = "from elmo_tasks.console import print_table; print_table('title', ('a', 'b'), [('c', 'd')] * 1000)"
+TABLE = "from elmo_tasks.commands.console import print_table; print_table('title', ('a', 'b'), [('c', 'd')] * 1000)"
 TEXT = "print('a line')"
 
 
@@ -195,7 +195,7 @@ def test_an_output_without_room_is_an_error(code: str, environment: dict[str, st
     ],
 )
 def test_output_on_a_terminal_that_lacks_characters(encoding: str, code: str, printed: bytes) -> None:
-    code = f"from elmo_tasks.console import print_json, print_table; {code}"
+    code = f"from elmo_tasks.commands.console import print_json, print_table; {code}"
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
     done = subprocess.run([sys.executable, "-c", COMMAND, code], capture_output=True, timeout=60, env=environment)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -228,7 +228,7 @@ def test_closed_streams(closed: str, code: str, returned: int, message: str, tmp
 )
 def test_a_signal_ends_a_command_without_leftovers(number: signal.Signals, code: int, tmp_path: Path) -> None:
     waiting = (
-        "import os, time\nfrom elmo_tasks.atomic import atomic_folder, atomic_write\n"
+        "import os, time\nfrom elmo_tasks.files.atomic import atomic_folder, atomic_write\n"
         "with atomic_write('file') as stream, atomic_folder('made'):\n"
         "    print(len(os.listdir()), flush=True)\n    time.sleep(60)"
     )

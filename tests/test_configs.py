@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks import experiment, trained_runs
 from elmo_tasks.config import load_config, to_json
-from elmo_tasks.experiment import ExperimentConfig
-from elmo_tasks.packaged import CPU_RULE
+from elmo_tasks.config.packaged import CPU_RULE
 from elmo_tasks.predictors import build_predictor
+from elmo_tasks.runs import load, train
+from elmo_tasks.runs.load import load_run
+from elmo_tasks.runs.train import ExperimentConfig
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
-from elmo_tasks.trained_runs import load_run
 from elmo_tasks.training.loop import Loop
 
 CONFIGS = Path(__file__).parent.parent / "configs"
@@ -59,12 +59,12 @@ def variables(sample_folder: Path) -> dict[str, str]:
 def test_trains_evaluates_and_predicts(name: str, variables: dict[str, str], tmp_path: Path) -> None:
     config = load_config(CONFIGS / name, ExperimentConfig, (), variables)
     overrides = ["trainer.num_epochs=1", "data_loader.batch_size=8"]
-    metrics = experiment.train(CONFIGS / name, tmp_path / "run", overrides=overrides, variables=variables)
+    metrics = train.train(CONFIGS / name, tmp_path / "run", overrides=overrides, variables=variables)
     assert (tmp_path / "run" / "bilm.json").is_file() == (config.elmo() is not None)
     held_out, expected = config.validation_data_path, metrics["best"]["validation"]
     if config.test_data_path:
         held_out, expected = config.test_data_path, metrics["test"]
-    assert trained_runs.evaluate(tmp_path / "run", held_out) == pytest.approx(expected, abs=1e-3)
+    assert load.evaluate(tmp_path / "run", held_out) == pytest.approx(expected, abs=1e-3)
     run = load_run(tmp_path / "run")
     predictor = build_predictor(run.model, run.vocabulary)
     results = list(predictor.predict([INPUTS[to_json(config)["model"]["type"]]]))
@@ -86,7 +86,7 @@ def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(
 
     def train(folder: str, resume: bool = False) -> None:
         overrides = ["trainer.num_epochs=2", "data_loader.batch_size=8", "trainer.checkpoint_every_steps=1"]
-        experiment.train(CONFIGS / name, tmp_path / folder, overrides=overrides, variables=variables, resume=resume)
+        train.train(CONFIGS / name, tmp_path / folder, overrides=overrides, variables=variables, resume=resume)
 
     train("whole")
     with monkeypatch.context() as patch:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks import experiment
 from elmo_tasks.config import load_config
+from elmo_tasks.config.packaged import packaged_configs
 from elmo_tasks.data_readers.row_examples import ROW_TASKS
-from elmo_tasks.experiment import ExperimentConfig
-from elmo_tasks.packaged import packaged_configs
+from elmo_tasks.runs import train
+from elmo_tasks.runs.train import ExperimentConfig
 from elmo_tasks.training.batching import BatchLoader
 
 SMALL = sorted(name for name in packaged_configs() if name.startswith("small/"))
@@ -96,7 +96,7 @@ def test_a_handful_of_rows_is_learned_by_heart(name: str, tmp_path: Path, monkey
     config = load_config(name, ExperimentConfig)
     for path in (config.train_data_path, config.validation_data_path):
         Path(path).write_text(as_file(name, ROWS[name]), encoding="utf-8")
-    results = experiment.train(name, "run", overrides=["trainer.num_epochs=3"])
+    results = train.train(name, "run", overrides=["trainer.num_epochs=3"])
     assert results["best"]["validation"][config.model.task.build_metric().main] > 90
 
 

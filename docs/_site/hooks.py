@@ -21,8 +21,8 @@ from mkdocs.structure.pages import Page
 
 from elmo_tasks import cli
 from elmo_tasks.config import config_schema
-from elmo_tasks.experiment import ExperimentConfig
-from elmo_tasks.pretraining.config import PretrainingConfig
+from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
+from elmo_tasks.runs.train import ExperimentConfig
 
 REPOSITORY = Path(__file__).parent.parent.parent
 # The pages made from files outside of docs/.

@@ -16,13 +16,13 @@ from elmo_tasks.commands.arguments import (
     random_seed,
     refuse_torchrun,
 )
-from elmo_tasks.console import print_json, print_metrics, print_table
+from elmo_tasks.commands.console import print_json, print_metrics, print_table
 from elmo_tasks.errors import ElmoTasksError
 
 if TYPE_CHECKING:
-    from elmo_tasks.analysis.comparison import Comparison, Difference
-    from elmo_tasks.analysis.error_report import ErrorReport
-    from elmo_tasks.analysis.significance import Interval
+    from elmo_tasks.evaluation.comparison import Comparison, Difference
+    from elmo_tasks.evaluation.error_report import ErrorReport
+    from elmo_tasks.evaluation.significance import Interval
     from elmo_tasks.metrics.confusion import ConfusionTable
 
 _SHOWN_SCORES = 6  # in a breakdown; of more, only the F1 of those that have one
@@ -58,8 +58,8 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def run_compare(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.analysis.comparison import compare, split_paths
     from elmo_tasks.config import include_packages
+    from elmo_tasks.evaluation.comparison import compare, split_paths
 
     refuse_torchrun("compare")
     include_packages(arguments.include_package)
@@ -166,9 +166,9 @@ def add_errors(parser: argparse.ArgumentParser) -> None:
 
 
 def run_errors(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.analysis.error_report import errors
-    from elmo_tasks.analysis.systems import is_data_file
     from elmo_tasks.config import include_packages
+    from elmo_tasks.evaluation.error_report import errors
+    from elmo_tasks.evaluation.systems import is_data_file
 
     refuse_torchrun("errors")
     include_packages(arguments.include_package)

@@ -40,7 +40,7 @@ def _complete_config(prefix: str, **_: object) -> list[str]:
     """The names of configs in the package, and files, for the shell."""
     from argcomplete.completers import FilesCompleter
 
-    from elmo_tasks.packaged import packaged_configs
+    from elmo_tasks.config.packaged import packaged_configs
 
     names = [name for name in packaged_configs() if name.startswith(prefix)]
     return [*names, *FilesCompleter()(prefix)]
@@ -203,7 +203,7 @@ def default_run_folder(config: str) -> Path:
 
     Only the name of a file that is not below a folder `configs` is used.
     """
-    from elmo_tasks.packaged import packaged_configs
+    from elmo_tasks.config.packaged import packaged_configs
 
     if config in packaged_configs() and not Path(config).is_file():
         return Path("runs", config)

@@ -30,9 +30,10 @@ from elmo_tasks.commands.arguments import (
     seeds,
     tokenizer_overrides,
 )
-from elmo_tasks.console import is_main_process, print_json, print_metrics, print_training_metrics
+from elmo_tasks.commands.console import print_json, print_metrics, print_training_metrics
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.outputs import check_output
+from elmo_tasks.files.overwriting import check_output
+from elmo_tasks.progress import is_main_process
 
 if TYPE_CHECKING:
     from elmo_tasks.config import Config
@@ -82,8 +83,8 @@ def add_train(parser: argparse.ArgumentParser) -> None:
 
 def run_train(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
-    from elmo_tasks.experiment import ExperimentConfig, train
-    from elmo_tasks.repeated_runs import train_folds, train_seeds
+    from elmo_tasks.runs.repeated import train_folds, train_seeds
+    from elmo_tasks.runs.train import ExperimentConfig, train
 
     include_packages(arguments.include_package)
     if arguments.dry_run:
@@ -111,7 +112,7 @@ def _say_what_is_next(folder: Path, packages: Sequence[str]) -> None:
     import shlex
 
     from elmo_tasks.config import load_config
-    from elmo_tasks.experiment import ExperimentConfig
+    from elmo_tasks.runs.train import ExperimentConfig
     from elmo_tasks.tasks import Reading, SemanticRoles, TextPairs
 
     config = load_config(folder / "config.json", ExperimentConfig)
@@ -147,9 +148,9 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
 
 
 def run_evaluate(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.atomic import write_json
     from elmo_tasks.config import include_packages
-    from elmo_tasks.trained_runs import evaluate
+    from elmo_tasks.files.atomic import write_json
+    from elmo_tasks.runs.load import evaluate
 
     for path in (arguments.predictions, arguments.output):
         check_output(path, force=arguments.force, stream=True)
@@ -212,7 +213,7 @@ def run_predict(arguments: argparse.Namespace) -> None:
     from elmo_tasks.commands.prediction import predict_stream
     from elmo_tasks.config import include_packages
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor
-    from elmo_tasks.trained_runs import load_predictor
+    from elmo_tasks.runs.load import load_predictor
 
     if arguments.format == "allennlp" and arguments.html:
         raise ElmoTasksError("--html shows results with their own keys; wanted it without --format allennlp")
@@ -260,9 +261,9 @@ def run_config(arguments: argparse.Namespace) -> None:
         _copy_config(arguments.config, arguments.copy, force=arguments.force)
         return
     from elmo_tasks.config import config_schema, include_packages
-    from elmo_tasks.config.values import evaluate
-    from elmo_tasks.experiment import ExperimentConfig
-    from elmo_tasks.pretraining.config import PretrainingConfig
+    from elmo_tasks.config.jsonnet import evaluate
+    from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
+    from elmo_tasks.runs.train import ExperimentConfig
 
     include_packages(arguments.include_package)
     if arguments.schema:
@@ -273,7 +274,7 @@ def run_config(arguments: argparse.Namespace) -> None:
 
 
 def _list_configs() -> None:
-    from elmo_tasks.packaged import CPU_RULE, packaged_configs, summary
+    from elmo_tasks.config.packaged import CPU_RULE, packaged_configs, summary
 
     configs = packaged_configs()
     width = max(map(len, configs))
@@ -283,8 +284,8 @@ def _list_configs() -> None:
 
 
 def _copy_config(name: str, target: str, *, force: bool) -> None:
-    from elmo_tasks.atomic import atomic_write
-    from elmo_tasks.packaged import portable_text
+    from elmo_tasks.config.packaged import portable_text
+    from elmo_tasks.files.atomic import atomic_write
 
     content = portable_text(name).encode()
     check_output(target, force=force, stream=True)
@@ -307,7 +308,7 @@ def add_archive(parser: argparse.ArgumentParser) -> None:
 
 
 def run_archive(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.trained_runs import archive
+    from elmo_tasks.runs.load import archive
 
     check_output(arguments.file, force=arguments.force, packed=True)
     if not arguments.file.endswith((".tar.gz", ".tgz")):

@@ -18,7 +18,8 @@ from elmo_tasks.commands.arguments import (
     chosen_tokenizer,
     default_run_folder,
 )
-from elmo_tasks.console import is_main_process, print_json, print_table
+from elmo_tasks.commands.console import print_json, print_table
+from elmo_tasks.progress import is_main_process
 
 
 def add_pretrain(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +33,7 @@ def add_pretrain(parser: argparse.ArgumentParser) -> None:
 
 def run_pretrain(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
-    from elmo_tasks.pretraining.experiment import pretrain
+    from elmo_tasks.pretraining.pretrain import pretrain
 
     include_packages(arguments.include_package)
     results = pretrain(
@@ -63,7 +64,7 @@ def add_perplexity(parser: argparse.ArgumentParser) -> None:
 
 def run_perplexity(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
-    from elmo_tasks.pretraining.experiment import perplexity_of_text
+    from elmo_tasks.pretraining.pretrain import perplexity_of_text
     from elmo_tasks.text.tokenizer_config import parse_tokenizer
 
     include_packages(arguments.include_package)

@@ -14,16 +14,16 @@ from elmo_tasks.commands.arguments import (
     chosen_device,
     random_seed,
 )
-from elmo_tasks.console import print_json, print_table
-from elmo_tasks.data_folder import DATA_VARIABLE, data_folder
+from elmo_tasks.commands.console import print_json, print_table
+from elmo_tasks.config.data_folder import DATA_VARIABLE, data_folder
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.outputs import check_output
+from elmo_tasks.files.overwriting import check_output
 
 if TYPE_CHECKING:
-    from elmo_tasks.analysis.label_probes import LabelProbe
-    from elmo_tasks.analysis.senses import SenseProbe
-    from elmo_tasks.analysis.span_vectors import Pooling
     from elmo_tasks.modules.word_vectors import WordVectorFile
+    from elmo_tasks.probes.label_probes import LabelProbe
+    from elmo_tasks.probes.senses import SenseProbe
+    from elmo_tasks.probes.span_vectors import Pooling
 
 logger = logging.getLogger(__name__)
 
@@ -73,8 +73,8 @@ def add_probe(parser: argparse.ArgumentParser) -> None:
 def run_probe(arguments: argparse.Namespace) -> None:
     import dataclasses
 
-    from elmo_tasks.atomic import write_json
     from elmo_tasks.config import include_packages
+    from elmo_tasks.files.atomic import write_json
 
     check_output(arguments.output, force=arguments.force, stream=True)
     include_packages(arguments.include_package)
@@ -89,7 +89,7 @@ def run_probe(arguments: argparse.Namespace) -> None:
 
 
 def _word_vectors(path: str | None) -> WordVectorFile | None:
-    from elmo_tasks.files import stored_file
+    from elmo_tasks.files.text import stored_file
     from elmo_tasks.modules.word_vectors import WordVectorFile
     from elmo_tasks.sample_data import VECTORS
 
@@ -101,9 +101,9 @@ def _word_vectors(path: str | None) -> WordVectorFile | None:
 
 
 def _probe_senses(arguments: argparse.Namespace) -> SenseProbe:
-    from elmo_tasks.analysis.sense_data import read_sense_data
-    from elmo_tasks.analysis.senses import probe_senses
     from elmo_tasks.elmo import BiLM
+    from elmo_tasks.probes.sense_data import read_sense_data
+    from elmo_tasks.probes.senses import probe_senses
 
     if given := [f"--{name}" for name in ("reader", "test", "pooling") if getattr(arguments, name)]:
         raise ElmoTasksError(f"{', '.join(given)}: not for {_SENSES}")
@@ -112,10 +112,10 @@ def _probe_senses(arguments: argparse.Namespace) -> SenseProbe:
 
 
 def _probe_labels(arguments: argparse.Namespace) -> LabelProbe:
-    from elmo_tasks.analysis.label_probes import labelled_sentences, probe_labels, split_sentences
     from elmo_tasks.config import parse_part
     from elmo_tasks.data_readers import DatasetReaderConfig
     from elmo_tasks.elmo import BiLM
+    from elmo_tasks.probes.label_probes import labelled_sentences, probe_labels, split_sentences
 
     train, test, reader_name = arguments.what, arguments.test, "conllu"
     if arguments.what == _PARTS_OF_SPEECH:
@@ -136,8 +136,8 @@ def _probe_labels(arguments: argparse.Namespace) -> LabelProbe:
 
 
 def _print(probe: SenseProbe | LabelProbe) -> None:
-    from elmo_tasks.analysis.label_probes import LabelProbe
-    from elmo_tasks.analysis.senses import ALL_SETS
+    from elmo_tasks.probes.label_probes import LabelProbe
+    from elmo_tasks.probes.senses import ALL_SETS
 
     if isinstance(probe, LabelProbe):
         print_table(

@@ -13,7 +13,7 @@ _NEEDED = ("fastapi", "fastapi_offline", "prometheus_client", "uvicorn")
 
 
 def add_serve(parser: argparse.ArgumentParser) -> None:
-    from elmo_tasks.server.limits import Limits
+    from elmo_tasks.server.bounds import Limits
 
     parser.add_argument(
         "runs",
@@ -64,10 +64,10 @@ def run_serve(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError("serve needs packages that are not installed: pip install 'elmo-tasks[server]'")
     from elmo_tasks.config import include_packages
     from elmo_tasks.server.app import create_app
-    from elmo_tasks.server.limits import Limits
-    from elmo_tasks.server.runs import load_runs
+    from elmo_tasks.server.bilm_vectors import bilms_of_runs
+    from elmo_tasks.server.bounds import Limits
+    from elmo_tasks.server.served_runs import load_runs
     from elmo_tasks.server.serving import bind, is_loopback, serve
-    from elmo_tasks.server.vectors import bilms_of_runs
 
     limits = Limits(
         batch_tokens=arguments.batch_tokens,

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elmo_tasks.commands.arguments import add_config_arguments, add_flag, positive, seeds, shares
-from elmo_tasks.console import print_table
+from elmo_tasks.commands.console import print_table
 from elmo_tasks.errors import ElmoTasksError, counted
 
 if TYPE_CHECKING:
-    from elmo_tasks.analysis.study_runs import StudyFolder
+    from elmo_tasks.studies.study_runs import StudyFolder
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ def add_study(parser: argparse.ArgumentParser) -> None:
 
 
 def run_study(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.packaged import packaged_studies
+    from elmo_tasks.config.packaged import packaged_studies
 
     if arguments.list:
         print_summaries(packaged_studies())
@@ -65,9 +65,9 @@ def run_study(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError("no study given; give a file or a name of --list")
     import shlex  # here, because it makes every command start later
 
-    from elmo_tasks.analysis.studies import Part, Study
-    from elmo_tasks.analysis.study_runs import StudyFolder, run_study
     from elmo_tasks.config import include_packages
+    from elmo_tasks.studies.study import Part, Study
+    from elmo_tasks.studies.study_runs import StudyFolder, run_study
 
     include_packages(arguments.include_package)
     part = Part(arguments.arm, arguments.shares, arguments.seeds)
@@ -89,7 +89,7 @@ def run_study(arguments: argparse.Namespace) -> None:
 
 def print_summaries(files: Mapping[str, Path]) -> None:
     """Prints the names of files of the package, each with its summary."""
-    from elmo_tasks.packaged import summary
+    from elmo_tasks.config.packaged import summary
 
     width = max(map(len, files))
     for name, path in files.items():
@@ -100,7 +100,7 @@ def command_line(name: str, source: str, folder: Path, arguments: argparse.Names
     """A command with `add_config_arguments`, as a shell takes it, to be repeated."""
     import shlex
 
-    from elmo_tasks.analysis.studies import as_options
+    from elmo_tasks.studies.study import as_options
 
     options = as_options(arguments.set, dict(arguments.ext_var), arguments.include_package)
     return shlex.join(["elmo-tasks", name, source, "-s", str(folder), *options])
@@ -135,8 +135,8 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 
 
 def run_report(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.analysis.reports import write_report
-    from elmo_tasks.analysis.search_results import SEARCH, write_search_report
+    from elmo_tasks.studies.reports import write_report
+    from elmo_tasks.studies.search_results import SEARCH, write_search_report
 
     is_search = Path(arguments.folder, SEARCH).is_file()
     for path in (write_search_report if is_search else write_report)(arguments.folder):

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elmo_tasks.commands.arguments import add_config_arguments, add_flag, refuse_torchrun
+from elmo_tasks.commands.console import print_table
 from elmo_tasks.commands.studies import command_line, print_summaries
-from elmo_tasks.console import print_table
 from elmo_tasks.errors import ElmoTasksError
 
 if TYPE_CHECKING:
-    from elmo_tasks.analysis.searches import Search
+    from elmo_tasks.studies.searches import Search
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ def add_tune(parser: argparse.ArgumentParser) -> None:
 
 
 def run_tune(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.packaged import packaged_searches
+    from elmo_tasks.config.packaged import packaged_searches
 
     if arguments.list:
         print_summaries(packaged_searches())
@@ -43,8 +43,8 @@ def run_tune(arguments: argparse.Namespace) -> None:
     if arguments.search is None:
         raise ElmoTasksError("no search given; give a file or a name of --list")
     refuse_torchrun("tune")
-    from elmo_tasks.analysis.searches import Search
     from elmo_tasks.config import include_packages
+    from elmo_tasks.studies.searches import Search
 
     include_packages(arguments.include_package)
     search = Search.load(arguments.search, arguments.set, dict(arguments.ext_var))
@@ -53,8 +53,8 @@ def run_tune(arguments: argparse.Namespace) -> None:
         return
     if importlib.util.find_spec("optuna") is None:
         raise ElmoTasksError("a search needs Optuna, which is not installed: pip install 'elmo-tasks[tune]'")
-    from elmo_tasks.analysis.search_results import SearchResults, write_search_report
-    from elmo_tasks.analysis.search_trials import run_search
+    from elmo_tasks.studies.search_results import SearchResults, write_search_report
+    from elmo_tasks.studies.search_trials import run_search
 
     path = Path(arguments.search_folder or Path("runs", "studies", Path(arguments.search).stem))
     run_search(path, search, command=command_line("tune", arguments.search, path, arguments))

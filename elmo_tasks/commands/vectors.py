@@ -19,9 +19,10 @@ from elmo_tasks.commands.arguments import (
     positive,
     random_seed,
 )
-from elmo_tasks.console import print_json, print_table, standard_input
+from elmo_tasks.commands.console import print_json, print_table
 from elmo_tasks.errors import CacheError, ElmoTasksError, counted
-from elmo_tasks.outputs import check_kind, check_output
+from elmo_tasks.files.overwriting import check_kind, check_output
+from elmo_tasks.files.text import standard_input
 
 if TYPE_CHECKING:
     from elmo_tasks.text.tokenizers import Tokenizer
@@ -131,9 +132,9 @@ def add_neighbors(parser: argparse.ArgumentParser) -> None:
 
 
 def run_neighbors(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.analysis.neighbors import find_token, nearest_tokens
     from elmo_tasks.elmo import BiLM
     from elmo_tasks.elmo.bilm_files import BiLMFiles
+    from elmo_tasks.probes.neighbors import find_token, nearest_tokens
     from elmo_tasks.text.prose import raw_lines
 
     files = BiLMFiles.in_folder(arguments.bilm)
@@ -182,7 +183,7 @@ def run_cache(arguments: argparse.Namespace) -> None:
     elif arguments.what:
         _clear_cache(arguments.what)
     else:
-        from elmo_tasks.cache import KINDS
+        from elmo_tasks.files.cache import KINDS
 
         raise ElmoTasksError(f"cache clear: wanted what to clear: all, layers, {', '.join(KINDS)}")
 
@@ -190,9 +191,9 @@ def run_cache(arguments: argparse.Namespace) -> None:
 def _show_cache() -> None:
     import datasets
 
-    from elmo_tasks.cache import KINDS, folder_size, human_size, usage
     from elmo_tasks.elmo import layer_store
-    from elmo_tasks.files import cache_folder
+    from elmo_tasks.files.cache import KINDS, folder_size, human_size, usage
+    from elmo_tasks.files.text import cache_folder
 
     found = {"layers": layer_store.usage(), **{kind: usage(kind) for kind in KINDS}}
     rows = [[kind, str(count), human_size(size)] for kind, (count, size) in found.items()]
@@ -206,8 +207,8 @@ def _show_cache() -> None:
 
 
 def _clear_cache(what: str) -> None:
-    from elmo_tasks.cache import KINDS, clear, human_size
     from elmo_tasks.elmo import layer_store
+    from elmo_tasks.files.cache import KINDS, clear, human_size
 
     kinds = ["layers", *KINDS] if what == "all" else [what]
     problems = []

@@ -1,10 +1,10 @@
 """Configs: from Jsonnet files to frozen, validated settings, with every problem reported at once."""
 
+from elmo_tasks.config.as_jsonnet import describe
 from elmo_tasks.config.load import Overrides, load_config, override_list
 from elmo_tasks.config.packages import include_packages, own_code, own_packages
 from elmo_tasks.config.parts import Config, LocalPath, Part, parse_part, to_json
 from elmo_tasks.config.schema import config_schema
-from elmo_tasks.config.writing import describe
 
 __all__ = [
     "Config",

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias, TypeVar
 
 import pydantic
 
+from elmo_tasks.config.jsonnet import apply_overrides, evaluate, write
+from elmo_tasks.config.packaged import find_config
 from elmo_tasks.config.packages import import_installed_parts
 from elmo_tasks.config.parts import Config
 from elmo_tasks.config.problems import find_problems, locate_problems
 from elmo_tasks.config.schema import config_schema
-from elmo_tasks.config.values import apply_overrides, evaluate, write
 from elmo_tasks.errors import ConfigError, UnknownTypeError
-from elmo_tasks.packaged import find_config
 
 _ConfigT = TypeVar("_ConfigT", bound=Config)
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from elmo_tasks.packaged import IMPORT_FOLDER
+from elmo_tasks.config.packaged import IMPORT_FOLDER
 
 _BLOCK = r"\|\|\|-?[ \t\r]*\n(?:[ \t\r]*\n)*(?P<margin>[ \t]+)[^\n]*\n(?:(?P=margin)[^\n]*\n|[ \t\r]*\n)*[ \t]*\|\|\|"
 _STRING = rf"""{_BLOCK}|@"(?:[^"]|"")*"|@'(?:[^']|'')*'|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'"""

@@ -22,7 +22,7 @@ import pydantic
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.paths import local_path
+from elmo_tasks.files.paths import local_path
 
 KIND_KEY = "elmo_tasks_kind"
 """The key of the metadata under which pydantic's schema of a kind of part names the kind."""

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, get_args
 
 from pydantic_core import core_schema
 
+from elmo_tasks.config.jsonnet import KeyPath, dotted, shown
 from elmo_tasks.config.locate import Unsure, find_key, written_keys
-from elmo_tasks.config.values import KeyPath, dotted, shown
 from elmo_tasks.errors import did_you_mean, nearest
 
 Schema = Mapping[str, Any]

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import read_lines
+from elmo_tasks.files.text import read_lines
 
 DOCUMENT_BORDER = "-DOCSTART-"
 

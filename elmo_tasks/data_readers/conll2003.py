@@ -15,7 +15,7 @@ import pydantic
 from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers, read_rows
-from elmo_tasks.data_readers.memory import Examples
+from elmo_tasks.data_readers.in_memory import Examples
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, label_names, require_columns
 from elmo_tasks.data_readers.records import Record, hub_records
 from elmo_tasks.data_readers.row_values import read_tagged_tokens

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import BYTE_ORDER_MARK, read_lines
+from elmo_tasks.files.text import BYTE_ORDER_MARK, read_lines
 from elmo_tasks.tasks import Tagging, Task
 
 _COLUMNS = 10

@@ -21,15 +21,15 @@ import pyarrow.compute as pc
 from datasets.arrow_writer import ArrowWriter
 from pydantic import Field
 
-from elmo_tasks.atomic import atomic_write, write_json
-from elmo_tasks.cache import used_cache
 from elmo_tasks.config import Part, own_code, to_json
-from elmo_tasks.data_folder import MissingDataError
+from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.data_readers.bad_units import BadUnits
-from elmo_tasks.data_readers.memory import MEMORY_PREFIX, Examples, Source, checked_examples, source_name
+from elmo_tasks.data_readers.in_memory import MEMORY_PREFIX, Examples, Source, checked_examples, source_name
 from elmo_tasks.data_readers.row_values import class_names
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError, counted
-from elmo_tasks.files import content_hash, refuse_stream, stored_file
+from elmo_tasks.files.atomic import atomic_write, write_json
+from elmo_tasks.files.cache import used_cache
+from elmo_tasks.files.text import content_hash, refuse_stream, stored_file
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
 

@@ -12,7 +12,7 @@ from elmo_tasks.data_readers.row_values import check_tokens, is_no_label, read_l
 from elmo_tasks.data_readers.squad import JsonNode, QuestionBuilder, located, with_answers_as_in_files
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import BYTE_ORDER_MARK
+from elmo_tasks.files.text import BYTE_ORDER_MARK
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
 from elmo_tasks.tasks.coreference import token_speakers
 from elmo_tasks.tasks.reading import Passage

@@ -11,7 +11,7 @@ import datasets
 from elmo_tasks.data_readers.records import Record
 from elmo_tasks.data_readers.tag_reading import clean
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import BYTE_ORDER_MARK
+from elmo_tasks.files.text import BYTE_ORDER_MARK
 
 # What Python, JSON or numpy print of a list of strings or whole numbers.
 _PRINTED_LIST = re.compile(r"""\[(?:'.*'|".*"|[0-9]+(?:,?\s+[0-9]+)+),?\]""", re.DOTALL)

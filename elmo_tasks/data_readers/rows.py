@@ -15,14 +15,14 @@ import datasets
 import pydantic
 from pydantic import Field
 
-from elmo_tasks.data_readers.memory import Examples
+from elmo_tasks.data_readers.in_memory import Examples
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, require_columns
 from elmo_tasks.data_readers.records import Record, hub_records, json_records
 from elmo_tasks.data_readers.row_examples import ROW_TASKS, RowExamples
 from elmo_tasks.data_readers.row_values import UNLABELLED, class_names, read_label
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files import read_lines
+from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Tagging, Task
 from elmo_tasks.text.tag_schemes import TagScheme
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, cast, get_args
 import datasets
 from pydantic import Field
 
-from elmo_tasks.data_readers.memory import Source
+from elmo_tasks.data_readers.in_memory import Source
 from elmo_tasks.data_readers.reader import (
     HUB_PREFIX,
     DatasetReader,
@@ -29,7 +29,7 @@ from elmo_tasks.data_readers.records import Record, json_records
 from elmo_tasks.data_readers.tag_reading import clean
 from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import BYTE_ORDER_MARK, read_lines
+from elmo_tasks.files.text import BYTE_ORDER_MARK, read_lines
 from elmo_tasks.tasks import Task, TextPairs
 from elmo_tasks.text.label_order import INFERENCE_LABELS
 

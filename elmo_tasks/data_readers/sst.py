@@ -16,7 +16,7 @@ from pydantic import Field
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import read_lines
+from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Classification, Task
 from elmo_tasks.text.label_order import SENTIMENT_LABELS
 

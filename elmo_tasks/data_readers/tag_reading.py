@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import BYTE_ORDER_MARK
+from elmo_tasks.files.text import BYTE_ORDER_MARK
 from elmo_tasks.text.tag_schemes import TagScheme, convert_tags, detect_scheme, find_fault, is_tag
 
 InputScheme = Literal["auto", "IOB1", "IOB2", "BIOUL", "BIOES", "BMES"]

@@ -23,8 +23,8 @@ from elmo_tasks.elmo.layers import LayerChunk, LayerOutput
 from elmo_tasks.elmo.lexicon import LexiconEncoder
 from elmo_tasks.elmo.lstm import LstmStack, LstmState
 from elmo_tasks.elmo.options import BiLMOptions
+from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.elmo.token_encoder import TokenEncoder
-from elmo_tasks.shapes_only import shapes_only
 from elmo_tasks.text.tokens import mask_of_lengths
 
 _BEGIN_ROW, _END_ROW = 0, 1  # the sentence borders' rows in every table of token vectors

@@ -6,11 +6,11 @@ import fnmatch
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from elmo_tasks.atomic import atomic_folder, write_errors
-from elmo_tasks.cache import used_cache
 from elmo_tasks.errors import WeightsError
-from elmo_tasks.files import ZIP_ERRORS, is_clutter, kept_hash
-from elmo_tasks.limits import ADVICE, unpacked_numbers
+from elmo_tasks.files.atomic import atomic_folder, write_errors
+from elmo_tasks.files.cache import used_cache
+from elmo_tasks.files.limits import ADVICE, unpacked_numbers
+from elmo_tasks.files.text import ZIP_ERRORS, is_clutter, kept_hash
 
 _CHUNK = 1 << 20
 

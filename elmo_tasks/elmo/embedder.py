@@ -21,9 +21,9 @@ from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
 from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.elmo.fast import FastBiLM, Precision
 from elmo_tasks.elmo.layers import LayerSource
-from elmo_tasks.elmo.loaded import load_frozen
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.scalar_mix import LayerNormalization, ScalarMix
+from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ConfigError
 from elmo_tasks.progress import progress_bar
 

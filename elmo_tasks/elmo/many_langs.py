@@ -17,19 +17,19 @@ import pydantic
 from pydantic import Field
 from torch import Tensor, nn
 
-from elmo_tasks.atomic import atomic_folder
-from elmo_tasks.cache import used_cache
 from elmo_tasks.config import Config
 from elmo_tasks.elmo import weights as weights_file
 from elmo_tasks.elmo.allennlp_names import bilm_tensors
 from elmo_tasks.elmo.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, LexiconEncoder, as_bytes, missing
 from elmo_tasks.elmo.lstm import LstmStack
 from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, BiLMOptions, Count, Size
+from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.errors import WeightsError, one_line
-from elmo_tasks.files import kept_hash, read_lines
-from elmo_tasks.json_files import read_json
-from elmo_tasks.shapes_only import shapes_only
-from elmo_tasks.tensor_files import read_pickled_tensors
+from elmo_tasks.files.atomic import atomic_folder
+from elmo_tasks.files.cache import used_cache
+from elmo_tasks.files.json_files import read_json
+from elmo_tasks.files.tensor_files import read_pickled_tensors
+from elmo_tasks.files.text import kept_hash, read_lines
 
 TOKEN_WEIGHTS, LSTM_WEIGHTS = "token_embedder.pkl", "encoder.pkl"
 WORDS, CHARACTERS, CONFIG = "word.dic", "char.dic", "config.json"

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic import Field
 
-from elmo_tasks.atomic import atomic_write
 from elmo_tasks.config import Config
 from elmo_tasks.errors import WeightsError
-from elmo_tasks.json_files import read_json
+from elmo_tasks.files.atomic import atomic_write
+from elmo_tasks.files.json_files import read_json
 
 # Bounds that no real biLM comes near. Within them, sizes can be multiplied, and the layers be made.
 Size = Annotated[int, Field(ge=1, le=1 << 20)]

@@ -10,7 +10,7 @@ from torch import nn
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.lstm import ProjectedLstm
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.shapes_only import shapes_only
+from elmo_tasks.elmo.shapes_only import shapes_only
 
 
 def random_bilm(options: BiLMOptions, seed: int = 0, scale: float = 1.0) -> BiLM:

@@ -11,8 +11,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from elmo_tasks.atomic import OutputFile, atomic_output
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files.atomic import OutputFile, atomic_output
 
 _SENTENCES = "sentence_to_index"
 # Since HDF5 1.8 (2008), a group of a million entries does not have to be held in memory.

@@ -28,14 +28,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from elmo_tasks.atomic import atomic_output
 from elmo_tasks.elmo.characters import NUM_CHARACTERS
 from elmo_tasks.elmo.lexicon import LexiconEncoder
 from elmo_tasks.elmo.lstm import LstmStack
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.errors import WeightsError, some_of
-from elmo_tasks.limits import ADVICE, unpacked_numbers
+from elmo_tasks.files.atomic import atomic_output
+from elmo_tasks.files.limits import ADVICE, unpacked_numbers
 
 _CHARACTERS = "char_embed"
 _LISTS = ("words", "characters")

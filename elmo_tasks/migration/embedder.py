@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from elmo_tasks.elmo import BiLM, BiLMOptions
 from elmo_tasks.migration.bilm import convert_bilm
-from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.vocabulary import PADDING, UNKNOWN, AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights

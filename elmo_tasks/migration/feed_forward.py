@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.weights import Weights
 

@@ -15,25 +15,25 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elmo_tasks.atomic import write_errors, write_json
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.elmo import BiLM, BiLMOptions
 from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.errors import ConfigError, RunError, WeightsError, one_line, some_of
-from elmo_tasks.experiment import ExperimentConfig, build_model
-from elmo_tasks.locks import locked
+from elmo_tasks.files.atomic import write_errors, write_json
+from elmo_tasks.files.locks import locked
+from elmo_tasks.files.overwriting import check_folder, check_kind
+from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.migration.archive import Archive, opened
 from elmo_tasks.migration.embedder import ConvertedEmbedder, convert_embedder
-from elmo_tasks.migration.errors import MigrationError
 from elmo_tasks.migration.heads import KINDS
 from elmo_tasks.migration.heads.head import Head
+from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.training import convert_data_loader, convert_trainer
 from elmo_tasks.migration.weights import Weights
-from elmo_tasks.outputs import check_folder, check_kind
-from elmo_tasks.runs import RunFolder
-from elmo_tasks.shapes_only import shapes_only
-from elmo_tasks.tensor_files import write_tensors
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.train import ExperimentConfig, build_model
 
 logger = logging.getLogger(__name__)
 

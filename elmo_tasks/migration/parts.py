@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.migration.encoders import convert_encoder
-from elmo_tasks.migration.errors import MigrationError
 from elmo_tasks.migration.feed_forward import Layer, feed_forward
 from elmo_tasks.migration.heads.head import Head
+from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.weights import Weights
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks import __version__
-from elmo_tasks.atomic import atomic_folder
-from elmo_tasks.cache import used_cache
 from elmo_tasks.errors import AllenNlpArchiveError, ElmoTasksError
-from elmo_tasks.files import content_hash
+from elmo_tasks.files.atomic import atomic_folder
+from elmo_tasks.files.cache import used_cache
+from elmo_tasks.files.text import content_hash
 from elmo_tasks.migration.importing import import_allennlp
 from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.predictors.allennlp_format import FindPredicates
-from elmo_tasks.trained_runs import load_predictor
+from elmo_tasks.runs.load import load_predictor
 
 logger = logging.getLogger(__name__)
 

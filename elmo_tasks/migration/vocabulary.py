@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.migration_error import MigrationError
 
 PADDING, UNKNOWN = "@@PADDING@@", "@@UNKNOWN@@"
 

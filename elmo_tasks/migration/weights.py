@@ -6,7 +6,7 @@ from collections.abc import MutableMapping
 
 from torch import Tensor
 
-from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.migration_error import MigrationError
 
 
 class Weights:

@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from elmo_tasks.atomic import atomic_write
-from elmo_tasks.cache import used_cache
-from elmo_tasks.data_folder import MissingDataError
+from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.errors import DataError, ElmoTasksError, counted
-from elmo_tasks.files import content_hash, file_state, read_lines, refuse_stream, stored_file
+from elmo_tasks.files.atomic import atomic_write
+from elmo_tasks.files.cache import used_cache
+from elmo_tasks.files.text import content_hash, file_state, read_lines, refuse_stream, stored_file
 
 logger = logging.getLogger(__name__)
 

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from elmo_tasks.console import STANDARD_INPUT, standard_input
 from elmo_tasks.errors import DataError, OnError
-from elmo_tasks.files import decode_lines, parse_json, plain_name, read_lines
+from elmo_tasks.files.text import STANDARD_INPUT, decode_lines, parse_json, plain_name, read_lines, standard_input
 from elmo_tasks.text.prose import prose_lines
 
 logger = logging.getLogger(__name__)

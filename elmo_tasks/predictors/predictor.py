@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from elmo_tasks.errors import DataError, ElmoTasksError, OnError, some_of
-from elmo_tasks.limits import ADVICE, limit
+from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel
-from elmo_tasks.predictors.heap import release_memory_after
+from elmo_tasks.predictors.free_memory import release_memory_after
 from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary

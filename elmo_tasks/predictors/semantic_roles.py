@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from elmo_tasks.errors import ElmoTasksError, some_of
-from elmo_tasks.limits import ADVICE, limit
+from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.metrics.srl import VERB
 from elmo_tasks.predictors.fields import located_span, one_of, sentence_examples, tokens_field
 from elmo_tasks.predictors.predictor import ExampleError, Fields, Predictor

@@ -14,19 +14,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.atomic import atomic_files
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles, bilm_folder
 from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.errors import WeightsError
+from elmo_tasks.files.atomic import atomic_files
+from elmo_tasks.files.tensor_files import read_tensors, write_tensors
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.pretraining.recurrence import run_layer
 from elmo_tasks.pretraining.softmax import Candidates, softmax_losses
 from elmo_tasks.pretraining.token_encoding import encode_tokens
 from elmo_tasks.pretraining.windows import NO_TARGET, Window
-from elmo_tasks.tensor_files import read_tensors, write_tensors
 
 VOCABULARY_FILE, SOFTMAX_FILE = "vocabulary.txt", "softmax.safetensors"
 

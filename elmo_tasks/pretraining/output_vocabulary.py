@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from elmo_tasks.atomic import atomic_write
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import read_lines
+from elmo_tasks.files.atomic import atomic_write
+from elmo_tasks.files.text import read_lines
 
 UNKNOWN = "<UNK>"
 _LINE_BREAK = re.compile(r"[\r\n]")

@@ -9,8 +9,8 @@ import itertools
 from pathlib import Path
 
 from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
-from elmo_tasks.files import DAMAGE_ERRORS, open_binary, stored_file
-from elmo_tasks.outputs import check_folder
+from elmo_tasks.files.overwriting import check_folder
+from elmo_tasks.files.text import DAMAGE_ERRORS, open_binary, stored_file
 from elmo_tasks.sample_data.coref import COREF
 from elmo_tasks.sample_data.ner import NER
 from elmo_tasks.sample_data.pos import POS
@@ -19,7 +19,7 @@ from elmo_tasks.sample_data.squad import SQUAD
 from elmo_tasks.sample_data.srl import SRL
 from elmo_tasks.sample_data.sst5 import SST5
 from elmo_tasks.sample_data.task import write_text
-from elmo_tasks.sample_data.vectors import word_vectors_text
+from elmo_tasks.sample_data.word_vectors import word_vectors_text
 
 _TASKS = {"ner": NER, "sst5": SST5, "snli": SNLI, "squad": SQUAD, "srl": SRL, "coref": COREF, "pos": POS}
 
@@ -42,7 +42,7 @@ def write_sample_data(
 
     The files are written where the configs expect them: to use the data, set `$ELMO_TASKS_DATA` to `folder`. The same
     arguments give the same files. The word vectors are the same for every task, because they are made from unlabelled
-    text of all tasks; see `elmo_tasks.sample_data.vectors`.
+    text of all tasks; see `elmo_tasks.sample_data.word_vectors`.
 
     Arguments:
         folder: the folder to write to. It is made if it does not exist.

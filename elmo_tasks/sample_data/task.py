@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from elmo_tasks.atomic import atomic_write
+from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.sample_data.names import make_names
 
 SPLITS = ("train", "dev", "test")

@@ -25,15 +25,15 @@ from starlette.staticfiles import StaticFiles
 from elmo_tasks import __version__
 from elmo_tasks.config import Config
 from elmo_tasks.errors import ElmoTasksError, did_you_mean
-from elmo_tasks.files import parse_json
+from elmo_tasks.files.text import parse_json
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.rendering.drawing import INK, PALETTE
-from elmo_tasks.server.batching import Batcher, Process
+from elmo_tasks.server.bilm_vectors import ServedBiLM
+from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.guard import Guard, admit, error_response
-from elmo_tasks.server.limits import Limits
 from elmo_tasks.server.metrics import CONTENT_TYPE, Metrics
-from elmo_tasks.server.runs import ServedRun
-from elmo_tasks.server.vectors import ServedBiLM
+from elmo_tasks.server.request_batches import Batcher, Process
+from elmo_tasks.server.served_runs import ServedRun
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from fastapi import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from elmo_tasks.server.limits import Limits
+from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.metrics import Metrics
 
 _GUARD, _TOKENS = "elmo_tasks.guard", "elmo_tasks.tokens"  # keys of a request's scope: its guard, and its tokens

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.server.limits import Limits
+from elmo_tasks.server.bounds import Limits
 
 logger = logging.getLogger(__name__)
 

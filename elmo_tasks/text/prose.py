@@ -12,9 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from elmo_tasks.console import STANDARD_INPUT
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import ByteLines, decode_lines, read_lines
+from elmo_tasks.files.text import STANDARD_INPUT, ByteLines, decode_lines, read_lines
 
 TOKENIZED_ADVICE = "--tokenized reads any file, a sentence of tokens on each line"
 _FIRST_LINES = 40  # that are looked at

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from elmo_tasks.config import Part, parse_part
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.json_files import read_json
+from elmo_tasks.files.json_files import read_json
 from elmo_tasks.text.tokenizers import (
     TREEBANK,
     RegexTokenizer,

@@ -6,10 +6,10 @@ import logging
 import re
 from collections.abc import Mapping
 
+from elmo_tasks.config.packaged import packaged_configs
 from elmo_tasks.errors import counted
-from elmo_tasks.packaged import packaged_configs
 from elmo_tasks.training.batching import BatchLoader
-from elmo_tasks.training.config import TrainerConfig
+from elmo_tasks.training.trainer_config import TrainerConfig
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
 
-from elmo_tasks.atomic import OutputFile, atomic_write
-from elmo_tasks.json_files import json_text
+from elmo_tasks.files.atomic import OutputFile, atomic_write
+from elmo_tasks.files.json_files import json_text
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.tasks import Task

@@ -14,6 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pydantic
@@ -23,17 +24,17 @@ from accelerate.utils import gather_object
 from torch import Tensor, nn
 
 from elmo_tasks.errors import FORCE, ConfigError, ElmoTasksError, RunError, one_line
-from elmo_tasks.json_files import checked
-from elmo_tasks.records import append_line, keep_lines
-from elmo_tasks.runs import Folder
-from elmo_tasks.tensor_files import BEGIN_AGAIN, DAMAGED_STATE, read_state, write_state
+from elmo_tasks.files.json_files import checked
+from elmo_tasks.files.json_lines import append_line, keep_lines
+from elmo_tasks.files.tensor_files import BEGIN_AGAIN, DAMAGED_STATE, read_state, write_state
 from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
-from elmo_tasks.training.config import LoopConfig
 from elmo_tasks.training.optimizers import find_parameters
 from elmo_tasks.training.random_state import random_state, set_random_state
+from elmo_tasks.training.trainer_config import LoopConfig
 
 logger = logging.getLogger(__name__)
 
+STATE_FILE = "training.pt"
 _STATE_VERSION = 2
 
 
@@ -81,7 +82,7 @@ class Loop:
 
     Arguments:
         objective: the model with its loss. Parameters without a gradient, such as a frozen biLM's, stay as they are.
-        folder: where the run is written.
+        records: the file of the evaluations' records, in the folder of the run. The state and curves lie next to it.
         num_steps: optimizer steps of the whole run, for the schedule.
         callbacks: called in addition to the progress bar and the trackers.
 
@@ -93,14 +94,15 @@ class Loop:
         self,
         config: LoopConfig,
         objective: Objective,
-        folder: Folder,
+        records: Path,
         accelerator: Accelerator,
         num_steps: int,
         callbacks: Sequence[Callback] = (),
     ) -> None:
         self.config = config
         self.objective = objective
-        self.folder = folder
+        self.records = records
+        self.state = records.with_name(STATE_FILE)
         self.accelerator = accelerator
         self.num_steps = num_steps
         self.progress = Progress()
@@ -124,7 +126,7 @@ class Loop:
         self.average = average.build(list(self.parameters.values())) if average else None
         self.loss = accelerator.prepare_model(objective)
         bar = ProgressBar(num_steps, config.num_epochs, visible=accelerator.is_main_process)
-        self._callbacks = [Trackers(accelerator, folder.path), bar, *callbacks]
+        self._callbacks = [Trackers(accelerator, records.parent), bar, *callbacks]
         self._clock = time.monotonic()
         self._in_step = self._interrupted = self._is_whole = False  # the last: a state that `save` could write
         self._earlier_handler: Any = None
@@ -135,7 +137,7 @@ class Loop:
             if self._earlier_handler is signal.default_int_handler:
                 signal.signal(signal.SIGINT, self._interrupt)
         if self.accelerator.is_main_process:
-            keep_lines(self.folder.records, self.progress.records)  # later ones are made again
+            keep_lines(self.records, self.progress.records)  # later ones are made again
         for callback in self._callbacks:
             callback.on_start(self.progress)
         self._clock = time.monotonic()
@@ -236,7 +238,7 @@ class Loop:
         self._is_whole = False
         progress = self.progress
         if self.accelerator.is_main_process:
-            append_line(self.folder.records, record)
+            append_line(self.records, record)
         for callback in self._callbacks:
             callback.on_epoch(progress, record)
         progress.records += 1
@@ -268,7 +270,7 @@ class Loop:
             "average": self.average.state_dict() if self.average else None,
             "processes": processes,
         }
-        write_state(self.folder.training_state, state)
+        write_state(self.state, state)
         self._is_whole = True
 
     def resume(self) -> None:
@@ -277,7 +279,7 @@ class Loop:
         Raises:
             RunError: the state is damaged, of another model, of another number of processes, or of an earlier version.
         """
-        path = self.folder.training_state
+        path = self.state
         content = read_state(path)
         if content.get("version") != _STATE_VERSION:
             raise RunError(

@@ -9,13 +9,13 @@ from unittest.mock import Mock
 
 import pytest
 
-import elmo_tasks.analysis.comparison
-import elmo_tasks.analysis.error_report
+import elmo_tasks.evaluation.comparison
+import elmo_tasks.evaluation.error_report
 from elmo_tasks import cli
-from elmo_tasks.analysis.breakdowns import Breakdown, Bucket
-from elmo_tasks.analysis.comparison import Comparison, Difference, SystemScore
-from elmo_tasks.analysis.error_report import ErrorReport
-from elmo_tasks.analysis.significance import Interval, SeedDifference
+from elmo_tasks.evaluation.breakdowns import Breakdown, Bucket
+from elmo_tasks.evaluation.comparison import Comparison, Difference, SystemScore
+from elmo_tasks.evaluation.error_report import ErrorReport
+from elmo_tasks.evaluation.significance import Interval, SeedDifference
 from elmo_tasks.tasks import Tagging
 
 Printed = Callable[[], tuple[str, list[list[str]]]]
@@ -45,7 +45,7 @@ def compared(monkeypatch: pytest.MonkeyPatch, printed: Printed) -> Callable[...,
     def show(**parts: Any) -> tuple[str, list[list[str]]]:
         settings = {"task": Tagging(), "metric": "f1", "num_examples": 10, "num_units": 10, "resamples": 50, "seed": 1}
         comparison = Comparison(**{**settings, "systems": [ONE], "differences": [], **parts})
-        monkeypatch.setattr(elmo_tasks.analysis.comparison, "compare", Mock(return_value=comparison))
+        monkeypatch.setattr(elmo_tasks.evaluation.comparison, "compare", Mock(return_value=comparison))
         assert cli.main(["compare", "runs/one"]) == 0
         return printed()
 
@@ -127,7 +127,7 @@ def test_a_report_s_tables(monkeypatch: pytest.MonkeyPatch, printed: Printed) ->
         Breakdown("examples", "label", [Bucket("any", 10, [], many)]),
     ]
     report = dataclasses.replace(REPORT, breakdowns=breakdowns)
-    monkeypatch.setattr(elmo_tasks.analysis.error_report, "errors", Mock(return_value=report))
+    monkeypatch.setattr(elmo_tasks.evaluation.error_report, "errors", Mock(return_value=report))
     assert cli.main(["errors", "runs/one"]) == 0
     text, rows = printed()
     assert [line for line in text.splitlines() if line[:1].isalnum()] == [
@@ -153,7 +153,7 @@ def test_a_report_without_kinds_of_errors_and_with_many_labels(
     labels = [f"label{number}" for number in range(14)]
     counts = [[int(row == column) for column in range(14)] for row in range(14)]
     report = dataclasses.replace(REPORT, kinds={}, confusion={"labels": labels, "counts": counts})
-    monkeypatch.setattr(elmo_tasks.analysis.error_report, "errors", Mock(return_value=report))
+    monkeypatch.setattr(elmo_tasks.evaluation.error_report, "errors", Mock(return_value=report))
     assert cli.main(["errors", "runs/one"]) == 0
     text, rows = printed()
     assert "\nlabels, gold (rows) and predicted (columns)\n" in text

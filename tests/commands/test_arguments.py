@@ -12,15 +12,16 @@ from typing import Any
 import pytest
 
 import elmo_tasks
-from elmo_tasks import cli, experiment
-from elmo_tasks.analysis.comparison import compare
-from elmo_tasks.analysis.error_report import errors
+from elmo_tasks import cli
 from elmo_tasks.cli import main, make_parser
 from elmo_tasks.commands.arguments import command_to_go_on, default_run_folder, run_overrides, tokenizer_overrides
 from elmo_tasks.commands.command import COMMANDS, GROUPS
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.evaluation.comparison import compare
+from elmo_tasks.evaluation.error_report import errors
 from elmo_tasks.predictors import Predictor
+from elmo_tasks.runs import train
 
 # What a command has if nothing but what it must have is given.
 CONFIG: dict[str, Any] = {"set": [], "ext_var": [], "include_package": []}
@@ -242,7 +243,7 @@ RENAMED = {"set": "overrides", "ext_var": "variables", "start_from": "from_run",
            "run_path": "path", "config": "described", "run_folder": "folder"}  # fmt: skip
 PRINTING = {"include_package", "json", "output", "force"}
 FUNCTIONS: dict[str, tuple[list[Callable[..., Any]], set[str]]] = {
-    "train c": ([experiment.train], {"include_package", "seeds", "folds", "dry_run"}),
+    "train c": ([train.train], {"include_package", "seeds", "folds", "dry_run"}),
     "evaluate r d": ([elmo_tasks.evaluate], PRINTING),
     "predict r -": (
         [elmo_tasks.load, Predictor.__call__],

@@ -8,15 +8,15 @@ import jsonschema
 import pytest
 from accelerate import PartialState
 
-import elmo_tasks.experiment
 import elmo_tasks.predictors
-import elmo_tasks.repeated_runs
-import elmo_tasks.trained_runs
+import elmo_tasks.runs.load
+import elmo_tasks.runs.repeated
+import elmo_tasks.runs.train
 from elmo_tasks import cli
 from elmo_tasks.commands import experiments
 from elmo_tasks.config import load_config, to_json
-from elmo_tasks.experiment import ExperimentConfig
 from elmo_tasks.metrics.coreference import CoreferenceScores
+from elmo_tasks.runs.train import ExperimentConfig
 
 DEFAULT_FOLDERS = {
     "own.json": "runs/own",
@@ -30,7 +30,7 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
     train = Mock(
         return_value={"best": {"epoch": 3, "validation": {"f1": 91.2345, "f1/PER": 95.0}}, "test": {"f1": 90.0}}
     )
-    monkeypatch.setattr(elmo_tasks.experiment, "train", train)
+    monkeypatch.setattr(elmo_tasks.runs.train, "train", train)
     monkeypatch.setattr(experiments, "_say_what_is_next", Mock())
     assert cli.main(["train", "configs/own.jsonnet"]) == 0
     assert train.call_args.args == ("configs/own.jsonnet", Path("runs/own"))
@@ -56,7 +56,7 @@ def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: 
         "std": {"best/epoch": 0.5, "best/validation/f1": 0.25, "test/f1": 0.75, "test/f1/PER": 0.0},
     }
     train_seeds = Mock(return_value=summary)
-    monkeypatch.setattr(elmo_tasks.repeated_runs, "train_seeds", train_seeds)
+    monkeypatch.setattr(elmo_tasks.runs.repeated, "train_seeds", train_seeds)
     arguments = "train c.jsonnet -s out --set a.b=1 --set c=d --ext-var N=V=W --seeds 1,2 --resume --self-contained"
     assert cli.main([*arguments.split(), "--from", "old", "--predictions", "test"]) == 0
     assert train_seeds.call_args.args == ("c.jsonnet", "out", (1, 2))
@@ -79,7 +79,7 @@ def test_train_prints_the_pooled_score_of_folds(
 ) -> None:
     summary = {"folds": 5, "pooled": {"f1": 87.654}, "mean": {"test/f1": 87.0}, "std": {"test/f1": 1.5}}
     train_folds = Mock(return_value=summary)
-    monkeypatch.setattr(elmo_tasks.repeated_runs, "train_folds", train_folds)
+    monkeypatch.setattr(elmo_tasks.runs.repeated, "train_folds", train_folds)
     said = Mock()
     monkeypatch.setattr(experiments, "_say_what_is_next", said)
     assert cli.main(["train", "c.jsonnet", "-s", "out", "--folds", "5"]) == 0
@@ -95,7 +95,7 @@ def test_train_prints_the_pooled_score_of_folds(
 def test_train_says_what_to_type_next(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(elmo_tasks.experiment, "train", Mock(return_value={"best": {"epoch": 1, "validation": {}}}))
+    monkeypatch.setattr(elmo_tasks.runs.train, "train", Mock(return_value={"best": {"epoch": 1, "validation": {}}}))
     monkeypatch.chdir(tmp_path)
 
     def write(folder: str, name: str, **paths: str | None) -> None:
@@ -116,7 +116,7 @@ def test_train_says_what_to_type_next(
         assert "elmo-tasks evaluate 'a run' t.txt\n" in said
         assert f"elmo-tasks predict 'a run' {inputs}\n" in said
     monkeypatch.setattr(
-        elmo_tasks.repeated_runs, "train_seeds", Mock(return_value={"seeds": [2], "mean": {}, "std": {}})
+        elmo_tasks.runs.repeated, "train_seeds", Mock(return_value={"seeds": [2], "mean": {}, "std": {}})
     )
     assert cli.main(["train", "c.json", "-s", "a run", "--seeds", "2,3"]) == 0
     assert "the run is in a run/seed_2" in capsys.readouterr().err
@@ -128,7 +128,7 @@ def test_of_several_processes_only_the_main_one_prints(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
-        elmo_tasks.experiment, "train", Mock(return_value={"best": {"epoch": 1, "validation": {"f1": 91.0}}})
+        elmo_tasks.runs.train, "train", Mock(return_value={"best": {"epoch": 1, "validation": {"f1": 91.0}}})
     )
     monkeypatch.setattr(PartialState, "is_main_process", False)
     assert cli.main(["train", "c.jsonnet"]) == 0
@@ -138,7 +138,7 @@ def test_of_several_processes_only_the_main_one_prints(
 def test_evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     metrics = {"f1": 92.22, "f1/LOC": 93.41, "loss": 0.5}
     evaluate = Mock(return_value=metrics)
-    monkeypatch.setattr(elmo_tasks.trained_runs, "evaluate", evaluate)
+    monkeypatch.setattr(elmo_tasks.runs.load, "evaluate", evaluate)
     target = tmp_path / "metrics.json"
     arguments = ["--json", "--output", str(target), "--device", "cpu", "--set", "a=b", "--batch-tokens", "99"]
     assert cli.main(["evaluate", "run", "data", "--predictions", "p.jsonl", *arguments]) == 0
@@ -173,7 +173,7 @@ def test_evaluate_prints_support_and_confusions(
 ) -> None:
     confusion = {"labels": ["O", "LOC"], "counts": [[7, 0], [1, 12]]}
     metrics = {"f1": 92.22, "f1/LOC": 93.41, "support/LOC": 13, "confusion": confusion}
-    monkeypatch.setattr(elmo_tasks.trained_runs, "evaluate", Mock(side_effect=lambda *_, **__: dict(metrics)))
+    monkeypatch.setattr(elmo_tasks.runs.load, "evaluate", Mock(side_effect=lambda *_, **__: dict(metrics)))
     assert cli.main(["evaluate", "run", "data", "--confusion"]) == 0
     output = capsys.readouterr().out
     assert lines_of_tables(output) == ["f1 92.22", "LOC 93.41 13", "O 7 ·", "LOC 1 12"]
@@ -187,7 +187,7 @@ def test_evaluate_prints_every_measure_of_coreference(
 ) -> None:
     scores = CoreferenceScores()
     scores.update([{"clusters": [[[0, 0], [1, 1]]]}], [{"clusters": [[[0, 0], [1, 1]]]}])
-    monkeypatch.setattr(elmo_tasks.trained_runs, "evaluate", Mock(return_value=scores.compute()))
+    monkeypatch.setattr(elmo_tasks.runs.load, "evaluate", Mock(return_value=scores.compute()))
     assert cli.main(["evaluate", "run", "data"]) == 0
     overall, *measures = lines_of_tables(capsys.readouterr().out)
     assert overall == "conll_f1 100.00"
@@ -284,7 +284,7 @@ def test_a_config_of_another_kind_says_what_it_is(
 @pytest.mark.parametrize("name", ["run.tar.gz", "run.tgz"])
 def test_archive(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     archive = Mock()
-    monkeypatch.setattr(elmo_tasks.trained_runs, "archive", archive)
+    monkeypatch.setattr(elmo_tasks.runs.load, "archive", archive)
     assert cli.main(["archive", "run", name]) == 0
     assert (archive.call_args.args, archive.call_args.kwargs) == (("run", name), {"self_contained": True})
     assert capsys.readouterr().out == f"{name}\n"

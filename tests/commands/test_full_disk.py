@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks import cli, experiment, trained_runs
-from elmo_tasks.tensor_files import read_state, read_tensors
+from elmo_tasks import cli
+from elmo_tasks.files.tensor_files import read_state, read_tensors
+from elmo_tasks.runs import load, train
 from elmo_tasks.training.loop import Loop
 
 pytestmark = pytest.mark.slow
@@ -30,7 +31,7 @@ def trained(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) 
     """A folder with `experiment.json` and its finished `run`."""
     folder = tmp_path_factory.mktemp("trained")
     (folder / "experiment.json").write_text(json.dumps(settings))
-    experiment.train(folder / "experiment.json", folder / "run", overrides=["trainer.num_epochs=2"])
+    train.train(folder / "experiment.json", folder / "run", overrides=["trainer.num_epochs=2"])
     return folder
 
 
@@ -67,7 +68,7 @@ def test_a_command_names_what_it_cannot_write(
     data = sample_folder / "ner_conll2003" / "eng.testb"
     places = {"text": text, "out": out, "run": trained / "run", "bilm": sample_folder / "bilm", "data": data}
     before = names(trained)
-    trained_runs.evaluate(trained / "run", str(data))  # the data set is in the cache
+    load.evaluate(trained / "run", str(data))  # the data set is in the cache
     with room(2000):
         assert cli.main([part.format(**places) for part in arguments.split()]) == 2
     *_, message = capsys.readouterr().err.splitlines()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import elmo_tasks.experiment
+import elmo_tasks.runs.train
 from elmo_tasks import cli
 
 LABEL, WORD = "GEBÄUDE", "Überlingen"
@@ -31,7 +31,7 @@ def folder(config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         "trainer.num_epochs=1",
         "dataset_reader.columns=[0, 1]",
     ]
-    elmo_tasks.experiment.train(config_file, "läufe/äpfel", overrides=changes)
+    elmo_tasks.runs.train.train(config_file, "läufe/äpfel", overrides=changes)
     return folder
 
 

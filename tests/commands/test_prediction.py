@@ -22,9 +22,9 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-import elmo_tasks.experiment
 import elmo_tasks.predictors
-import elmo_tasks.trained_runs
+import elmo_tasks.runs.load
+import elmo_tasks.runs.train
 from elmo_tasks import cli
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
@@ -52,7 +52,7 @@ class EchoPredictor:
 @pytest.fixture
 def load(monkeypatch: pytest.MonkeyPatch) -> Mock:
     load = Mock(return_value=EchoPredictor())
-    monkeypatch.setattr(elmo_tasks.trained_runs, "load_predictor", load)
+    monkeypatch.setattr(elmo_tasks.runs.load, "load_predictor", load)
     return load
 
 
@@ -92,7 +92,7 @@ def test_the_device_also_applies_to_the_tagger_of_predicates(tmp_path: Path, mon
         loaded.append((path, overrides))
         return EchoPredictor()
 
-    monkeypatch.setattr(elmo_tasks.trained_runs, "load_predictor", load)
+    monkeypatch.setattr(elmo_tasks.runs.load, "load_predictor", load)
     source = tmp_path / "in.txt"
     source.write_text("one\n")
     arguments = ["--predicates", "tagger", "--device", "cpu", "--set", "a=b"]
@@ -251,14 +251,14 @@ def test_the_progress_of_a_file_counts_its_lines(
 )
 @pytest.mark.usefixtures("load")
 def test_results_can_be_written_to_a_device(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elmo_tasks.trained_runs, "evaluate", Mock(return_value={"f1": 1.0}))
+    monkeypatch.setattr(elmo_tasks.runs.load, "evaluate", Mock(return_value={"f1": 1.0}))
     (tmp_path / "in.txt").write_text("one\n")
     assert cli.main([*command.format(input=tmp_path / "in.txt").split(), "/dev/null"]) == 0
 
 
 @pytest.mark.slow
 def test_all_is_loaded_before_the_first_line_comes(config_file: Path, tmp_path: Path) -> None:
-    elmo_tasks.experiment.train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
+    elmo_tasks.runs.train.train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
     # Python names each module on standard error as soon as it is imported.
     command = [sys.executable, "-X", "importtime", "-m", "elmo_tasks", "predict", str(tmp_path / "run"), "-"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

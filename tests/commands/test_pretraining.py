@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 from accelerate import PartialState
 
-import elmo_tasks.pretraining.experiment
+import elmo_tasks.pretraining.pretrain
 from elmo_tasks import cli
 from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 
@@ -30,7 +30,7 @@ ROWS = [
 def pretrain(monkeypatch: pytest.MonkeyPatch) -> Mock:
     results = {"before": None, "held_out": HELD_OUT, "held_out_unigram": 456.78}
     pretrain = Mock(return_value=results)
-    monkeypatch.setattr(elmo_tasks.pretraining.experiment, "pretrain", pretrain)
+    monkeypatch.setattr(elmo_tasks.pretraining.pretrain, "pretrain", pretrain)
     return pretrain
 
 
@@ -78,7 +78,7 @@ def test_perplexity_uses_the_tokenizer_of_the_biLM_unless_one_is_named(
     monkeypatch: pytest.MonkeyPatch, printed: Printed
 ) -> None:
     measure = Mock(return_value=HELD_OUT)
-    monkeypatch.setattr(elmo_tasks.pretraining.experiment, "perplexity_of_text", measure)
+    monkeypatch.setattr(elmo_tasks.pretraining.pretrain, "perplexity_of_text", measure)
     assert cli.main(["perplexity", "bilm", "one.txt", "*.gz"]) == 0
     assert measure.call_args.args[:3] == ("bilm", ["one.txt", "*.gz"], None)
     assert printed()[1] == [["", "value"], *ROWS]

@@ -11,13 +11,13 @@ from unittest.mock import Mock
 
 import pytest
 
-import elmo_tasks.analysis.label_probes
-import elmo_tasks.analysis.sense_data
-import elmo_tasks.analysis.senses
+import elmo_tasks.probes.label_probes
+import elmo_tasks.probes.sense_data
+import elmo_tasks.probes.senses
 from elmo_tasks import cli
-from elmo_tasks.analysis.label_probes import LabelProbe, ProbeRow
-from elmo_tasks.analysis.senses import SenseProbe
 from elmo_tasks.elmo import BiLM
+from elmo_tasks.probes.label_probes import LabelProbe, ProbeRow
+from elmo_tasks.probes.senses import SenseProbe
 from elmo_tasks.sample_data import VECTORS
 
 Printed = Callable[[], tuple[str, list[list[str]]]]
@@ -32,7 +32,7 @@ def probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mock:
     monkeypatch.delenv("ELMO_TASKS_DATA", raising=False)
     Path("data.conllu").write_text("".join(SENTENCE.format(name=f"Ann{number}") for number in range(10)))
     probe = Mock(return_value=PROBE)
-    monkeypatch.setattr(elmo_tasks.analysis.label_probes, "probe_labels", probe)
+    monkeypatch.setattr(elmo_tasks.probes.label_probes, "probe_labels", probe)
     monkeypatch.setattr(BiLM, "load", lambda name: SimpleNamespace(to=lambda device: f"the biLM {name}"))
     return probe
 
@@ -93,8 +93,8 @@ def test_the_tables_of_word_senses_end_the_first_with_all_sets(
     probe = SenseProbe(
         {name: 1000 + place for place, name in enumerate(groups)}, percent, percent, {"layer 0": percent}
     )
-    monkeypatch.setattr(elmo_tasks.analysis.senses, "probe_senses", Mock(return_value=probe))
-    monkeypatch.setattr(elmo_tasks.analysis.sense_data, "read_sense_data", Mock())
+    monkeypatch.setattr(elmo_tasks.probes.senses, "probe_senses", Mock(return_value=probe))
+    monkeypatch.setattr(elmo_tasks.probes.sense_data, "read_sense_data", Mock())
     assert cli.main(["probe", "wsd"]) == 0
     _, rows = printed()
     names = ["word in training, %", "best possible F1", "layer 0"]

@@ -9,11 +9,11 @@ from unittest.mock import Mock
 import pytest
 
 import elmo_tasks.server.app
-import elmo_tasks.server.runs
+import elmo_tasks.server.bilm_vectors
+import elmo_tasks.server.served_runs
 import elmo_tasks.server.serving
-import elmo_tasks.server.vectors
 from elmo_tasks import cli
-from elmo_tasks.server.limits import Limits
+from elmo_tasks.server.bounds import Limits
 
 
 def test_serve_passes_on_its_arguments_and_loads_all_before_it_listens(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,8 +27,8 @@ def test_serve_passes_on_its_arguments_and_loads_all_before_it_listens(monkeypat
         served.append(limits)
 
     served: list[Limits] = []
-    monkeypatch.setattr(elmo_tasks.server.runs, "load_runs", load_runs)
-    monkeypatch.setattr(elmo_tasks.server.vectors, "bilms_of_runs", bilms_of_runs)
+    monkeypatch.setattr(elmo_tasks.server.served_runs, "load_runs", load_runs)
+    monkeypatch.setattr(elmo_tasks.server.bilm_vectors, "bilms_of_runs", bilms_of_runs)
     monkeypatch.setattr(elmo_tasks.server.app, "create_app", create_app)
     monkeypatch.setattr(elmo_tasks.server.serving, "serve", serve)
     limits = "--batch-tokens 101 --batch-wait 250 --max-tokens 102 --max-bytes 103 --max-requests 104 --timeout 106"

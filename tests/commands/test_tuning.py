@@ -9,7 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
-import elmo_tasks.analysis.search_trials
+import elmo_tasks.studies.search_trials
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError
 
@@ -47,7 +47,7 @@ def test_the_folder_of_a_search(
     given: list[str], folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_search = Mock(side_effect=ElmoTasksError("called"))
-    monkeypatch.setattr(elmo_tasks.analysis.search_trials, "run_search", run_search)
+    monkeypatch.setattr(elmo_tasks.studies.search_trials, "run_search", run_search)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
     assert cli.main(["tune", "mine.json", *given, "--set", "trials=2", "--ext-var", "N=V"]) == 2
     assert capsys.readouterr().err == "error: called\n"

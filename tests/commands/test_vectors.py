@@ -15,14 +15,14 @@ import torch
 
 import elmo_tasks.elmo.embed
 import elmo_tasks.elmo.fast
-import elmo_tasks.experiment
-import elmo_tasks.trained_runs
+import elmo_tasks.runs.load
+import elmo_tasks.runs.train
 from elmo_tasks import cli
-from elmo_tasks.cache import clear, usage
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, LayerOutput, random_bilm
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
 from elmo_tasks.errors import CacheError
+from elmo_tasks.files.cache import clear, usage
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.sample_data import VECTORS
 
@@ -226,7 +226,7 @@ def test_cache_leaves_what_a_running_process_uses(
     entries = {kind: tmp_path / kind / ("0" * 64 + end) for kind, end in FILES_OF_KINDS.items()}
     for path in entries.values():
         path.mkdir(parents=True)
-    program = "import elmo_tasks.cache\nelmo_tasks.cache.used_cache('archives')\nprint(flush=True)\ninput()"
+    program = "import elmo_tasks.files.cache\nelmo_tasks.cache.used_cache('archives')\nprint(flush=True)\ninput()"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", program], text=True, **pipes) as process:
         assert process.stdout
@@ -244,9 +244,9 @@ def test_what_a_run_reads_is_in_use(
     config_file: Path, sample_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
-    elmo_tasks.experiment.train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
-    elmo_tasks.trained_runs.archive(tmp_path / "run", tmp_path / "run.tar.gz")
-    elmo_tasks.trained_runs.load_run(tmp_path / "run.tar.gz")
+    elmo_tasks.runs.train.train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
+    elmo_tasks.runs.load.archive(tmp_path / "run", tmp_path / "run.tar.gz")
+    elmo_tasks.runs.load.load_run(tmp_path / "run.tar.gz")
     WordVectorFile(sample_folder / VECTORS)
     for kind in ("datasets", "word_vectors", "archives"):
         assert usage(kind)[0] > 0

@@ -12,9 +12,6 @@ from typing import Any
 
 import pydantic_core
 
-import elmo_tasks.analysis.searches
-import elmo_tasks.analysis.studies
-import elmo_tasks.pretraining.config  # noqa: F401
 from elmo_tasks.config import Config
 
 SNAPSHOT = Path(__file__).with_name("defaults.json")

@@ -11,7 +11,7 @@ import pytest
 from elmo_tasks.config import describe, load_config, to_json
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.errors import ConfigError, DataError
-from elmo_tasks.experiment import ExperimentConfig
+from elmo_tasks.runs.train import ExperimentConfig
 from elmo_tasks.tasks import Classification, Reading, Tagging, TextPairs
 
 STARS = {"task": "classification", "columns": {"text": "review", "label": "stars"}}

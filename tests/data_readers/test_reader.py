@@ -21,12 +21,12 @@ from typing import Any
 import datasets
 import pytest
 
-from elmo_tasks.analysis.systems import is_data_file
 from elmo_tasks.data_readers import Conll2003Config, SnliConfig, SquadConfig, SrlConll2012Config, SstConfig
 from elmo_tasks.data_readers.conll2003 import Conll2003Reader
-from elmo_tasks.data_readers.memory import Source
+from elmo_tasks.data_readers.in_memory import Source
 from elmo_tasks.data_readers.reader import PLACE_FEATURES, DatasetReader, parse_hub_source
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
+from elmo_tasks.evaluation.systems import is_data_file
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text import tokenization
@@ -414,7 +414,7 @@ def test_without_lines_an_unknown_label_is_told_with_its_example(
 OWN = """
 from typing import ClassVar, Literal
 from elmo_tasks.data_readers import DatasetReader, DatasetReaderConfig
-from elmo_tasks.files import read_lines
+from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Classification, Task
 from mine.words import words
 

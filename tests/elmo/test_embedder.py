@@ -15,7 +15,7 @@ from elmo_tasks.elmo import BiLM, ElmoConfig
 from elmo_tasks.elmo import embedder as embedder_module
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.fast import products
-from elmo_tasks.elmo.loaded import load_frozen
+from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ConfigError
 
 Files = tuple[Path, Path]

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.limits import VARIABLE
+from elmo_tasks.files.limits import VARIABLE
 from elmo_tasks.migration.archive import opened
-from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from tests.migration.archives import OPTIONS, member, saved, write_archive
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.migration.embedder import ConvertedEmbedder, convert_embedder
-from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights

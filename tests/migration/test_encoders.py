@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_tasks.migration.encoders import convert_encoder
-from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.weights import Weights
 from elmo_tasks.modules.encoders import EncoderConfig

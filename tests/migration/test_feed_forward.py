@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_tasks.migration.errors import MigrationError
 from elmo_tasks.migration.feed_forward import feed_forward, read_layers, with_columns
+from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.weights import Weights
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.migration.errors import MigrationError
 from elmo_tasks.migration.heads import (
     bcn,
     bidaf,
@@ -18,6 +17,7 @@ from elmo_tasks.migration.heads import (
     semantic_role_labeler,
     simple_tagger,
 )
+from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.text.tag_schemes import allowed_transitions
 from tests.migration.test_heads import (
     HIDDEN,

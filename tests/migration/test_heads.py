@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from elmo_tasks.migration.errors import MigrationError
 from elmo_tasks.migration.heads import bcn, bidaf, coref, decomposable_attention, esim, semantic_role_labeler
 from elmo_tasks.migration.heads.head import Head
+from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights

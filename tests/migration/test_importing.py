@@ -17,12 +17,12 @@ import elmo_tasks
 from elmo_tasks.cli import main
 from elmo_tasks.elmo import BiLM, Elmo, batch_to_ids
 from elmo_tasks.errors import RunError
-from elmo_tasks.experiment import ExperimentConfig
+from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.migration import import_allennlp
-from elmo_tasks.migration.errors import MigrationError
-from elmo_tasks.runs import RunFolder
-from elmo_tasks.tensor_files import read_tensors
-from elmo_tasks.trained_runs import load_run
+from elmo_tasks.migration.migration_error import MigrationError
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.load import load_run
+from elmo_tasks.runs.train import ExperimentConfig
 from tests.migration.archives import (
     CHARACTERS,
     HIDDEN,

@@ -13,7 +13,7 @@ from torch import nn
 from elmo_tasks import cli
 from elmo_tasks.errors import AllenNlpArchiveError, RunError
 from elmo_tasks.migration import Predictor, predictor
-from elmo_tasks.run_archives import open_run
+from elmo_tasks.runs.archive import open_run
 
 WORDS = ["@@PADDING@@", "@@UNKNOWN@@", "the", "cat", "sat", "down"]
 TAGS = ["DET", "NOUN", "VERB"]

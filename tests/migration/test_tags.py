@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.tags import all_tags, scheme_of, tagged_sentences
 

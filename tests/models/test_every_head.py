@@ -18,16 +18,16 @@ from torch import nn
 from elmo_tasks.config import to_json
 from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.errors import DataError, UnknownLabelError
+from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.models import ModelConfig, TaskModel
 from elmo_tasks.predictors import build_predictor
-from elmo_tasks.runs import RunFolder
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.warm_start import warm_start
 from elmo_tasks.tasks import Batch, Coreference, Reading
 from elmo_tasks.tasks.reading import unanswered
-from elmo_tasks.tensor_files import write_tensors
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.evaluation import evaluate
-from elmo_tasks.warm_start import warm_start
 
 
 @dataclasses.dataclass(frozen=True)

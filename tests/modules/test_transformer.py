@@ -12,13 +12,13 @@ from torch import Tensor
 
 transformers = pytest.importorskip("transformers")
 
-from elmo_tasks import experiment, trained_runs  # noqa: E402
 from elmo_tasks.elmo.cached_layers import LayerCacheConfig  # noqa: E402
 from elmo_tasks.errors import ConfigError, RunError, WeightsError  # noqa: E402
 from elmo_tasks.modules import transformer_files  # noqa: E402
 from elmo_tasks.modules.embedder import EmbedderConfig  # noqa: E402
 from elmo_tasks.modules.transformer import FrozenTransformer, TransformerConfig  # noqa: E402
 from elmo_tasks.modules.transformer_files import TransformerFiles  # noqa: E402
+from elmo_tasks.runs import load, train  # noqa: E402
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary  # noqa: E402
 from tests.modules.tiny_bert import PIECES, POSITIONS, TEXTS, frozen, save_bert, states  # noqa: E402
 
@@ -211,7 +211,7 @@ def trained(settings: dict[str, Any], bert: Path, tmp_path_factory: pytest.TempP
     """A finished run whose tagger reads word vectors and the transformer; not to be changed."""
     folder = tmp_path_factory.mktemp("trained")
     shutil.copytree(bert, folder / "bert")
-    experiment.train(config_of(settings, folder / "bert"), folder / "run")
+    train.train(config_of(settings, folder / "bert"), folder / "run")
     return folder
 
 
@@ -229,7 +229,7 @@ def run(trained: Path, tmp_path: Path) -> Path:
 
 
 def test_a_run_refers_to_its_transformer(trained: Path, settings: dict[str, Any]) -> None:
-    from elmo_tasks.tensor_files import read_tensors
+    from elmo_tasks.files.tensor_files import read_tensors
 
     run = trained / "run"
     reference = json.loads((run / "transformer.json").read_text())
@@ -243,28 +243,28 @@ def test_a_run_refers_to_its_transformer(trained: Path, settings: dict[str, Any]
     metrics = json.loads((run / "metrics.json").read_text())
     assert metrics["best"]["transformer"]["layers"] == [0, 1, 2]
     assert metrics["best"]["transformer"]["gamma"] != 1.0
-    found = trained_runs.evaluate(run, settings["test_data_path"])
+    found = load.evaluate(run, settings["test_data_path"])
     assert found == pytest.approx(metrics["test"], abs=1e-4)
-    assert trained_runs.load_predictor(run)(INPUTS)[-1]["tokens"] == ["Mira", "slept"]
+    assert load.load_predictor(run)(INPUTS)[-1]["tokens"] == ["Mira", "slept"]
 
 
 def test_an_archive_predicts_the_same_where_nothing_else_is_left(
     settings: dict[str, Any], bert: Path, tmp_path: Path
 ) -> None:
     model = shutil.copytree(bert, tmp_path / "bert")
-    experiment.train(config_of(settings, model), tmp_path / "run", self_contained=True)
-    expected = trained_runs.load_predictor(tmp_path / "run")(INPUTS)
+    train.train(config_of(settings, model), tmp_path / "run", self_contained=True)
+    expected = load.load_predictor(tmp_path / "run")(INPUTS)
     shutil.rmtree(model)
-    assert trained_runs.load_predictor(tmp_path / "run")(INPUTS) == expected
-    trained_runs.archive(tmp_path / "run", tmp_path / "run.tar.gz")
-    trained_runs.archive(tmp_path / "run", tmp_path / "without.tar.gz", self_contained=False)
+    assert load.load_predictor(tmp_path / "run")(INPUTS) == expected
+    load.archive(tmp_path / "run", tmp_path / "run.tar.gz")
+    load.archive(tmp_path / "run", tmp_path / "without.tar.gz", self_contained=False)
     shutil.move(tmp_path / "run" / "transformer", model)
     shutil.rmtree(tmp_path / "run")
-    assert trained_runs.load_predictor(tmp_path / "run.tar.gz")(INPUTS) == expected
+    assert load.load_predictor(tmp_path / "run.tar.gz")(INPUTS) == expected
     with pytest.raises(RunError, match=r"without\.tar\.gz: does not contain its transformer, .*transformer\.model=DIR"):
-        trained_runs.load_run(tmp_path / "without.tar.gz")
+        load.load_run(tmp_path / "without.tar.gz")
     there = [f"model.embedder.transformer.model={model}"]
-    assert trained_runs.load_predictor(tmp_path / "without.tar.gz", overrides=there)(INPUTS) == expected
+    assert load.load_predictor(tmp_path / "without.tar.gz", overrides=there)(INPUTS) == expected
 
 
 def test_a_transformer_that_has_gone_or_changed(run: Path, trained: Path, tmp_path: Path) -> None:
@@ -272,12 +272,12 @@ def test_a_transformer_that_has_gone_or_changed(run: Path, trained: Path, tmp_pa
     for moved in (str(tmp_path / "gone"), "hub:nobody/nothing"):
         (run / "transformer.json").write_text(json.dumps({**reference, "model": moved}))
         with pytest.raises(RunError, match=r"its transformer: .*--set model\.embedder\.transformer\.model="):
-            trained_runs.load_run(run)
+            load.load_run(run)
     there = [f"model.embedder.transformer.model={trained / 'bert'}"]
-    assert trained_runs.load_run(run, overrides=there).config.transformer() is not None
+    assert load.load_run(run, overrides=there).config.transformer() is not None
     other = save_bert(tmp_path / "other", seed=7)
     with pytest.raises(RunError, match="other: not the transformer that the run was trained with"):
-        trained_runs.load_run(run, overrides=[f"model.embedder.transformer.model={other}"])
+        load.load_run(run, overrides=[f"model.embedder.transformer.model={other}"])
 
 
 def test_a_strangers_run_looks_for_no_other_file(
@@ -289,14 +289,14 @@ def test_a_strangers_run_looks_for_no_other_file(
         (private / name).write_text('{"model_type": "the-secret"}')
     reference = {"model": str(private), "fingerprint": "0" * 64}
     (run / "transformer.json").write_text(json.dumps(reference))
-    for attempt in (lambda: trained_runs.load_run(run), lambda: trained_runs.archive(run, tmp_path / "a.tar.gz")):
+    for attempt in (lambda: load.load_run(run), lambda: load.archive(run, tmp_path / "a.tar.gz")):
         with pytest.raises(RunError, match="not the transformer that the run was trained with") as caught:
             attempt()
         assert "secret" not in str(caught.value)
     reference["fingerprint"] = TransformerFiles(private).fingerprint()  # even if the hash of the files is known
     (run / "transformer.json").write_text(json.dumps(reference))
     with pytest.raises(WeightsError, match=r"config\.json: model_type"):
-        trained_runs.archive(run, tmp_path / "a.tar.gz")
+        load.archive(run, tmp_path / "a.tar.gz")
     assert not (tmp_path / "a.tar.gz").exists()
     (run / "transformer.json").unlink()
     config = json.loads((run / "config.json").read_text())
@@ -304,7 +304,7 @@ def test_a_strangers_run_looks_for_no_other_file(
     (run / "config.json").write_text(json.dumps(config))
     monkeypatch.setattr(transformer_files, "_snapshot", lambda *_: pytest.fail("asks the hub"))
     with pytest.raises(RunError, match=r"transformer\.json: no such file; wanted the reference to the transformer"):
-        trained_runs.load_run(run)
+        load.load_run(run)
 
 
 def test_a_start_from_a_run_with_another_transformer_is_warned_of(
@@ -312,17 +312,17 @@ def test_a_start_from_a_run_with_another_transformer_is_warned_of(
 ) -> None:
     warning = f"{trained / 'run'}: was trained with another transformer, whose vectors differ"
     for model, is_warned in ((trained / "bert", False), (save_bert(tmp_path / "other", seed=7), True)):
-        experiment.train(config_of(settings, model), tmp_path / "run", from_run=trained / "run", force=True)
+        train.train(config_of(settings, model), tmp_path / "run", from_run=trained / "run", force=True)
         assert (warning in caplog.messages) == is_warned
 
 
 def test_a_run_resumes_only_with_its_transformer(run: Path, trained: Path, settings: dict[str, Any]) -> None:
     config = config_of(settings, trained / "bert")
     (run / "metrics.json").unlink()  # as if it had been stopped
-    metrics = experiment.train(config, run, resume=True)
+    metrics = train.train(config, run, resume=True)
     assert metrics == json.loads((trained / "run" / "metrics.json").read_text())
     (run / "metrics.json").unlink()
     reference = json.loads((run / "transformer.json").read_text())
     (run / "transformer.json").write_text(json.dumps({**reference, "fingerprint": "0" * 64}))
     with pytest.raises(RunError, match="not the transformer that the run was trained with"):
-        experiment.train(config, run, resume=True)
+        train.train(config, run, resume=True)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from elmo_tasks.data_readers import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import DataError
-from elmo_tasks.files import read_lines
+from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Classification, Task
 
 PREFIX = "__label__"

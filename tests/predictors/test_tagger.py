@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.predictors import heap
+from elmo_tasks.predictors import free_memory
 from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors.inputs import LiveLines, read_inputs
 from elmo_tasks.predictors.tagger import TaggerPredictor
@@ -194,9 +194,9 @@ def test_batches_hold_at_least_a_token(predictor: TaggerPredictor) -> None:
 
 def test_memory_is_released_after_many_tokens(predictor: TaggerPredictor, monkeypatch: pytest.MonkeyPatch) -> None:
     released: list[int] = []
-    monkeypatch.setattr(heap, "_malloc_trim", lambda: released.append)
-    monkeypatch.setattr(heap, "_TOKENS_BETWEEN", 192)
-    monkeypatch.setattr(heap, "_tokens", 0)
+    monkeypatch.setattr(free_memory, "_malloc_trim", lambda: released.append)
+    monkeypatch.setattr(free_memory, "_TOKENS_BETWEEN", 192)
+    monkeypatch.setattr(free_memory, "_tokens", 0)
     for number in range(1, 65):
         list(predictor.predict([{"tokens": ["a", "b", "c"]}]))
         assert len(released) == number // 64

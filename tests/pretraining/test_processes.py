@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.tensor_files import read_state
+from elmo_tasks.files.tensor_files import read_state
 
 
 def command(config_file: Path, folder: Path, *arguments: str) -> list[str]:

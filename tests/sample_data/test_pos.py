@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 
 from elmo_tasks.data_readers.conllu import ConlluConfig
-from elmo_tasks.files import read_lines
+from elmo_tasks.files.text import read_lines
 from elmo_tasks.sample_data.pos import POS
 
 FILES = ("en_ewt-ud-train.conllu.xz", "en_ewt-ud-dev.conllu", "en_ewt-ud-test.conllu")

@@ -19,7 +19,7 @@ from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.sample_data import SAMPLE_TASKS, VECTORS, ner, sample_sentences, write_sample_data
 from elmo_tasks.sample_data.grammar import parse_grammar, write_sentence
 from elmo_tasks.sample_data.names import make_names
-from elmo_tasks.sample_data.vectors import word_vectors_text
+from elmo_tasks.sample_data.word_vectors import word_vectors_text
 from elmo_tasks.text.tag_schemes import Span, detect_scheme, find_fault, spans_of_tags
 
 SPLITS = ("train", "dev", "test")

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from elmo_tasks import experiment
+from elmo_tasks.runs import train
 from elmo_tasks.server.app import create_app
-from elmo_tasks.server.limits import Limits
-from elmo_tasks.server.runs import ServedRun, load_runs
-from elmo_tasks.server.vectors import ServedBiLM, bilms_of_runs
+from elmo_tasks.server.bilm_vectors import ServedBiLM, bilms_of_runs
+from elmo_tasks.server.bounds import Limits
+from elmo_tasks.server.served_runs import ServedRun, load_runs
 
 Serve = Callable[..., AbstractContextManager[TestClient]]
 
@@ -33,7 +33,7 @@ def run_folder(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactor
     values = copy.deepcopy(settings)
     values["trainer"] |= {"num_epochs": 1, "moving_average": None, "trackers": []}
     folder = tmp_path_factory.mktemp("served") / "ner"
-    experiment.train(values, folder)
+    train.train(values, folder)
     return folder
 
 

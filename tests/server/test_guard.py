@@ -15,10 +15,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.guard import Guard, admit
-from elmo_tasks.server.limits import Limits
 from elmo_tasks.server.metrics import Metrics
-from elmo_tasks.server.runs import ServedRun
+from elmo_tasks.server.served_runs import ServedRun
 from tests.server.conftest import Serve, post
 
 

@@ -16,13 +16,13 @@ from urllib.parse import quote, urlencode
 import pytest
 import uvicorn
 
-from elmo_tasks import experiment
 from elmo_tasks.rendering.drawing import PALETTE
+from elmo_tasks.runs import train
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 from elmo_tasks.server.app import PAGE, create_app
-from elmo_tasks.server.runs import ServedRun, load_runs
+from elmo_tasks.server.bilm_vectors import ServedBiLM, bilms_of_runs
+from elmo_tasks.server.served_runs import ServedRun, load_runs
 from elmo_tasks.server.serving import bind
-from elmo_tasks.server.vectors import ServedBiLM, bilms_of_runs
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -83,8 +83,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     for config in (*TABS.values(), "predicates_ewt"):
         path = folder / Path(config).name
         variables = {"ELMO_TASKS_DATA": str(folder / "data")}
-        configs = Path(experiment.__file__).parent / "configs"
-        experiment.train(configs / f"{config}.jsonnet", path, overrides=overrides, variables=variables)
+        configs = Path(train.__file__).parent / "configs"
+        train.train(configs / f"{config}.jsonnet", path, overrides=overrides, variables=variables)
         paths.append(str(path))
     runs = load_runs(paths, batch_tokens=256)
     bilms = bilms_of_runs(runs)

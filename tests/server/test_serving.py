@@ -24,10 +24,10 @@ from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.server import serving
 from elmo_tasks.server.app import create_app
-from elmo_tasks.server.limits import Limits
-from elmo_tasks.server.runs import ServedRun
+from elmo_tasks.server.bilm_vectors import ServedBiLM
+from elmo_tasks.server.bounds import Limits
+from elmo_tasks.server.served_runs import ServedRun
 from elmo_tasks.server.serving import bind, is_loopback, make_server
-from elmo_tasks.server.vectors import ServedBiLM
 
 
 def test_sigterm_ends_after_the_answers(run_folder: Path) -> None:

@@ -12,12 +12,12 @@ from accelerate.state import AcceleratorState
 from fastapi.testclient import TestClient
 
 import elmo_tasks
-from elmo_tasks import experiment
+from elmo_tasks.runs import train
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 from elmo_tasks.server.app import create_app
-from elmo_tasks.server.limits import Limits
-from elmo_tasks.server.runs import ServedRun, load_runs
-from elmo_tasks.server.vectors import bilms_of_runs
+from elmo_tasks.server.bilm_vectors import bilms_of_runs
+from elmo_tasks.server.bounds import Limits
+from elmo_tasks.server.served_runs import ServedRun, load_runs
 
 TEXT = "Mira Dolvane joined Karvel as coach. She closed a mill."
 CONFIGS = {
@@ -49,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, config in CONFIGS.items():
         AcceleratorState._reset_state(reset_partial_state=True)  # the configs differ in precision
         variables = {"ELMO_TASKS_DATA": str(folder / "data")}
-        experiment.train(config, folder / name, overrides=overrides, variables=variables)
+        train.train(config, folder / name, overrides=overrides, variables=variables)
     return folder
 
 

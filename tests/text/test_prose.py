@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from elmo_tasks.data_folder import data_folder
+from elmo_tasks.config.data_folder import data_folder
 from elmo_tasks.errors import DataError
 from elmo_tasks.text.prose import looks_like, prose_lines
 

@@ -42,7 +42,7 @@ def _weights(shop: Path) -> Iterator[Target]:
         BiLM.load(*chosen).layers(SENTENCES[:1])
 
     def tensors(path: Path) -> None:
-        from elmo_tasks.tensor_files import read_tensors
+        from elmo_tasks.files.tensor_files import read_tensors
 
         read_tensors(path)
 
@@ -131,14 +131,14 @@ def _change_run(source: Path, path: Path, target: Target, draw: random.Random) -
 
 
 def _predict(path: Path) -> None:
-    from elmo_tasks.trained_runs import load_predictor
+    from elmo_tasks.runs.load import load_predictor
 
     run = path if path.name.endswith(".tar.gz") else path.parent
     list(load_predictor(run, overrides=["trainer.device=cpu"]).predict([{"tokens": SENTENCES[0]}]))
 
 
 def _resume(shop: Path, path: Path) -> None:
-    from elmo_tasks.experiment import train
+    from elmo_tasks.runs.train import train
 
     if path.name != "metrics.json":
         (path.parent / "metrics.json").unlink()  # else there would be nothing to do
@@ -146,7 +146,7 @@ def _resume(shop: Path, path: Path) -> None:
 
 
 def _perplexity(shop: Path, path: Path) -> None:
-    from elmo_tasks.pretraining.experiment import perplexity_of_text
+    from elmo_tasks.pretraining.pretrain import perplexity_of_text
     from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 
     perplexity_of_text(path.parent, [str(shop / "text.txt")], WhitespaceTokenizer())

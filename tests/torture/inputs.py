@@ -135,8 +135,8 @@ def _configs(shop: Path) -> Iterator[Target]:
     def load(kind: str, overrides: Callable[[Path], list[str]] = lambda path: []) -> Callable[[Path], object]:
         def run(path: Path) -> None:
             from elmo_tasks.config import describe, load_config
-            from elmo_tasks.experiment import ExperimentConfig
-            from elmo_tasks.pretraining.config import PretrainingConfig
+            from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
+            from elmo_tasks.runs.train import ExperimentConfig
 
             chosen = {"tagger": ExperimentConfig, "pretraining": PretrainingConfig}[kind]
             target = shop / f"{kind}.json" if path.suffix == ".txt" else path

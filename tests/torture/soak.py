@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.experiment import train
 from elmo_tasks.predictors import Predictor
-from elmo_tasks.predictors.heap import release_memory
+from elmo_tasks.predictors.free_memory import release_memory
+from elmo_tasks.runs.load import load_predictor
+from elmo_tasks.runs.train import train
 from elmo_tasks.sample_data import write_sample_data
-from elmo_tasks.trained_runs import load_predictor
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 MOST_GROWTH = 0.02

@@ -15,10 +15,10 @@ import pytest
 
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.errors import DataError, ElmoTasksError, WeightsError
-from elmo_tasks.experiment import train
-from elmo_tasks.files import read_lines
+from elmo_tasks.files.text import read_lines
 from elmo_tasks.pretraining.prepare import TextCorpus
-from elmo_tasks.trained_runs import load_run
+from elmo_tasks.runs.load import load_run
+from elmo_tasks.runs.train import train
 from tests.torture.files import pack
 from tests.torture.workshop import make_workshop
 

@@ -113,7 +113,7 @@ def test_the_report_counts_faults_and_keeps_the_files_of_a_few(
         folder = tmp_path / f"case-{number}"
         folder.mkdir()
         (folder / "input.txt").write_text("x")
-        problem = f'File "/x/elmo_tasks/files.py", line 3, in read\nKeyError: {number}' if number else ""
+        problem = f'File "/x/elmo_tasks/files/text.py", line 3, in read\nKeyError: {number}' if number else ""
         report.add("fuzz", Outcome(number, "data", "a name", 0.5 * number, 1 << 20, problem, str(folder)))
     assert report.failed == 4
     assert list(report.faults.values()) == [4]

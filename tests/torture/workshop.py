@@ -115,8 +115,8 @@ def make_workshop(folder: Path) -> None:
 
 def _make_runs(folder: Path) -> None:
     """Finished runs, one of another seed, its archive, and runs that were stopped in the middle."""
-    from elmo_tasks.experiment import train
-    from elmo_tasks.pretraining.experiment import pretrain
+    from elmo_tasks.pretraining.pretrain import pretrain
+    from elmo_tasks.runs.train import train
     from elmo_tasks.training.callbacks import Callback, Progress
 
     class Stop(Callback):
@@ -140,9 +140,9 @@ def import_everything() -> None:
     import torch
 
     import elmo_tasks.elmo.embed
-    import elmo_tasks.experiment
     import elmo_tasks.predictors.inputs
-    import elmo_tasks.pretraining.experiment
+    import elmo_tasks.pretraining.pretrain
+    import elmo_tasks.runs.train
     import elmo_tasks.sample_data  # noqa: F401
 
     torch.set_num_threads(1)

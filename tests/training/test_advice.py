@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks import experiment
+from elmo_tasks.runs import train as train_module
 
 LABELS = ("good", "bad")
 REVIEWS = [{"tokens": [f"word{row}", "."], "label": LABELS[row % 3 == 0]} for row in range(12)]
@@ -36,7 +36,7 @@ def settings(num_epochs: int, **trainer: Any) -> dict[str, Any]:
 
 def train(folder: Path, config: dict[str, Any], validation: Any = None, **more: Any) -> None:
     given = {"train_data_path": REVIEWS, "validation_data_path": validation or REVIEWS}
-    experiment.train(config, folder, given=given, **more)
+    train_module.train(config, folder, given=given, **more)
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -63,7 +63,7 @@ def test_a_run_that_goes_on_or_starts_from_another_is_not_warned_before(
     class Stop(Exception):
         pass
 
-    class Stopping(experiment.Callback):
+    class Stopping(train_module.Callback):
         def on_epoch(self, progress: Any, record: Any) -> None:
             if record["epoch"] == 2:
                 raise Stop
@@ -109,7 +109,7 @@ def test_a_tagger_that_finds_no_span(tmp_path: Path, caplog: pytest.LogCaptureFi
     }
     config["trainer"]["validation_metric"] = "+f1"
     given = {"train_data_path": [span] * 4, "validation_data_path": [span]}
-    experiment.train(config, tmp_path / "run", given=given)
+    train_module.train(config, tmp_path / "run", given=given)
     before, after = warnings(caplog)
     assert "small/tagging" in before
     assert after.startswith("validation f1 0.00 in the best epoch: the model has learned nothing of use; start from")

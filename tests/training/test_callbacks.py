@@ -17,8 +17,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.summary.writer.event_file_writer import AtomicCounter
 
 from elmo_tasks.errors import ConfigError, WriteError
-from elmo_tasks.experiment import train
-from elmo_tasks.training import config
+from elmo_tasks.runs.train import train
+from elmo_tasks.training import trainer_config
 from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers, flatten
 
 
@@ -183,14 +183,14 @@ def test_unknown_and_missing_trackers_are_config_errors(
 ) -> None:
     with pytest.raises(ConfigError, match=r"trainer\.trackers.*wandbb"):
         train(config_file, tmp_path / "run", overrides=['trainer.trackers=["wandbb"]'])
-    monkeypatch.setattr(config, "get_available_trackers", lambda: ["tensorboard"])
+    monkeypatch.setattr(trainer_config, "get_available_trackers", lambda: ["tensorboard"])
     with pytest.raises(ConfigError, match=r"trainer\.trackers: wandb cannot be imported; .* installed: tensorboard"):
         train(config_file, tmp_path / "run", overrides=['trainer.trackers=["wandb", "tensorboard"]'])
     assert not (tmp_path / "run").exists()
 
 
 def test_tensorboard_is_imported_only_when_used() -> None:
-    code = "import sys, elmo_tasks.experiment, elmo_tasks.pretraining.experiment; print('tensorboard' in sys.modules)"
+    code = "import sys, elmo_tasks.runs.train, elmo_tasks.pretraining.pretrain; print('tensorboard' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"
 

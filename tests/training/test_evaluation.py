@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from elmo_tasks.config import load_config
-from elmo_tasks.experiment import Data, ExperimentConfig, build_model
 from elmo_tasks.metrics import Metric
+from elmo_tasks.runs.train import Data, ExperimentConfig, build_model
 from elmo_tasks.tasks.tagging import Tagging
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.evaluation import evaluate, ordered_lines, pairs_to

@@ -13,12 +13,12 @@ import pytest
 import safetensors.torch
 import torch
 
-from elmo_tasks import experiment
 from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError
-from elmo_tasks.experiment import ExperimentConfig, build_model, train
-from elmo_tasks.runs import RunFolder
-from elmo_tasks.tensor_files import read_state, write_state
+from elmo_tasks.files.tensor_files import read_state, write_state
+from elmo_tasks.runs import train as train_module
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.train import ExperimentConfig, build_model, train
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.callbacks import Callback, Progress
@@ -37,19 +37,21 @@ def make_loop(config_file: Path, folder: Path, *overrides: str) -> tuple[Loop, B
     training = BatchLoader(config.data_loader, data, reader.task, vocabulary, seed=1)
     folder.mkdir(exist_ok=True)
     trainer, run = config.trainer, RunFolder(folder)
-    return Loop(trainer, Objective(model), run, trainer.accelerator(), num_steps=trainer.num_epochs * 7), training
+    return Loop(
+        trainer, Objective(model), run.records, trainer.accelerator(), num_steps=trainer.num_epochs * 7
+    ), training
 
 
 @pytest.fixture
 def loops(monkeypatch: pytest.MonkeyPatch) -> list[Loop]:
-    """The loops that `experiment.train` makes during a test."""
+    """The loops that `train.train` makes during a test."""
     made: list[Loop] = []
 
     def make(*arguments: Any) -> Loop:
         made.append(Loop(*arguments))
         return made[-1]
 
-    monkeypatch.setattr(experiment, "Loop", make)
+    monkeypatch.setattr(train_module, "Loop", make)
     return made
 
 
@@ -196,7 +198,7 @@ def test_the_first_of_epochs_with_the_same_metric_and_loss_is_the_best(
     config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = iter([1.0, 3.0, 2.0, 3.0])
-    monkeypatch.setattr(experiment, "evaluate_model", lambda *_: {"f1": next(values), "loss": 1.0})
+    monkeypatch.setattr(train_module, "evaluate_model", lambda *_: {"f1": next(values), "loss": 1.0})
     overrides = ("trainer.num_epochs=9", "trainer.patience=2", "evaluate_on_test=false")
     assert train(config_file, tmp_path / "run", overrides=overrides)["best"]["epoch"] == 2
     records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
@@ -219,7 +221,7 @@ def test_schedules_move_after_each_epoch_by_its_metric(
     rates: list[float],
 ) -> None:
     values = iter([1.0, 0.5, 2.0])
-    monkeypatch.setattr(experiment, "evaluate_model", lambda *_: {"f1": next(values), "loss": 1.0})
+    monkeypatch.setattr(train_module, "evaluate_model", lambda *_: {"f1": next(values), "loss": 1.0})
     overrides = (f"trainer.learning_rate_scheduler={json.dumps(schedule)}", "evaluate_on_test=false")
     train(config_file, tmp_path / "run", overrides=overrides)
     records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
@@ -352,7 +354,7 @@ def test_ctrl_c_during_an_evaluation(
 ) -> None:
     overrides, run = (f"trainer.moving_average={average}",), tmp_path / "run"
     train(config_file, tmp_path / "whole", overrides=overrides)
-    evaluate = experiment.evaluate_model
+    evaluate = train_module.evaluate_model
 
     def interrupted(*arguments: Any) -> dict[str, float]:
         metrics = evaluate(*arguments)
@@ -361,7 +363,7 @@ def test_ctrl_c_during_an_evaluation(
         return metrics
 
     with monkeypatch.context() as patch:
-        patch.setattr(experiment, "evaluate_model", interrupted)
+        patch.setattr(train_module, "evaluate_model", interrupted)
         with pytest.raises(KeyboardInterrupt):
             train(config_file, run, overrides=overrides)
     assert read_state(run / "training.pt")["progress"]["step"] == 7 * epochs
@@ -463,7 +465,7 @@ def test_records_that_came_after_the_saved_state_are_made_again(config_file: Pat
     loop.resume()
     with loop:
         pass
-    assert loop.folder.records.read_text() == '{"epoch": 1}\n{"epoch": 2}\n'
+    assert loop.records.read_text() == '{"epoch": 1}\n{"epoch": 2}\n'
 
 
 def test_cached_layers_give_the_losses_of_computed_ones(config_file: Path, tmp_path: Path) -> None:
@@ -531,7 +533,7 @@ def test_a_damaged_state_is_one_clear_error(config_file: Path, tmp_path: Path) -
     )
     loop.step(next(training.steps(0)))
     loop.save()
-    path = loop.folder.training_state
+    path = loop.state
     whole = path.read_bytes()
     loop.resume()
     for name, (damage, problem) in DAMAGES.items():

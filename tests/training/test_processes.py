@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.tensor_files import read_state
+from elmo_tasks.files.tensor_files import read_state
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 # What depends on each process's own random numbers is off, so that one process and two compute the same.
@@ -125,7 +125,7 @@ def test_processes_leave_their_group_before_they_end(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import atexit, os, torch.distributed\n"
-        "from elmo_tasks.training.config import LoopConfig\n"
+        "from elmo_tasks.training.trainer_config import LoopConfig\n"
         "atexit.register(lambda: torch.distributed.is_initialized() and os._exit(3))  # the first one runs last\n"
         "assert LoopConfig(num_epochs=1).accelerator().num_processes == 2 and torch.distributed.is_initialized()\n"
     )

@@ -8,9 +8,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from elmo_tasks.migration.errors import MigrationError
 from elmo_tasks.migration.feed_forward import read_layers
 from elmo_tasks.migration.heads.head import Head
+from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.parts import Parts
 from elmo_tasks.migration.tags import projection, scheme_of, tagged_sentences

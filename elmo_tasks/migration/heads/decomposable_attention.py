@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from elmo_tasks.migration.errors import MigrationError
 from elmo_tasks.migration.feed_forward import read_layers, with_columns
 from elmo_tasks.migration.heads.head import Head
 from elmo_tasks.migration.heads.text_pairs import expect_dot_products, reader_and_notes
+from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.parts import Parts
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary

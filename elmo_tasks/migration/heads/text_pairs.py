@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from elmo_tasks.migration.errors import MigrationError
+from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.parts import other_reader
 

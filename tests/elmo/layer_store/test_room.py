@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from elmo_tasks.cache import human_size
 from elmo_tasks.elmo import layer_store
 from elmo_tasks.elmo.cached_layers import CachedLayers
 from elmo_tasks.elmo.layer_store import LayerKey, LayerStore, Storage, clear, info, usage
 from elmo_tasks.errors import CacheError
+from elmo_tasks.files.cache import human_size
 from tests.elmo.layer_store.fillers import (
     HALF_PRECISION_KEY,
     KEY,

@@ -1,1 +1,0 @@
-"""Analysis of biLMs and trained models."""

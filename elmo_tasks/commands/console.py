@@ -1,0 +1,120 @@
+"""Output on the terminal: logs on standard error, results on standard output."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import IO, Any
+
+
+class _TerminalFormatter(logging.Formatter):
+    """Only the message, after the level if it is a warning or worse."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        return f"{record.levelname.lower()}: {text}" if record.levelno >= logging.WARNING else text
+
+
+def set_up_logging(level: int) -> None:
+    """Sends logs of `level` and above to standard error."""
+    handler: logging.Handler
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.logging import RichHandler
+
+        handler = RichHandler(
+            console=Console(stderr=True), show_level=False, show_path=level <= logging.DEBUG, log_time_format="%H:%M"
+        )
+        handler.setFormatter(_TerminalFormatter())
+    else:  # one line per message, so that log files work with grep
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+    package = logging.getLogger("elmo_tasks")
+    package.handlers = [handler]
+    package.setLevel(level)
+
+
+@contextlib.contextmanager
+def binary_output(path: str | None) -> Iterator[IO[bytes]]:
+    """Opens a file for writing bytes, or standard output if the path is None. The file appears when it is complete."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    from elmo_tasks.files.atomic import atomic_write
+
+    with atomic_write(path) as stream:
+        yield stream
+
+
+def print_json(value: Any) -> None:
+    """Prints a value to standard output as indented JSON; see `json_text`. Without UTF-8, it is ASCII."""
+    from elmo_tasks.files.json_files import json_text
+
+    text = json_text(value, indent=2)
+    has_all = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    print(text if has_all else json.dumps(json.loads(text), indent=2))
+
+
+def print_metrics(metrics: Mapping[str, float], title: str) -> None:
+    """Prints the metrics of an evaluation. Metrics of parts, such as `f1/PER` or `f1/muc`, get a table of their own."""
+    parts: dict[str, dict[str, float]] = {}
+    for name, value in metrics.items():
+        metric, _, part = name.partition("/")
+        parts.setdefault(part, {})[metric] = value
+    overall = parts.pop("", {})
+    print_table(title, ("metric", "value"), [[name, _number(value)] for name, value in overall.items()])
+    if parts:
+        columns = list(dict.fromkeys(metric for values in parts.values() for metric in values))
+        rows = [[part, *(_number(values.get(name)) for name in columns)] for part, values in parts.items()]
+        print_table(f"{title}, in detail", ("", *columns), rows)
+
+
+def print_training_metrics(metrics: Mapping[str, Any]) -> None:
+    """Prints the results of a training run, or of one run per seed or fold: on validation data (best epoch) and test
+    data.
+    """
+    if "pooled" in metrics:
+        print_metrics(metrics["pooled"], title=f"predictions of all {metrics['folds']} folds together")
+    if "mean" in metrics:
+        runs = f"{metrics['folds']} folds" if "folds" in metrics else f"{len(metrics['seeds'])} seeds"
+        for title, prefix in (("validation", "best/validation/"), ("test", "test/")):
+            names = [name for name in metrics["mean"] if name.startswith(prefix) and "/" not in name[len(prefix) :]]
+            rows = [[name[len(prefix) :], *(_number(metrics[key][name]) for key in ("mean", "std"))] for name in names]
+            if rows:
+                print_table(f"{title}, {runs}", ("metric", "mean", "std"), rows)
+        return
+    print_metrics(metrics["best"]["validation"], title=f"validation, epoch {metrics['best']['epoch']}")
+    if "test" in metrics:
+        print_metrics(metrics["test"], title="test")
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Prints a table to standard output, with all columns except the first aligned to the right."""
+    from rich.console import Console
+    from rich.table import Table
+
+    # If standard output is closed, rich would end the process with code 1: so it only makes the text. It draws lines
+    # that the encoding of standard output has.
+    is_terminal, encoding = sys.stdout.isatty(), sys.stdout.encoding or "utf-8"
+    text = io.TextIOWrapper(io.BytesIO(), encoding, errors="backslashreplace", newline="")
+    # No markup: brackets in names and paths are printed as they are. In a file, the table may be wide.
+    width = None if is_terminal else 200
+    console = Console(file=text, force_terminal=is_terminal, markup=False, highlight=False, width=width)
+    console.print(title)
+    table = Table(columns[0])
+    for column in columns[1:]:
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+    text.seek(0)
+    sys.stdout.write(text.read())
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else str(value) if isinstance(value, int) else f"{value:.2f}"

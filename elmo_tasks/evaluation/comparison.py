@@ -1,0 +1,282 @@
+"""Compares systems on the same examples: scores with intervals, tests of significance, and the examples that changed.
+
+# M models of a system, N units, K sums
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from elmo_tasks.config import Overrides
+from elmo_tasks.data_readers.in_memory import Source
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.evaluation.significance import (
+    EQUAL,
+    Array,
+    Interval,
+    Score,
+    SeedDifference,
+    bootstrap,
+    bootstrap_p,
+    holm,
+    mean_score,
+    percentile_interval,
+    randomization_p,
+    seed_difference,
+    unit_gains,
+)
+from elmo_tasks.evaluation.systems import Predictions, System, find_systems, is_data_file, is_system, read_predictions
+from elmo_tasks.runs.load import Device, UnknownLabels, placed
+from elmo_tasks.tasks import Task
+
+
+@dataclasses.dataclass(frozen=True)
+class SystemScore:
+    """The score of a system: the mean of its models, with its bootstrap interval. `scores` has one for each model."""
+
+    name: str
+    score: float
+    interval: Interval
+    scores: list[float]
+    seeds: list[int]  # of the models, empty if there is only one
+
+
+@dataclasses.dataclass(frozen=True)
+class ChangedUnit:
+    """Examples that two systems predict differently.
+
+    Arguments:
+        gain: by how much the first system's score would change if only here its predictions were those of the other.
+        examples: of the unit, with gold labels. `predictions` are those of the systems' first models, by their names.
+    """
+
+    gain: float
+    examples: list[dict[str, Any]]
+    predictions: dict[str, list[dict[str, Any]]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """By how much a system is better than the first one.
+
+    Arguments:
+        difference: of the scores, with its bootstrap interval.
+        p_values: two-sided, by test: `randomization`, `bootstrap` and, if both have several seeds, `seeds`.
+        corrected: the same with Holm's correction, if the first one is compared to several systems; otherwise empty.
+        seeds: the difference over seeds, if both have several.
+        better, worse, equal: how many units have changed the score up, down, or not.
+        changed: the most changed units, the largest gain or loss first.
+    """
+
+    name: str
+    against: str
+    difference: float
+    interval: Interval
+    p_values: dict[str, float]
+    corrected: dict[str, float]
+    seeds: SeedDifference | None
+    better: int
+    worse: int
+    equal: int
+    changed: list[ChangedUnit]
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """The result of `compare`. `units` is the number of what the tests draw and swap, such as sentences."""
+
+    task: Task
+    metric: str
+    num_examples: int
+    num_units: int
+    resamples: int
+    seed: int
+    systems: list[SystemScore]
+    differences: list[Difference]
+
+    def to_json(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "task": type(self.task).__name__}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Measured:
+    """A system and what its models sum up."""
+
+    system: System
+    sums: Array  # (M, N, K)
+    shown: list[dict[str, Any]]  # the predictions of its first model
+
+
+def compare(
+    paths: Sequence[str | Path],
+    data: Source | None = None,
+    *,
+    metric: str | None = None,
+    resamples: int = 10_000,
+    seed: int = 13370,
+    num_examples: int = 0,
+    unknown_labels: UnknownLabels = "error",
+    device: Device | None = None,
+    overrides: Overrides = (),
+) -> Comparison:
+    """Compares systems with the first one.
+
+    Arguments:
+        paths: of the systems, at least one: runs (folders or archives), folders of runs that `train --seeds` made, or
+            files of predictions that `evaluate --predictions` wrote.
+        data: what runs are evaluated on; by default, the test data of each one's config. Not used for files.
+        metric: the name of the score; by default, the task's main one.
+        resamples: how many resamples the intervals and the tests use.
+        seed: of the resamples. The same seed gives the same numbers.
+        num_examples: how many of the most changed units are kept for each difference.
+        unknown_labels: `count` scores gold labels that a run does not know as its errors; see `evaluate`.
+        device: `auto` uses a GPU if there is one, `cuda` requires one; by default, the setting of the run's config.
+        overrides: `key.path=value`, in place of the values of every run's config.
+
+    Raises:
+        ElmoTasksError: the systems were not measured on the same examples, or there is no such metric.
+        DataError, RunError: a system cannot be read.
+    """
+    systems = [
+        (each, (read_predictions(path, data, placed(device, overrides), unknown_labels) for path in each.paths))
+        for each in find_systems(paths)
+    ]
+    return compare_predictions(systems, metric=metric, resamples=resamples, seed=seed, num_examples=num_examples)
+
+
+def compare_predictions(
+    systems: Iterable[tuple[System, Iterable[Predictions]]],
+    *,
+    metric: str | None = None,
+    resamples: int = 10_000,
+    seed: int = 13370,
+    num_examples: int = 0,
+) -> Comparison:
+    """The same as `compare`, of systems with the predictions of their models."""
+    first, measured, units = _measure(systems)
+    kind = type(first.task.build_metric())
+    name = metric or kind.main
+    if name not in (known := list(kind.scores(measured[0].sums[0, 0]))):
+        raise ElmoTasksError(f"{name!r} is not a score of {type(first.task).__name__}; wanted {', '.join(known)}")
+
+    def score(sums: Array) -> Array:
+        return kind.scores(sums)[name]
+
+    resampled = bootstrap([each.sums for each in measured], score, resamples, seed)
+    scores = [_system_score(each, score, values) for each, values in zip(measured, resampled, strict=True)]
+    differences = []
+    for each, ours, values in zip(measured[1:], scores[1:], resampled[1:], strict=True):
+        p_value = randomization_p(measured[0].sums, each.sums, score, resamples, seed)
+        gains = unit_gains(measured[0].sums, each.sums, score)
+        most = [unit for unit in np.argsort(-np.abs(gains), kind="stable").tolist() if abs(gains[unit]) > EQUAL]
+        changed = [
+            _changed(float(gains[unit]), first.examples, units[unit], (measured[0], each))
+            for unit in most[:num_examples]
+        ]
+        differences.append(_difference(scores[0], ours, p_value, values - resampled[0], gains, changed))
+    if len(differences) > 1:
+        found = corrected([each.p_values for each in differences])
+        differences = [dataclasses.replace(each, corrected=own) for each, own in zip(differences, found, strict=True)]
+    return Comparison(first.task, name, len(first.examples), len(units), resamples, seed, scores, differences)
+
+
+def split_paths(paths: Sequence[str]) -> tuple[list[str], str | None]:
+    """The systems and, if the last path is not a system, the data. Raises an ElmoTasksError if no system needs data."""
+    if len(paths) == 1 or is_system(paths[-1]):
+        return list(paths), None
+    *systems, data = paths
+    if all(map(is_data_file, systems)):
+        raise ElmoTasksError(f"{data}: not a run or a file of predictions; files of predictions need no data")
+    return systems, data
+
+
+def _measure(
+    systems: Iterable[tuple[System, Iterable[Predictions]]],
+) -> tuple[Predictions, list[_Measured], list[list[int]]]:
+    """The first model's predictions, the sums of all systems, and the rows of each unit."""
+    first: Predictions | None = None
+    measured, units = [], list[list[int]]()
+    for system, models in systems:
+        sums, shown = [], list[dict[str, Any]]()
+        for predictions in models:
+            if first is None:
+                first, units = predictions, predictions.units()
+            else:
+                first.check_same_examples(predictions)
+            sums.append(predictions.sums(units))
+            shown = shown or predictions.predictions
+        measured.append(_Measured(system, np.stack(sums), shown))
+    if first is None:
+        raise ElmoTasksError("no systems; wanted at least one run or file of predictions")
+    return first, measured, units
+
+
+def _system_score(measured: _Measured, score: Score, resampled: Array) -> SystemScore:
+    scores = [mean_score(each[None], score) for each in measured.sums]
+    interval = percentile_interval(resampled)
+    return SystemScore(
+        measured.system.name, mean_score(measured.sums, score), interval, scores, [*measured.system.seeds]
+    )
+
+
+def _difference(
+    one: SystemScore,
+    other: SystemScore,
+    randomization: float,
+    resampled: Array,
+    gains: Array,
+    changed: list[ChangedUnit],
+) -> Difference:
+    """Of two systems, from their scores, the p-value of a test, the differences of resamples and the gains of units."""
+    difference, seeds = other.score - one.score, _over_seeds(one, other)
+    p_values = {"randomization": randomization, "bootstrap": bootstrap_p(resampled, difference)}
+    if seeds and seeds.p_value is not None:
+        p_values["seeds"] = seeds.p_value
+    better, worse = int((gains > EQUAL).sum()), int((gains < -EQUAL).sum())
+    return Difference(
+        name=other.name,
+        against=one.name,
+        difference=difference,
+        interval=percentile_interval(resampled),
+        p_values=p_values,
+        corrected={},
+        seeds=seeds,
+        better=better,
+        worse=worse,
+        equal=len(gains) - better - worse,
+        changed=changed,
+    )
+
+
+def _over_seeds(one: SystemScore, other: SystemScore) -> SeedDifference | None:
+    if len(one.scores) < 2 or len(other.scores) < 2:
+        return None
+    return seed_difference(one.scores, other.scores, paired=one.seeds == other.seeds)
+
+
+def corrected(p_values: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
+    """The p-values of systems, by test, with Holm's correction of each test over the systems that have it."""
+    found: list[dict[str, float]] = [{} for _ in p_values]
+    for test in dict.fromkeys(test for each in p_values for test in each):
+        having = [number for number, each in enumerate(p_values) if test in each]
+        for number, value in zip(having, holm([p_values[each][test] for each in having]), strict=True):
+            found[number][test] = value
+    return found
+
+
+def _changed(
+    gain: float, examples: Sequence[dict[str, Any]], rows: Sequence[int], systems: Sequence[_Measured]
+) -> ChangedUnit:
+    """Only the examples of the unit that are predicted differently; of a sentence, some predicates may not be."""
+    one, other = (system.shown for system in systems)
+    differing = [row for row in rows if one[row] != other[row]] or list(rows)
+    return ChangedUnit(
+        gain,
+        [examples[row] for row in differing],
+        {system.system.name: [system.shown[row] for row in differing] for system in systems},
+    )

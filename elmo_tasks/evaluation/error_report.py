@@ -1,0 +1,196 @@
+"""What a system gets wrong: kinds of errors, scores of parts of the data, confused labels and the worst examples.
+
+Everything is counted as the task's scorer counts, so that the parts add up to its scores.
+
+# K sums of the task's metric
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from elmo_tasks.config import Overrides
+from elmo_tasks.data_readers.in_memory import Source
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.evaluation.breakdowns import Breakdown, Item, break_down, item_scores, of_examples
+from elmo_tasks.evaluation.mention_errors import MentionErrors, link_scores, mention_scores
+from elmo_tasks.evaluation.reading_errors import KINDS as READING_KINDS
+from elmo_tasks.evaluation.reading_errors import answer_kind, question_places
+from elmo_tasks.evaluation.significance import EQUAL, unit_gains
+from elmo_tasks.evaluation.span_errors import KINDS as SPAN_KINDS
+from elmo_tasks.evaluation.span_errors import align, span_items, spans_of
+from elmo_tasks.evaluation.systems import Predictions, read_predictions
+from elmo_tasks.metrics import Accuracy, CoreferenceScores, Metric, SpanF1, SquadScores, SrlF1
+from elmo_tasks.metrics.confusion import Confusion, ConfusionTable
+from elmo_tasks.runs.load import Device, UnknownLabels, placed
+from elmo_tasks.tasks import Reading, Task
+
+
+@dataclasses.dataclass(frozen=True)
+class WorstExample:
+    """An example with gold labels and its prediction. `loss`: how much higher the score would be if it were right."""
+
+    loss: float
+    example: dict[str, Any]
+    prediction: dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class ErrorReport:
+    """The result of `errors`.
+
+    Arguments:
+        metric: the name of the task's main score.
+        scores: of the whole data, by the task's metric.
+        counted: what `kinds` counts, such as spans.
+        kinds: how many are right, and how many have each kind of error.
+        breakdowns: scores by length and so on.
+        confusion: which label is taken for which, None if the task does not predict labels.
+        worst: the examples that cost the most, the worst first.
+    """
+
+    task: Task
+    metric: str
+    num_examples: int
+    scores: dict[str, float]
+    counted: str
+    kinds: dict[str, int]
+    breakdowns: list[Breakdown]
+    confusion: ConfusionTable | None
+    worst: list[WorstExample]
+
+    def to_json(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "task": type(self.task).__name__}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Details:
+    """What is counted in a task besides its examples."""
+
+    counted: str
+    kinds: dict[str, int]
+    breakdowns: list[Breakdown]
+
+
+def errors(
+    path: str | Path,
+    data: Source | None = None,
+    *,
+    num_examples: int = 20,
+    unknown_labels: UnknownLabels = "error",
+    device: Device | None = None,
+    overrides: Overrides = (),
+) -> ErrorReport:
+    """What a system gets wrong.
+
+    Arguments:
+        path: a run (folder or archive), or a file of predictions that `evaluate --predictions` wrote. Only a run knows
+            which words it has seen in training.
+        data: what a run is evaluated on; by default, the test data of its config. Not used for files.
+        num_examples: how many of the worst examples are kept.
+        unknown_labels: `count` scores gold labels that the run does not know as its errors; see `evaluate`.
+        device: `auto` uses a GPU if there is one, `cuda` requires one; by default, the setting of the run's config.
+        overrides: `key.path=value`, in place of the values of the run's config.
+
+    Raises:
+        DataError, RunError: the run or the file cannot be read.
+    """
+    return error_report(
+        read_predictions(Path(path), data, placed(device, overrides), unknown_labels), num_examples=num_examples
+    )
+
+
+def error_report(found: Predictions, *, num_examples: int = 20) -> ErrorReport:
+    """The same as `errors`, of the predictions of one model."""
+    metric = found.task.build_metric()
+    sums = found.sums([[row] for row in range(len(found.examples))])  # (examples, K)
+    metric.update(found.predictions, found.examples)
+    items = of_examples(found.task, found.examples, sums, found.vocabulary)
+    if isinstance(found.task, Reading):
+        items = [
+            Item({**item.places, **question_places(example)}, item.counts)
+            for item, example in zip(items, found.examples, strict=True)
+        ]
+    details = _DETAILS[type(metric)](found, metric) if type(metric) in _DETAILS else _Details("examples", {}, [])
+    return ErrorReport(
+        found.task,
+        metric.main,
+        len(found.examples),
+        metric.compute(),
+        details.counted,
+        details.kinds,
+        [*details.breakdowns, *break_down("examples", items, metric.scores)],
+        _confusion(found),
+        _worst(found, sums, num_examples) if num_examples else [],
+    )
+
+
+def _worst(found: Predictions, sums: np.ndarray, count: int) -> list[WorstExample]:
+    metric = found.task.build_metric()
+    right = dataclasses.replace(found, predictions=[metric.right(example) for example in found.examples])
+    best = right.sums([[row] for row in range(len(found.examples))])
+    losses = unit_gains(sums[None], best[None], lambda each: metric.scores(each)[metric.main])
+    order = np.argsort(-losses, kind="stable")[:count].tolist()
+    return [
+        WorstExample(float(losses[row]), found.examples[row], found.predictions[row])
+        for row in order
+        if losses[row] > EQUAL
+    ]
+
+
+def _confusion(found: Predictions) -> ConfusionTable | None:
+    confusion = Confusion()
+    try:
+        for example, prediction in zip(found.examples, found.predictions, strict=True):
+            confusion.add(found.task.compared_labels(prediction), found.task.compared_labels(example))
+    except ElmoTasksError:  # the task does not predict labels
+        return None
+    return confusion.table()
+
+
+def _spans(found: Predictions, metric: Metric) -> _Details:
+    kinds, items = Counter[str](), list[Item]()
+    for example, prediction in zip(found.examples, found.predictions, strict=True):
+        predicted, gold = (spans_of(metric, each[metric.field]) for each in (prediction, example))
+        kinds.update(kind for kind, _, _ in align(predicted, gold))
+        items += span_items(example, predicted, gold, found.vocabulary)
+    return _Details("spans", {kind: kinds[kind] for kind in SPAN_KINDS}, break_down("spans", items, item_scores))
+
+
+def _answers(found: Predictions, metric: Metric) -> _Details:
+    kinds = Counter(
+        answer_kind(prediction[metric.field], example["answers"])
+        for example, prediction in zip(found.examples, found.predictions, strict=True)
+    )
+    return _Details("answers", {kind: kinds[kind] for kind in READING_KINDS}, [])
+
+
+def _mentions(found: Predictions, metric: Metric) -> _Details:
+    kinds, mentions, links = Counter[str](), list[Item](), list[Item]()
+    for example, prediction in zip(found.examples, found.predictions, strict=True):
+        document = MentionErrors(example, prediction[metric.field])
+        kinds.update(document.kinds())
+        mentions += document.mentions()
+        links += document.links()
+    breakdowns = [*break_down("mentions", mentions, mention_scores), *break_down("links", links, link_scores)]
+    return _Details("mentions", dict(kinds), breakdowns)
+
+
+def _labels(found: Predictions, metric: Metric) -> _Details:
+    right, every = metric.sums()
+    return _Details("labels", {"right": int(right), "wrong": int(every - right)}, [])
+
+
+_DETAILS: dict[type[Metric], Callable[[Predictions, Metric], _Details]] = {
+    Accuracy: _labels,
+    CoreferenceScores: _mentions,
+    SpanF1: _spans,
+    SquadScores: _answers,
+    SrlF1: _spans,
+}

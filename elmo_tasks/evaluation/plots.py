@@ -1,0 +1,206 @@
+"""Pictures of runs: their curves, the learned weights of mixed layers, and the labels that are confused."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pydantic
+
+from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.files.atomic import atomic_write
+from elmo_tasks.files.json_files import Number, from_json, read_json
+from elmo_tasks.files.text import read_lines
+from elmo_tasks.metrics.confusion import ConfusionTable, largest
+from elmo_tasks.runs.archive import open_run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = (".svg", ".png", ".pdf")
+_CONFUSED_LABELS = 20  # the most labels of a confusion table
+
+
+class _Record(pydantic.BaseModel):
+    """The part of a line of `metrics.jsonl` that is drawn."""
+
+    epoch: int
+    training: dict[str, Number]
+    validation: dict[str, Number]
+    elmo: dict[str, Any]
+    transformer: dict[str, Any] = {}
+    best: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class RunCurves:
+    """What a run recorded about its training.
+
+    Arguments:
+        name: the name of its folder or archive.
+        metric: the name of its validation metric.
+        records: one for each evaluation, as in `metrics.jsonl`.
+    """
+
+    name: str
+    metric: str
+    records: Sequence[dict[str, Any]]
+
+    @classmethod
+    def read(cls, path: str | Path) -> RunCurves:
+        """The curves of a run, from its folder or archive; raises `RunError` if it has not finished an epoch,
+        or is not the run of a task model.
+        """
+        folder = open_run(path)
+        config = read_json(folder.config, dict[str, Any], "the config of a run")
+        metric = config.get("trainer", {}).get("validation_metric")
+        if metric is None:
+            raise RunError(f"{path}: the run of a biLM; wanted that of a task model")
+        lines = read_lines(folder.records) if folder.records.is_file() else ()
+        records = [
+            from_json(line.encode(), _Record, f"{folder.records}:{number}", "the record of an epoch").model_dump()
+            for number, line in lines
+        ]
+        if not records:
+            raise RunError(f"{path}: no epoch has finished, so there is nothing to draw")
+        return cls(Path(path).resolve().name.removesuffix(".tar.gz"), str(metric).lstrip("+-"), records)
+
+    def best(self) -> dict[str, Any]:
+        """The record of the best epoch, or the last one if no epoch is the best."""
+        return next((record for record in reversed(self.records) if record["best"]), self.records[-1])
+
+    def mixes(self) -> dict[str, dict[str, Any]]:
+        """The mixes of layers in the best epoch: ELMo's `input` and `output`, and that of the `transformer`."""
+        best = self.best()
+        return best["elmo"] | ({"transformer": best["transformer"]} if best.get("transformer") else {})
+
+
+def check_format(path: str | Path) -> str:
+    """The ending of a picture's file, in lower case; raises `ElmoTasksError` if it is not one of `FORMATS`."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise ElmoTasksError(f"{path}: the ending is {suffix!r}; wanted {', '.join(FORMATS)}")
+    return suffix
+
+
+def plot_runs(path: str | Path, runs: Sequence[RunCurves], confusion: ConfusionTable | None = None) -> None:
+    """Draws runs and writes the picture: the loss and the validation metric after each epoch, and the weights of the
+    layers of the biLM and of a transformer in the best epoch, as in figure 2 of Peters et al. (2018).
+
+    Arguments:
+        path: the file to write, replaced if it exists. Its ending chooses the format.
+        confusion: is drawn too.
+
+    Raises:
+        ElmoTasksError: the ending of the file is not one of `FORMATS`.
+    """
+    from matplotlib.figure import Figure
+
+    check_format(path)
+    mixes = [(run, name, mix) for run in runs for name, mix in run.mixes().items()]
+    second = ["mixes"] * bool(mixes) + ["confusion"] * bool(confusion)
+    # The table of mixes is low if it is the only plot of its row. A single plot takes the whole width.
+    heights = [4.2, 4.2 if confusion else 0.8 + 0.5 * len(mixes)][: 1 + bool(second)]
+    figure = Figure(figsize=(10, sum(heights)), layout="constrained")
+    rows: list[Any] = [["losses", "metric"], *([(second * 2)[:2]] if second else [])]
+    axes = figure.subplot_mosaic(rows, height_ratios=heights)
+    _draw_losses(axes["losses"], runs)
+    _draw_metric(axes["metric"], runs)
+    if mixes:
+        draw_mixes(axes["mixes"], [(_mix_label(run, name, runs), mix) for run, name, mix in mixes])
+    if confusion:
+        _draw_confusion(axes["confusion"], largest(confusion, _CONFUSED_LABELS))
+    save_figure(figure, path)
+
+
+def save_figure(figure: Figure, path: str | Path) -> None:
+    """Writes a picture, atomically. The ending of the file is the format. The same picture gives the same file."""
+    import matplotlib
+
+    suffix = Path(path).suffix.lower()
+    # Without a date, and with this salt for the names of shapes.
+    with atomic_write(path) as stream, matplotlib.rc_context({"svg.hashsalt": "elmo-tasks"}):
+        figure.savefig(stream, format=suffix[1:], dpi=150, metadata={"Date": None} if suffix == ".svg" else None)
+
+
+def _draw_losses(axes: Axes, runs: Sequence[RunCurves]) -> None:
+    for number, run in enumerate(runs):
+        epochs = [record["epoch"] for record in run.records]
+        for part, style in (("training", "-"), ("validation", "--")):
+            losses = [record[part]["loss"] for record in run.records]
+            label = part if len(runs) == 1 else f"{run.name}, {part}"
+            axes.plot(epochs, losses, style, color=f"C{number}", marker=".", label=label)
+    finish_curves(axes, "loss")
+
+
+def _draw_metric(axes: Axes, runs: Sequence[RunCurves]) -> None:
+    for number, run in enumerate(runs):
+        epochs = [record["epoch"] for record in run.records]
+        values = [record["validation"][run.metric] for record in run.records]
+        best = run.best()
+        value = best["validation"][run.metric]
+        axes.plot(epochs, values, color=f"C{number}", marker=".", label=f"{run.name}, best: {value:.2f}")
+        axes.plot(best["epoch"], value, "*", color=f"C{number}", markersize=14)
+    finish_curves(axes, f"validation {', '.join(dict.fromkeys(run.metric for run in runs))}")
+
+
+def finish_curves(axes: Axes, title: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_title(title)
+    axes.set_xlabel("epoch")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+
+
+def _mix_label(run: RunCurves, name: str, runs: Sequence[RunCurves]) -> str:
+    return name if len(runs) == 1 else f"{run.name}, {name}"
+
+
+def draw_mixes(axes: Axes, mixes: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    """A heat map of mixes as `metrics.jsonl` has them, each with its label.
+
+    It has a row for each mix and a column for each layer, 0 being that of the tokens. A layer that a mix leaves out has
+    no number.
+    """
+    columns = sorted({layer for _, mix in mixes for layer in mix["layers"]})
+    weights = [dict(zip(mix["layers"], mix["weights"], strict=True)) for _, mix in mixes]
+    shares = [[each.get(layer, 0.0) for layer in columns] for each in weights]
+    # Cells as shapes, not as an image: pages of a browser may not hold images.
+    edges = [[place - 0.5 for place in range(count + 1)] for count in (len(columns), len(mixes))]
+    axes.pcolormesh(*edges, shares, cmap="Blues", vmin=0, vmax=1)
+    axes.invert_yaxis()
+    axes.set_aspect("auto")
+    texts = [[f"{each[layer]:.2f}" if layer in each else "" for layer in columns] for each in weights]
+    _write_cells(axes, shares, texts)
+    axes.set_xticks(range(len(columns)), [f"layer {layer}" if layer else "tokens" for layer in columns])
+    axes.set_yticks(range(len(mixes)), [f"{label}\ngamma {mix['gamma']:.2f}" for label, mix in mixes])
+    axes.set_title("weights of the layers")
+
+
+def _draw_confusion(axes: Axes, confusion: ConfusionTable) -> None:
+    """Gold labels in rows, predicted ones in columns; the colour is the share of the row."""
+    labels, counts = confusion["labels"], confusion["counts"]
+    shares = [[count / (sum(row) or 1) for count in row] for row in counts]
+    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    size = "small" if len(labels) <= 10 else "xx-small"
+    _write_cells(axes, shares, [[str(count) if count else "" for count in row] for row in counts], size)
+    axes.set_xticks(range(len(labels)), labels, rotation=90, fontsize=size)
+    axes.set_yticks(range(len(labels)), labels, fontsize=size)
+    axes.set_xlabel("predicted")
+    axes.set_ylabel("gold")
+    axes.set_title("gold and predicted labels")
+
+
+def _write_cells(
+    axes: Axes, shares: Sequence[Sequence[float]], texts: Sequence[Sequence[str]], size: str = "medium"
+) -> None:
+    """Writes a text into each cell of a heat map, white on dark cells."""
+    for row, cells in enumerate(texts):
+        for column, text in enumerate(cells):
+            color = "white" if shares[row][column] > 0.6 else "black"
+            axes.text(column, row, text, ha="center", va="center", color=color, fontsize=size)

@@ -1,0 +1,44 @@
+"""Errors of answers to questions: how they differ from the gold answers, and for which questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from elmo_tasks.evaluation.breakdowns import LENGTHS, Place, ranged
+from elmo_tasks.metrics.squad import normalize_answer
+
+KINDS = ("right", "too long", "too short", "overlapping", "elsewhere", "no answer")
+_QUESTION_WORDS = ("what", "which", "who", "whom", "whose", "when", "where", "why", "how")
+
+
+def answer_kind(answer: str | None, gold: Sequence[str]) -> str:
+    """How an answer differs from the gold ones, by the words that the scorer compares.
+
+    `right`: an exact match of the scorer; `too long`: it contains a gold answer; `too short`: a gold answer contains
+    it; `overlapping`: it has a word of a gold answer; `elsewhere`: it has none.
+    """
+    if answer is None:
+        return "no answer"
+    words, wanted = normalize_answer(answer).split(), [normalize_answer(each).split() for each in gold]
+    if words in wanted:
+        return "right"
+    if any(_contains(words, each) for each in wanted if each):
+        return "too long"
+    if any(_contains(each, words) for each in wanted if words):
+        return "too short"
+    return "overlapping" if any({*words} & {*each} for each in wanted) else "elsewhere"
+
+
+def question_places(example: Mapping[str, Any]) -> dict[str, Place]:
+    """The buckets of a question: its first question word, and the length of its shortest gold answer in tokens."""
+    tokens = [token.lower() for token in example["question_tokens"]]
+    word = next((token for token in tokens if token in _QUESTION_WORDS), "other")
+    if word == "how" and (after := tokens[tokens.index("how") + 1 :][:1]) in (["many"], ["much"]):
+        word = f"how {after[0]}"
+    shortest = min(last - first + 1 for first, last in example["answer_spans"])
+    return {"question word": Place(word == "other", word), "length of the answer": ranged(shortest, LENGTHS)}
+
+
+def _contains(words: Sequence[str], part: Sequence[str]) -> bool:
+    return any(words[start : start + len(part)] == part for start in range(len(words) - len(part) + 1))

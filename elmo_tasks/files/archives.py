@@ -1,0 +1,146 @@
+"""Archives (`.tar.gz`) of known files. Nothing else in an archive is ever written to the disk."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+import tarfile
+import zlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from elmo_tasks.errors import RunError
+from elmo_tasks.files.atomic import atomic_write, write_errors
+from elmo_tasks.files.limits import bounded, unpacked_numbers
+from elmo_tasks.files.text import is_clutter
+
+# What reading a damaged archive can raise, except for errors of the operating system. A chain of headers is read by
+# recursion, and the fields of headers are decoded without checks.
+_DAMAGE = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, OverflowError, RecursionError)
+
+
+def pack(files: Mapping[str, Path], archive: str | Path) -> None:
+    """Writes files by their names in the archive, atomically. Links are packed as the files that they point to."""
+    with atomic_write(archive) as stream, tarfile.open(fileobj=stream, mode="w:gz", dereference=True) as tar:
+        for name, path in files.items():
+            tar.add(path, arcname=name)
+
+
+def unpack(archive: Path, names: Collection[str], folder: Path) -> None:
+    """Writes the files of a run's archive into an empty folder, which is made if it is missing.
+
+    Only the contents of members are used, and each is written under the known name that it equals, with or without one
+    folder around all of them. Folders of their own and what `is_clutter` are left out.
+
+    Arguments:
+        names: those that the archive may have, with `/` between a folder and a file.
+
+    Raises:
+        RunError: the archive is damaged, contains anything but regular files with these names, each once, or unpacks to
+            far more than its size.
+    """
+    wanted = "an archive that `elmo-tasks archive` has written"
+    _unpack(archive, lambda name: name in names, folder, "the archive of a run", wanted, only_known=True)
+
+
+def contains(archive: Path, name: str) -> bool:
+    """Whether an archive has a file of this name, perhaps in a folder; a damaged one does not, if it cannot be read."""
+    try:
+        with gzip.GzipFile(archive) as unzipped:
+            stream = bounded(unzipped, unpacked_numbers(archive.stat().st_size), RunError)
+            with tarfile.open(fileobj=stream, mode="r|") as tar:
+                return any(name in _names(member.name.removeprefix("./")) for member in tar)
+    except (*_DAMAGE, RunError):
+        return False
+
+
+def unpack_known(archive: Path, known: re.Pattern[str], folder: Path, kind: str, wanted: str) -> None:
+    """Like `unpack`, for the archive of another program: files with other names are left out.
+
+    Arguments:
+        known: matches the whole names of the files that are wanted.
+        kind, wanted: for messages, what the archive should be.
+    """
+    _unpack(archive, lambda name: bool(known.fullmatch(name)), folder, kind, wanted, only_known=False)
+
+
+def _names(name: str) -> tuple[str, str]:
+    """A member's name as it is, and without its outermost folder."""
+    return name, name.partition("/")[2]
+
+
+def _unpack(
+    archive: Path, known: Callable[[str], bool], folder: Path, kind: str, wanted: str, *, only_known: bool
+) -> None:
+    """Writes each known member at its place in the folder; others are refused if there may be `only_known` ones."""
+
+    def problem(text: str) -> RunError:
+        return RunError(f"{archive}: {text}")
+
+    folder.mkdir(exist_ok=True)
+    inner, tops = folder / ".inner", dict[str, str]()  # files in a folder wait there; one name of each such folder
+    try:
+        with gzip.GzipFile(archive) as unzipped:
+            stream = bounded(unzipped, unpacked_numbers(archive.stat().st_size), problem)
+            with tarfile.open(fileobj=stream, mode="r|") as tar:
+                for member in tar:
+                    if (name := _file_name(member)) is None:
+                        continue
+                    whole, rest = _names(name)
+                    if known(whole):
+                        _write_member(tar, member, folder / whole)
+                    elif known(rest):
+                        tops.setdefault(name.removesuffix(rest), name)
+                        if len(tops) == 1:
+                            _write_member(tar, member, inner / rest)
+                    elif only_known:
+                        raise ValueError(f"contains {name[:200]!r}, which is not a file of a run")
+            while stream.read(1 << 20):  # to the checksum at the end
+                pass
+        _take_out(inner, folder, list(tops.values()), only_known=only_known)
+    except _DAMAGE as error:
+        raise problem(f"damaged, or not {kind} ({error}); wanted {wanted}") from None
+
+
+def _file_name(member: tarfile.TarInfo) -> str | None:
+    """The name of a file; None for a folder and for clutter. Raises `ValueError` for what no archive needs."""
+    name = member.name.removeprefix("./")
+    if name.startswith("/") or ".." in name.split("/"):
+        raise ValueError(f"contains {member.name[:200]!r}, a place outside of its folder")
+    if not (member.isfile() or member.isdir()):
+        raise ValueError(f"{member.name[:200]!r} is not a regular file")
+    return None if member.isdir() or is_clutter(name) else name
+
+
+def _take_out(inner: Path, folder: Path, nested: Sequence[str], *, only_known: bool) -> None:
+    """Moves the files of the only folder in an archive to their places, unless there are files outside of it."""
+    outside = any(path != inner for path in folder.iterdir())
+    if nested and (only_known if outside else len(nested) > 1):
+        raise ValueError(f"contains {nested[-1][:200]!r} and other files of the same kind elsewhere")
+    for path in inner.iterdir() if nested and not outside else ():
+        path.rename(folder / path.name)
+    shutil.rmtree(inner, ignore_errors=True)
+
+
+def _write_member(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    """Writes a member's content; raises `ValueError` if it must not be in the archive."""
+    # A sparse file stores its zeros as a number.
+    if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.sparse is not None:
+        raise ValueError(f"{member.name!r} is not a regular file")
+    if path.exists():
+        raise ValueError(f"contains {member.name!r} twice")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = tar.extractfile(member)
+    assert content is not None  # it is a regular file
+    with content, write_errors(path, member.size), open(path, "xb") as target:
+        while chunk := _read(content):
+            target.write(chunk)
+
+
+def _read(content: IO[bytes]) -> bytes:
+    try:
+        return content.read(1 << 20)
+    except gzip.BadGzipFile as error:  # an OSError, but not of what is written
+        raise ValueError(str(error)) from None

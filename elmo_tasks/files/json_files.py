@@ -1,0 +1,137 @@
+"""JSON as this project writes it, and files of JSON that it or bilm-tf has written, checked against a type."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import functools
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import pydantic
+import pydantic_core
+
+from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.files.limits import ADVICE, MAX_JSON_BYTES, limit
+from elmo_tasks.files.text import foreign_encoding
+
+_T = TypeVar("_T")
+_adapter: Any = functools.lru_cache(maxsize=32)(pydantic.TypeAdapter)
+_MAX_SHOWN = 5  # problems; a damaged vocabulary can have one for each word
+
+Number = Annotated[
+    float,
+    pydantic.AllowInfNan(True),
+    pydantic.BeforeValidator(lambda value: math.nan if value is None else value),
+]
+"""The type of a measured number in a file: null, which `json_text` writes for NaN and infinities, is read as NaN."""
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """A value as JSON, on one line or indented. NaN and infinities become null, because JSON does not have them."""
+    try:
+        return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return json.dumps(_without_nan(value), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read_json(
+    path: str | Path,
+    kind: type[_T],
+    wanted: str,
+    *,
+    error: type[ElmoTasksError] = RunError,
+    most: int = MAX_JSON_BYTES,
+) -> _T:
+    """Reads a JSON file as a value of a type, without conversions.
+
+    Arguments:
+        kind: the type, a pydantic model or any other that pydantic knows.
+        wanted: what the file should be, for error messages.
+        error: the class of the error.
+        most: the largest size in bytes, times `limits`' factor.
+
+    Raises:
+        RunError, or `error`: the file cannot be read, is too large, is not JSON, is nested too deeply, or is not of the
+            type; a line for each problem.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        raise error(f"{path}: not a regular file; wanted {wanted}")
+    try:
+        if (size := path.stat().st_size) > limit(most):
+            raise error(f"{path}: {size:,} bytes; wanted {wanted}, at most {limit(most):,} bytes; {ADVICE}")
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise error(f"{path}: no such file; wanted {wanted}") from None
+    except OSError as problem:
+        raise error(f"{path}: cannot be read ({problem.strerror}); wanted {wanted}") from None
+    return from_json(content, kind, path, wanted, error=error)
+
+
+def from_json(
+    content: bytes, kind: type[_T], name: str | Path, wanted: str, *, error: type[ElmoTasksError] = RunError
+) -> _T:
+    """Like `read_json`, for bytes that are already read; error messages call them `name`."""
+    if problem := foreign_encoding(content):
+        raise error(f"{name}: {problem}")
+    with _one_error(name, wanted, error):
+        return _adapter(kind).validate_json(content.removeprefix(codecs.BOM_UTF8), strict=True)
+    raise AssertionError  # not reached
+
+
+def checked(value: Any, kind: type[_T], name: str | Path, wanted: str, *, error: type[ElmoTasksError] = RunError) -> _T:
+    """Like `from_json`, for values that were stored in another way."""
+    with _one_error(name, wanted, error):
+        return _adapter(kind).validate_python(value)
+    raise AssertionError  # not reached
+
+
+@contextlib.contextmanager
+def _one_error(name: str | Path, wanted: str, error: type[ElmoTasksError]) -> Iterator[None]:
+    """Raises all problems that pydantic has found as one `error`, with a line for each."""
+    try:
+        yield
+    except pydantic.ValidationError as invalid:
+        problems = invalid.errors()
+        lines = [f"{_place(name, problem)}: {_describe(problem, wanted)}" for problem in problems[:_MAX_SHOWN]]
+        if len(problems) > len(lines):
+            lines.append(f"{name}: {len(problems) - len(lines)} more problems")
+        raise error("\n".join(lines)) from None
+
+
+def _place(name: str | Path, problem: pydantic_core.ErrorDetails) -> str:
+    """The file, with the line where it is not JSON."""
+    line = re.search(r" at line (\d+) column", problem["msg"]) if problem["type"] == "json_invalid" else None
+    return f"{name}:{line[1]}" if line and isinstance(name, Path) else str(name)
+
+
+def _describe(problem: pydantic_core.ErrorDetails, wanted: str) -> str:
+    place = ".".join(str(step) for step in problem["loc"])
+    if problem["type"] == "missing":
+        return f"the key {place!r} is missing; wanted {wanted}"
+    message = re.sub(r" at line \d+ column", " at column", problem["msg"])
+    if problem["type"] == "json_invalid":
+        return f"{message}; wanted {wanted}"
+    if problem["type"] == "value_error":
+        message = str(problem["ctx"]["error"])
+    else:
+        message += f"; got {_shown(problem['input'])}"
+    return f"{place}: {message}" if place else f"{message}; wanted {wanted}"
+
+
+def _shown(value: Any, limit: int = 80) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."

@@ -1,0 +1,41 @@
+"""JSON lines files that grow with a run: one record for each evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from elmo_tasks.errors import RunError
+from elmo_tasks.files.atomic import atomic_write, write_errors
+from elmo_tasks.files.json_files import from_json, json_text
+
+_T = TypeVar("_T")
+
+
+def append_line(path: Path, record: Mapping[str, Any]) -> None:
+    """Appends a record to a JSON lines file: the whole of it or, if it cannot be written (`WriteError`), nothing."""
+    line = f"{json_text(record)}\n".encode()
+    with write_errors(path, len(line)), path.open("ab", buffering=0) as stream:
+        size = stream.tell()
+        try:
+            while line:
+                line = line[stream.write(line) :]
+        except OSError:
+            stream.truncate(size)
+            raise
+
+
+def read_record(path: Path, number: int, kind: type[_T]) -> _T:
+    """A record of a JSON lines file, counted from 1; raises `RunError` if it is missing, damaged or not of the type."""
+    lines = path.read_bytes().splitlines() if path.is_file() else []
+    if len(lines) < number:
+        raise RunError(f"{path}: {len(lines)} lines; wanted line {number}, the record of an evaluation")
+    return from_json(lines[number - 1], kind, f"{path}:{number}", "the record of an evaluation")
+
+
+def keep_lines(path: Path, count: int) -> None:
+    """Cuts a JSON lines file after its first `count` records; a resumed run writes the later ones again."""
+    lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
+    with atomic_write(path) as stream:
+        stream.writelines(lines[:count])

@@ -1,0 +1,116 @@
+"""Files of tensors: safetensors, and the states from which training resumes."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from elmo_tasks.errors import FORCE, ElmoTasksError, RunError, WriteError, one_line
+from elmo_tasks.files.atomic import atomic_output, atomic_path
+from elmo_tasks.files.limits import ADVICE, unpacked_numbers
+
+_SAFE_UNPICKLER = "2.10"  # of torch: CVE-2025-32434 and CVE-2026-24747 pass `weights_only=True` in earlier versions
+BEGIN_AGAIN = f"{FORCE} begins the run again"
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Writes tensors as safetensors, atomically; raises `WriteError` if they cannot be written."""
+    contents = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
+    with atomic_path(path) as temporary:
+        try:
+            safetensors.torch.save_file(contents, temporary)
+        except SafetensorError as error:
+            reason = str(error).replace(str(temporary), str(path))
+            raise WriteError(path, reason, sum(tensor.nbytes for tensor in contents.values())) from None
+
+
+def read_tensors(path: Path, error: type[ElmoTasksError] = RunError) -> dict[str, Tensor]:
+    """Reads a safetensors file; raises `RunError`, or `error`, if it is missing or damaged."""
+    with _reading_tensors(path, error):
+        return safetensors.torch.load_file(path)
+
+
+def tensor_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """The shapes of the tensors of a safetensors file, from its header; errors as for `read_tensors`."""
+    with _reading_tensors(path, RunError), safetensors.safe_open(path, "pt") as file:
+        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a dict
+
+
+@contextlib.contextmanager
+def _reading_tensors(path: Path, error: type[ElmoTasksError]) -> Iterator[None]:
+    if path.exists() and not path.is_file():
+        raise error(f"{path}: not a regular file; wanted tensors as safetensors")
+    try:
+        yield
+    except FileNotFoundError:
+        raise error(f"{path}: no such file; the run has not finished its first epoch") from None
+    except (SafetensorError, LookupError, ValueError) as problem:  # the last two for types that torch does not have
+        raise error(f"{path}: damaged, or not a safetensors file ({problem})") from None
+
+
+def read_pickled_tensors(path: Path, error: type[ElmoTasksError]) -> dict[str, Tensor]:
+    """Reads a state dict that another program has pickled with torch. Code in it is refused and never run.
+
+    Raises:
+        ElmoTasksError: of the class `error`, if the file is damaged, holds anything but tensors, or unpacks to far more
+            than its size; or if this torch may run code in a pickle.
+    """
+    if torch.__version__ < _SAFE_UNPICKLER:
+        raise error(
+            f"{path}: torch {torch.__version__} may run code in such a file; install {_SAFE_UNPICKLER} or later"
+        )
+    try:
+        tensors = torch.load(path, map_location="cpu", weights_only=True)
+    except (*DAMAGED_STATE, MemoryError, OSError) as problem:
+        reason = one_line(problem)
+        if "Unsupported" in reason or "Weights only load failed" in reason:
+            reason = "it holds more than tensors, perhaps code, which is not run"
+        raise error(f"{path}: damaged, or not a state dict ({reason})") from None
+    if not isinstance(tensors, dict):
+        raise error(f"{path}: holds a {type(tensors).__name__}; wanted a state dict")
+    for name, tensor in tensors.items():
+        if not isinstance(name, str) or not isinstance(tensor, Tensor) or tensor.layout != torch.strided:
+            raise error(f"{path}: {str(name)[:80]!r} is not a tensor; wanted a state dict of tensors")
+    # A hostile file can repeat the same number endlessly.
+    if (size := sum(tensor.nbytes for tensor in tensors.values())) > (most := unpacked_numbers(path.stat().st_size)):
+        raise error(f"{path}: unpacks to {size:,} bytes; wanted at most {most:,}; {ADVICE}")
+    return dict(tensors)
+
+
+# What reading a damaged training state, or putting it to use, can raise.
+DAMAGED_STATE = (
+    ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, RuntimeError, TypeError, ValueError,
+    pickle.UnpicklingError, struct.error,
+)  # fmt: skip
+
+
+def write_state(path: Path, state: Mapping[str, Any]) -> None:
+    """Writes a training state (tensors, numbers, strings and containers of them), atomically.
+
+    Raises:
+        WriteError: it cannot be written.
+    """
+    with atomic_output(path) as stream:
+        torch.save(dict(state), stream)
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """Reads a training state; raises `RunError` if it is damaged."""
+    if path.exists() and not path.is_file():
+        raise RunError(f"{path}: not a regular file; wanted a training state; {BEGIN_AGAIN}")
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        if not isinstance(state, dict):
+            raise TypeError(f"a {type(state).__name__}")
+    except (*DAMAGED_STATE, OSError) as error:  # offsets in a damaged file can lie before its beginning
+        raise RunError(f"{path}: damaged, or not a training state ({one_line(error)}); {BEGIN_AGAIN}") from None
+    return state

@@ -1,0 +1,289 @@
+"""Builds the parts of a pretraining, in order."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pydantic
+import torch
+
+from elmo_tasks.config import Config, load_config, to_json
+from elmo_tasks.elmo.bilm import BiLM
+from elmo_tasks.elmo.bilm_files import bilm_folder
+from elmo_tasks.errors import RunError, WeightsError, counted
+from elmo_tasks.files.atomic import write_json
+from elmo_tasks.files.json_files import Number, read_json
+from elmo_tasks.files.json_lines import read_record
+from elmo_tasks.files.locks import locked
+from elmo_tasks.pretraining.corpus import Corpus
+from elmo_tasks.pretraining.language_model import LanguageModel
+from elmo_tasks.pretraining.objective import StreamObjective, try_out
+from elmo_tasks.pretraining.output_vocabulary import UNKNOWN_NUMBER, most_frequent
+from elmo_tasks.pretraining.perplexity import evaluate_perplexity, unigram_perplexity
+from elmo_tasks.pretraining.prepare import read_text
+from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
+from elmo_tasks.pretraining.run_files import PretrainingFolder
+from elmo_tasks.pretraining.windows import SlotReader, TokenStreams, Window
+from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
+from elmo_tasks.text.tokenizers import Tokenizer
+from elmo_tasks.training.callbacks import Callback
+from elmo_tasks.training.loop import Loop
+from elmo_tasks.training.precision import product_type
+from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
+
+logger = logging.getLogger(__name__)
+
+Perplexities = dict[Literal["forward", "backward", "mean", "unknown_percent", "targets"], int | Number]
+
+_EVALUATIONS = 20  # where the config does not say how often
+
+
+class Evaluation(Config):
+    """What `results.json` takes from a line of the log."""
+
+    model_config = pydantic.ConfigDict(extra="ignore")
+    step: int
+    held_out: Perplexities
+
+
+class Results(Config):
+    """The contents of `results.json`."""
+
+    training_targets: int
+    vocabulary: int
+    trained_targets: int
+    trained_hours: float
+    before: Perplexities | None
+    held_out: Perplexities
+    held_out_unigram: Number
+
+
+def pretrain(
+    config_path: str | Path,
+    folder: str | Path,
+    *,
+    overrides: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
+    start_from: str | Path | None = None,
+    resume: bool = False,
+    force: bool = False,
+    dry_run: bool = False,
+    announce: Callable[[Mapping[str, str]], None] = lambda plan: None,
+    callbacks: Sequence[Callback] = (),
+) -> dict[str, Any] | None:
+    """Trains a biLM on text, from random weights or from those of another biLM.
+
+    Arguments:
+        folder: where the biLM and its other files are written; see `runs`.
+        overrides: `key.path=value`, in place of the config's values.
+        variables: external variables of the Jsonnet file.
+        start_from: the folder of a biLM to fine-tune; its architecture and vocabulary replace the config's.
+        resume: continues the training in the folder; a finished training is left as it is.
+        force: removes the folder's earlier training.
+        dry_run: ends before the training, and writes only the prepared corpus in the cache.
+        announce: called before the training begins with the plan: names and values for a table.
+        callbacks: called after every step and evaluation, in addition to the progress bar and the trackers.
+
+    Returns:
+        the contents of `results.json`, or None after a dry run.
+
+    Raises:
+        ConfigError: the config has problems; all are named.
+        RunError: the folder holds a training, and neither `resume` nor `force` is given; or it holds the biLM to start
+            from, or its training began with other text; or another process writes there.
+        ElmoTasksError: the loss is not finite.
+    """
+    config, run = load_config(config_path, PretrainingConfig, overrides, variables or {}), PretrainingFolder(folder)
+    accelerator = config.trainer.accelerator(run.tensorboard)
+    if start_from and bilm_folder(start_from).resolve() == run.path.resolve():
+        raise RunError(f"{run.path}: contains the biLM to start from; choose another folder for the result")
+    with contextlib.nullcontext() if dry_run or not accelerator.is_main_process else locked(run.path):
+        described = {**to_json(config), "from": str(start_from) if start_from else None}
+        begins = dry_run or run.claim(described, resume=resume, force=force, kind=PretrainingConfig)
+        accelerator.wait_for_everyone()  # no process writes before all have looked
+        if not begins and run.results.is_file() and not run.changed:
+            logger.info("%s: finished before; nothing to do", run.path)
+            return read_json(run.results, Results, "the results of a pretraining").model_dump()
+
+        with accelerator.main_process_first():  # the first to read fills the cache for the others
+            corpus = config.corpus.build()
+        seed_everything(config.random_seed)
+        model = _build_model(config, corpus, start_from)
+        text = {"corpus": corpus.folder.name, "vocabulary": model.vocabulary.fingerprint()}
+        if not begins:
+            _check_text(run, text)
+            if run.changed and accelerator.is_main_process:  # the text has moved
+                write_json(run.config, described)
+        width = model.bilm.options.char_cnn.max_characters_per_token
+        parts = (corpus.training, corpus.held_out)
+        training, held_out = readers = [SlotReader(part, corpus.types, model.vocabulary, width) for part in parts]
+        trainer, process = config.trainer, (accelerator.process_index, accelerator.num_processes)
+        sizes = trainer.batch_size, trainer.unroll_steps
+        streams = TokenStreams(training, *sizes, config.random_seed, trainer.reset_share, process)
+        objective = StreamObjective(model, config.softmax, product_type(trainer.precision, accelerator.device))
+        num_steps = max(1, round(trainer.num_epochs * streams.windows_per_epoch))
+        loop = Loop(trainer, objective, run.records, accelerator, num_steps, callbacks)
+        resumes = not begins and run.training_state.is_file()
+        if resumes:
+            loop.resume()  # before the plan, since it decides on the precision
+        plan = _plan(corpus, streams, loop, objective)
+        if accelerator.is_main_process:
+            announce(plan)
+        if dry_run:
+            return None
+        if begins and accelerator.is_main_process:  # the text could be read, and the model fits
+            if force:
+                run.clear()
+            write_json(run.text, text)
+            run.begin(described)
+        if not resumes:
+            if not begins:
+                run.warn_without_state()
+            # Each process drops other units and draws other candidates.
+            seed_everything(config.random_seed + accelerator.process_index)
+
+        progress, evaluate_every = loop.progress, trainer.evaluate_every_steps or max(1, num_steps // _EVALUATIONS)
+        model.train()
+        with loop:
+            if start_from and progress.records == 0:
+                _evaluate(loop, objective, streams, held_out)
+                loop.save()
+            for epoch, window in _windows(streams, progress.step, num_steps):
+                progress.epoch = epoch
+                loop.step([(window, 1.0)])
+                if progress.step % evaluate_every == 0 and progress.step < num_steps:
+                    _evaluate(loop, objective, streams, held_out.beginning(trainer.evaluation_tokens))
+                if progress.step % trainer.checkpoint_every_steps == 0:
+                    loop.save()
+            loop.save()  # before the last line of the log, which a run resumed here writes again
+            last = _evaluate(loop, objective, streams, held_out)
+
+        accelerator.wait_for_everyone()
+        results = _results(run, last, readers, len(model.vocabulary), progress.seconds)
+        if accelerator.is_main_process:
+            with loop.averaged():
+                model.save(run.path, half_precision=config.half_precision)
+            write_json(run.results, results)
+        accelerator.wait_for_everyone()
+        return results
+
+
+def _check_text(run: PretrainingFolder, text: Mapping[str, str]) -> None:
+    """Raises `RunError` if a resumed training began with other text or words, as far as its record says."""
+    if not run.text.is_file():
+        return
+    earlier = read_json(run.text, dict[str, str], "the hashes of a pretraining's text")
+    if changed := [name for name in text if text[name] != earlier.get(name)]:
+        raise RunError(
+            f"{run.path}: cannot resume with other text: not the {' and the '.join(changed)} that the run began with"
+        )
+
+
+def _windows(streams: TokenStreams, first: int, end: int) -> Iterator[tuple[int, Window]]:
+    """(epoch, window) for each step from `first` up to, but not including, `end`."""
+    while first < end:
+        epoch, place = divmod(first, streams.windows_per_epoch)
+        for window in itertools.islice(streams.windows(epoch, place), end - first):
+            yield epoch, window
+            first += 1
+
+
+def _evaluate(loop: Loop, objective: StreamObjective, streams: TokenStreams, reader: SlotReader) -> dict[str, Any]:
+    """Measures the perplexity of held-out text, writes the biLM, and returns the record that it adds to the log."""
+    main, progress = loop.accelerator.is_main_process, loop.progress
+    with loop.averaged():
+        perplexity = evaluate_perplexity(objective.model, reader, objective.dtype, visible=main)
+        if main:
+            objective.model.save(loop.records.parent)
+    record = {
+        "step": progress.step,
+        "targets": progress.step * streams.slots_per_window,
+        "training_loss": progress.mean_loss(),
+        "learning_rate": loop.optimizer.param_groups[0]["lr"],
+        "seconds": round(progress.seconds, 1),
+        "held_out": perplexity,
+    }
+    message = "step %d of %d, %s, %.0f tokens/s: loss %.3f; held-out perplexity %.1f"
+    targets, loss = record["targets"], record["training_loss"]
+    rate = targets / max(1e-9, progress.seconds)
+    logger.info(message, progress.step, loop.num_steps, counted(targets, "token"), rate, loss, perplexity["mean"])
+    loop.record(record)
+    return record
+
+
+def _results(
+    run: PretrainingFolder, last: Mapping[str, Any], readers: Sequence[SlotReader], num_words: int, seconds: float
+) -> dict[str, Any]:
+    """The contents of `results.json`, after the last record of the log."""
+    training, held_out = readers
+    first = read_record(run.records, 1, Evaluation)  # of step 0, where a biLM is fine-tuned
+    return {
+        "training_targets": training.num_slots,
+        "vocabulary": num_words,
+        "trained_targets": last["targets"],
+        "trained_hours": round(seconds / 3600, 3),
+        "before": first.held_out if first.step == 0 else None,
+        "held_out": last["held_out"],
+        "held_out_unigram": unigram_perplexity(training, held_out, num_words),
+    }
+
+
+def _build_model(config: PretrainingConfig, corpus: Corpus, start_from: str | Path | None) -> LanguageModel:
+    """A new language model, or that of the folder; a biLM without a softmax gets a new one."""
+    if start_from and LanguageModel.is_in_folder(start_from):
+        return LanguageModel.load(start_from, config.dropout)
+    vocabulary = most_frequent(corpus.types, corpus.counts, config.vocabulary_size, config.min_count)
+    if start_from is None:
+        return LanguageModel.untrained(config.options(), vocabulary, config.dropout)
+    bilm = BiLM.load(start_from)
+    if bilm.options.lexicon:
+        raise WeightsError(f"{start_from}: a biLM with a list of words; wanted one that reads only characters")
+    logger.warning("%s: the biLM has no softmax and vocabulary; it starts with new, untrained ones", start_from)
+    return LanguageModel(bilm, vocabulary, config.dropout)
+
+
+def _plan(corpus: Corpus, streams: TokenStreams, loop: Loop, objective: StreamObjective) -> dict[str, str]:
+    """The plan, for which the first window is tried out; training is not affected."""
+    generators = random_state()
+    seconds, memory = try_out(loop, objective, next(streams.windows(0)))
+    set_random_state(generators)
+    num_words, num_tokens = len(objective.model.vocabulary), len(corpus.training.tokens)
+    unknown = 100.0 * float(streams.reader.count_targets(num_words)[UNKNOWN_NUMBER]) / num_tokens
+    parameters = sum(parameter.numel() for parameter in loop.parameters.values())
+    precision = str(objective.dtype).removeprefix("torch.")
+    hours, rate = loop.num_steps * seconds / 3600, streams.slots_per_window / seconds
+    return {
+        "corpus": str(corpus.folder),
+        "tokens": f"{num_tokens:,} ({len(corpus.types):,} distinct), {len(corpus.held_out.tokens):,} held out",
+        "vocabulary": f"{num_words:,} words; {unknown:.2f} % of the tokens are not among them",
+        "parameters": f"{parameters:,}, products in {precision}",
+        "steps": f"{loop.num_steps:,}",
+        "estimated time": f"{hours:.1f} hours, {rate:,.0f} tokens/s",
+        "estimated memory": f"{memory / 1e9:.1f} GB",
+    }
+
+
+def perplexity_of_text(
+    bilm: str | Path, paths: Sequence[str], tokenizer: Tokenizer | None = None, device: torch.device | None = None
+) -> dict[str, float]:
+    """The perplexities of a biLM on text; see `evaluate_perplexity`, and `read_text` for `paths` and `tokenizer`.
+
+    Arguments:
+        bilm: the folder of a biLM with its softmax and vocabulary.
+        tokenizer: by default that of the text that the biLM was trained on.
+        device: by default a GPU, if there is one.
+
+    Raises:
+        WeightsError: the biLM's files are missing or damaged.
+        DataError: the text is empty or cannot be read.
+    """
+    part, types = read_text(paths, tokenizer or tokenizer_of_bilm(bilm_folder(bilm)))
+    device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = LanguageModel.load(bilm).to(device)
+    reader = SlotReader(part, types, model.vocabulary, model.bilm.options.char_cnn.max_characters_per_token)
+    return evaluate_perplexity(model, reader)

@@ -1,0 +1,233 @@
+"""Trained runs: loads them, evaluates them, packs them into archives."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from elmo_tasks.config import Overrides, include_packages, load_config, override_list, own_packages
+from elmo_tasks.data_readers.in_memory import Source, source_name
+from elmo_tasks.data_readers.reader import DatasetReader
+from elmo_tasks.errors import RunError, UnknownLabelError, UnknownTypeError, some_of
+from elmo_tasks.runs.train import ExperimentConfig, build_model, check_frozen_models, read_examples, tensor_shapes
+from elmo_tasks.files.locks import locked
+from elmo_tasks.metrics.confusion import Confusion
+from elmo_tasks.models.model import TaskModel
+from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
+from elmo_tasks.runs.archive import open_run, write_archive
+from elmo_tasks.text.tokenizer_config import build_tokenizer
+from elmo_tasks.text.vocabulary import Vocabulary
+from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
+from elmo_tasks.training.evaluation import Sink, ordered_lines, pairs_to
+from elmo_tasks.training.evaluation import evaluate as evaluate_model
+
+logger = logging.getLogger(__name__)
+
+UnknownLabels = Literal["error", "count"]
+"""What becomes of gold labels that a run does not know: the data is refused, or they count as errors of the run."""
+
+Device = Literal["auto", "cpu", "cuda"]
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Run:
+    """The parts of a trained run, ready for evaluation and prediction."""
+
+    path: Path  # its folder or archive
+
+    config: ExperimentConfig
+    reader: DatasetReader  # of the data to evaluate
+    vocabulary: Vocabulary
+    model: TaskModel
+
+    def __repr__(self) -> str:
+        return f"Run({_described(self)})"
+
+
+def load_run(path: str | Path, *, overrides: Overrides = ()) -> Run:
+    """A trained run, with the best epoch's parameters, from its folder or archive.
+
+    Arguments:
+        overrides: `key.path=value`, in place of the config's values; for example where the biLM's files now lie.
+
+    Raises:
+        RunError: there is no run or no finished epoch, or its biLM or transformer has moved or changed; or it has parts
+            of a package that is not included.
+    """
+    folder, overrides = open_run(path), override_list(overrides)
+    places = folder.bilm_place(overrides) | folder.transformer_place(overrides)
+    try:
+        config = load_config(folder.config, ExperimentConfig, overrides, replaced=places)
+    except UnknownTypeError:
+        if not (packages := folder.included_packages()):
+            raise
+        options = " ".join(f"--include-package {name}" for name in packages)
+        raise RunError(
+            f"{path}: has parts of other packages; add {options} (in Python, elmo_tasks.include_packages({packages}))"
+        ) from None
+    reader = config.evaluation_reader().build()
+    vocabulary = Vocabulary.load(folder.vocabulary)
+    check_frozen_models(config, folder)  # before any of them is read
+    folder.check_tensors(tensor_shapes(config, vocabulary, folder))
+    model = build_model(config, vocabulary, pretrained=False)
+    folder.load_tensors(model)
+    return Run(Path(path).resolve(), config, reader, vocabulary, model.eval())
+
+
+def load_predictor(
+    path: str | Path,
+    *,
+    overrides: Overrides = (),
+    batch_tokens: int = DEFAULT_BATCH_TOKENS,
+    predicates: Predictor | None = None,
+) -> Predictor:
+    """The predictor of a run, on its config's device; arguments and errors: see `load_run` and `build_predictor`.
+
+    It is pickled as the run's path, the packages of its parts and these settings, and loaded again from there.
+    """
+    run = load_run(path, overrides=overrides)
+    settings = {"overrides": overrides, "batch_tokens": batch_tokens, "predicates": predicates}
+    predictor = run_predictor(run, batch_tokens=batch_tokens, predicates=predicates)
+    packages = sorted(own_packages(run.config))
+    predictor.load_again = functools.partial(_load_again, packages, run.path, **settings)
+    return predictor
+
+
+def _load_again(packages: Sequence[str], path: Path, **settings: Any) -> Predictor:
+    include_packages(packages)
+    return load_predictor(path, **settings)
+
+
+def run_predictor(
+    run: Run, *, batch_tokens: int = DEFAULT_BATCH_TOKENS, predicates: Predictor | None = None
+) -> Predictor:
+    """The predictor of a loaded run, as `load_predictor`."""
+    model = run.model.to(run.config.trainer.torch_device())
+    tokenizer = build_tokenizer(run.config.dataset_reader.tokenizer)
+    predictor = build_predictor(
+        model, run.vocabulary, batch_tokens=batch_tokens, tokenizer=tokenizer, predicates=predicates
+    )
+    predictor.origin = _described(run)
+    return predictor
+
+
+def _described(run: Run) -> str:
+    elmo = run.config.elmo()
+    bilm = (elmo.bilm or elmo.options) if elmo else None
+    return (
+        f"run={str(run.path)!r}, task={type(run.model.task).__name__}, model={type(run.model).__name__}, bilm={bilm!r}"
+    )
+
+
+def placed(device: Device | None, overrides: Overrides) -> list[str]:
+    """The overrides of a run's config, with a device before them."""
+    return [*([f"trainer.device={device}"] if device else []), *override_list(overrides)]
+
+
+def evaluate(
+    path: str | Path,
+    data: Source,
+    *,
+    predictions: str | Path | None = None,
+    confusion: bool = False,
+    batch_tokens: int | None = None,
+    unknown_labels: UnknownLabels = "error",
+    device: Device | None = None,
+    overrides: Overrides = (),
+) -> dict[str, Any]:
+    """A run's metrics on a data set.
+
+    Arguments:
+        data: file or hub data set that the run's reader can read, or examples with the columns of the task.
+        predictions: where to write each example with its prediction, one JSON object per line, in the data's order.
+        confusion: also returns a `ConfusionTable` under `confusion`, in the main process.
+        batch_tokens: most tokens in a batch, see `DataLoaderConfig`; by default the run's limits.
+        unknown_labels: `count` scores gold labels that the run does not know as its errors, as the official scorers
+            do. They are named in a warning, and `loss` is the mean of the other examples; without any, it is left out.
+        device: `auto` uses a GPU if there is one, `cuda` requires one; by default, the setting of the run's config.
+        overrides: changes of the run's config, `{"key.path": value}` or `["key.path=value"]`.
+
+    Raises:
+        ElmoTasksError: the run does not know an example's label, and `unknown_labels` is `error`; the place is named.
+            Or `confusion` is asked for, and the run does not predict labels.
+    """
+    run = load_run(path, overrides=placed(device, overrides))
+    task, confusions = run.reader.task, Confusion()
+    is_main = run.config.trainer.accelerator().is_main_process
+    with ordered_lines(predictions if is_main else None) as write:
+        keep_pair = pairs_to(write)
+
+        def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
+            keep_pair(row, example, prediction)
+            if confusion:
+                confusions.add(task.compared_labels(prediction), task.compared_labels(example))
+
+        sink = keep if predictions or confusion else None
+        metrics = evaluate_run(run, data, sink=sink, batch_tokens=batch_tokens, unknown_labels=unknown_labels)
+        return {**metrics, "confusion": confusions.table()} if confusion else metrics
+
+
+def evaluate_run(
+    run: Run,
+    data: Source,
+    *,
+    sink: Sink | None = None,
+    batch_tokens: int | None = None,
+    unknown_labels: UnknownLabels = "error",
+) -> dict[str, float]:
+    """The metrics of a loaded run on a data set; see `evaluate`.
+
+    Arguments:
+        sink: called in the main process with the row, the example and the prediction, in the order of the batches.
+    """
+    accelerator = run.config.trainer.accelerator()
+    given = DataLoaderConfig(batch_tokens=batch_tokens, shuffle=False) if batch_tokens else None
+    run.model.to(accelerator.device)
+    with accelerator.main_process_first():
+        examples = read_examples(run.reader, data)
+    loader = BatchLoader(
+        given or run.config.evaluation_loader(),
+        examples,
+        run.reader.task,
+        run.vocabulary,
+        rank=accelerator.process_index,
+        num_processes=accelerator.num_processes,
+        without_gold=_rows_with_unknown_labels(run, data, examples) if unknown_labels == "count" else frozenset(),
+    )
+    try:
+        return evaluate_model(run.model, loader, accelerator, sink)
+    except UnknownLabelError as error:
+        raise run.reader.unknown_label(data, examples, error) from None
+
+
+def _rows_with_unknown_labels(run: Run, data: Source, examples: Iterable[Mapping[str, Any]]) -> set[int]:
+    """The rows with gold labels that a run does not know. A warning names these labels."""
+    task = run.reader.task
+    unknown = {
+        row: labels for row, each in enumerate(examples) if (labels := task.unknown_labels(each, run.vocabulary))
+    }
+    if unknown:
+        counts = Counter(label for labels in unknown.values() for label in labels)
+        logger.warning(
+            "%s: the run does not know some labels, which count as its errors: %s; the loss leaves out %d example(s)",
+            source_name(data),
+            some_of([f"{label!r} ({count})" for label, count in counts.most_common()], most=10),
+            len(unknown),
+        )
+    return set(unknown)
+
+
+def archive(path: str | Path, target: str | Path, *, self_contained: bool = True) -> None:
+    """Packs a run into one `.tar.gz`, by default with the files of the biLM and of the transformer.
+
+    Raises:
+        RunError: there is no trained run, or it is being trained.
+    """
+    run = open_run(path)
+    with locked(run.path, writes=False):
+        write_archive(run, target, with_bilm=self_contained)

@@ -1,0 +1,535 @@
+"""Builds the parts of a run, in order, and trains it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+import math
+import time
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import datasets
+from accelerate import Accelerator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+
+# Importing the packages of parts registers their types.
+import elmo_tasks.data_readers
+import elmo_tasks.models
+import elmo_tasks.modules  # noqa: F401
+from elmo_tasks.files.atomic import write_json
+from elmo_tasks.config import Config, LocalPath, Overrides, load_config, own_packages, to_json
+from elmo_tasks.data_readers.in_memory import Source, source_name
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, examples_hash
+from elmo_tasks.elmo import BiLM, ElmoConfig
+from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
+from elmo_tasks.elmo.options import BiLMOptions
+from elmo_tasks.errors import FORCE, DataError, ElmoTasksError, RunError, counted, one_line
+from elmo_tasks.files.json_files import Number, read_json
+from elmo_tasks.files.locks import locked
+from elmo_tasks.models.model import ModelConfig, TaskModel
+from elmo_tasks.modules.transformer import TransformerConfig
+from elmo_tasks.modules.transformer_files import HUB
+from elmo_tasks.files.json_lines import read_record
+from elmo_tasks.runs.archive import include_bilm, include_transformer, open_run
+from elmo_tasks.runs.folder import WORD_VECTORS, RunFolder, Split
+from elmo_tasks.elmo.shapes_only import shapes_only
+from elmo_tasks.tasks import Task
+from elmo_tasks.files.tensor_files import read_tensors, write_tensors
+from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.training.advice import judge, warn_of_few_steps
+from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
+from elmo_tasks.training.callbacks import Callback
+from elmo_tasks.training.trainer_config import TrainerConfig
+from elmo_tasks.training.evaluation import evaluate as evaluate_model
+from elmo_tasks.training.evaluation import ordered_lines, pairs_to
+from elmo_tasks.training.loop import Loop, Objective
+from elmo_tasks.training.random_state import seed_everything
+from elmo_tasks.training.data_splits import Fold, TrainShare
+from elmo_tasks.runs.warm_start import warm_start
+
+logger = logging.getLogger(__name__)
+
+
+class ExperimentConfig(Config):
+    """A whole experiment: what is read, what is trained on it and how."""
+
+    foreign_keys = {  # noqa: RUF012
+        "corpus": "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`",
+        "arms": "describes a study, not a task; use `elmo-tasks study`",
+        "space": "describes a search, not a task; use `elmo-tasks tune`",
+        "char_cnn": "the options of a biLM, not a config; --set model.embedder.elmo.bilm=DIR names its folder",
+        "data": "data as SQuAD has it, not a config; name it with --set train_data_path=FILE",
+    }
+
+    dataset_reader: DatasetReaderConfig
+    validation_dataset_reader: DatasetReaderConfig | None = Field(
+        None, description="reads what is evaluated, for the same task; default: `dataset_reader`"
+    )
+    train_data_path: LocalPath = Field(description="file, compressed or not, or hub data set, to learn from")
+    validation_data_path: LocalPath = Field(description="the same, to choose the best epoch")
+    test_data_path: LocalPath | None = Field(None, description="the same, evaluated once, after training")
+    train_share: TrainShare | None = Field(None, description="trains on a random share of the training data")
+    fold: Fold | None = Field(None, description="holds out a fold of the training data, in place of the test data")
+    vocabulary: VocabularyConfig = VocabularyConfig()
+    model: ModelConfig
+    data_loader: DataLoaderConfig
+    validation_data_loader: DataLoaderConfig | None = Field(
+        None, description="batches for evaluation; by default those of `data_loader`, in a fixed order"
+    )
+    trainer: TrainerConfig
+    random_seed: Annotated[int, Field(ge=0, lt=2**63)] = 13370
+    evaluate_on_test: bool = Field(True, description="evaluates the best epoch on `test_data_path`, where there is one")
+
+    @field_validator("model")
+    @classmethod
+    def _fits_the_readers(cls, model: ModelConfig, info: ValidationInfo) -> ModelConfig:
+        reader, evaluation_reader = info.data.get("dataset_reader"), info.data.get("validation_dataset_reader")
+        for key, given in (("dataset_reader", reader), ("validation_dataset_reader", evaluation_reader)):
+            if given and (problem := given.misfit(model.task, key=key, other=model, other_key="model")):
+                raise ValueError(problem)
+        if reader and evaluation_reader:
+            keys = {"key": "validation_dataset_reader", "other_key": "dataset_reader"}
+            if problem := evaluation_reader.misfit(reader.task, other=reader, **keys):
+                raise ValueError(problem)
+        return model
+
+    @field_validator("trainer")
+    @classmethod
+    def _has_the_metric(cls, trainer: TrainerConfig, info: ValidationInfo) -> TrainerConfig:
+        if model := info.data.get("model"):
+            trainer.check_metric({**model.task.build_metric().compute(), "loss": 0.0})
+        return trainer
+
+    def has_test(self) -> bool:
+        """Whether the best epoch is evaluated on test data, or on a fold that is held out."""
+        return self.fold is not None or (self.test_data_path is not None and self.evaluate_on_test)
+
+    def evaluation_loader(self) -> DataLoaderConfig:
+        return (self.validation_data_loader or self.data_loader).model_copy(update={"shuffle": False, "min_batches": 1})
+
+    def evaluation_reader(self) -> DatasetReaderConfig:
+        return self.validation_dataset_reader or self.dataset_reader
+
+    def elmo(self) -> ElmoConfig | None:
+        return self.model.embedder.elmo
+
+    def transformer(self) -> TransformerConfig | None:
+        return self.model.embedder.transformer
+
+
+class BestEpoch(Config):
+    """What readers of `metrics.json` use of the best epoch's record."""
+
+    model_config = ConfigDict(extra="allow")
+    epoch: int
+    validation: dict[str, int | Number]
+
+
+class Results(Config):
+    """The contents of `metrics.json`."""
+
+    best: BestEpoch
+    test: dict[str, int | Number] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """The data sets of a run."""
+
+    reader: DatasetReader  # of the training data
+    evaluation_reader: DatasetReader  # of the held-out data
+    training: datasets.Dataset
+    held_out: tuple[datasets.Dataset, ...]  # the validation data and, if there is any, the test data
+
+    @classmethod
+    def read(cls, config: ExperimentConfig, given: Mapping[str, Source | None] | None = None) -> Data:
+        """Reads the data sets: those in `given`, by their key in the config, and the config's."""
+        reader, evaluation_reader = config.dataset_reader.build(), config.evaluation_reader().build()
+        keys = ("train_data_path", "validation_data_path", "test_data_path")
+        source, *others = ((given or {}).get(key, getattr(config, key)) for key in keys)
+        if config.fold or not config.has_test():
+            others = others[:1]
+        held_out = [read_examples(evaluation_reader, other) for other in others if other is not None]
+        training = read_examples(reader, source)
+        if config.fold:
+            training, test = config.fold.split(training, read_examples(evaluation_reader, source), reader.task)
+            held_out.append(test)
+        if config.train_share:
+            training = config.train_share.take(training)
+        return cls(reader, evaluation_reader, training, tuple(held_out))
+
+    def vocabulary(self, config: ExperimentConfig) -> Vocabulary:
+        pretrained = config.model.embedder.pretrained_words()
+        return config.vocabulary.build(self.reader.task, self.training, self.held_out, pretrained)
+
+    def hashes(self, config: ExperimentConfig) -> dict[str, str]:
+        """Of the contents on which a run depends, by their names in messages."""
+        parts = zip(("training data", "validation data", "test data"), (self.training, *self.held_out), strict=False)
+        hashes = {name: examples_hash(examples, self.reader.task) for name, examples in parts}
+        vectors = config.model.embedder.word_vectors_hash()
+        return {**hashes, WORD_VECTORS: vectors} if vectors else hashes
+
+    def texts(self, model: TaskModel[Any, Any]) -> list[Sequence[str]]:
+        """Every sequence of tokens that the model embeds, each once."""
+        examples = (example for data in (self.training, *self.held_out) for example in data)
+        return list(dict.fromkeys(tuple(tokens) for example in examples for tokens in model.embedded_texts(example)))
+
+
+def read_examples(reader: DatasetReader, source: Source) -> datasets.Dataset:
+    """A data set to learn from or to score; raises `DataError` if it has no gold labels that could be found."""
+    examples = reader.read(source)
+    if problem := reader.task.nothing_to_learn(examples):
+        raise DataError(source_name(source), problem)
+    return examples
+
+
+def train(
+    described: str | Path | Mapping[str, Any],
+    folder: str | Path,
+    *,
+    given: Mapping[str, Source | None] | None = None,
+    overrides: Overrides = (),
+    variables: Mapping[str, str] | None = None,
+    from_run: str | Path | None = None,
+    resume: bool = False,
+    force: bool = False,
+    self_contained: bool = False,
+    predictions: Collection[Split] = (),
+    callbacks: Sequence[Callback] = (),
+) -> dict[str, Any]:
+    """Trains what a config describes, and evaluates the best epoch on the test set.
+
+    Arguments:
+        described: the config: a Jsonnet or JSON file, or its values.
+        folder: where the run is written.
+        given: data sets in place of the config's, by their keys there: `train_data_path` and so on; None for none.
+        overrides: changes of the config, `{"key.path": value}` or `["key.path=value"]`.
+        variables: external variables of the Jsonnet file.
+        from_run: the folder or archive of a run, of which the model takes over what fits; see `warm_start`.
+        resume: continues the run in the folder, with its own state. `trainer.num_epochs` and `trainer.patience` may
+            change, and files may have moved if their content is the same. A finished run is left as it is, unless its
+            config changes.
+        force: removes the folder's earlier run.
+        self_contained: copies the files of the biLM and of the transformer into the run.
+        predictions: the data for which the best epoch's predictions are written, with only what is scored; see
+            `RunFolder.predictions_for`. A fold always writes those for the examples held out.
+        callbacks: called after every step and epoch, in addition to the progress bar and the trackers.
+
+    Returns:
+        the metrics of `metrics.json`.
+
+    Raises:
+        ConfigError: the config has problems; all are named.
+        RunError: the folder holds a run, and neither `resume` nor `force` is given; or another process writes there; or
+            it holds the run to start from, or nothing of that fits. Or a resumed run began with other data or settings.
+            Or predictions of test data are wanted, and the config evaluates none.
+        ElmoTasksError: the loss is not finite, or no epoch has a value of the validation metric.
+    """
+    names = {key: None if source is None else source_name(source) for key, source in (given or {}).items()}
+    config, run = load_config(described, ExperimentConfig, overrides, variables, replaced=names), RunFolder(folder)
+    if "test" in predictions and not config.has_test():
+        raise RunError(f"{run.path}: predictions of test data are wanted, but the config evaluates none")
+    for frozen in (config.elmo(), config.transformer()):
+        if frozen:
+            frozen.files()  # if they are missing, it is known before the data is read
+    if from_run and not run.is_started():
+        open_run(from_run)
+    trainer = config.trainer.with_precision(run.begun_precision() if resume else None)
+    accelerator = trainer.accelerator(run.tensorboard)
+    with locked(run.path) if accelerator.is_main_process else contextlib.nullcontext():
+        begins = run.claim(to_json(config), resume=resume, force=force, kind=ExperimentConfig)
+        accelerator.wait_for_everyone()  # no process writes before all have looked
+        finished, goes_on = not begins and run.metrics.is_file(), not begins and run.training_state.is_file()
+        if finished and not run.changed:
+            if all(run.predictions_for(split).is_file() for split in predictions):
+                logger.info("%s: finished before; nothing to do", run.path)
+                return read_json(run.metrics, Results, "the metrics of a run").model_dump(exclude_unset=True)
+            if not goes_on:
+                command = f"elmo-tasks evaluate {run.path} DATA --predictions FILE"
+                raise RunError(f"{run.path}: finished before, without these predictions; `{command}` writes some")
+        _check_changes(run, trainer, finished=finished, goes_on=goes_on)
+        if from_run and goes_on:
+            logger.info(
+                "%s: goes on with its own state; the weights of %s are for a run that begins", run.path, from_run
+            )
+        elif from_run and Path(from_run).resolve() == run.path.resolve():
+            raise RunError(f"{run.path}: contains the run to start from; choose another folder for the result")
+
+        seed_everything(config.random_seed)
+        with accelerator.main_process_first():  # the first to read fills the cache for the others
+            data = Data.read(config, given)
+        hashes = data.hashes(config)
+        if not begins:
+            run.check_data(hashes)
+        vocabulary = data.vocabulary(config)
+        model = build_model(config, vocabulary, pretrained=True)
+        if not begins:
+            _take_up(config, run, vocabulary, model)
+        origin = None if goes_on else _start_from(from_run, config, run, vocabulary, model, begins=begins)
+
+        share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
+        seed, accumulated = config.random_seed, trainer.num_gradient_accumulation_steps
+        training = BatchLoader(config.data_loader, data.training, data.reader.task, vocabulary, seed=seed, **share)
+        validation, *test = (
+            BatchLoader(config.evaluation_loader(), part, data.evaluation_reader.task, vocabulary, **share)
+            for part in data.held_out
+        )
+        num_steps = trainer.num_epochs * training.num_steps(0, accumulated)
+        loop = Loop(trainer, Objective(model), run.records, accelerator, num_steps, callbacks)
+        _log_sizes(config, model, data)
+        model.embedder.prepare(data.texts(model))
+        if begins and accelerator.is_main_process:
+            precision = trainer.precision if config.trainer.precision == "auto" else None
+            _begin(config, run, vocabulary, model, origin, hashes, copy_frozen=self_contained, precision=precision)
+            if not origin:
+                warn_of_few_steps(trainer, training, num_steps)
+        if goes_on:
+            loop.resume()
+        else:
+            if not begins:
+                run.warn_without_state()
+            seed_everything(seed + accelerator.process_index)  # each process drops other units
+        if run.changed:
+            _keep_changes(config, run, loop)
+
+        progress = loop.progress
+        model.train()
+        with loop:
+            while progress.epoch < trainer.num_epochs and progress.epochs_without_progress() < (
+                trainer.patience or math.inf
+            ):
+                for batches in training.steps(progress.epoch, accumulated, first=progress.recent_steps):
+                    loop.step(batches)
+                    if trainer.checkpoint_every_steps and progress.step % trainer.checkpoint_every_steps == 0:
+                        loop.save()
+                begin = time.monotonic()
+                with loop.averaged():
+                    metrics = evaluate_model(model, validation, accelerator)
+                    value = trainer.value_of(metrics)
+                    better = loop.note_value(value, metrics["loss"])
+                    if better and accelerator.is_main_process:
+                        write_tensors(run.model, {name: each.detach() for name, each in loop.parameters.items()})
+                    loop.record(_epoch_record(trainer, loop, model, metrics, better, time.monotonic() - begin))
+                progress.epoch += 1
+                loop.schedule.after_epoch(value)
+                loop.save()
+
+        accelerator.wait_for_everyone()
+        if progress.best_epoch is None:
+            raise ElmoTasksError(f"no epoch had a value of {trainer.metric_name!r} that is a number; nothing was saved")
+        loop.set_parameters(read_tensors(run.model))
+        results: dict[str, Any] = {"best": read_record(run.records, progress.best_epoch, dict[str, Any])}
+        if "validation" in predictions:
+            _predict(model, validation, accelerator, run.predictions_for("validation"), model.task)
+        if config.fold:
+            results["test"] = _predict(model, test[0], accelerator, run.predictions_for("test"))
+        elif "test" in predictions:
+            results["test"] = _predict(model, test[0], accelerator, run.predictions_for("test"), model.task)
+        elif config.has_test():
+            results["test"] = evaluate_model(model, test[0], accelerator)
+        if accelerator.is_main_process:
+            write_json(run.metrics, results)
+            judge(results["best"]["validation"], trainer, training, validation, num_steps)
+        accelerator.wait_for_everyone()
+        return results
+
+
+def _predict(
+    model: TaskModel, loader: BatchLoader, accelerator: Accelerator, path: Path, task: Task | None = None
+) -> dict[str, float]:
+    """Evaluates and writes the predictions; for `task` see `pairs_to`."""
+    with ordered_lines(path if accelerator.is_main_process else None) as write:
+        return evaluate_model(model, loader, accelerator, pairs_to(write, task))
+
+
+def _epoch_record(
+    config: TrainerConfig, loop: Loop, model: TaskModel, metrics: dict[str, float], better: bool, evaluation: float
+) -> dict[str, Any]:
+    """The line of `metrics.jsonl` for an epoch, which is logged too. `evaluation` took this many seconds."""
+    progress = loop.progress
+    epoch, loss, seconds = progress.epoch + 1, progress.mean_loss(), progress.recent_seconds
+    validation = f"loss {metrics['loss']:.4f}"
+    if config.metric_name != "loss":
+        validation += f", {config.metric_name} {config.value_of(metrics):.2f}"
+    validation += " (best)" if better else ""
+    logger.info("epoch %d: training loss %.4f, validation %s, %.0f s", epoch, loss, validation, seconds)
+    transformer = model.embedder.transformer_weights()
+    return {
+        "epoch": epoch,
+        "step": progress.step,
+        "seconds": round(seconds + evaluation, 2),
+        "training": {"loss": loss, "seconds": round(seconds, 2)},
+        "validation": metrics,
+        "learning_rate": [group["lr"] for group in loop.optimizer.param_groups],
+        "elmo": model.embedder.mix_weights(),
+        **({"transformer": transformer} if transformer else {}),
+        "best": better,
+    }
+
+
+def _begin(
+    config: ExperimentConfig,
+    folder: RunFolder,
+    vocabulary: Vocabulary,
+    model: TaskModel,
+    origin: Mapping[str, Any] | None,
+    hashes: Mapping[str, str],
+    *,
+    copy_frozen: bool,
+    precision: str | None,
+) -> None:
+    """Writes what a run's folder holds before the first step, in place of an earlier run or what is left of one."""
+    folder.clear()
+    write_json(folder.data, hashes)
+    _refer_to_frozen(config, folder)
+    if elmo := config.elmo():
+        if elmo.requires_grad:
+            BiLMOptions.load(elmo.files().options).save(folder.bilm_options)
+        elif copy_frozen:
+            include_bilm(folder)
+    if config.transformer() and copy_frozen:
+        include_transformer(folder)
+    if origin:
+        write_json(folder.origin, origin)
+    vocabulary.save(folder.vocabulary)
+    trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    # The tensors of a frozen biLM or transformer are not in the model's state: they lie in its own files.
+    write_tensors(folder.frozen, {name: each for name, each in model.state_dict().items() if name not in trained})
+    folder.begin(to_json(config), own_packages(config), precision=precision)
+
+
+def _refer_to_frozen(config: ExperimentConfig, folder: RunFolder) -> None:
+    """Writes where the biLM and the transformer are, and their fingerprints."""
+    if elmo := config.elmo():
+        files = elmo.files()
+        reference = {"options": str(files.options.resolve()), "weights": str(files.weights.resolve())}
+        if elmo.bilm == DEFAULT_BILM:  # the package may move
+            reference = {"bilm": DEFAULT_BILM}
+        write_json(folder.bilm_reference, {**reference, "fingerprint": files.fingerprint()})
+    if transformer := config.transformer():
+        place = transformer.model if transformer.model.startswith(HUB) else str(Path(transformer.model).resolve())
+        reference = {"model": place, "fingerprint": transformer.files().fingerprint()}
+        write_json(folder.transformer_reference, reference)
+
+
+def _check_changes(run: RunFolder, trainer: TrainerConfig, *, finished: bool, goes_on: bool) -> None:
+    """Raises `RunError` if a resumed run cannot go on with what has changed in its config."""
+    if run.changed and finished and not goes_on:
+        raise RunError(
+            f"{run.path}: finished before, and there is no {run.training_state.name} to go on from; `elmo-tasks train "
+            f"CONFIG -s DIR --from {run.path}` begins another run with its weights"
+        )
+    schedule = trainer.learning_rate_scheduler
+    if "trainer.num_epochs" in run.changed and schedule.spans_training:
+        raise RunError(
+            f"{run.path}: trainer.num_epochs cannot change: the learning rates of '{to_json(schedule)['type']}' depend "
+            f"on it from the first step on; `elmo-tasks train CONFIG -s DIR --from {run.path}` begins another run with "
+            "its weights"
+        )
+
+
+def _keep_changes(config: ExperimentConfig, run: RunFolder, loop: Loop) -> None:
+    """Writes what has changed in the config of a resumed run, and removes results that are no longer its last."""
+    progress, num_epochs = loop.progress, config.trainer.num_epochs
+    begun = progress.epoch + (progress.recent_steps > 0)
+    if num_epochs < begun:
+        raise RunError(f"{run.path}: {begun} epochs have begun; expected trainer.num_epochs={begun} or more")
+    if loop.accelerator.is_main_process:
+        for path in (run.metrics, run.predictions, run.validation_predictions) if run.trains_more() else ():
+            path.unlink(missing_ok=True)
+        _refer_to_frozen(config, run)
+        write_json(run.config, to_json(config))
+
+
+def _take_up(config: ExperimentConfig, folder: RunFolder, vocabulary: Vocabulary, model: TaskModel) -> None:
+    """Loads a resumed run's frozen tensors.
+
+    Raises:
+        RunError: the run began with another vocabulary, biLM or transformer.
+    """
+    saved = Vocabulary.load(folder.vocabulary).to_json()
+    if changed := [name for name, value in vocabulary.to_json().items() if value != saved[name]]:
+        raise RunError(
+            f"{folder.path}: cannot resume with other data: its vocabulary differs in {', '.join(changed)}; "
+            "wanted the data that the run began with, or another folder"
+        )
+    check_frozen_models(config, folder)
+    model.load_state_dict(read_tensors(folder.frozen), strict=False)
+
+
+def check_frozen_models(config: ExperimentConfig, folder: RunFolder) -> None:
+    """Raises `RunError` if the config's biLM or transformer is not the one that the run began with."""
+    if elmo := config.elmo():
+        folder.check_bilm(elmo.files())
+    if transformer := config.transformer():
+        folder.check_transformer(transformer.files)
+
+
+def _start_from(
+    from_run: str | Path | None,
+    config: ExperimentConfig,
+    folder: RunFolder,
+    vocabulary: Vocabulary,
+    model: TaskModel,
+    *,
+    begins: bool,
+) -> dict[str, Any] | None:
+    """Gives the model the weights of another run, if a run begins from one or was stopped before it saved any state.
+
+    Returns:
+        the contents of `origin.json`; None if there is no other run.
+
+    Raises:
+        RunError: it is not the run that this one began from; or as `warm_start`.
+    """
+    recorded = None if begins else _recorded_origin(folder)
+    source = from_run if begins else recorded and (from_run or recorded["run"])
+    if not source:
+        return None
+
+    def shapes_of(other: Vocabulary) -> dict[str, tuple[int, ...]]:
+        return tensor_shapes(config, other, folder)
+
+    origin = warm_start(model, vocabulary, shapes_of, config.elmo(), source, transformer=config.transformer())
+    if recorded and origin["model"] != recorded["model"]:
+        raise RunError(f"{source}: not the run that {folder.path} began from; {FORCE} begins it again")
+    return origin
+
+
+def _recorded_origin(folder: RunFolder) -> dict[str, Any] | None:
+    """What a warm start has written of the run that it took weights from; None if there was no warm start."""
+    if not folder.origin.is_file():
+        return None
+    origin = read_json(folder.origin, dict[str, Any], "the origin of a run")
+    return origin if {"run", "model"} <= origin.keys() else None
+
+
+def build_model(config: ExperimentConfig, vocabulary: Vocabulary, *, pretrained: bool) -> TaskModel:
+    """The untrained model. With `pretrained`, the word vectors are read; otherwise a run's tensors replace them."""
+    embedder = config.model.embedder.build(vocabulary, pretrained=pretrained)
+    return config.model.build(vocabulary, embedder)
+
+
+def tensor_shapes(config: ExperimentConfig, vocabulary: Vocabulary, folder: RunFolder) -> dict[str, tuple[int, ...]]:
+    """The shapes of the model's tensors. No memory is taken for them, since the config may be a stranger's."""
+    try:
+        with shapes_only():
+            model = build_model(config, vocabulary, pretrained=False)
+    except (RuntimeError, OverflowError, TypeError) as error:  # torch's, of sizes beyond what it can count
+        raise RunError(f"{folder.config}: its sizes are too large for a model ({one_line(error)})") from None
+    return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+
+
+def _log_sizes(config: ExperimentConfig, model: TaskModel, data: Data) -> None:
+    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    frozen = sum(tensor.numel() for tensor in model.state_dict().values()) - trained
+    parts = f"{counted(trained, 'trained parameter')}, {counted(frozen, 'frozen one')}"
+    if (elmo := config.elmo()) and not elmo.requires_grad:
+        with shapes_only():  # counts without making any
+            bilm = BiLM(BiLMOptions.load(elmo.files().options))
+        parts += f", and {counted(sum(each.numel() for each in bilm.parameters()), 'parameter')} in the frozen biLM"
+    examples = counted(len(data.held_out[0]), "validation example")
+    logger.info("%s and %s; %s", counted(len(data.training), "training example"), examples, parts)

@@ -1,0 +1,188 @@
+"""A warm start: a new model takes over what fits of a trained run, rows of words, characters and labels by name."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from elmo_tasks.elmo import ElmoConfig
+from elmo_tasks.errors import RunError, some_of
+from elmo_tasks.files.text import content_hash
+from elmo_tasks.modules.transformer import TransformerConfig
+from elmo_tasks.runs.archive import open_run
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.files.tensor_files import read_tensors
+from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
+
+logger = logging.getLogger(__name__)
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+_WORDS = "embedder.words"
+_TABLES = (f"{_WORDS}.trained", f"{_WORDS}.fixed")  # which are used as one, under the name above
+_CHARACTERS = "embedder.characters.embedding.weight"
+
+
+def warm_start(
+    model: nn.Module,
+    vocabulary: Vocabulary,
+    shapes_of: Callable[[Vocabulary], Shapes],
+    elmo: ElmoConfig | None,
+    path: str | Path,
+    transformer: TransformerConfig | None = None,
+) -> dict[str, Any]:
+    """Gives a new model the tensors of a trained run that fit. Logs what is new here, and what was not taken over.
+
+    A tensor fits if it has the same name and shape. Along an axis that has a row for each word, character or label,
+    the rows that both vocabularies have are copied by name; the other rows stay as they are.
+
+    Arguments:
+        model: the new model.
+        vocabulary: the new model's.
+        shapes_of: the shapes of the new model's tensors if it had another vocabulary.
+        elmo: the new model's, to warn if the run was trained with another biLM.
+        path: the folder or archive of the run, which may be of any head or task.
+        transformer: the new model's, as `elmo`.
+
+    Returns:
+        the contents of `origin.json`.
+
+    Raises:
+        RunError: `path` is not a trained run of a task, or nothing of it fits.
+    """
+    run = open_run(path)
+    if not run.vocabulary.is_file():
+        raise RunError(f"{path}: wanted the run of a task; a biLM is chosen by --set model.embedder.elmo.bilm=DIR")
+    names, earlier = _names(vocabulary), _names(Vocabulary.load(run.vocabulary))
+    state = model.state_dict()
+    target, source = _with_one_table(state), _with_one_table({**read_tensors(run.frozen), **read_tensors(run.model)})
+    kinds = {_WORDS: {0: "words"}, _CHARACTERS: {0: "characters"}, **_axes_of_labels(vocabulary, shapes_of)}
+    not_taken = {name: "no place here" for name in source if name not in target}
+    new: dict[str, list[str]] = {}
+    for name, tensor in target.items():
+        rows = {axis: (names[kind], earlier.get(kind, ())) for axis, kind in kinds.get(name, {}).items()}
+        problem = _copy(tensor, source[name], rows) if name in source else "not in the run"
+        if problem:
+            not_taken[name] = problem
+        new |= {kinds[name][axis]: found for axis, (here, there) in rows.items() if (found := _without(here, there))}
+    if _WORDS in target:
+        for table, values in zip(_TABLES, target[_WORDS].split([len(state[each]) for each in _TABLES]), strict=True):
+            state[table].copy_(values)
+    if not_taken.keys() >= target.keys():
+        raise RunError(f"{path}: nothing of this run fits the model: {_reasons(not_taken)}")
+
+    taken = [name for name in target if name not in not_taken]
+    fresh = ", ".join(f"{len(found):,} {kind}{_listed(kind, found)}" for kind, found in new.items())
+    logger.info("%s: %d of %d tensors are taken over; new: %s", path, len(taken), len(target), fresh or "nothing")
+    if not_taken:
+        logger.info("%s: not taken over: %s", path, _reasons(not_taken))
+    if elmo and run.bilm_reference.is_file():
+        _compare_bilms(elmo, run, path)
+    if (
+        transformer
+        and run.transformer_reference.is_file()
+        and run.read_transformer_reference().fingerprint != transformer.files().fingerprint()
+    ):
+        logger.warning("%s: was trained with another transformer, whose vectors differ", path)
+    return {"run": str(path), "model": content_hash(run.model), "taken": taken, "not_taken": not_taken, "new": new}
+
+
+def _names(vocabulary: Vocabulary) -> dict[str, tuple[str, ...]]:
+    """The words, the characters and the labels of each kind, without the special ones."""
+    first = len(SPECIAL)
+    return {"words": vocabulary.words[first:], "characters": vocabulary.characters[first:], **vocabulary.labels}
+
+
+def _without(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    known = set(known)
+    return [name for name in names if name not in known]
+
+
+def _with_one_table(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Puts the two tables of word vectors, if they are there, into one."""
+    if not tensors.keys() >= set(_TABLES):
+        return dict(tensors)
+    joined = torch.cat([tensors[name] for name in _TABLES])
+    return {_WORDS: joined} | {name: tensor for name, tensor in tensors.items() if name not in _TABLES}
+
+
+def _axes_of_labels(vocabulary: Vocabulary, shapes_of: Callable[[Vocabulary], Shapes]) -> dict[str, dict[int, str]]:
+    """Of each tensor that has them, the axes with a row for each label, and the labels' kind.
+
+    They are the axes that one more label makes longer by one, so that heads do not have to say which they are.
+    """
+    own = shapes_of(vocabulary)
+    found: dict[str, dict[int, str]] = collections.defaultdict(dict)
+    for kind, labels in vocabulary.labels.items():
+        one_more = (*labels, labels[-1] if labels else "")  # no new name, since heads may check that tags are valid
+        shapes = shapes_of(dataclasses.replace(vocabulary, labels={**vocabulary.labels, kind: one_more}))
+        for name, shape in own.items():
+            for axis, size in enumerate(shape):
+                if shapes[name][axis] == size + 1:
+                    found[name][axis] = kind
+    return found
+
+
+@torch.no_grad()
+def _copy(target: Tensor, source: Tensor, rows: Mapping[int, tuple[Sequence[str], Sequence[str]]]) -> str:
+    """Copies a tensor, or those of its rows that both sides have.
+
+    Arguments:
+        rows: the names of the rows of an axis, in the target and in the source. Rows before them, such as that of the
+            unknown word, have the same places on both sides.
+
+    Returns:
+        why nothing was copied, or nothing.
+    """
+    misfit = f"{_size(source)} there and {_size(target)} here"
+    if source.dim() != target.dim():
+        return misfit
+    if not rows and source.shape == target.shape:
+        target.copy_(source)
+        return ""
+    places: list[Tensor] = []
+    for axis, size in enumerate(target.shape):
+        here, there = rows.get(axis, ((), ()))
+        special = size - len(here)
+        if special != source.shape[axis] - len(there):
+            return misfit
+        row_of = {name: row for row, name in enumerate(there, start=special)}
+        common = [(row, row_of[name]) for row, name in enumerate(here, start=special) if name in row_of]
+        if here and not common:
+            return "no rows of the same names there"
+        pairs = torch.tensor([*((row, row) for row in range(special)), *common]).view(-1, 2)
+        source = source.index_select(axis, pairs[:, 1])
+        places.append(pairs[:, 0].view([-1 if each == axis else 1 for each in range(target.dim())]))
+    target[tuple(places)] = source.to(target.dtype)
+    return ""
+
+
+def _compare_bilms(elmo: ElmoConfig, run: RunFolder, path: str | Path) -> None:
+    """Warns if the new model does not have the biLM for whose vectors the run's weights were made."""
+    if run.bilm_options.is_file() and not elmo.requires_grad:
+        logger.warning("%s: its biLM, trained with the task, is not taken over by a model whose biLM is frozen", path)
+    elif not run.bilm_options.is_file() and run.read_bilm_reference().fingerprint != elmo.files().fingerprint():
+        logger.warning("%s: was trained with another biLM, whose vectors differ", path)
+
+
+def _listed(kind: str, names: Sequence[str]) -> str:
+    """The first names in brackets; nothing for words and characters, of which there are many."""
+    return "" if kind in ("words", "characters") else f" ({some_of(names, 5)})"
+
+
+def _reasons(not_taken: Mapping[str, str]) -> str:
+    names: dict[str, list[str]] = {}
+    for name, reason in not_taken.items():
+        names.setdefault(reason, []).append(name)
+    return "; ".join(f"{some_of(found, 5)}: {reason}" for reason, found in names.items())
+
+
+def _size(tensor: Tensor) -> str:
+    return " x ".join(map(str, tensor.shape)) or "one number"

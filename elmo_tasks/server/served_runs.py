@@ -1,0 +1,204 @@
+"""The runs that the server answers for: loaded once, by name."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from elmo_tasks.config import to_json
+from elmo_tasks.data_readers.reader import HUB_PREFIX
+from elmo_tasks.data_readers.row_examples import ROW_TASKS
+from elmo_tasks.elmo import ElmoConfig
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files.json_files import json_text, read_json
+from elmo_tasks.predictors.free_memory import release_memory_after
+from elmo_tasks.predictors.predictor import ExampleError, Fields
+from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
+from elmo_tasks.runs.archive import open_run
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.load import Run, load_run, run_predictor
+from elmo_tasks.runs.train import Results
+from elmo_tasks.tasks.classification import LABELS
+from elmo_tasks.tasks.tagging import TAGS
+from elmo_tasks.text.label_order import natural_order
+
+logger = logging.getLogger(__name__)
+
+_NAME = re.compile(r"\w[\w.-]*")
+_MOST_CARRIED = 1_000_000  # bytes of an input's other keys in all of its results
+_ARCHIVE = re.compile(r"\.(tar\.gz|tgz)$")
+
+
+@dataclasses.dataclass(frozen=True)
+class PredictionRequest:
+    """The examples of a request's inputs, which are ready to be predicted."""
+
+    rows: list[tuple[str, Fields, dict[str, Any]]]  # the name of the input in messages, its fields, the example
+    details: bool
+    tokens: int
+    cost: int  # the tokens that the model reads: in semantic roles, a sentence once for each predicate
+
+
+class ServedRun:
+    """A run with a name.
+
+    Attributes:
+        name: in addresses.
+        predictor: computes its results.
+        elmo: the config of its biLM, None without a frozen one.
+        about: what `GET /api/runs` says of it.
+    """
+
+    def __init__(self, name: str, path: str | Path, *, batch_tokens: int, overrides: Sequence[str] = ()) -> None:
+        run = load_run(path, overrides=overrides)
+        self.name = name
+        self.predictor = run_predictor(run, batch_tokens=batch_tokens)
+        elmo = run.config.elmo()
+        self.elmo: ElmoConfig | None = elmo if elmo and not elmo.requires_grad else None
+        self.device = run.config.trainer.torch_device()
+        fingerprint = self.elmo.files().fingerprint() if self.elmo else None
+        self.about = {"name": name, **_description(run, path), "bilm": fingerprint}
+
+    def prepare(self, inputs: Sequence[Any], *, details: bool, numbered: bool) -> PredictionRequest:
+        """Checks and tokenizes inputs.
+
+        Arguments:
+            details: whether the results have what only pictures need.
+            numbered: whether messages name the number of the input, from 1.
+
+        Raises:
+            ElmoTasksError: an input is not usable.
+        """
+        rows: list[tuple[str, Fields, dict[str, Any]]] = []
+        for number, given in enumerate(inputs, start=1):
+            place = f"inputs:{number}: " if numbered else ""
+            fields = {"text": given} if isinstance(given, str) else given
+            if not isinstance(fields, dict):
+                raise ElmoTasksError(f"{place}{given!r}; wanted a string or an object")
+            try:
+                made = self.predictor.checked_examples(fields)
+            except ElmoTasksError as error:
+                raise ElmoTasksError(f"{place}{error}") from None
+            carried = {key: value for key, value in fields.items() if key not in self.predictor.read_keys}
+            if (size := len(to_bytes(carried)) * len(made)) > _MOST_CARRIED:
+                problem = f"keys that are copied to each of {len(made)} results take {size:,} bytes"
+                raise ElmoTasksError(f"{place}{problem}; wanted at most {_MOST_CARRIED:,}")
+            rows += [(place, fields, example) for example in made]
+        examples = [example for *_, example in rows]
+        tokens, cost = (sum(map(count, examples)) for count in (self.predictor.task.length, self.predictor.cost))
+        return PredictionRequest(rows, details, tokens, cost)
+
+    def answer(self, requests: list[PredictionRequest]) -> list[bytes | ElmoTasksError]:
+        """The results of requests that are predicted together, as JSON, or what is wrong with one of them."""
+        refused: dict[int, ElmoTasksError] = {}
+        while True:
+            rows = [
+                (number, *row)
+                for number, request in enumerate(requests)
+                if number not in refused
+                for row in request.rows
+            ]
+            try:
+                predictions = self.predictor.predictions([example for *_, example in rows])
+                break
+            except ExampleError as error:
+                number, place, *_ = rows[error.row]
+                refused[number] = ElmoTasksError(f"{place}{error}")
+        detailed = [example for number, *_, example in rows if requests[number].details]
+        details = iter(self.predictor.details(detailed))
+        results: list[list[dict[str, Any]]] = [[] for _ in requests]
+        for (number, _, fields, example), prediction in zip(rows, predictions, strict=True):
+            result = self.predictor.complete_result(fields, example, prediction)
+            results[number].append(result | (next(details) if requests[number].details else {}))
+        release_memory_after(sum(request.tokens for request in requests))
+        return [refused.get(number) or to_bytes({"results": each}) for number, each in enumerate(results)]
+
+
+def load_runs(paths: Sequence[str], *, batch_tokens: int, overrides: Sequence[str] = ()) -> dict[str, ServedRun]:
+    """Loads runs by name. A run of semantic roles gets the first one that finds predicates.
+
+    Arguments:
+        paths: folders and archives. The name of a run is that of its folder or archive, or the given one: `NAME=PATH`.
+            Of several, folders without a trained model are left out with a warning, so that a shell may list them all.
+
+    Raises:
+        RunError: one of them is not a run, or cannot be loaded.
+        ElmoTasksError: two runs have the same name, or a name has characters that addresses should not have.
+    """
+    named: dict[str, Path] = {}
+    for text in paths:
+        name, path = _name_and_path(text)
+        if len(paths) > 1 and path.is_dir() and not RunFolder(path).model.is_file():
+            logger.warning("%s: not a run that has finished an epoch; left out", path)
+            continue
+        if name in named:
+            raise ElmoTasksError(f"{named[name]} and {path} have the same name; give one of them another: NAME={path}")
+        named[name] = path
+    if not named:
+        raise ElmoTasksError(f"{', '.join(paths)}: none of them is a run that has finished an epoch")
+    runs = {name: ServedRun(name, path, batch_tokens=batch_tokens, overrides=overrides) for name, path in named.items()}
+    for run in runs.values():
+        run.about["predicates"] = None
+        if isinstance(run.predictor, SemanticRolesPredictor):
+            run.about["predicates"] = _find_predicates(run.predictor, runs)
+    return runs
+
+
+def _find_predicates(predictor: SemanticRolesPredictor, runs: Mapping[str, ServedRun]) -> str | None:
+    """Gives a predictor of semantic roles the first run that finds predicates, and returns its name."""
+    for other in runs.values():
+        try:
+            predictor.with_predicates(other.predictor)
+        except ElmoTasksError:  # another task, or other tags
+            continue
+        return other.name
+    return None
+
+
+def _name_and_path(text: str) -> tuple[str, Path]:
+    name, equals, path = text.partition("=")
+    if not equals or Path(text).exists():
+        path, name = text, _ARCHIVE.sub("", Path(text).resolve().name)
+    if not _NAME.fullmatch(name):
+        raise ElmoTasksError(f"{text}: {name!r} cannot be the name of a run; give it one: NAME={path}")
+    return name, Path(path)
+
+
+def _description(run: Run, path: str | Path) -> dict[str, Any]:
+    """What others may know of a run. The folders of its files are not among it."""
+    folder = open_run(path)
+    scores, scored_on = None, None
+    if folder.metrics.is_file():
+        results = read_json(folder.metrics, Results, "the metrics of a run")
+        scores, scored_on = (results.test, "test") if results.test else (results.best.validation, "validation")
+    mixes = [{"name": name, **mix} for name, mix in run.model.embedder.mix_weights().items()]
+    vocabulary = run.vocabulary.labels
+    tasks = (name for name, task in ROW_TASKS.items() if isinstance(run.model.task, task.task))
+    return {
+        "task": next(tasks, type(run.model.task).__name__),
+        "labels": next(
+            (natural_order(known) or list(known) for kind in (TAGS, LABELS) if (known := vocabulary.get(kind))), None
+        ),
+        "scores": scores,
+        "scored_on": scored_on,
+        "config": _without_folders(to_json(run.config)),
+        "mixes": mixes or None,
+    }
+
+
+def _without_folders(value: Any) -> Any:
+    """A value of JSON with only the last part of paths."""
+    if isinstance(value, dict):
+        return {key: _without_folders(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_without_folders(each) for each in value]
+    is_path = isinstance(value, str) and "/" in value and not value.startswith(HUB_PREFIX)
+    return Path(value).name or value if is_path else value
+
+
+def to_bytes(value: Any) -> bytes:
+    return json_text(value).encode()

@@ -1,0 +1,1 @@
+"""Many runs: studies with their reports, and searches of hyperparameters."""

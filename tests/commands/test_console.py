@@ -1,0 +1,106 @@
+"""Tables and logs, on a terminal and in files."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+
+import pytest
+
+from elmo_tasks.commands.console import print_metrics, print_table, print_training_metrics, set_up_logging
+
+
+def test_a_table_in_a_file_is_as_wide_as_its_text_up_to_200_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table("a [title]", ("name", "number"), [["x" * 150, "1"], ["[red]y", "22"]])
+    text = capsys.readouterr().out
+    assert text.startswith("a [title]\n")
+    assert [line for line in text.splitlines() if line[0] == "│"] == [
+        f"│ {'x' * 150} │      1 │",
+        f"│ {'[red]y':<150} │     22 │",  # all columns but the first end at the right
+    ]
+    print_table("title", ("name", "number"), [["word " * 100, "1"]])
+    assert max(map(len, capsys.readouterr().out.splitlines())) == 200
+
+
+def test_a_table_on_a_terminal_is_not_wider_than_that(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")  # has 80 columns
+    print_table("title", ("name", "number"), [["word " * 30, "1"]])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(line.count("word") for line in lines) == 30
+
+
+def test_a_log_in_a_file_has_one_line_for_each_message(capsys: pytest.CaptureFixture[str]) -> None:
+    logger = logging.getLogger("elmo_tasks.anything")
+    for _ in range(2):  # the second call replaces what the first has set up
+        set_up_logging(logging.INFO)
+    logger.info("read %s", "a" * 300)
+    logger.debug("not shown")
+    logger.warning("[red]odd")
+    date = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+    assert re.fullmatch(rf"{date} INFO read a{{300}}\n{date} WARNING \[red\]odd\n", capsys.readouterr().err)
+    set_up_logging(logging.WARNING)
+    logger.info("not shown")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_log_on_a_terminal_has_times_without_dates(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+    for level, path in ((logging.INFO, False), (logging.DEBUG, True)):
+        set_up_logging(level)
+        logging.getLogger("elmo_tasks.anything").info("a message")
+        line = capsys.readouterr().err
+        assert re.match(r"\d\d:\d\d a message ", line)
+        assert ("test_console.py" in line) == path  # for those who look for the code
+
+
+@pytest.mark.parametrize(
+    ("level", "prefix"), [(logging.INFO, ""), (logging.WARNING, "warning: "), (logging.ERROR, "error: ")]
+)
+def test_a_line_on_a_terminal_is_mostly_its_message(
+    level: int, prefix: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+    set_up_logging(logging.INFO)
+    text = f"epoch 1: {'a' * (74 - 9 - len(prefix))}"
+    logging.getLogger("elmo_tasks.anything").log(level, text)
+    assert re.fullmatch(rf"\d\d:\d\d {prefix}{text}\n", capsys.readouterr().err)
+
+
+def test_metrics_without_parts_are_one_table(capsys: pytest.CaptureFixture[str]) -> None:
+    print_metrics({"accuracy": 91.239, "examples": 7}, title="data")
+    text = capsys.readouterr().out
+    assert "in detail" not in text
+    assert [line.split() for line in text.splitlines() if line[0] == "│"] == [
+        ["│", "accuracy", "│", "91.24", "│"],
+        ["│", "examples", "│", "7", "│"],
+    ]
+
+
+def test_a_part_that_lacks_a_metric_has_an_empty_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    print_metrics({"f1": 1.0, "f1/PER": 2.0, "support/LOC": 3}, title="data")
+    text = capsys.readouterr().out
+    assert "\ndata, in detail\n" in text
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if line[0] == "│"]
+    assert rows == [["f1", "1.00"], ["PER", "2.00", ""], ["LOC", "", "3"]]
+
+
+def test_only_what_all_runs_have_gets_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    print_training_metrics({"folds": 3, "mean": {"test/f1": 1.0, "f1": 2.0}, "std": {"test/f1": 0.5, "f1": 0.25}})
+    text = capsys.readouterr().out
+    assert text.startswith("test, 3 folds\n")
+    assert not {"validation", "0.25"} & {*text.replace(",", " ").split()}
+    print_training_metrics({"best": {"epoch": 4, "validation": {"f1": 3.0}}})
+    text = capsys.readouterr().out
+    assert text.startswith("validation, epoch 4\n")
+    assert "test" not in text

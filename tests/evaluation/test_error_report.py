@@ -1,0 +1,390 @@
+"""Reports of errors: the parts add up to what the scorers count, on random cases and on the official scorers'."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from elmo_tasks import cli
+from elmo_tasks.errors import DataError
+from elmo_tasks.evaluation.breakdowns import (
+    Breakdown,
+    Bucket,
+    Item,
+    Place,
+    break_down,
+    item_scores,
+    of_examples,
+    quarters,
+    ranged,
+    words_of_item,
+)
+from elmo_tasks.evaluation.error_report import ErrorReport, errors
+from elmo_tasks.evaluation.mention_errors import mention_type
+from elmo_tasks.evaluation.reading_errors import answer_kind, question_places
+from elmo_tasks.evaluation.span_errors import LabelledSpan, align
+from elmo_tasks.evaluation.systems import read_predictions
+from elmo_tasks.runs import load, train
+from elmo_tasks.tasks import Classification
+from elmo_tasks.text.vocabulary import Vocabulary
+
+Write = Callable[..., Path]
+NAMES = ("Tagging", "parts of speech", "Classification", "TextPairs", "Reading", "SemanticRoles", "Coreference")
+TAGS = {"Tagging": ("A", "B"), "SemanticRoles": ("A0", "C-A0", "R-A0", "V", "C-V")}
+
+
+def sums_of(path: Path) -> list[float]:
+    found = read_predictions(path)
+    metric = found.task.build_metric()
+    metric.update(found.predictions, found.examples)
+    return list(metric.sums())
+
+
+def totals(breakdown: Breakdown) -> list[float]:
+    return np.sum([bucket.counts for bucket in breakdown.buckets], axis=0).tolist()
+
+
+def check_sums(report: ErrorReport, path: Path) -> None:
+    """Every breakdown, and the kinds of errors, add up to what the metric counts."""
+    sums = sums_of(path)
+    assert report.breakdowns
+    for breakdown in report.breakdowns:
+        wanted = {"examples": sums, "spans": sums[:3], "mentions": sums[:4] + sums[8:12], "links": sums[4:8]}
+        assert totals(breakdown) == pytest.approx(wanted[breakdown.items]), breakdown.by
+    kinds = report.kinds
+    if report.counted == "spans":
+        correct, found, gold = sums[:3]
+        assert kinds["right"] == correct
+        assert sum(kinds.values()) - kinds["missed"] == found
+        assert sum(kinds.values()) - kinds["spurious"] == gold
+    elif report.counted == "mentions":
+        right, gold, _, found = sums[:4]
+        assert (kinds["right"], kinds["right"] + kinds["missed"]) == (right, gold)
+        assert kinds["right"] + kinds["spurious"] == found
+    else:
+        assert kinds["right"] == sums[0]
+        assert sum(kinds.values()) == sums[-1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_report_of_every_task(
+    name: str, write_case: Callable[[str, Sequence[bool]], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_case(name, [True, False, True, False, True])
+    report = errors(path, num_examples=1)
+    check_sums(report, path)
+    assert report.num_examples == 5
+    (worst,) = report.worst
+    assert worst.loss > 0
+    assert cli.main(["errors", str(path), "--examples", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert {"gold:", "predicted:", "right"} <= {*shown.split()}
+    assert "examples by length" in shown
+    assert ("gold (rows) and predicted (columns)" in shown) == bool(report.confusion)
+    assert bool(report.confusion) == (name not in ("Reading", "Coreference"))
+    assert cli.main(["errors", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kinds"] == report.kinds
+    assert cli.main(["errors", str(path), "other.txt"]) == 2
+    assert "a file of predictions needs no data; wanted no other.txt" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", TAGS)
+@pytest.mark.parametrize("seed", range(5))
+def test_random_spans_add_up(name: str, seed: int, write: Write, tmp_path: Path) -> None:
+    generator = random.Random(seed)
+    tags = ["O", *(f"{letter}-{label}" for letter in "BI" for label in TAGS[name])]
+    pairs = []
+    for row in range(20):
+        gold, predicted = ([*generator.choices(tags, k=8), "O"] for _ in range(2))
+        example = {"tokens": [f"w{place}" for place in range(9)], "tags": gold}
+        if name == "SemanticRoles":
+            example |= {"predicate": 0, "sentence": row}
+        pairs.append((example, {"tags": predicted}))
+    check_sums(errors(path := write(tmp_path / "a.jsonl", pairs)), path)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_clusters_add_up(seed: int, write: Write, tmp_path: Path) -> None:
+    """Among them mentions in two gold clusters, and mentions that the response repeats."""
+    generator = random.Random(seed)
+
+    def clusters() -> list[list[list[int]]]:
+        return [
+            [[start, start + generator.randint(0, 1)] for start in sorted(generator.sample(range(14), k=size))]
+            for size in generator.choices(range(5), k=5)
+        ]
+
+    document = {"sentences": [["He", "saw", "Ann"]] * 5}
+    pairs = [({**document, "clusters": clusters()}, {"clusters": clusters()}) for _ in range(4)]
+    check_sums(errors(path := write(tmp_path / "a.jsonl", pairs)), path)
+
+
+def test_the_official_scorers_cases_add_up(data_folder: Path, write: Write, tmp_path: Path) -> None:
+    folder = data_folder / "scorer_cases"
+    sentences = []
+    for block in (folder / "ner_conll2003_testb_output.txt").read_text().split("\n\n"):
+        if columns := [line.split() for line in block.splitlines() if line]:
+            tokens, gold, predicted = (list(each) for each in zip(*columns, strict=True))
+            sentences.append(({"tokens": tokens, "tags": gold}, {"tags": predicted}))
+    path = write(tmp_path / "ner.jsonl", sentences)
+    report = errors(path)
+    check_sums(report, path)
+    expected = json.loads((folder / "ner_expected.json").read_text())
+    kinds = report.kinds
+    assert kinds["right"] == expected["correct_phrases"]
+    assert sum(kinds.values()) - kinds["missed"] == expected["found_phrases"]
+    assert sum(kinds.values()) - kinds["spurious"] == expected["gold_phrases"]
+
+    roles = []
+    for case in map(json.loads, (folder / "srl_cases.jsonl").read_text().splitlines()):
+        example = {"tokens": case["words"], "predicate": case["predicate_index"], "tags": case["gold"]}
+        roles.append((example, {"tags": case["predicted"]}))
+    path = write(tmp_path / "srl.jsonl", roles)
+    report = errors(path)
+    check_sums(report, path)
+    overall = json.loads((folder / "srl_expected.json").read_text())["Overall"]
+    kinds = report.kinds
+    assert kinds["right"] == overall["correct"]
+    assert sum(kinds.values()) - kinds["right"] - kinds["missed"] == overall["excess"]
+    assert sum(kinds.values()) - kinds["right"] - kinds["spurious"] == overall["missed"]
+
+    documents = []
+    for case in map(json.loads, (folder / "coref_cases.jsonl").read_text().splitlines()):
+        example = {"sentences": [["it"] * case["num_tokens"]], "clusters": case["gold"]}
+        documents.append((example, {"clusters": case["predicted"]}))
+    path = write(tmp_path / "coref.jsonl", documents)
+    check_sums(errors(path), path)
+
+
+def spans(text: str) -> set[LabelledSpan]:
+    """`A0-1` is a span A of the tokens 0 and 1."""
+    return {LabelledSpan(each[0], ((int(each[1]), int(each[3])),)) for each in text.split()}
+
+
+@pytest.mark.parametrize(
+    ("found", "gold", "kinds"),
+    [
+        ("A0-1 B3-3", "A0-1 B3-3", ["right", "right"]),
+        ("A0-1", "B0-1", ["type"]),
+        ("A0-2", "A0-1", ["boundary"]),
+        ("A0-2", "B0-1", ["both"]),
+        ("A0-1", "A3-4", ["missed", "spurious"]),
+        ("A0-4", "A0-0 A2-4", ["boundary", "missed"]),  # to the one with more common tokens
+        ("A0-1 A2-4", "B0-1 A0-4", ["type", "boundary"]),  # the same place comes first
+        ("A0-1", "A0-1 B1-2", ["right", "missed"]),
+        ("", "", []),
+    ],
+)
+def test_kinds_of_spans(found: str, gold: str, kinds: list[str]) -> None:
+    assert [kind for kind, _, _ in align(spans(found), spans(gold))] == kinds
+
+
+def test_spans_with_the_most_common_tokens_are_aligned() -> None:
+    (_, _, other), missed = align(spans("A0-4"), spans("A0-0 A2-4"))
+    assert {other} == spans("A2-4")
+    assert missed == ("missed", None, *spans("A0-0"))
+
+
+def test_spans_that_are_left_are_told_in_order() -> None:
+    left = [LabelledSpan("A", ((place, place),)) for place in range(6)]
+    assert list(align(set(), {*left})) == [("missed", None, each) for each in left]
+    assert list(align({*left}, set())) == [("spurious", each, None) for each in left]
+
+
+def test_pieces_decide_whether_a_place_is_the_same() -> None:
+    one, other = LabelledSpan("A", ((0, 2),)), LabelledSpan("A", ((0, 0), (1, 2)))
+    assert [kind for kind, _, _ in align({one}, {other})] == ["boundary"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ("The red mill.", "right"),
+        ("a red mill there", "too long"),
+        ("mill", "too short"),
+        ("mill wheel", "overlapping"),
+        ("blue", "elsewhere"),
+        ("the", "elsewhere"),
+        (None, "no answer"),
+    ],
+)
+def test_kinds_of_answers(answer: str | None, kind: str) -> None:
+    assert answer_kind(answer, ["red mill", "big red mill"]) == kind
+
+
+def test_a_gold_answer_without_words_is_in_no_other() -> None:
+    assert answer_kind("blue", ["the"]) == "elsewhere"
+    assert answer_kind("an", ["the"]) == "right"
+
+
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ("Who left ?", "who"),
+        ("In which year ?", "which"),
+        ("How many left ?", "how many"),
+        ("How ?", "how"),
+        ("Name it .", "other"),
+    ],
+)
+def test_question_words(question: str, word: str) -> None:
+    places = question_places({"question_tokens": question.split(), "answer_spans": [[3, 9], [4, 6]]})
+    assert places["question word"] == Place(word == "other", word)  # the others are the last
+    assert places["length of the answer"].name == "3 to 4"
+
+
+@pytest.mark.parametrize(
+    ("mention", "kind"),
+    [
+        ("She", "pronoun"),
+        ("the United States", "name"),
+        ("Ann", "name"),
+        ("The dog", "noun phrase"),
+        ("New york", "noun phrase"),
+        ("this man", "noun phrase"),
+        ("an", "noun phrase"),
+    ],
+)
+def test_types_of_mentions(mention: str, kind: str) -> None:
+    assert mention_type(mention.split()).name == kind
+
+
+def test_ranges() -> None:
+    assert [ranged(value, (1, 2, 3, 5)).name for value in (1, 2, 3, 4, 5, 90)] == [
+        "1", "2", "3 to 4", "3 to 4", "5 or more", "5 or more",
+    ]  # fmt: skip
+    assert [ranged(value, (0, 5, 10), " %").name for value in (0, 4.9, 5, 10)] == [
+        "0 to 5 %", "0 to 5 %", "5 to 10 %", "10 % or more",
+    ]  # fmt: skip
+    places = quarters([1, 1, 1, 1, 2, 3, 4, 50])
+    assert Counter(place.name for place in places) == {"1": 4, "2 to 3": 2, "4 to 50": 2}
+    assert sorted(places) == places
+    assert quarters([7]) == [Place(0, "7")]
+    halves = ["1 to 2", "3 to 4", "5 to 6", "7 to 8"]
+    assert quarters([*range(8, 0, -1)]) == [Place(3 - row // 2, halves[3 - row // 2]) for row in range(8)]
+
+
+def test_buckets_have_the_sums_of_their_items_in_order() -> None:
+    items = [
+        Item({"size": Place(2, "large")}, (True, True, True)),
+        Item({"size": Place(1, "small")}, (False, True, False)),
+        Item({"size": Place(2, "large"), "kind": Place(0, "x")}, (False, False, True)),
+    ]
+    large = {"f1": pytest.approx(200 / 3), "precision": 100.0, "recall": 50.0}
+    nothing = {"f1": 0.0, "precision": 0.0, "recall": 0.0}
+    found = break_down("things", items, item_scores)
+    assert found == [
+        Breakdown("things", "size", [Bucket("small", 1, [0, 1, 0], nothing), Bucket("large", 2, [1, 1, 2], large)]),
+        Breakdown("things", "kind", [Bucket("x", 1, [0, 0, 1], nothing)]),
+    ]
+    assert all(isinstance(count, float) for each in found for bucket in each.buckets for count in bucket.counts)
+
+
+def test_words_that_training_has_not_seen() -> None:
+    vocabulary = Vocabulary(("<padding>", "<unknown>", "the", "dog", "cat"), 4, ("<padding>", "<unknown>"), {}, True)
+    assert [vocabulary.frequency_rank(word) for word in ("the", "Dog", "cat", "cow")] == [1, 2, None, None]
+    places = words_of_item(["the", "cat"], vocabulary)
+    assert [place.name for place in places.values()] == ["some", "unseen"]
+    assert [place.name for place in words_of_item(["dog"], vocabulary).values()] == ["none", "1 to 100"]
+    unseen = [words_of_item(words, vocabulary)["unseen words"] for words in (["dog"], ["the", "cat"], ["cow", "cat"])]
+    assert sorted(unseen) == unseen
+    assert [place.name for place in unseen] == ["none", "some", "all"]
+    words = ("<padding>", "<unknown>", *map(str, range(1, 1001)))
+    large = Vocabulary(words, len(words), ("<padding>", "<unknown>"), {})
+    assert [place.name for place in words_of_item(["7", "101", "100"], large).values()] == ["none", "101 to 1000"]
+
+
+def test_examples_are_broken_down_by_their_words() -> None:
+    words = ("<padding>", "<unknown>", "the", "dog", "cat", "rare")
+    vocabulary = Vocabulary(words, 5, words[:2], {})
+    last = vocabulary.num_trained_words
+    texts = [[], ["the"], ["dog", "the"], ["dog", "rare"], ["the"] * 19 + ["cow"], ["the"] * 20 + ["cow"]]
+    examples = [{"tokens": tokens, "label": "x"} for tokens in texts]
+    items = of_examples(Classification(), examples, np.arange(12.0).reshape(6, 2), vocabulary)
+    assert [list(item.counts) for item in items] == [[2 * row, 2 * row + 1] for row in range(6)]
+    unseen = [item.places["unseen words"] for item in items]
+    assert [place.name for place in unseen] == ["none", "none", "none", "20 % or more", "5 to 10 %", "0 to 5 %"]
+    assert sorted(unseen) == [unseen[row] for row in (0, 1, 2, 5, 4, 3)]
+    assert [item.places["length"] for item in items] == quarters([0, 1, 2, 2, 20, 21])
+    ranks = [last, 1, 1.5, (2 + last) / 2, (19 + last) / 20, (20 + last) / 21]
+    assert [item.places["mean frequency rank"] for item in items] == quarters(ranks)
+    assert len(set(quarters(ranks))) == 4
+    assert [list(item.places) for item in of_examples(Classification(), examples, np.zeros((6, 2)), None)] == [
+        ["length"]
+    ] * 6
+
+
+def test_a_run_knows_its_words(settings: dict[str, Any], tmp_path: Path) -> None:
+    train.train(settings, tmp_path / "run", overrides=["trainer.num_epochs=1"])
+    data = settings["test_data_path"]
+    report = errors(tmp_path / "run")
+    metrics = load.evaluate(tmp_path / "run", data, predictions=(path := tmp_path / "a.jsonl"))
+    metrics.pop("loss")
+    assert report.scores == metrics
+    check_sums(report, path)
+    assert {(each.items, each.by) for each in report.breakdowns} == {
+        ("spans", "length"), ("spans", "unseen words"), ("spans", "frequency rank of the rarest word"),
+        ("examples", "length"), ("examples", "unseen words"), ("examples", "mean frequency rank"),
+    }  # fmt: skip
+
+
+def test_a_mention_outside_of_its_document_is_refused(write: Write, tmp_path: Path) -> None:
+    example = {"sentences": [["He", "left"]], "clusters": [[[0, 0], [1, 1]]]}
+    path = write(tmp_path / "a.jsonl", [(example, {"clusters": [[[0, 0], [1, 2]]]})])
+    with pytest.raises(
+        DataError,
+        match=r"a.jsonl, predictions: example 0: the mention \[1, 2\]; wanted \[first, last token\] in a document",
+    ):
+        errors(path)
+
+
+def test_split_and_merged_clusters_are_counted(write: Write, tmp_path: Path) -> None:
+    def clusters(*groups: list[int]) -> list[list[list[int]]]:
+        return [[[token, token] for token in group] for group in groups]
+
+    example = {"sentences": [["it"] * 9], "clusters": clusters([0, 1, 2], [3], [4, 5], [7, 8])}
+    path = write(tmp_path / "a.jsonl", [(example, {"clusters": clusters([0, 1], [2, 4], [5, 6], [7, 8])})] * 2)
+    assert errors(path).kinds == {
+        "right": 14, "missed": 2, "missed singletons": 2, "spurious": 2, "split clusters": 4, "merged clusters": 2
+    }  # fmt: skip
+
+
+def test_mentions_and_links_are_broken_down_by_their_words_and_distance(write: Write, tmp_path: Path) -> None:
+    sentences = [["Ann", "saw", "Bo"], ["She", "left"], ["cats"], ["He", "ran"]]
+    example = {"sentences": sentences, "clusters": [[[0, 0], [3, 3]], [[6, 6], [2, 2]]]}
+    path = write(tmp_path / "a.jsonl", [(example, {"clusters": [[[3, 3], [0, 0]], [[2, 2], [5, 5]]]})])
+    found = {(each.items, each.by): each.buckets for each in errors(path).breakdowns}
+    counts = {key: {each.name: (each.size, each.counts) for each in buckets} for key, buckets in found.items()}
+    assert counts["links", "sentences to the antecedent"] == {"1": (2, [1, 1, 1, 1]), "2 to 3": (2, [0, 1, 0, 1])}
+    assert counts["links", "type of mention"] == {"pronoun": (3, [1, 2, 1, 1]), "noun phrase": (1, [0, 0, 0, 1])}
+    assert counts["mentions", "type of mention"] == {
+        "pronoun": (3, [1, 2, 1, 1, 1, 2, 1, 1]),
+        "name": (4, [2, 2, 2, 2, 1.5, 2, 1.5, 2]),
+        "noun phrase": (1, [0, 0, 0, 1, 0, 0, 0, 1]),
+    }
+    pronouns = found["mentions", "type of mention"][0].scores
+    assert pronouns["recall/mentions"] == pronouns["recall/b_cubed"] == 50
+    assert pronouns["precision/mentions"] == pronouns["precision/b_cubed"] == 100
+    assert found["links", "type of mention"][0].scores["recall/muc"] == 50
+
+
+def test_the_worst_examples_are_those_that_cost_the_most(write: Write, tmp_path: Path) -> None:
+    pairs = [({"tokens": [f"w{row}"], "label": "a"}, {"label": "b" if row % 2 else "a"}) for row in range(90)]
+    worst = errors(write(tmp_path / "a.jsonl", pairs)).worst
+    assert [each.example["tokens"] for each in worst] == [[f"w{row}"] for row in range(1, 41, 2)]  # 20 that are equal
+    assert [each.loss for each in worst] == pytest.approx([100 / 90] * 20)
+    golds = [["X", "Y"], ["X", "Y"], ["X", "Y", "Z"], ["X", "Y"]]
+    predicted = [["X", "Z"], ["X", "Y"], ["Y", "X", "X"], ["Y", "X"]]
+    pairs = [({"tokens": gold, "tags": gold}, {"tags": tags}) for gold, tags in zip(golds, predicted, strict=True)]
+    report = errors(write(tmp_path / "b.jsonl", pairs), num_examples=10)
+    assert [round(each.loss * 9 / 100) for each in report.worst] == [3, 2, 1]
+    assert [each.prediction["tags"] for each in report.worst] == [predicted[row] for row in (2, 3, 0)]
+    assert (report.kinds, report.counted) == ({"right": 3, "wrong": 6}, "labels")
+    assert errors(tmp_path / "b.jsonl", num_examples=0).worst == []

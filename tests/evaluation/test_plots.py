@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib.colors import same_color
+from matplotlib.figure import Figure
+
+import elmo_tasks.runs.load
+from elmo_tasks import cli
+from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.evaluation import plots
+from elmo_tasks.evaluation.plots import RunCurves, draw_mixes, plot_runs
+from elmo_tasks.metrics.confusion import ConfusionTable
+
+CONFUSION: ConfusionTable = {"labels": ["O", "LOC"], "counts": [[7, 0], [1, 12]]}
+
+
+def record(epoch: int, *, best: bool, elmo: bool = True, transformer: bool = False) -> dict[str, Any]:
+    mix = {"layers": [0, 2], "weights": [0.125, 0.875], "gamma": 0.5}
+    of_transformer = {"layers": [0, 6], "weights": [0.375, 0.625], "gamma": 0.25}
+    return {
+        "epoch": epoch,
+        "training": {"loss": 2 / epoch},
+        "validation": {"f1": 60 + 10 * best, "loss": 3 / epoch},
+        "elmo": {"input": mix} if elmo else {},
+        **({"transformer": of_transformer} if transformer else {}),
+        "best": best,
+    }
+
+
+def run(folder: Path, **settings: Any) -> Path:
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"trainer": {"validation_metric": "+f1"}}))
+    records = [record(1, best=False, **settings), record(2, best=True, **settings), record(3, best=False, **settings)]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
+    return folder
+
+
+def words(path: Path) -> list[str]:
+    """The texts of an SVG picture, which matplotlib writes as comments next to their shapes."""
+    parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
+    tree = ElementTree.parse(path, parser)
+    return [each.text.strip() for each in tree.iter() if each.tag is ElementTree.Comment and each.text]
+
+
+def test_a_run_and_its_confusions(tmp_path: Path) -> None:
+    curves = RunCurves.read(run(tmp_path / "ner"))
+    assert (curves.name, curves.metric, curves.best()["epoch"]) == ("ner", "f1", 2)
+    records = [record(epoch, best=epoch < 3) for epoch in (1, 2, 3)]
+    assert RunCurves("ner", "f1", records).best()["epoch"] == 2  # the first was the best until then
+    plot_runs(tmp_path / "a.svg", [curves], CONFUSION)
+    found = words(tmp_path / "a.svg")
+    assert {"training", "validation", "validation f1", "ner, best: 70.00", "tokens", "layer 2", "0.12", "0.88"} <= {
+        *found
+    }
+    assert {"LOC", "12", "gold", "predicted"} <= {*found}
+    plot_runs(tmp_path / "b.svg", [curves], CONFUSION)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_a_loss_that_is_not_a_number_is_a_gap(tmp_path: Path) -> None:
+    records = run(tmp_path / "ner") / "metrics.jsonl"
+    records.write_text(records.read_text().replace('"loss": 3.0', '"loss": null').replace('"f1": 60', '"f1": null'))
+    plot_runs(tmp_path / "a.svg", [RunCurves.read(tmp_path / "ner")])
+    assert "ner, best: 70.00" in words(tmp_path / "a.svg")
+
+
+def test_several_runs_share_a_picture(tmp_path: Path) -> None:
+    runs = [RunCurves.read(run(tmp_path / name)) for name in ("one", "two")]
+    plot_runs(tmp_path / "a.svg", runs)
+    assert {"one, training", "two, training", "one, input", "two, input"} <= {*words(tmp_path / "a.svg")}
+
+
+def test_a_baseline_has_no_layers(tmp_path: Path) -> None:
+    plot_runs(tmp_path / "a.PNG", [RunCurves.read(run(tmp_path / "base", elmo=False))])
+    assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("elmo", [True, False])
+def test_the_mix_of_a_transformer_is_drawn_like_elmos(tmp_path: Path, elmo: bool) -> None:
+    curves = RunCurves.read(run(tmp_path / "ner", elmo=elmo, transformer=True))
+    assert list(curves.mixes()) == ["input"] * elmo + ["transformer"]
+    plot_runs(tmp_path / "a.svg", [curves])
+    found = words(tmp_path / "a.svg")
+    assert {"transformer", "gamma 0.25", "tokens", "layer 6", "0.38", "0.62"} <= {*found}
+    assert ("layer 2" in found) == elmo
+
+
+def test_what_cannot_be_drawn_is_named(tmp_path: Path) -> None:
+    curves = RunCurves.read(folder := run(tmp_path / "ner"))
+    with pytest.raises(ElmoTasksError, match=r"a\.jpg: the ending is '\.jpg'; wanted \.svg, \.png, \.pdf"):
+        plot_runs("a.jpg", [curves])
+    (folder / "metrics.jsonl").unlink()
+    with pytest.raises(RunError, match=r"ner: no epoch has finished"):
+        RunCurves.read(folder)
+    (folder / "metrics.jsonl").write_text("{}\n")
+    with pytest.raises(
+        RunError, match=r"metrics.jsonl:1: the key 'training' is missing; wanted the record of an epoch"
+    ):
+        RunCurves.read(folder)
+    (folder / "config.json").write_text('{"trainer": {}}')
+    with pytest.raises(RunError, match=r"ner: the run of a biLM; wanted that of a task model"):
+        RunCurves.read(folder)
+
+
+def test_the_command_evaluates_for_confusions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluate = Mock(return_value={"f1": 1.0, "confusion": CONFUSION})
+    monkeypatch.setattr(elmo_tasks.runs.load, "evaluate", evaluate)
+    folder, target = str(run(tmp_path / "ner")), str(tmp_path / "a.svg")
+    assert cli.main(["plot", folder, "--output", target, "--confusion", "dev", "--device", "cpu"]) == 0
+    assert capsys.readouterr().out == f"{target}\n"
+    assert evaluate.call_args.args == (folder, "dev")
+    assert evaluate.call_args.kwargs == {
+        "confusion": True,
+        "overrides": ["trainer.device=cpu"],
+        "unknown_labels": "error",
+    }
+    assert "LOC" in words(Path(target))
+    assert cli.main(["plot", folder, folder, "--output", target, "--force", "--confusion", "dev"]) == 2
+    assert "wanted a single one" in capsys.readouterr().err
+
+
+def test_the_numbers_of_mixes_stand_in_their_cells() -> None:
+    axes = Figure().subplots()
+    mixes = [{"layers": [0, 1, 2], "weights": weights, "gamma": 1.0} for weights in ([0.1, 0.2, 0.7], [0.3, 0.4, 0.3])]
+    draw_mixes(axes, [("one", mixes[0]), ("other", mixes[1])])
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first mix is on top
+    assert axes.collections[0].get_clim() == (0, 1)  # alike in all pictures
+    assert axes.get_xticks().tolist() == [0, 1, 2]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["tokens", "layer 1", "layer 2"]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["one\ngamma 1.00", "other\ngamma 1.00"]
+    texts = {text.get_position(): text.get_text() for text in axes.texts}
+    assert texts == {(0, 0): "0.10", (1, 0): "0.20", (2, 0): "0.70", (0, 1): "0.30", (1, 1): "0.40", (2, 1): "0.30"}
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that are saved, in their order."""
+    saved: list[Figure] = []
+    monkeypatch.setattr(plots, "save_figure", lambda figure, path: saved.append(figure))
+    return saved
+
+
+def legend(axes: Any) -> list[str]:
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_curves_have_a_point_for_each_epoch_and_a_star_at_the_best(tmp_path: Path, figures: list[Figure]) -> None:
+    runs = [RunCurves.read(run(tmp_path / name)) for name in ("one", "other")]
+    plot_runs("a.svg", runs[:1])
+    plot_runs("a.svg", [runs[0], RunCurves("other", "loss", runs[1].records)])
+    losses, metric, _ = figures[0].axes
+    training, validation = losses.lines
+    assert training.get_xydata().tolist() == [[1, 2], [2, 1], [3, 2 / 3]]
+    assert validation.get_xydata().tolist() == [[1, 3], [2, 1.5], [3, 1]]
+    assert (legend(losses), losses.get_title(), losses.get_xlabel()) == (["training", "validation"], "loss", "epoch")
+    assert same_color(training.get_color(), validation.get_color())
+    assert training.get_linestyle() != validation.get_linestyle()
+    curve, star = metric.lines
+    assert curve.get_xydata().tolist() == [[1, 60], [2, 70], [3, 60]]
+    assert (star.get_xydata().tolist(), star.get_marker()) == ([[2, 70]], "*")
+    assert (legend(metric), metric.get_title()) == (["one, best: 70.00"], "validation f1")
+    assert all(tick == int(tick) for axes in (losses, metric) for tick in axes.get_xticks())
+    losses, metric, _ = figures[1].axes
+    assert legend(losses) == [f"{name}, {part}" for name in ("one", "other") for part in ("training", "validation")]
+    assert [same_color(losses.lines[0].get_color(), line.get_color()) for line in losses.lines] == [True] * 2 + [
+        False
+    ] * 2
+    assert [same_color(line.get_color(), color) for line, color in
+            zip(metric.lines, ("C0", "C0", "C1", "C1"), strict=True)] == [True] * 4  # fmt: skip
+    assert (legend(metric)[1], metric.get_title()) == ("other, best: 1.50", "validation f1, loss")
+
+
+def test_a_confusion_is_as_dark_as_its_share_of_the_gold_label(tmp_path: Path, figures: list[Figure]) -> None:
+    curves = RunCurves.read(run(tmp_path / "ner", elmo=False))
+    plot_runs("a.svg", [curves], {"labels": ["O", "X", "Y"], "counts": [[9, 1, 0], [4, 3, 3], [0, 0, 0]]})
+    axes = figures[0].axes[2]
+    (image,) = axes.images
+    assert np.asarray(image.get_array()).tolist() == [[0.9, 0.1, 0], [0.4, 0.3, 0.3], [0, 0, 0]]
+    plot_runs("a.svg", [curves], {"labels": ["O", "X"], "counts": [[3, 1], [1, 1]]})
+    assert image.get_clim() == figures[1].axes[2].images[0].get_clim() == (0, 1)  # alike in all pictures
+    texts = {text.get_position(): text for text in axes.texts}
+    numbers = {place: text.get_text() for place, text in texts.items() if text.get_text()}
+    assert numbers == {(0, 0): "9", (1, 0): "1", (0, 1): "4", (1, 1): "3", (2, 1): "3"}
+    assert [place for place, text in texts.items() if same_color(text.get_color(), "white")] == [(0, 0)]
+    assert {(text.get_ha(), text.get_va()) for text in axes.texts} == {("center", "center")}
+    for labels, ticks in ((axes.get_xticklabels(), axes.get_xticks()), (axes.get_yticklabels(), axes.get_yticks())):
+        assert ([text.get_text() for text in labels], ticks.tolist()) == (["O", "X", "Y"], [0, 1, 2])
+    assert {text.get_rotation() for text in axes.get_xticklabels()} == {90}
+    assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == (
+        "gold and predicted labels",
+        "predicted",
+        "gold",
+    )
+    sizes = []
+    for num, shown in ((10, 10), (11, 11), (20, 20), (21, 20)):  # the twentieth is for all others
+        labels = [f"L{number}" for number in range(num)]
+        plot_runs("a.svg", [curves], {"labels": labels, "counts": np.eye(num, dtype=int).tolist()})
+        axes = figures[-1].axes[2]
+        assert len(axes.get_xticks()) == shown
+        sizes.append({text.get_fontsize() for text in (*axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels())})
+    assert [len(each) for each in sizes] == [1] * 4
+    assert max(sizes[0]) > max(sizes[1]) == max(sizes[3])
+
+
+def test_plots_are_placed_by_what_there_is(tmp_path: Path, figures: list[Figure]) -> None:
+    mixed, plain = (RunCurves.read(run(tmp_path / f"{elmo}", elmo=elmo)) for elmo in (True, False))
+    for runs, confusion in (([mixed], CONFUSION), ([mixed], None), ([plain], CONFUSION), ([plain], None)):
+        plot_runs("a.svg", runs, confusion)
+    places = [[each.get_subplotspec() for each in figure.axes] for figure in figures]
+    first = [(0, 1), (0, 1)]  # the row, and how many columns it spans: both curves share a row
+    assert [[(place.rowspan.start, len(place.colspan)) for place in each] for each in places] == [
+        [*first, (1, 1), (1, 1)], [*first, (1, 2)], [*first, (1, 2)], first
+    ]  # fmt: skip
+    both, mixes, confused, alone = (figure.get_figheight() for figure in figures)
+    assert both == confused == 2 * alone
+    assert alone < mixes < 1.4 * alone  # a table of one row is low
+    plot_runs("a.svg", [mixed] * 4)
+    assert figures[-1].get_figheight() == pytest.approx(mixes + 3 * 0.5)

@@ -1,0 +1,300 @@
+"""Writes that are interrupted or find no room, and what killed writers leave behind."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from elmo_tasks.errors import WriteError
+from elmo_tasks.files.atomic import (
+    OutputFile,
+    atomic_files,
+    atomic_folder,
+    atomic_output,
+    atomic_path,
+    atomic_write,
+    write_json,
+)
+
+Room = Callable[[int], AbstractContextManager[None]]
+
+WRITERS: dict[str, Callable[[Path], AbstractContextManager[object]]] = {
+    "file": atomic_write,
+    "output": atomic_output,
+    "path": atomic_path,
+    "folder": atomic_folder,
+}
+
+KILLED_WHILE_WRITING = """
+import os, sys
+from elmo_tasks.files.atomic import atomic_folder, atomic_write
+with atomic_write(sys.argv[1]) as stream, atomic_folder(sys.argv[2]) as folder:
+    stream.write(b"half")
+    (folder / "half").touch()
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_folders_on_the_way_are_made(writer: str, tmp_path: Path) -> None:
+    path = tmp_path / "new" / "deep" / "written"
+    with WRITERS[writer](path) as target:
+        if writer == "path":
+            Path(str(target)).touch()
+    assert path.exists()
+
+
+def test_an_interrupted_write_leaves_the_old_file_whole(tmp_path: Path) -> None:
+    path = tmp_path / "file.json"
+    write_json(path, [1])
+    with pytest.raises(TypeError):
+        write_json(path, [2, object()])
+    with contextlib.suppress(KeyboardInterrupt), atomic_write(path) as stream:
+        stream.write(b"half")
+        stream.flush()
+        raise KeyboardInterrupt
+    assert path.read_text() == "[\n  1\n]\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_of_a_link_the_file_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with atomic_write(tmp_path / "link") as stream:
+        stream.write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+
+
+def test_what_is_written_may_be_read_by_those_who_may_read_any_new_file(tmp_path: Path) -> None:
+    write_json(tmp_path / "file", 1)
+    (tmp_path / "new file").touch()
+    with atomic_folder(tmp_path / "folder"):
+        (tmp_path / "new folder").mkdir()
+    for kind in ("file", "folder"):
+        assert (tmp_path / kind).stat().st_mode == (tmp_path / f"new {kind}").stat().st_mode
+
+
+def test_an_interrupted_folder_is_not_there_and_a_complete_one_stays(tmp_path: Path) -> None:
+    with contextlib.suppress(KeyboardInterrupt), atomic_folder(tmp_path / "made") as folder:
+        (folder / "half").touch()
+        raise KeyboardInterrupt
+    assert not list(tmp_path.iterdir())
+    for name in ("first", "second"):
+        with atomic_folder(tmp_path / "made") as folder:
+            (folder / name).touch()
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+    assert [path.name for path in (tmp_path / "made").iterdir()] == ["first"]
+
+
+def test_a_file_that_does_not_fit_is_named_and_the_old_one_stays(tmp_path: Path, room: Room) -> None:
+    path = tmp_path / "file.json"
+    write_json(path, [1])
+    message = rf"^{path}: cannot be written: File too large; wanted at least [\d,]+ bytes. Make room there or choose"
+    with room(1000), pytest.raises(WriteError, match=message):
+        write_json(path, list(range(2000)))
+
+    def lines(stream: IO[bytes]) -> None:
+        for _ in range(3000):
+            stream.write(b"line\n")
+        raise AssertionError("the error comes before the end of the block")
+
+    with room(1000), pytest.raises(WriteError, match=message), atomic_write(path) as stream:
+        lines(stream)
+    assert path.read_text() == "[\n  1\n]\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_output_for_libraries_keeps_its_error_until_it_is_asked(tmp_path: Path, room: Room) -> None:
+    path = tmp_path / "file"
+
+    def library(stream: OutputFile) -> None:
+        stream.write(b"a" * 900)
+        stream.check()
+        assert stream.write(b"b" * 1500) == 1500
+        assert stream.tell() == 2400
+        stream.seek(0)
+        stream.write(b"c" * 100)
+        stream.truncate(2500)
+        raise ZeroDivisionError("what the library makes of it")
+
+    with room(1000), pytest.raises(WriteError, match="wanted at least 2,500 bytes"), atomic_output(path) as stream:
+        library(stream)
+    assert list(tmp_path.iterdir()) == []
+    with atomic_output(path) as stream:
+        stream.write(b"abc")
+        stream.seek(1)
+        assert stream.read() == b"bc"
+    assert path.read_bytes() == b"abc"
+
+
+def test_what_is_in_the_way_is_an_error_that_names_the_file_and_not_a_temporary_one(tmp_path: Path, room: Room) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(WriteError, match=rf"^{tmp_path}/folder: cannot be written: Is a directory$"):
+        write_json(tmp_path / "folder", 1)
+    message = rf"^{tmp_path}/made/inner\.json: cannot be written: File too large"
+    with room(10), pytest.raises(WriteError, match=message), atomic_folder(tmp_path / "made") as made:
+        write_json(made / "inner.json", list(range(100)))
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_files_that_belong_together_are_all_moved_or_none(tmp_path: Path, room: Room) -> None:
+    def write(value: object) -> None:
+        with atomic_files(tmp_path / "made") as files:
+            write_json(files / "one.json", 0 if value == 0 else 1)
+            write_json(files / "two.json", value)
+
+    write(0)
+    with room(100), pytest.raises(WriteError, match=rf"^{tmp_path}/made/two\.json: cannot be written: File too large"):
+        write(list(range(100)))
+    assert {path.name: path.read_text() for path in (tmp_path / "made").iterdir()} == {
+        "one.json": "0\n",
+        "two.json": "0\n",
+    }
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("call", ["os.replace", "os.rename", "os.fsync", "pathlib.Path.chmod", "tempfile.mkstemp"])
+def test_no_failure_names_a_temporary_file(
+    kind: str, call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(name: object = None, *_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(name))
+
+    target = tmp_path / "target"
+    uses = (kind == "folder") == (call == "os.rename") or call == "pathlib.Path.chmod"
+    expected = pytest.raises(WriteError, match=r"/target: cannot be written: Permission denied$")
+    with expected if uses else contextlib.nullcontext(), monkeypatch.context() as patch:
+        patch.setattr(call, fail)
+        with WRITERS[kind](target):
+            pass
+    assert [path.name for path in tmp_path.iterdir()] == ([] if uses else ["target"])
+
+
+@pytest.mark.parametrize(("kind", "named"), [("path", "target"), ("folder", "target/inner/file")])
+def test_what_a_block_fails_to_write_has_its_own_name(kind: str, named: str, tmp_path: Path) -> None:
+    def write() -> None:
+        with WRITERS[kind](tmp_path / "target") as temporary:
+            assert isinstance(temporary, Path)
+            (temporary / "inner" / "file").touch()
+
+    with pytest.raises(WriteError) as caught:
+        write()
+    assert str(caught.value).startswith(f"{tmp_path / named}: cannot be written: No")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_temporary_file_that_cannot_be_removed_hides_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: Path, **_: bool) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "unlink", fail)
+    with pytest.raises(ZeroDivisionError), atomic_write(tmp_path / "target"):
+        _ = 1 / 0
+
+
+def test_devices_are_written_directly() -> None:
+    before = os.stat("/dev/null").st_ino
+    write_json("/dev/null", [1])
+    assert os.stat("/dev/null").st_ino == before
+    with pytest.raises(WriteError, match=r"^/dev/full: cannot be written: No space left on device"):
+        write_json("/dev/full", [1])
+
+
+def test_a_pipe_whose_reader_has_gone_is_not_a_full_disk(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+
+    def lose_the_reader(stream: IO[bytes]) -> None:
+        os.close(reader)
+        stream.write(b"x" * 100_000)
+
+    with pytest.raises(BrokenPipeError), atomic_write(tmp_path / "pipe") as stream:
+        lose_the_reader(stream)
+
+
+def test_the_next_writer_removes_what_killed_ones_left_and_nothing_that_is_in_use(tmp_path: Path) -> None:
+    run = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, tmp_path / "file", tmp_path / "made"], timeout=60)
+    assert run.returncode == -9
+    leftovers = list(tmp_path.iterdir())
+    assert len(leftovers) == 2
+    foreign, foreign_old = (tmp_path / f".elmo-tasks.elsewhere.{age}.tmp" for age in ("new", "old"))
+    for path in (foreign, foreign_old):  # of another host, whose locks may not be seen here
+        path.touch()
+    os.utime(foreign_old, (0, 0))
+    with atomic_write(tmp_path / "one") as stream, atomic_folder(tmp_path / "two"):
+        stream.write(b"one")
+        assert not any(path.exists() for path in leftovers)
+        assert foreign.exists()
+        assert not foreign_old.exists()
+        assert len(list(tmp_path.iterdir())) == 3
+    assert sorted(tmp_path.iterdir()) == [foreign, tmp_path / "one", tmp_path / "two"]
+    assert (tmp_path / "one").read_bytes() == b"one"
+
+
+def test_files_of_others_stay_however_old_they_are(tmp_path: Path) -> None:
+    own = [tmp_path / name for name in ("notes.tmp", ".elmo-tasks.notes", ".elmo-tasks", ".tmp")]
+    for path in own:
+        path.touch()
+        os.utime(path, (0, 0))
+    write_json(tmp_path / "file", 1)
+    assert all(path.exists() for path in own)
+
+
+@pytest.mark.parametrize(("hours", "stays"), [(23.9, True), (24.1, False)])
+def test_leftovers_of_other_hosts_stay_for_a_day(hours: float, stays: bool, tmp_path: Path) -> None:
+    for number in range(30):  # whatever the order in which a folder lists its files
+        (tmp_path / f"file{number}").touch()
+    leftovers = [tmp_path / f".elmo-tasks.elsewhere.{letter}.tmp" for letter in "abc"]
+    for path in leftovers:
+        path.touch()
+        os.utime(path, (time.time() - hours * 3600,) * 2)
+    write_json(tmp_path / "new", 1)
+    assert [path.exists() for path in leftovers] == [stays] * 3
+
+
+def test_an_output_can_be_cut(tmp_path: Path) -> None:
+    with atomic_output(tmp_path / "file") as stream:
+        stream.write(b"abcdefgh")
+        assert stream.truncate(6) == 6
+        stream.seek(3)
+        assert stream.truncate() == 3
+        assert stream.tell() == 3
+    assert (tmp_path / "file").read_bytes() == b"abc"
+
+
+def test_a_pipe_gets_all_that_is_written(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE) as reader:
+        with atomic_write(tmp_path / "pipe") as stream:
+            for part in (b"a" * 20_000, b"b" * 20_000):
+                stream.write(part)
+        assert reader.communicate()[0] == b"a" * 20_000 + b"b" * 20_000
+
+
+def test_without_locks_only_old_leftovers_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(handle: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with atomic_write(tmp_path / "slow") as stream:
+        stream.write(b"in use")
+        shutil.copy(next(tmp_path.iterdir()), old := next(tmp_path.iterdir()).with_suffix(".old.tmp"))
+        os.utime(old, (0, 0))
+        write_json(tmp_path / "quick", 1)
+        assert not old.exists()
+    assert (tmp_path / "slow").read_bytes() == b"in use"

@@ -1,0 +1,112 @@
+"""JSON as it is written, and JSON files that are read with a type."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+import re
+from pathlib import Path
+
+import pydantic
+import pytest
+
+from elmo_tasks.errors import RunError, WeightsError
+from elmo_tasks.files.atomic import write_json
+from elmo_tasks.files.json_files import Number, checked, from_json, json_text, read_json
+from elmo_tasks.files.json_lines import append_line, read_record
+
+
+def test_a_file_over_the_limit_is_refused_unless_the_environment_allows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "numbers.json"
+    path.write_text("[1, 2, 3]")
+    assert read_json(path, list[int], "numbers", most=9) == [1, 2, 3]
+    with pytest.raises(WeightsError, match=re.escape(f"{path}: 9 bytes; wanted numbers, at most 8 bytes; ")):
+        read_json(path, list[int], "numbers", most=8, error=WeightsError)
+    monkeypatch.setenv("ELMO_TASKS_LIMITS", "2")
+    assert read_json(path, list[int], "numbers", most=8) == [1, 2, 3]
+    with pytest.raises(RunError, match=r"at most 8 bytes; .*ELMO_TASKS_LIMITS=10"):
+        read_json(path, list[int], "numbers", most=4)
+
+
+@pytest.mark.parametrize("count", [1, 5, 6, 8])
+def test_at_most_five_problems_are_shown(count: int) -> None:
+    with pytest.raises(RunError) as caught:
+        from_json(json.dumps({"a": ["x"] * count}).encode(), dict[str, list[int]], "f", "numbers")
+    lines = str(caught.value).splitlines()
+    assert lines[: min(count, 5)] == [
+        f"f: a.{place}: Input should be a valid integer; got 'x'" for place in range(min(count, 5))
+    ]
+    assert lines[5:] == ([f"f: {count - 5} more problems"] if count > 5 else [])
+
+
+class Even(pydantic.BaseModel):
+    number: int
+
+    @pydantic.field_validator("number")
+    @classmethod
+    def _even(cls, number: int) -> int:
+        if number % 2:
+            raise ValueError(f"{number} is odd")
+        return number
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('{"number": 3}', "f: number: 3 is odd"),
+        ("{}", "f: the key 'number' is missing; wanted an even number"),
+        ("3", "f: Input should be an object; got 3; wanted an even number"),
+        ('{"number": "' + "a" * 78 + '"}', f"f: number: Input should be a valid integer; got '{'a' * 78}'"),
+        ('{"number": "' + "a" * 79 + '"}', f"f: number: Input should be a valid integer; got '{'a' * 76}..."),
+        ('{\n"number" 3}', "f:2: Invalid JSON: expected `:` at column 10; wanted an even number"),
+    ],
+)
+def test_what_is_wrong_with_a_value(content: str, problem: str) -> None:
+    with pytest.raises(WeightsError) as caught:
+        from_json(content.encode(), Even, Path("f"), "an even number", error=WeightsError)
+    assert str(caught.value) == problem
+
+
+def test_text_that_is_not_a_file_has_no_line_numbers() -> None:
+    with pytest.raises(RunError, match=r"^line 7: Invalid JSON: expected `:` at column 11; wanted an even number$"):
+        from_json(b'{"number" 3}', Even, "line 7", "an even number")
+
+
+def test_values_that_are_no_text_are_checked_too() -> None:
+    assert checked({"number": 4}, Even, "f", "an even number").number == 4
+    with pytest.raises(WeightsError, match=r"^f: number: 5 is odd$"):
+        checked({"number": 5}, Even, "f", "an even number", error=WeightsError)
+
+
+def test_what_is_not_a_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=rf"^{tmp_path}: not a regular file; wanted numbers$"):
+        read_json(tmp_path, list[int], "numbers")
+    with pytest.raises(WeightsError, match=rf"^{tmp_path}/none: no such file; wanted numbers$"):
+        read_json(tmp_path / "none", list[int], "numbers", error=WeightsError)
+
+
+def test_numbers_that_json_does_not_have_are_null(tmp_path: Path) -> None:
+    value = {"a": math.nan, "b": [1.5, -math.inf, (math.inf, 2)], "NaN": "NaN é"}
+    assert json_text(value) == '{"a": null, "b": [1.5, null, [null, 2]], "NaN": "NaN é"}'
+    write_json(tmp_path / "a.json", value)
+    append_line(tmp_path / "a.jsonl", value)
+    for found in (json.loads((tmp_path / "a.json").read_text()), read_record(tmp_path / "a.jsonl", 1, dict)):
+        assert found == {"a": None, "b": [1.5, None, [None, 2]], "NaN": "NaN é"}
+
+
+def test_a_number_of_a_file_may_be_null() -> None:
+    found = from_json(b'{"a": null, "b": 2, "c": 0.5, "d": NaN}', dict[str, int | Number], "f", "numbers")
+    assert math.isnan(found["a"])
+    assert math.isnan(found["d"])  # as earlier versions wrote it
+    assert (found["b"], found["c"]) == (2, 0.5)
+    assert isinstance(found["b"], int)
+    with pytest.raises(RunError, match=r"b: .*should be a valid number; got 'x'"):
+        from_json(b'{"b": "x"}', dict[str, Number], "f", "numbers")
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(codecs.BOM_UTF8 + b"[1]")
+    assert read_json(tmp_path / "a.json", list[int], "numbers") == [1]

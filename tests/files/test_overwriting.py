@@ -1,0 +1,171 @@
+"""Nothing is overwritten unasked, and a place that cannot be written to is found before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import Mock
+
+import pytest
+
+from elmo_tasks import cli
+from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
+from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.files.overwriting import check_folder, check_output
+from elmo_tasks.pretraining.run_files import PretrainingFolder
+from elmo_tasks.runs.folder import Folder, RunFolder
+from elmo_tasks.studies.search_trials import run_search
+from elmo_tasks.studies.study_runs import run_study
+
+COMMANDS = {
+    "evaluate run data --output FILE": "trained_runs.evaluate",
+    "evaluate run data --predictions FILE": "trained_runs.evaluate",
+    "predict run input --output FILE": "trained_runs.load_predictor",
+    "archive run FILE": "trained_runs.archive",
+    "embed text --output FILE": "elmo.embed.embed_file",
+    "config sst5 --copy FILE": "packaged.summary",  # computes nothing
+    "random-bilm FOLDER": "elmo.random_bilm",
+}
+
+
+def test_a_new_file_and_standard_output_are_fine(tmp_path: Path) -> None:
+    check_output(None, force=False)
+    check_output(tmp_path / "new" / "deep" / "file", force=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_exists_is_replaced_only_with_force(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(ElmoTasksError, match=r"file: the file exists; --force replaces it"):
+        check_output(tmp_path / "file", force=False)
+    check_output(tmp_path / "file", force=True)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_folders_and_devices_are_never_replaced(force: bool, tmp_path: Path) -> None:
+    for path in (tmp_path, Path("/dev/null")):
+        with pytest.raises(ElmoTasksError, match="not a regular file; wanted the name of a file"):
+            check_output(path, force=force)
+    check_output("/dev/null", force=force, stream=True)
+    with pytest.raises(ElmoTasksError, match="not a regular file"):
+        check_output(tmp_path, force=force, stream=True)
+
+
+def test_places_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ElmoTasksError, match=r"file: not a folder; wanted one to write to"):
+        check_output(tmp_path / "file" / "inner", force=False)
+    refuse = Mock(side_effect=PermissionError(13, "Permission denied"))
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)  # root may write anywhere
+    with pytest.raises(ElmoTasksError, match=rf"^{tmp_path}: cannot be written to \(Permission denied\)$"):
+        check_folder(tmp_path / "new" / "deep")
+
+
+def test_a_file_that_is_not_compressed_is_not_named_as_if_it_were(tmp_path: Path) -> None:
+    with pytest.raises(
+        ElmoTasksError, match=r"lines\.jsonl\.gz: is not written compressed; wanted a name without \.gz"
+    ):
+        check_output(tmp_path / "lines.jsonl.gz", force=False)
+    check_output(tmp_path / "run.tar.gz", force=False, packed=True)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_refuse_before_they_compute(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compute = Mock(side_effect=ElmoTasksError("computed"))
+    monkeypatch.setattr(f"elmo_tasks.{COMMANDS[command]}", compute)
+    file = tmp_path / ("run.tar.gz" if "archive" in command else "weights.hdf5")
+    file.write_text("mine")
+    arguments = [{"FILE": str(file), "FOLDER": str(tmp_path)}.get(word, word) for word in command.split()]
+    assert cli.main(arguments) == 2
+    assert f"{file}: the file exists; --force replaces it" in capsys.readouterr().err
+    assert not compute.called
+    assert file.read_text() == "mine"
+    assert cli.main([*arguments, "--force"]) == (0 if "--copy" in command else 2)
+    assert compute.called == ("--copy" not in command)
+
+
+def test_a_random_bilm_does_not_replace_a_trained_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    random_bilm(TINY_OPTIONS, seed=5).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
+    known = BiLM.load(tmp_path).fingerprint()
+    assert cli.main(["random-bilm", str(tmp_path), "--size", "tiny"]) == 2
+    assert "options.json: the file exists" in capsys.readouterr().err
+    assert BiLM.load(tmp_path).fingerprint() == known
+    assert cli.main(["random-bilm", str(tmp_path), "--size", "tiny", "--force"]) == 0
+    assert BiLM.load(tmp_path).fingerprint() != known
+
+
+HOLDS = {"config.json": "a run", "study.json": "a study", "search.json": "a search"}
+
+
+@pytest.mark.parametrize("mark", HOLDS)
+@pytest.mark.parametrize(
+    "words",
+    [
+        "random-bilm other --size tiny",
+        "train ner_conll03 -s other",
+        "train ner_conll03 -s other --seeds 1,2",
+        "train ner_conll03 -s other --folds 2",
+        "import-allennlp model.tar.gz other",
+        "import-allennlp model.tar.gz run --bilm other",
+    ],
+)
+def test_a_folder_that_holds_something_else_is_left_as_it_is(
+    words: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / mark).write_text("{}")
+    assert cli.main(words.split()) == 2
+    assert "error: other: holds " in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "other").iterdir()] == [mark]
+
+
+@pytest.mark.parametrize("mark", HOLDS)
+def test_studies_and_searches_do_not_mix_with_other_folders(mark: str, tmp_path: Path) -> None:
+    (tmp_path / mark).write_text("{}")
+    runs: dict[str, Callable[[], object]] = {
+        "study.json": lambda: run_study(cast(Any, SimpleNamespace(path=tmp_path)), command=""),
+        "search.json": lambda: run_search(tmp_path, cast(Any, None), command=""),
+    }
+    for own, run in runs.items():
+        if own != mark:
+            with pytest.raises(ElmoTasksError, match=rf"holds {HOLDS[mark]} \({mark}\); -s names another folder"):
+                run()
+
+
+def test_a_random_bilm_is_written_next_to_a_run_only_with_force(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    words = ["random-bilm", str(tmp_path), "--size", "tiny"]
+    assert cli.main(words) == 2
+    assert cli.main([*words, "--force"]) == 0
+    assert BiLM.load(tmp_path)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize(("kind", "name"), [(RunFolder, "model.safetensors"), (PretrainingFolder, "weights.hdf5")])
+def test_a_run_does_not_begin_over_other_files(kind: type[Folder], name: str, resume: bool, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("trained elsewhere")
+    with pytest.raises(
+        RunError, match=f"holds {name}, which the run would overwrite; choose another folder, or --force"
+    ):
+        kind(tmp_path).claim({}, resume=resume, force=False)
+    assert kind(tmp_path).claim({}, resume=resume, force=True)
+
+
+def test_a_run_that_was_stopped_while_it_began_can_be_resumed(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.vocabulary.touch()
+    assert folder.claim({}, resume=True, force=False)
+    with pytest.raises(RunError, match=r"holds vocabulary\.json"):
+        folder.claim({}, resume=False, force=False)
+
+
+def test_a_run_needs_a_folder_that_can_be_written_to(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ElmoTasksError, match="file: not a folder"):
+        RunFolder(tmp_path / "file" / "run").claim({}, resume=False, force=False)

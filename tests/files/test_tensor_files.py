@@ -1,0 +1,125 @@
+"""Tensors and training states: written and read, interrupted, damaged."""
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.torch_version import TorchVersion
+
+from elmo_tasks.errors import RunError, WeightsError
+from elmo_tasks.files.tensor_files import (
+    read_pickled_tensors,
+    read_state,
+    read_tensors,
+    tensor_shapes,
+    write_state,
+    write_tensors,
+)
+
+
+def test_tensors_and_states_go_round(tmp_path: Path) -> None:
+    tensors = {"a": torch.arange(6.0).view(2, 3).t(), "b": torch.tensor(1.0)}
+    write_tensors(tmp_path / "x.safetensors", tensors)
+    assert all(tensor.equal(tensors[name]) for name, tensor in read_tensors(tmp_path / "x.safetensors").items())
+    write_state(tmp_path / "x.pt", {"tensor": torch.ones(2), "numbers": [1, 2.5, None], "text": "t"})
+    assert read_state(tmp_path / "x.pt")["numbers"] == [1, 2.5, None]
+
+
+@pytest.mark.parametrize(
+    ("function", "write"), [("safetensors.torch.save_file", write_tensors), ("torch.save", write_state)]
+)
+def test_an_interrupted_write_leaves_the_old_file_whole(
+    function: str, write: Callable[[Path, dict[str, Tensor]], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    write(path, {"a": torch.ones(2)})
+    before = path.read_bytes()
+
+    def stopped_half_way(values: object, target: Any) -> None:
+        with contextlib.ExitStack() as stack:
+            stream = target if hasattr(target, "write") else stack.enter_context(open(target, "wb"))
+            stream.write(b"half of it")
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(function, stopped_half_way)
+    with pytest.raises(KeyboardInterrupt):
+        write(path, {"a": torch.zeros(3)})
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_damaged_files_are_one_clear_error(tmp_path: Path) -> None:
+    write_tensors(tmp_path / "x.safetensors", {"a": torch.ones(100)})
+    write_state(tmp_path / "x.pt", {"a": torch.ones(100)})
+    for name in ("x.safetensors", "x.pt"):
+        content = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_bytes(content[:60])
+    with pytest.raises(RunError, match=r"x\.safetensors: damaged"):
+        read_tensors(tmp_path / "x.safetensors")
+    with pytest.raises(RunError, match=r"x\.pt: damaged"):
+        read_state(tmp_path / "x.pt")
+    with pytest.raises(RunError, match="no such file"):
+        read_tensors(tmp_path / "y.safetensors")
+    (tmp_path / "x.pt").write_bytes(b"not a state at all")
+    with pytest.raises(RunError, match=r"x\.pt: damaged"):
+        read_state(tmp_path / "x.pt")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ({"a": Path("code")}, r"it holds more than tensors, perhaps code, which is not run\)$"),
+        ([1], "holds a list; wanted a state dict"),
+        ({"a": 1}, "'a' is not a tensor; wanted a state dict of tensors"),
+        ({1: torch.ones(1)}, "'1' is not a tensor"),
+        ({"a": torch.ones(2, 2).to_sparse()}, "'a' is not a tensor"),
+        (None, "damaged, or not a state dict"),
+    ],
+)
+def test_a_state_dict_of_another_program_holds_tensors_and_nothing_else(
+    content: Any, problem: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "weights.th"
+    if content is None:
+        path.write_bytes(b"not a file of torch")
+    else:
+        torch.save(content, path)
+    with pytest.raises(WeightsError, match=rf"^{path}: .*{problem}|^{path}: {problem}"):
+        read_pickled_tensors(path, WeightsError)
+
+
+def test_a_torch_that_may_run_code_in_a_pickle_reads_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.save({"a": torch.ones(2)}, tmp_path / "weights.th")
+    monkeypatch.setattr(torch, "__version__", TorchVersion("2.9.1"))
+    with pytest.raises(WeightsError, match=r"weights\.th: torch 2\.9\.1 may run code in such a file; install 2\.10 or"):
+        read_pickled_tensors(tmp_path / "weights.th", WeightsError)
+
+
+def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
+    for read, wanted in ((read_tensors, "tensors as safetensors"), (tensor_shapes, "tensors as safetensors"),
+                         (read_state, r"a training state; --force \(force=True\) begins the run again")):  # fmt: skip
+        with pytest.raises(RunError, match=rf"^{tmp_path}: not a regular file; wanted {wanted}$"):
+            read(tmp_path)
+    torch.save([1], tmp_path / "x.pt")
+    with pytest.raises(
+        RunError, match=r"x\.pt: damaged, or not a training state \(a list\); --force \(force=True\) begins"
+    ):
+        read_state(tmp_path / "x.pt")
+
+
+def test_shapes_are_read_without_the_tensors(tmp_path: Path) -> None:
+    write_tensors(tmp_path / "x.safetensors", {"a": torch.ones(2, 3), "b": torch.tensor(1.0)})
+    assert tensor_shapes(tmp_path / "x.safetensors") == {"a": (2, 3), "b": ()}
+
+
+def test_a_number_that_is_repeated_endlessly_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "weights.th"
+    torch.save({"a": torch.ones(1).expand(1 << 34)}, path)
+    with pytest.raises(RunError, match=r"weights\.th: unpacks to 68,719,476,736 bytes; wanted at most"):
+        read_pickled_tensors(path, RunError)
+    torch.save({"a": torch.ones(3).expand(2, 3)}, path)
+    assert read_pickled_tensors(path, RunError)["a"].equal(torch.ones(2, 3))

@@ -1,0 +1,461 @@
+"""Pretraining as a whole: it learns, resumes, fine-tunes, and what it writes can be read."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+from elmo_tasks import cli
+from elmo_tasks.config import load_config
+from elmo_tasks.elmo import TINY_OPTIONS, BiLM
+from elmo_tasks.elmo.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, as_bytes
+from elmo_tasks.elmo.options import LexiconOptions
+from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WeightsError, WriteError
+from elmo_tasks.files.locks import locked
+from elmo_tasks.files.tensor_files import read_state
+from elmo_tasks.pretraining.corpus import Corpus
+from elmo_tasks.pretraining.language_model import LanguageModel
+from elmo_tasks.pretraining.pretrain import perplexity_of_text, pretrain
+from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
+from elmo_tasks.pretraining.run_files import PretrainingFolder
+from elmo_tasks.text.tokenizers import WhitespaceTokenizer
+from elmo_tasks.training.callbacks import Callback, Progress
+from elmo_tasks.training.loop import Loop
+
+
+def stop_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends the training before it makes a step, as a killed process ends."""
+    plain_step: Callable[..., float] = Loop.step
+
+    def stopping(loop: Loop, parts: Any) -> float:
+        if loop.progress.step == step:
+            raise SystemExit
+        return plain_step(loop, parts)
+
+    monkeypatch.setattr(Loop, "step", stopping)
+
+
+def weights(folder: Path) -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = {}
+    with h5py.File(folder / "weights.hdf5") as file:
+        file.visititems(lambda name, item: found.update({name: item[...]}) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def prepared(config_file: Path, *overrides: str) -> Corpus:
+    """The corpus of the config's text."""
+    return load_config(config_file, PretrainingConfig, overrides).corpus.build()
+
+
+def test_it_learns_what_context_tells(config_file: Path, tmp_path: Path) -> None:
+    plans: list[Mapping[str, str]] = []
+    results = pretrain(config_file, tmp_path / "run", announce=plans.append)
+    assert results is not None
+    # Of eleven or twelve words only animal and place are open: 5 and 4 choices, against some 20 without context.
+    assert results["held_out"]["mean"] < 0.25 * results["held_out_unigram"]
+    assert results["held_out"]["forward"] < 3
+    assert results["held_out"]["backward"] < 3
+    folder, steps = PretrainingFolder(tmp_path / "run"), int(plans[0]["steps"])
+    log = [json.loads(line) for line in folder.records.read_text().splitlines()]
+    assert [record["step"] for record in log] == [*range(30, steps, 30), steps]
+    assert log[-1]["held_out"]["mean"] < log[0]["held_out"]["mean"]
+    assert json.loads(folder.results.read_text()) == results
+    assert log[-1]["targets"] == results["trained_targets"] == steps * 8 * 16
+    assert results["vocabulary"] == len(LanguageModel.load(tmp_path / "run").vocabulary)
+    training = prepared(config_file).training
+    assert results["training_targets"] == len(training.tokens) + len(training.sentences) - 1
+    seconds = read_state(folder.training_state)["progress"]["seconds"]
+    assert results["trained_hours"] == round(seconds / 3600, 3)
+    assert 0 < seconds - log[-1]["seconds"] + 0.05 < 0.1
+
+
+def test_the_last_step_is_evaluated_once(config_file: Path, tmp_path: Path) -> None:
+    overrides = ["trainer.num_epochs=0.1", "trainer.evaluate_every_steps=1"]
+    pretrain(config_file, tmp_path / "run", overrides=overrides)
+    lines = PretrainingFolder(tmp_path / "run").records.read_text().splitlines()
+    assert len(lines) > 1
+    assert [json.loads(line)["step"] for line in lines] == [*range(1, len(lines) + 1)]
+
+
+def test_by_default_it_is_evaluated_twenty_times(config_file: Path, tmp_path: Path) -> None:
+    plans: list[Mapping[str, str]] = []
+    overrides = ["trainer.evaluate_every_steps=null", "trainer.batch_size=4", "trainer.unroll_steps=4"]
+    overrides += ["trainer.num_epochs=0.18", "trainer.evaluation_tokens=20"]
+    pretrain(config_file, tmp_path / "run", overrides=overrides, announce=plans.append)
+    steps = int(plans[0]["steps"])
+    assert 40 < steps < 60
+    log = [json.loads(line) for line in PretrainingFolder(tmp_path / "run").records.read_text().splitlines()]
+    assert [record["step"] for record in log] == [*range(2, steps, 2), steps]
+    held_out = prepared(config_file).held_out
+    assert {record["held_out"]["targets"] for record in log[:-1]} == {held_out.sentences[1] + 1}  # with its end
+    assert log[-1]["held_out"]["targets"] == len(held_out.tokens) + len(held_out.sentences) - 1
+    assert [log[0]["learning_rate"], log[-1]["learning_rate"]] == pytest.approx([0.02 * 3 / 6, 0.0])  # warmup: 5 steps
+    overrides = ["trainer.evaluate_every_steps=null", "trainer.num_epochs=0.001"]
+    pretrain(config_file, tmp_path / "short", overrides=overrides, announce=plans.append)
+    assert plans[1]["steps"] == "1"
+    assert len(PretrainingFolder(tmp_path / "short").records.read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("chosen", ["bfloat16", "float32"])
+def test_the_plan_says_what_there_is_and_how_long_it_takes(
+    config_file: Path,
+    text_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    chosen: str,
+) -> None:
+    def clock(durations: list[float]) -> Callable[[], float]:
+        """Begins and ends of what takes so long, one after another."""
+        times = iter([time for duration in durations for time in (0.0, duration)])
+        return lambda: next(times)
+
+    def fastest(precision: str, device: torch.device) -> torch.dtype:
+        assert (precision, device.type) == ("auto", "cpu")
+        return getattr(torch, chosen)
+
+    monkeypatch.setattr("elmo_tasks.pretraining.pretrain.product_type", fastest)
+    # The fastest of the steps that are tried counts.
+    monkeypatch.setattr("elmo_tasks.pretraining.objective.time", SimpleNamespace(monotonic=clock([10, 2, 4, 8])))
+    with text_file.open("a") as file:
+        file.write("\nonce\n" * 5)
+    source = tmp_path / "config.jsonnet"
+    source.write_text(f"(import '{config_file}') + {{ corpus+: {{ paths: [std.extVar('TEXT')] }} }}")
+    plans: list[Mapping[str, str]] = []
+    overrides = [
+        "trainer.precision=auto",
+        "trainer.num_epochs=1000",
+        "vocabulary_size=5",
+        "corpus.held_out=0.2",
+        "bilm=tiny",
+    ]
+    variables = {"TEXT": str(text_file)}
+    pretrain(source, tmp_path / "run", overrides=overrides, variables=variables, dry_run=True, announce=plans.append)
+    (plan,) = plans
+
+    corpus = prepared(config_file, "corpus.held_out=0.2")
+    num_tokens, slots = len(corpus.training.tokens), len(corpus.training.tokens) + len(corpus.training.sentences) - 1
+    steps = 1000 * (slots // 128)
+    unknown = 100 * (num_tokens - corpus.counts[:2].sum()) / num_tokens
+    parameters = sum(each.numel() for each in BiLM(TINY_OPTIONS).parameters()) + 5 * (
+        TINY_OPTIONS.lstm.projection_dim + 1
+    )
+    assert {name: text for name, text in plan.items() if name != "estimated memory"} == {
+        "corpus": str(corpus.folder),
+        "tokens": f"{num_tokens:,} ({len(corpus.types)} distinct), {len(corpus.held_out.tokens):,} held out",
+        "vocabulary": f"5 words; {unknown:.2f} % of the tokens are not among them",
+        "parameters": f"{parameters:,}, products in {chosen}",
+        "steps": f"{steps:,}",
+        "estimated time": f"{steps * 2 / 3600:.1f} hours, 64 tokens/s",
+    }
+    memory, unit = plan["estimated memory"].split()
+    assert unit == "GB"
+    assert 0.1 < float(memory) < 20  # of this process
+
+
+def test_a_killed_training_ends_with_the_same_weights(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = pretrain(config_file, tmp_path / "whole")
+    for stop, files in ((5, False), (37, True)):
+        with monkeypatch.context() as patched:
+            stop_at(stop, patched)
+            with pytest.raises(SystemExit):
+                pretrain(config_file, tmp_path / "resumed", resume=stop > 5)
+        assert LanguageModel.is_in_folder(tmp_path / "resumed") is files  # as it was evaluated last
+    assert read_state(tmp_path / "resumed" / "training.pt")["progress"]["step"] == 30
+    with pytest.raises(RunError, match=r"--resume \(resume=True\) goes on with it"):
+        pretrain(config_file, tmp_path / "resumed")
+    resumed = pretrain(config_file, tmp_path / "resumed", resume=True)
+    assert whole is not None
+    assert resumed is not None
+    assert resumed["held_out"] == whole["held_out"]
+    one, other = (read_state(tmp_path / name / "training.pt") for name in ("whole", "resumed"))
+    assert one["progress"]["step"] == other["progress"]["step"] > 37
+    for left, right in zip(one["parameters"], other["parameters"], strict=True):
+        assert torch.equal(left, right)
+    for name, values in weights(tmp_path / "whole").items():
+        assert np.array_equal(values, weights(tmp_path / "resumed")[name]), name
+    logs = [(tmp_path / name / "log.jsonl").read_text().splitlines() for name in ("whole", "resumed")]
+    losses = [[json.loads(line)["training_loss"] for line in log] for log in logs]
+    assert losses[0] == losses[1]
+    assert pretrain(config_file, tmp_path / "resumed", resume=True) == resumed
+
+
+@pytest.mark.slow
+def test_a_training_on_a_full_disk_goes_on_when_there_is_room_again(
+    config_file: Path, tmp_path: Path, room: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    settings: dict[str, Any] = {"overrides": ["trainer.checkpoint_every_steps=1000"]}
+    pretrain(config_file, tmp_path / "whole", **settings)
+    sizes = {path.name: path.stat().st_size for path in (tmp_path / "whole").iterdir()}
+    # Each time, one more file fits. The process would crash if HDF5 were to see that one does not.
+    for name in ("softmax.safetensors", "weights.hdf5", "training.pt"):
+        with room(sizes[name] - 1), pytest.raises(WriteError, match=rf"^{tmp_path}/run/{name}: cannot be written"):
+            pretrain(config_file, tmp_path / "run", resume=True, **settings)
+    pretrain(config_file, tmp_path / "run", resume=True, **settings)
+    for name, values in weights(tmp_path / "whole").items():
+        assert np.array_equal(values, weights(tmp_path / "run")[name]), name
+    one, other = (read_state(tmp_path / name / "training.pt") for name in ("whole", "run"))
+    assert all(torch.equal(left, right) for left, right in zip(one["parameters"], other["parameters"], strict=True))
+
+
+def test_a_schedule_of_epochs_is_refused(config_file: Path, tmp_path: Path) -> None:
+    schedule = 'trainer.learning_rate_scheduler={"type": "exponential", "gamma": 0.5}'
+    with pytest.raises(ConfigError, match=r"does not have; wanted constant, cosine_decay, linear_decay|does not have"):
+        pretrain(config_file, tmp_path / "run", overrides=[schedule])
+
+
+def test_it_does_not_resume_with_another_config(config_file: Path, tmp_path: Path) -> None:
+    pretrain(config_file, tmp_path / "run", overrides=["trainer.num_epochs=0.2"])
+    with pytest.raises(RunError, match=r"these keys differ: dropout"):
+        pretrain(config_file, tmp_path / "run", overrides=["trainer.num_epochs=0.2", "dropout=0.4"], resume=True)
+
+
+class CtrlC(Callback):
+    """Sends SIGINT once, within a step, as Ctrl-C does."""
+
+    def __init__(self, step: int) -> None:
+        self._step = step
+
+    def on_step(self, progress: Progress, loss: float) -> None:
+        if progress.step == self._step:
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_ctrl_c_saves_the_state(config_file: Path, tmp_path: Path) -> None:
+    overrides = ["trainer.num_epochs=0.5"]
+    whole = pretrain(config_file, tmp_path / "whole", overrides=overrides)
+    for step in (3, 11):
+        with pytest.raises(KeyboardInterrupt):
+            pretrain(config_file, tmp_path / "run", overrides=overrides, callbacks=[CtrlC(step)], resume=step > 3)
+        assert read_state(tmp_path / "run" / "training.pt")["progress"]["step"] == step
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    resumed = pretrain(config_file, tmp_path / "run", overrides=overrides, resume=True)
+    assert whole is not None
+    assert resumed is not None
+    assert resumed["held_out"] == whole["held_out"]
+    for name, values in weights(tmp_path / "whole").items():
+        assert np.array_equal(values, weights(tmp_path / "run")[name]), name
+
+
+def test_text_that_has_moved_can_be_resumed(config_file: Path, text_file: Path, tmp_path: Path) -> None:
+    run, moved = tmp_path / "run", tmp_path / "elsewhere" / "text.txt"
+    expected = pretrain(config_file, run, overrides=["trainer.num_epochs=0.2"])
+    moved.parent.mkdir()
+    text_file.rename(moved)
+    overrides = ["trainer.num_epochs=0.2", f'corpus.paths=["{moved}"]']
+    for _ in range(2):  # once as a run that has finished
+        results = pretrain(config_file, run, overrides=overrides, resume=True)
+        assert results is not None
+        assert expected is not None
+        assert results["held_out"] == expected["held_out"]
+        assert json.loads((run / "config.json").read_text())["corpus"]["paths"] == [str(moved)]
+        (run / "results.json").unlink()
+    moved.write_text(moved.read_text().replace("hill", "hall"))
+    with pytest.raises(RunError, match="other text"):
+        pretrain(config_file, run, overrides=overrides, resume=True)
+
+
+def test_it_does_not_resume_with_other_text(config_file: Path, text_file: Path, tmp_path: Path) -> None:
+    run, overrides = tmp_path / "run", ["trainer.num_epochs=0.2"]
+    pretrain(config_file, run, overrides=overrides)
+    (run / "results.json").unlink()
+    original = text_file.read_text()
+    text_file.write_text(original.replace("hill", "hall"))
+    with pytest.raises(RunError, match=r"other text: not the corpus and the vocabulary that the run began with"):
+        pretrain(config_file, run, overrides=overrides, resume=True)
+    (run / "text.json").unlink()  # begun by a version without this record
+    text_file.write_text(original)
+    assert pretrain(config_file, run, overrides=overrides, resume=True)
+    assert not (run / "text.json").exists()  # resuming is no new beginning
+
+
+def test_resuming_repeats_no_line_of_the_log(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretrain(config_file, tmp_path / "first", overrides=["trainer.num_epochs=0.2"])
+
+    def tune(resume: bool) -> dict[str, Any] | None:
+        overrides = ["trainer.num_epochs=0.5"]
+        start_from = tmp_path / "first"
+        return pretrain(config_file, tmp_path / "run", overrides=overrides, start_from=start_from, resume=resume)
+
+    def log() -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+
+    with monkeypatch.context() as patched:  # before the first checkpoint but that of the beginning
+        stop_at(3, patched)
+        with pytest.raises(SystemExit):
+            tune(resume=False)
+    before = log()
+    assert [record["step"] for record in before] == [0]
+    with monkeypatch.context() as patched:  # after the last evaluation
+        patched.setattr("elmo_tasks.pretraining.pretrain._results", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            tune(resume=True)
+    whole = log()
+    assert whole[0] == before[0]
+    results = tune(resume=True)
+    assert log() == whole
+    assert results is not None
+    assert results["before"] == before[0]["held_out"]
+    assert results["held_out"] == whole[-1]["held_out"]
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["from"] == str(tmp_path / "first")
+    with pytest.raises(RunError, match="cannot resume with another config; these keys differ: from"):
+        pretrain(config_file, tmp_path / "run", overrides=["trainer.num_epochs=0.5"], resume=True)
+
+
+def test_a_folder_that_another_process_writes_to_is_refused(config_file: Path, tmp_path: Path) -> None:
+    with locked(tmp_path / "run"):
+        for settings in ({}, {"resume": True}, {"force": True}):
+            with pytest.raises(RunError, match="in use by process"):
+                pretrain(config_file, tmp_path / "run", **settings)
+        assert pretrain(config_file, tmp_path / "run", dry_run=True) is None
+
+
+def test_force_removes_nothing_before_the_new_training_can_begin(
+    config_file: Path, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, overrides = tmp_path / "run", ["trainer.num_epochs=0.2"]
+    pretrain(config_file, run, overrides=overrides)
+    before, text = weights(run), text_file.read_text()
+    text_file.unlink()
+    with pytest.raises(ElmoTasksError, match=r"text\.txt"):
+        pretrain(config_file, run, overrides=overrides, force=True)
+    with pytest.raises(RunError, match="contains the biLM to start from"):
+        pretrain(config_file, run, start_from=tmp_path / "x" / ".." / "run", force=True)
+    assert all(np.array_equal(values, before[name]) for name, values in weights(run).items())
+    text_file.write_text(text.replace("hill", "hall"))
+    with monkeypatch.context() as patched:
+        stop_at(1, patched)
+        with pytest.raises(SystemExit):
+            pretrain(config_file, run, overrides=overrides, force=True)
+    begun = {"config.json", "versions.json", "text.json", "tensorboard", "log.jsonl"}
+    assert {path.name for path in run.iterdir()} <= begun
+    assert pretrain(config_file, run, overrides=overrides, resume=True)
+    assert not all(np.array_equal(values, before[name]) for name, values in weights(run).items())
+
+
+def test_fine_tuning_begins_where_the_biLM_stands(config_file: Path, tmp_path: Path) -> None:
+    first = pretrain(config_file, tmp_path / "first")
+    overrides = ["trainer.num_epochs=0.5", "trainer.optimizer.lr=0.001"]
+    tuned = pretrain(config_file, tmp_path / "tuned", overrides=overrides, start_from=tmp_path / "first")
+    assert first is not None
+    assert tuned is not None
+    assert tuned["before"]["mean"] == pytest.approx(first["held_out"]["mean"], rel=1e-5)
+    assert tuned["held_out"]["mean"] < 1.2 * first["held_out"]["mean"]
+    vocabularies = [LanguageModel.load(tmp_path / name).vocabulary.words for name in ("first", "tuned")]
+    assert vocabularies[0] == vocabularies[1]
+
+
+@pytest.mark.parametrize("has_softmax", [True, False])
+def test_fine_tuning_has_the_dropout_of_its_config(has_softmax: bool, config_file: Path, tmp_path: Path) -> None:
+    pretrain(config_file, tmp_path / "first", overrides=["trainer.num_epochs=0.1"])
+    if not has_softmax:
+        (tmp_path / "first" / "softmax.safetensors").unlink()
+    tuned = []
+    for dropout in ("0.0", "0.0", "0.5"):
+        run = tmp_path / f"run{len(tuned)}"
+        overrides = ["trainer.num_epochs=0.1", f"dropout={dropout}"]
+        pretrain(config_file, run, start_from=tmp_path / "first", overrides=overrides)
+        tuned.append(weights(run))
+    without, again, dropped = tuned
+    assert all(np.array_equal(values, again[name]) for name, values in without.items())
+    assert not all(np.array_equal(values, dropped[name]) for name, values in without.items())
+
+
+def test_a_biLM_with_a_list_of_words_is_refused(config_file: Path, tmp_path: Path) -> None:
+    words, characters = as_bytes(NEEDED_WORDS), as_bytes(NEEDED_CHARACTERS)
+    sizes = {"num_words": len(NEEDED_WORDS), "word_dim": 2, "num_characters": len(NEEDED_CHARACTERS)}
+    lexicon = LexiconOptions(**sizes, word_bytes=len(words), character_bytes=len(characters))
+    bilm = BiLM(TINY_OPTIONS.model_copy(update={"lexicon": lexicon}))
+    lists = {"token_encoder.words": words, "token_encoder.characters": characters}
+    bilm.load_state_dict({**bilm.state_dict(), **lists})
+    bilm.save(tmp_path / "options.json", tmp_path / "weights.hdf5")
+    with pytest.raises(WeightsError, match="a biLM with a list of words; wanted one that reads only characters"):
+        pretrain(config_file, tmp_path / "run", start_from=tmp_path)
+
+
+def test_a_part_of_the_biLM_can_stay_frozen(config_file: Path, tmp_path: Path) -> None:
+    pretrain(config_file, tmp_path / "first", overrides=["trainer.num_epochs=0.1"])
+    frozen = json.dumps([{"parameters": "token_encoder", "epoch": 2}])
+    overrides = ["trainer.num_epochs=0.2", f"trainer.unfreeze={frozen}"]
+    pretrain(config_file, tmp_path / "next", start_from=tmp_path / "first", overrides=overrides)
+    first, last = (weights(tmp_path / name) for name in ("first", "next"))
+    assert {name for name in first if np.array_equal(first[name], last[name])} == {
+        name for name in first if not name.startswith("RNN")
+    }
+
+
+def test_half_precision_output_and_its_perplexity(config_file: Path, text_file: Path, tmp_path: Path) -> None:
+    overrides = ["trainer.num_epochs=1", "half_precision=true"]
+    pretrain(config_file, tmp_path / "run", overrides=overrides)
+    assert {str(values.dtype) for values in weights(tmp_path / "run").values()} == {"float16"}
+    trained = read_state(tmp_path / "run" / "training.pt")["parameters"]
+    model = LanguageModel.load(tmp_path / "run")
+    for parameter, wanted in zip(model.parameters(), trained, strict=True):
+        torch.testing.assert_close(parameter.detach(), wanted, atol=1e-6, rtol=2e-3)
+    found = perplexity_of_text(tmp_path / "run", [str(text_file)], WhitespaceTokenizer())
+    assert found["unknown_percent"] == 0.0
+    sentences = [line.split() for line in text_file.read_text().splitlines() if line]
+    assert found["targets"] == sum(map(len, sentences)) + len(sentences)
+
+
+def test_what_is_written_is_read_as_a_biLM(config_file: Path, tmp_path: Path) -> None:
+    pretrain(config_file, tmp_path / "run", overrides=["trainer.num_epochs=0.3"])
+    model = LanguageModel.load(tmp_path / "run").eval()
+    bilm = BiLM.load(tmp_path / "run" / "options.json", tmp_path / "run" / "weights.hdf5")
+    sentence = ["the", "lion", "roared", "."]
+    assert torch.equal(bilm.plain_layers([sentence]).layers, model.bilm.plain_layers([sentence]).layers)
+
+
+def test_a_dry_run_writes_nothing(
+    config_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["pretrain", str(config_file), "-s", "run", "--dry-run", "--quiet"]) == 0
+    shown = capsys.readouterr().out
+    for label in ("tokens", "vocabulary", "steps", "estimated time", "estimated memory"):
+        assert label in shown
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_commands_print_what_was_found(
+    config_file: Path, text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = str(tmp_path / "run")
+    assert cli.main(["pretrain", str(config_file), "-s", run, "--set", "trainer.num_epochs=0.3", "--quiet"]) == 0
+    assert "mean perplexity" in capsys.readouterr().out
+    assert cli.main(["perplexity", run, str(text_file), "--tokenized", "--json", "--quiet"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == perplexity_of_text(run, [str(text_file)], WhitespaceTokenizer())
+    assert found["mean"] == pytest.approx((found["forward"] * found["backward"]) ** 0.5)
+
+
+def test_a_loss_that_is_not_finite_ends_the_training(config_file: Path, tmp_path: Path) -> None:
+    overrides = ["trainer.optimizer.lr=1e30", "trainer.grad_norm=null"]
+    with pytest.raises(ElmoTasksError, match=r"the loss is (nan|inf) at step \d"):
+        pretrain(config_file, tmp_path / "run", overrides=overrides)
+
+
+def test_the_averaged_biLM_is_measured_and_written(config_file: Path, tmp_path: Path) -> None:
+    overrides = ["trainer.num_epochs=0.5", 'trainer.moving_average={"decay": 0.9}', "trainer.grad_clipping=0.01"]
+    pretrain(config_file, tmp_path / "run", overrides=overrides)
+    state = read_state(tmp_path / "run" / "training.pt")
+    model = LanguageModel.load(tmp_path / "run")
+    for written, average, own in zip(
+        model.parameters(), state["average"]["averages"], state["parameters"], strict=True
+    ):
+        assert written.equal(average)
+        assert not own.equal(average)

@@ -1,0 +1,124 @@
+"""Packing runs, and opening them."""
+
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_tasks.files.atomic import write_json
+from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.errors import RunError, WeightsError
+from elmo_tasks.runs.train import train
+from elmo_tasks.runs.archive import include_bilm, open_run, write_archive
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.files.tensor_files import write_tensors
+
+
+def test_archive_is_opened_like_its_folder(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    folder.config.write_text("{}")
+    folder.training_state.write_text("large")
+    (folder.path / "notes.txt").write_text("mine")
+    with pytest.raises(RunError, match=r"no model\.safetensors"):
+        write_archive(folder, tmp_path / "run.tar.gz", with_bilm=True)
+    write_tensors(folder.model, {"a": torch.ones(2)})
+    write_archive(folder, tmp_path / "run.tar.gz", with_bilm=True)
+    for _ in range(2):
+        opened = open_run(tmp_path / "run.tar.gz")
+        assert sorted(path.name for path in opened.path.iterdir()) == ["config.json", "model.safetensors"]
+
+
+@pytest.fixture
+def small_run(tmp_path: Path) -> RunFolder:
+    """What an archive needs of a run, and its biLM outside of the folder."""
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    folder.config.write_text("{}")
+    write_tensors(folder.model, {"a": torch.ones(2)})
+    files = BiLMFiles(tmp_path / "small_options.json", tmp_path / "small_weights.hdf5")
+    random_bilm(TINY_OPTIONS, seed=1).save(files.options, files.weights)
+    reference = {"options": str(files.options), "weights": str(files.weights), "fingerprint": files.fingerprint()}
+    write_json(folder.bilm_reference, reference)
+    return folder
+
+
+@pytest.mark.parametrize("self_contained", [False, True])
+def test_an_archive_has_the_bilm_if_wanted_and_leaves_the_run_as_it_is(
+    small_run: RunFolder, tmp_path: Path, self_contained: bool
+) -> None:
+    if self_contained:
+        include_bilm(small_run)
+    before = sorted(small_run.path.rglob("*"))
+    without = {"bilm.json", "config.json", "model.safetensors"}
+    for with_bilm, names in ((True, {"bilm/options.json", "bilm/weights.hdf5", *without}), (False, without)):
+        write_archive(small_run, tmp_path / "run.tar.gz", with_bilm=with_bilm)
+        with tarfile.open(tmp_path / "run.tar.gz") as tar:
+            assert set(tar.getnames()) == names
+    assert sorted(small_run.path.rglob("*")) == before
+    if not self_contained:
+        (tmp_path / "small_weights.hdf5").unlink()
+        with pytest.raises(RunError, match=r"no longer at .*small_weights\.hdf5"):
+            write_archive(small_run, tmp_path / "other.tar.gz", with_bilm=True)
+        assert not (tmp_path / "other.tar.gz").exists()
+
+
+def test_a_self_contained_run_has_the_files_of_its_bilm(
+    settings: dict[str, Any], sample_folder: Path, tmp_path: Path
+) -> None:
+    overrides = ["trainer.num_epochs=1", "trainer.trackers=[]"]
+    train(settings, tmp_path / "run", overrides=overrides, self_contained=True)
+    for path in (sample_folder / "bilm").iterdir():
+        assert (tmp_path / "run" / "bilm" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_an_archive_names_no_bilm_outside_of_it(small_run: RunFolder, tmp_path: Path) -> None:
+    write_archive(small_run, tmp_path / "run.tar.gz", with_bilm=False)
+    opened = open_run(tmp_path / "run.tar.gz")
+    with pytest.raises(RunError, match=r"run\.tar\.gz: does not contain its biLM.* --set model\.embedder\.elmo\.bilm"):
+        opened.bilm_files()
+    with pytest.raises(RunError, match=r"run\.tar\.gz: does not contain its biLM"):
+        write_archive(opened, tmp_path / "other.tar.gz", with_bilm=True)
+
+
+def test_packing_reads_no_private_file(small_run: RunFolder, tmp_path: Path) -> None:
+    private = tmp_path / "private"
+    private.write_text("secret")
+    reference = json.loads(small_run.bilm_reference.read_text())
+    options = Path(reference["options"])
+    for files in (BiLMFiles(private, private), BiLMFiles(options, private)):
+        # Even if the hash of the file is known.
+        named = {"options": str(files.options), "weights": str(files.weights), "fingerprint": files.fingerprint()}
+        write_json(small_run.bilm_reference, named)
+        with pytest.raises(WeightsError, match="private"):
+            write_archive(small_run, tmp_path / "run.tar.gz", with_bilm=True)
+    write_json(small_run.bilm_reference, {**reference, "fingerprint": "0" * 64})
+    with pytest.raises(RunError, match="not the biLM that the run was trained with"):
+        write_archive(small_run, tmp_path / "run.tar.gz", with_bilm=True)
+    write_json(small_run.bilm_reference, reference)
+    small_run.metrics.symlink_to(private)
+    with pytest.raises(RunError, match=r"metrics\.json: a link to .*private"):
+        write_archive(small_run, tmp_path / "run.tar.gz", with_bilm=True)
+    assert not (tmp_path / "run.tar.gz").exists()
+
+
+@pytest.mark.parametrize("content", [b"not an archive", None])
+def test_what_is_no_run_is_an_error(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "thing"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(RunError, match="thing"):
+        open_run(path)
+
+
+def test_a_folder_of_seeds_says_what_it_is(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        RunFolder(tmp_path / f"seed_{seed}").begin({"a": 1})
+    with pytest.raises(
+        RunError, match=r"a folder of runs, one for each seed \(seed_1, seed_2\); name one of them, such as .*seed_1"
+    ):
+        open_run(tmp_path)

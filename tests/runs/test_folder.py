@@ -1,0 +1,139 @@
+"""The folder of a run: what it holds, and what can be done with it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from elmo_tasks.files import text as files_module
+from elmo_tasks.config import to_json
+from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.errors import RunError, WeightsError
+from elmo_tasks.pretraining.run_files import PretrainingFolder
+from elmo_tasks.runs.folder import Folder, RunFolder
+from elmo_tasks.files.tensor_files import write_tensors
+from elmo_tasks.training.trainer_config import TrainerConfig
+
+
+def test_a_folder_says_what_can_be_done_with_the_run_it_holds(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    config = {"model": {"dropout": 0.5}}
+    other = {"model": {"dropout": 0.1}}
+    assert folder.claim(config, resume=True, force=False)  # there is nothing to go on with
+    folder.versions.write_text("{}")  # of a run that was stopped while it began
+    assert folder.claim(config, resume=True, force=False)
+    with pytest.raises(RunError, match=r"holds versions\.json, which the run would overwrite"):
+        folder.claim(config, resume=False, force=False)
+    folder.begin(config)
+    assert not folder.claim(config, resume=True, force=False)
+    with pytest.raises(
+        RunError,
+        match=r"holds a run; --resume \(resume=True\) goes on with it, --force \(force=True\) removes it first",
+    ):
+        folder.claim(config, resume=False, force=False)
+    with pytest.raises(RunError, match="holds a run of another config; choose another folder"):
+        folder.claim(other, resume=False, force=False)
+    with pytest.raises(RunError, match=r"these keys differ: model\.dropout"):
+        folder.claim(other, resume=True, force=False)
+    for more in ({**config, "seed": 1}, {"model": {"dropout": 0.5, "size": 3}}, {}):
+        with pytest.raises(RunError, match=r"these keys differ: (seed|model\.size|model)$"):
+            folder.claim(more, resume=True, force=False)
+    many = {"model": {"size": 3, "layers": 2, "dropout": 0.1, "bias": True}, "data": "a.txt", "trainer": {"seed": 1}}
+    with pytest.raises(
+        RunError, match=r"differ: data, model\.bias, model\.dropout, model\.layers, model\.size, trainer$"
+    ):
+        folder.claim(many, resume=True, force=False)
+    assert folder.claim(other, resume=False, force=True)
+    assert folder.is_started()  # until the new run begins
+
+
+def test_keys_that_a_later_version_added_do_not_keep_a_run_from_its_folder(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    today = to_json(TrainerConfig(num_epochs=3, validation_metric="+f1"))
+    folder.begin({name: value for name, value in today.items() if name != "trackers"})
+    assert not folder.claim(today, resume=True, force=False, kind=TrainerConfig)
+    with pytest.raises(RunError, match="these keys differ: trackers"):
+        folder.claim({**today, "trackers": []}, resume=True, force=False, kind=TrainerConfig)
+
+
+@pytest.mark.parametrize("kind", [RunFolder, PretrainingFolder])
+def test_clear_removes_what_the_list_names_and_leaves_other_files_alone(kind: type[Folder], tmp_path: Path) -> None:
+    folder = kind(tmp_path)
+    assert set(folder.files) == {
+        value for name, value in vars(folder).items() if name not in ("path", "files", "archive", "begun", "changed")
+    }
+    for path in folder.files:
+        path.write_text("{}")
+    folder.tensorboard.unlink()
+    folder.tensorboard.mkdir()
+    (tmp_path / "notes.txt").write_text("mine")
+    assert folder.is_started()
+    folder.clear()
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_bilm_files_are_found_by_their_published_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("elmo_small_options.json", "elmo_small_weights.hdf5", "vectors.hdf5"):
+        (tmp_path / name).write_text(name)
+    files = BiLMFiles.in_folder(tmp_path)
+    assert (files.options.name, files.weights.name) == ("elmo_small_options.json", "elmo_small_weights.hdf5")
+    known = files.fingerprint()
+    with monkeypatch.context() as patch:
+        patch.delattr(files_module, "content_hash")
+        assert BiLMFiles.in_folder(tmp_path).fingerprint() == known  # nothing is read again
+    for file in (files.options, files.weights):
+        before = file.read_text()
+        file.write_text("other")
+        assert files.fingerprint() != known
+        file.write_text(before)
+    assert files.fingerprint() == known
+    (tmp_path / "other_weights.hdf5").write_text("")
+    with pytest.raises(WeightsError, match=r"elmo_small_weights\.hdf5, other_weights\.hdf5"):
+        BiLMFiles.in_folder(tmp_path)
+    with pytest.raises(WeightsError, match="no such folder"):
+        BiLMFiles.in_folder(tmp_path / "missing")
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "metrics.json", "training.pt"])
+def test_a_pipe_in_the_place_of_a_file_is_refused(name: str, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.begin({"a": 1})
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(RunError, match=f"{name}: not a regular file"):
+        folder.claim({"a": 1}, resume=True, force=False)
+
+
+def test_resuming_nothing_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert RunFolder(tmp_path).claim({"a": 1}, resume=True, force=False)
+    assert "no run to resume there; a new one begins" in caplog.text
+
+
+def test_the_packages_of_a_run_s_parts_are_remembered_in_order(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.begin({"a": 1}, ["mine.two", "mine", "a_third"])
+    assert folder.included_packages() == ["a_third", "mine", "mine.two"]
+    folder.versions.write_text(json.dumps({"include-package": ["mine", "rm -rf", 3]}))
+    assert folder.included_packages() == ["mine"]  # a stranger's run may name anything
+    for content in ("{}", '{"include-package": "mine"}', "["):
+        folder.versions.write_text(content)
+        assert folder.included_packages() == []
+    folder.begin({"a": 1})
+    assert "include-package" not in json.loads(folder.versions.read_text())
+
+
+def test_the_first_three_tensors_that_do_not_fit_are_named(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    write_tensors(folder.frozen, {"a": torch.ones(2), "b": torch.ones(3)})
+    write_tensors(folder.model, {"c": torch.ones(1, 2)})
+    right = {"a": (2,), "b": (3,), "c": (1, 2)}
+    folder.check_tensors(right)
+    three = {"a": (2,), "b": (4,), "d": (5,)}
+    named = r"b is \(3,\) \(wanted \(4,\)\), c is \(1, 2\) \(wanted none\), d is not there \(wanted \(5,\)\)"
+    with pytest.raises(RunError, match=rf"^{tmp_path}: the weights do not fit the config: {named}$"):
+        folder.check_tensors(three)
+    with pytest.raises(RunError, match=rf"{named} and 1 more$"):
+        folder.check_tensors({**three, "e": ()})

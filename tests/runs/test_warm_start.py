@@ -1,0 +1,373 @@
+"""A run that starts from another: what fits is taken over, rows by their names, and the log says what is not."""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+import torch
+from torch import Tensor
+
+import elmo_tasks
+from elmo_tasks import cli
+from elmo_tasks.runs import train as train_module
+from elmo_tasks.runs import load
+from elmo_tasks.config import load_config
+from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.errors import RunError
+from elmo_tasks.runs.train import Data, ExperimentConfig, build_model, train
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.files.tensor_files import read_tensors, write_tensors
+from elmo_tasks.text.vocabulary import Vocabulary
+from elmo_tasks.training.loop import Loop
+from elmo_tasks.training.random_state import seed_everything
+from elmo_tasks.runs.warm_start import warm_start
+
+BEFORE = [
+    ("Mira left Oslo .", "U-PER O U-LOC O"),
+    ("Oslo is cold .", "U-LOC O O O"),
+    ("Tavo saw Mira in Brusk .", "U-PER O U-PER O U-LOC O"),
+]
+AFTER = [
+    ("Mira likes Karvel .", "U-PER O U-ORG O"),
+    ("Oslo Mills hired Mira .", "B-ORG L-ORG O U-PER O"),
+    ("Brusk is cold .", "U-ORG O O O"),
+]
+SHORT = ("trainer.num_epochs=1", "trainer.trackers=[]", "trainer.moving_average=null")
+
+
+def examples(given: list[tuple[str, str]]) -> list[dict[str, Any]]:
+    return [{"tokens": tokens.split(), "tags": tags.split()} for tokens, tags in given]
+
+
+@pytest.fixture(scope="module")
+def plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """The experiment's config without pretrained vectors."""
+    values = copy.deepcopy(settings)
+    values["model"]["embedder"]["words"].pop("vectors")
+    values["dataset_reader"]["tag_scheme"] = "BIOUL"
+    return values | {"test_data_path": None}
+
+
+@pytest.fixture(scope="module")
+def earlier(plain: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on the sentences `BEFORE`; not to be changed."""
+    run = tmp_path_factory.mktemp("earlier") / "run"
+    elmo_tasks.train(plain, run, train=examples(BEFORE), validation=examples(BEFORE), overrides=SHORT)
+    return run
+
+
+class Start:
+    """A new model for data, as it is before and after it has started from a run."""
+
+    def __init__(self, values: Mapping[str, Any], run: Path, data: list[tuple[str, str]], *overrides: str) -> None:
+        config = load_config(values, ExperimentConfig, overrides)
+        given = {"train_data_path": examples(data), "validation_data_path": examples(data), "test_data_path": None}
+        self.vocabulary = Data.read(config, given).vocabulary(config)
+        seed_everything(7)
+        self.model = build_model(config, self.vocabulary, pretrained=True)
+        self.fresh = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+        self.origin = warm_start(self.model, self.vocabulary, lambda other: shapes(config, other), config.elmo(), run)
+        self.started = self.model.state_dict()
+
+
+def shapes(config: ExperimentConfig, vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
+    state = build_model(config, vocabulary, pretrained=False).state_dict()
+    return {name: tuple(tensor.shape) for name, tensor in state.items()}
+
+
+def tensors_of(run: Path) -> dict[str, Tensor]:
+    return {**read_tensors(run / "frozen.safetensors"), **read_tensors(run / "model.safetensors")}
+
+
+def test_everything_fits_the_same_data(plain: dict[str, Any], earlier: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "elmo_tasks.runs.warm_start"):
+        start = Start(plain, earlier, BEFORE)
+    source = tensors_of(earlier)
+    assert start.started.keys() == source.keys()
+    assert all(tensor.equal(source[name]) for name, tensor in start.started.items())
+    assert not all(tensor.equal(source[name]) for name, tensor in start.fresh.items())
+    number = len(source) - 1  # the two tables of word vectors count as one
+    assert caplog.messages == [f"{earlier}: {number} of {number} tensors are taken over; new: nothing"]
+    assert start.origin["not_taken"] == start.origin["new"] == {}
+
+
+def test_rows_are_copied_by_name(plain: dict[str, Any], earlier: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "elmo_tasks.runs.warm_start"):
+        start = Start(plain, earlier, AFTER)
+    source, known = tensors_of(earlier), Vocabulary.load(earlier / "vocabulary.json")
+    vocabulary, started, fresh = start.vocabulary, start.started, start.fresh
+
+    def check(name: str, axes: int, here: tuple[str, ...], there: tuple[str, ...]) -> None:
+        assert here != there
+        places = [(row, there.index(entry)) for row, entry in enumerate(here) if entry in there]
+        assert 0 < len(places) < len(here)
+        wanted = fresh[name].clone()
+        for row, other in places:
+            if axes == 1:
+                wanted[row] = source[name][other]
+            else:
+                for column, another in places:
+                    wanted[row, column] = source[name][other, another]
+        assert started[name].equal(wanted), name
+
+    tags = vocabulary.labels["tags"], known.labels["tags"]
+    for name in ("projection.weight", "projection.bias", "crf.start_transitions", "crf.end_transitions"):
+        check(name, 1, *tags)
+    check("crf.transitions", 2, *tags)
+    check("embedder.words.trained", 1, vocabulary.words, known.words)
+    check("embedder.characters.embedding.weight", 1, vocabulary.characters, known.characters)
+    by_rows = ("projection", "crf", "embedder.words", "embedder.characters.embedding")
+    rest = [name for name in started if not name.startswith(by_rows)]
+    assert len(rest) > 10
+    assert all(started[name].equal(source[name]) for name in rest)
+    assert caplog.text.endswith("; new: 4 words, 2 characters, 4 tags (B-ORG, I-ORG, L-ORG, U-ORG)\n")
+    assert set(start.origin["new"]["words"]) == {"likes", "karvel", "mills", "hired"}
+
+
+def test_a_word_keeps_its_trained_vector_in_the_table_of_fixed_ones(
+    settings: dict[str, Any], earlier: Path, sample_folder: Path, tmp_path: Path
+) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("".join(f"{word} {' '.join(['0.5'] * 50)}\n" for word in ("tavo", "karvel", "never")))
+    start = Start(settings, earlier, AFTER, f"model.embedder.words.vectors={vectors}")
+    known, vocabulary = Vocabulary.load(earlier / "vocabulary.json"), start.vocabulary
+    assert "tavo" in vocabulary.words[vocabulary.num_trained_words :]
+    row = vocabulary.word_id("tavo") - vocabulary.num_trained_words
+    wanted = tensors_of(earlier)["embedder.words.trained"][known.word_id("tavo")]
+    assert start.started["embedder.words.fixed"][row].equal(wanted)
+    row = vocabulary.word_id("never") - vocabulary.num_trained_words
+    assert start.started["embedder.words.fixed"][row].eq(0.5).all()
+
+
+def test_what_has_another_shape_or_name_is_not_taken(
+    plain: dict[str, Any], earlier: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "elmo_tasks.runs.warm_start"):
+        start = Start(plain, earlier, BEFORE, "model.embedder.characters.filters=5", "model.embedder.elmo=null")
+    refused = start.origin["not_taken"]
+    assert refused["embedder.characters.convolution.bias"] == "6 there and 5 here"
+    assert refused["encoder.layers.0.weight_ih_l0"].endswith("there and 32 x 55 here")
+    assert refused["embedder.elmo.mixes.input.gamma"] == "no place here"
+    assert "embedder.elmo.mixes.input.gamma, embedder.elmo.mixes.input.weights: no place here; " in caplog.text
+    assert "embedder.characters.convolution.bias: 6 there and 5 here; " in caplog.text
+    source = tensors_of(earlier)
+    for name, tensor in start.started.items():
+        assert tensor.equal(start.fresh[name] if name in refused else source[name]), name
+    assert start.started["projection.weight"].equal(source["projection.weight"])
+
+
+@pytest.fixture
+def classifier(plain: dict[str, Any]) -> dict[str, Any]:
+    """Another head, for another task."""
+    sizes = {"hidden_sizes": [4]}
+    return plain | {
+        "dataset_reader": {"type": "sst"},
+        "model": {
+            "type": "bcn",
+            "embedder": plain["model"]["embedder"],
+            "pre_encoder": sizes,
+            "encoder": {"type": "stacked_bilstm", "hidden_sizes": [3]},
+            "integrator": {"type": "stacked_bilstm", "hidden_sizes": [3]},
+            "output": sizes,
+        },
+        "trainer": plain["trainer"] | {"validation_metric": "+accuracy", "moving_average": None, "trackers": []},
+    }
+
+
+def train_classifier(values: dict[str, Any], folder: Path, run: Path, *overrides: str) -> None:
+    data = [{"tokens": ["Mira", "left"], "label": "good"}, {"tokens": ["Cold", "."], "label": "bad"}]
+    elmo_tasks.train(values, folder, train=data, validation=data, from_run=run, overrides=[*overrides, *SHORT[:1]])
+
+
+def test_another_head_takes_what_fits(classifier: dict[str, Any], earlier: Path, tmp_path: Path) -> None:
+    train_classifier(classifier, tmp_path / "run", earlier)
+    origin = json.loads((tmp_path / "run" / "origin.json").read_text())
+    assert {"embedder.words", "embedder.characters.convolution.weight"} <= set(origin["taken"])
+    assert origin["not_taken"]["crf.transitions"] == "no place here"
+    assert origin["new"]["labels"] == ["bad", "good"]
+
+
+def test_nothing_that_fits_is_an_error(classifier: dict[str, Any], earlier: Path, tmp_path: Path) -> None:
+    classifier["model"] = classifier["model"] | {"embedder": {"words": {"size": 3}}}
+    with pytest.raises(RunError, match=r"nothing of this run fits the model: .*embedder\.words: .* there and 6 x 3"):
+        train_classifier(classifier, tmp_path / "run", earlier)
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_a_run_whose_every_tensor_has_another_shape_is_an_error(plain: dict[str, Any], tmp_path: Path) -> None:
+    overrides = ["model.embedder.elmo=null", "trainer.regularizers=[]"]
+    data = examples(BEFORE)
+    elmo_tasks.train(plain, tmp_path / "run", train=data, validation=data, overrides=[*SHORT, *overrides])
+    overrides += [f"model.embedder.characters.{key}=5" for key in ("embedding_size", "filters")]
+    overrides += ["model.embedder.words.size=5", "model.encoder.hidden_sizes=[7,7]"]
+    overrides += [f"{key}.tag_scheme=null" for key in ("dataset_reader", "model")]
+    overrides += ["trainer.validation_metric=+accuracy"]
+    with pytest.raises(RunError, match="nothing of this run fits the model"):
+        Start(plain, tmp_path / "run", [("Oslo sleeps", "NAME VERB")], *overrides)
+
+
+def test_a_run_records_its_origin_and_learns_on(
+    plain: dict[str, Any], earlier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also from an archive; with a learning rate of almost nothing, the new run ends where the earlier one did."""
+    archive = tmp_path / "earlier.tar.gz"
+    load.archive(earlier, archive)
+    sets = {"train": examples(BEFORE), "validation": examples(BEFORE)}
+    still = (*SHORT, "trainer.optimizer.lr=1e-12", "trainer.regularizers=[]")
+    elmo_tasks.train(plain, tmp_path / "run", from_run=archive, overrides=still, **sets)
+    origin = json.loads((tmp_path / "run" / "origin.json").read_text())
+    assert origin["run"] == str(archive)
+    source = tensors_of(earlier)
+    for name, tensor in tensors_of(tmp_path / "run").items():
+        torch.testing.assert_close(tensor, source[name], atol=1e-8, rtol=0)
+    load.archive(tmp_path / "run", tmp_path / "run.tar.gz")
+    assert elmo_tasks.evaluate(tmp_path / "run.tar.gz", sets["train"])  # the origin may be in an archive
+
+
+def test_resume_goes_on_with_the_runs_own_state(
+    config_file: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, run = tmp_path / "one", tmp_path / "run"
+    train(config_file, one, overrides=SHORT)
+    longer = ("trainer.num_epochs=2", *SHORT[1:])
+    train(config_file, tmp_path / "whole", from_run=one, overrides=longer)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train_module, "write_json", stopping_at("metrics.json"))
+        with pytest.raises(KeyboardInterrupt):
+            train(config_file, run, from_run=one, overrides=longer)
+    shutil.rmtree(one)  # it is needed no longer
+    with caplog.at_level(logging.INFO, "elmo_tasks.runs.train"):
+        train(config_file, run, from_run=one, resume=True, overrides=longer)
+    assert f"{run}: goes on with its own state; the weights of {one} are for a run that begins" in caplog.messages
+    for name in ("model.safetensors", "frozen.safetensors", "origin.json"):
+        assert (run / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_run_that_was_stopped_as_it_began_can_be_resumed(config_file: Path, earlier: Path, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RunFolder, "begin", Mock(side_effect=KeyboardInterrupt))  # which comes last
+        with pytest.raises(KeyboardInterrupt):
+            train(config_file, tmp_path / "run", from_run=earlier, overrides=SHORT)
+    assert (tmp_path / "run" / "origin.json").is_file()
+    with pytest.raises(RunError, match="which the run would overwrite"):
+        train(config_file, tmp_path / "run", from_run=earlier, overrides=SHORT)
+    assert train(config_file, tmp_path / "run", from_run=earlier, overrides=SHORT, resume=True)
+
+
+def test_a_run_that_was_stopped_before_its_first_epoch_starts_from_the_same_run_again(
+    config_file: Path, earlier: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    train(config_file, whole, from_run=earlier, overrides=SHORT)
+    for again in ({"from_run": earlier}, {}):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Loop, "step", Mock(side_effect=KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                train(config_file, run, from_run=earlier, overrides=SHORT, force=run.exists())
+        assert not (run / "training.pt").exists()
+        train(config_file, run, resume=True, overrides=SHORT, **again)
+        for name in ("model.safetensors", "frozen.safetensors", "origin.json"):
+            assert (run / name).read_bytes() == (whole / name).read_bytes()
+    assert "goes on with its own state" not in caplog.text
+
+
+def test_a_run_does_not_start_again_from_another_run(config_file: Path, earlier: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(earlier, tmp_path / "other")
+    tensors = read_tensors(other / "model.safetensors")
+    write_tensors(other / "model.safetensors", {name: tensor + 1 for name, tensor in tensors.items()})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Loop, "step", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            train(config_file, tmp_path / "run", from_run=earlier, overrides=SHORT)
+    with pytest.raises(
+        RunError, match=r"other: not the run that .*run began from; --force \(force=True\) begins it again"
+    ):
+        train(config_file, tmp_path / "run", from_run=other, resume=True, overrides=SHORT)
+
+
+def test_nothing_of_a_start_that_was_stopped_is_left_in_the_next(
+    config_file: Path, earlier: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RunFolder, "begin", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            train(config_file, run, from_run=earlier, overrides=SHORT, self_contained=True)
+    assert (run / "bilm").is_dir()
+    train(config_file, run, overrides=SHORT, resume=True)
+    assert not (run / "bilm").exists()
+    assert not (run / "origin.json").exists()
+
+
+def stopping_at(name: str) -> Any:
+    write = train_module.write_json
+
+    def written(path: Path, value: Any) -> None:
+        if path.name == name:
+            raise KeyboardInterrupt
+        write(path, value)
+
+    return written
+
+
+def test_what_is_not_another_run_is_refused(config_file: Path, sample_folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    train(config_file, run, overrides=SHORT)
+    with pytest.raises(RunError, match="contains the run to start from; choose another folder for the result"):
+        train(config_file, run, from_run=run, force=True)
+    assert (run / "model.safetensors").is_file()
+    with pytest.raises(RunError, match=r"bilm: wanted a run's folder"):
+        train(config_file, tmp_path / "other", from_run=sample_folder / "bilm")
+    (run / "vocabulary.json").unlink()  # as in the folder of a pretraining
+    with pytest.raises(RunError, match="wanted the run of a task; a biLM is chosen by --set"):
+        train(config_file, tmp_path / "other", from_run=run)
+
+
+def test_another_bilm_is_warned_of(
+    plain: dict[str, Any], earlier: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    random_bilm(TINY_OPTIONS, seed=9).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
+    place = {"options": str(tmp_path / "options.json"), "weights": str(tmp_path / "weights.hdf5")}
+    start = Start(plain, earlier, BEFORE, f"model.embedder.elmo={json.dumps(place)}")
+    assert caplog.messages == [f"{earlier}: was trained with another biLM, whose vectors differ"]
+    assert not start.origin["not_taken"]
+
+
+def test_a_bilm_that_was_trained_goes_on_or_is_left(
+    plain: dict[str, Any], earlier: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    learns = "model.embedder.elmo.requires_grad=true"
+    with caplog.at_level(logging.INFO, "elmo_tasks.runs.warm_start"):
+        start = Start(plain, earlier, BEFORE, learns)  # a frozen one before: the biLM starts from its own files
+    names = list(start.origin["not_taken"])
+    assert set(start.origin["not_taken"].values()) == {"not in the run"}
+    assert all(".bilm." in name for name in names)
+    assert f"not taken over: {', '.join(names[:5])} and {len(names) - 5} more: not in the run\n" in caplog.text
+    run, sets = tmp_path / "run", {"train": examples(BEFORE), "validation": examples(BEFORE)}
+    elmo_tasks.train(plain, run, overrides=[*SHORT, learns], **sets)
+    caplog.clear()
+    source = tensors_of(run)
+    start = Start(plain, run, BEFORE, learns)
+    assert all(tensor.equal(source[name]) for name, tensor in start.started.items())
+    assert not caplog.messages
+    start = Start(plain, run, BEFORE)
+    assert set(start.origin["not_taken"].values()) == {"no place here"}
+    assert caplog.messages == [
+        f"{run}: its biLM, trained with the task, is not taken over by a model whose biLM is frozen"
+    ]
+
+
+def test_the_command(config_file: Path, earlier: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["train", str(config_file), "--set", "trainer.num_epochs=1", "--from", str(earlier)]
+    assert cli.main([*arguments, "-s", str(tmp_path / "run")]) == 0
+    assert "tensors are taken over; new: " in capsys.readouterr().err
+    assert cli.main([*arguments[:-1], str(tmp_path / "nowhere"), "-s", str(tmp_path / "other")]) == 2
+    assert "nowhere: wanted a run's folder" in capsys.readouterr().err

@@ -1,0 +1,159 @@
+"""The runs and the biLMs that are loaded, and their names."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fastapi.testclient import TestClient
+
+from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.runs import load, train
+from elmo_tasks.sample_data import write_sample_data
+from elmo_tasks.server import bilm_vectors
+from elmo_tasks.server.app import create_app
+from elmo_tasks.server.bilm_vectors import ServedBiLM, bilms_of_runs
+from elmo_tasks.server.bounds import Limits
+from elmo_tasks.server.served_runs import ServedRun, load_runs, to_bytes
+
+
+def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> None:
+    assert list(runs) == ["ner", "again"]
+    archive = tmp_path / "packed.tar.gz"
+    load.archive(run_folder, archive)
+    (packed,) = load_runs([str(archive)], batch_tokens=256).values()
+    assert packed.name == "packed"
+    assert packed.about | {"name": "ner"} == runs["ner"].about | {"config": packed.about["config"]}
+    for paths, message in (
+        ([run_folder, f"ner={run_folder}"], "have the same name; give one of them another: NAME="),
+        ([f"a/b={run_folder}"], "'a/b' cannot be the name of a run"),
+        ([tmp_path], "wanted a run's folder"),
+    ):
+        with pytest.raises(ElmoTasksError, match=message):
+            load_runs(list(map(str, paths)), batch_tokens=256)
+
+
+def test_without_a_run_that_has_one_the_package_s_bilm_is_used(tmp_path: Path) -> None:
+    (bilm,) = bilms_of_runs({}).values()
+    assert bilm.num_layers == 3
+    (tmp_path / "empty.txt").write_text("\n")
+    with pytest.raises(ElmoTasksError, match=r"empty\.txt: no sentence"):
+        bilms_of_runs({}, tmp_path / "empty.txt")
+
+
+def test_folders_that_are_not_trained_runs_are_left_out(
+    run_folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "data").mkdir()
+    assert list(load_runs([str(tmp_path / "data"), str(run_folder)], batch_tokens=256)) == ["ner"]
+    assert f"{tmp_path}/data: not a run that has finished an epoch; left out" in caplog.text
+    with pytest.raises(ElmoTasksError, match=r"data, .*data: none of them is a run"):
+        load_runs([str(tmp_path / "data")] * 2, batch_tokens=256)
+
+
+def test_settings_of_a_run_can_be_replaced(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    (run,) = load_runs([str(run_folder)], batch_tokens=256, overrides=["trainer.device=auto"]).values()
+    assert run.about["config"]["trainer"]["device"] == "auto"
+
+
+def test_a_run_without_a_test_has_the_scores_of_its_best_epoch(run_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(run_folder, tmp_path / "untested")
+    metrics = json.loads((run_folder / "metrics.json").read_text())
+    metrics["best"]["validation"]["loss"] = None  # it was not a number
+    (tmp_path / "untested" / "metrics.json").write_text(json.dumps({**metrics, "test": None}))
+    shutil.copytree(run_folder, tmp_path / "unfinished", ignore=shutil.ignore_patterns("metrics.json"))
+    runs = load_runs([str(tmp_path / "untested"), str(tmp_path / "unfinished")], batch_tokens=256)
+    answer = json.loads(to_bytes({name: run.about for name, run in runs.items()}))
+    found = {name: (about["scores"], about["scored_on"]) for name, about in answer.items()}
+    assert found == {"untested": (metrics["best"]["validation"], "validation"), "unfinished": (None, None)}
+
+
+def test_only_a_frozen_bilm_is_shared(settings: dict[str, Any], tmp_path: Path) -> None:
+    paths = []
+    for name, change in (("without", None), ("trained", {"requires_grad": True})):
+        values = copy.deepcopy(settings)
+        values["trainer"] |= {"num_epochs": 1, "moving_average": None, "trackers": [], "regularizers": []}
+        embedder = values["model"]["embedder"]
+        embedder["elmo"] = change and {**embedder["elmo"], **change}
+        train.train(values, tmp_path / name)
+        paths.append(str(tmp_path / name))
+    without, trained = load_runs(paths, batch_tokens=256).values()
+    assert [run.about["bilm"] for run in (without, trained)] == [None, None]
+    assert without.about["mixes"] is None
+    assert trained.about["mixes"][0]["name"] == "input"
+    (bilm,) = bilms_of_runs({"without": without, "trained": trained}).items()
+    assert bilm[0] == ""  # the one in the package
+
+
+def test_inputs_are_strings_or_objects(runs: dict[str, ServedRun]) -> None:
+    with pytest.raises(ElmoTasksError, match=r"^inputs:2: 3; wanted a string or an object$"):
+        runs["ner"].prepare(["a", 3], details=False, numbered=True)
+    with pytest.raises(ElmoTasksError, match=r"^3; wanted a string or an object$"):
+        runs["ner"].prepare([3], details=False, numbered=False)
+    assert runs["ner"].prepare(["a b", {"tokens": ["c"]}], details=False, numbered=True).tokens == 3
+
+
+def test_what_is_copied_to_each_result_is_bounded(runs: dict[str, ServedRun]) -> None:
+    given = {"text": "A mill.\n\n" * 400, "id": "x" * 5000}
+    with pytest.raises(
+        ElmoTasksError, match=r"keys that are copied to each of 400 results take 2,004,\d+ bytes; wanted"
+    ):
+        runs["ner"].prepare([given], details=False, numbered=True)
+    assert len(runs["ner"].prepare([given | {"id": 3}], details=False, numbered=True).rows) == 400
+
+
+def test_neighbors_are_those_of_the_first_tokens_of_a_long_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(bilm_vectors, "_POOL_TOKENS", 7)
+    files = BiLMFiles.in_folder(DEFAULT_BILM)
+    body = {"tokens": ["x"]}
+
+    def pool(lines: list[str]) -> list[list[str]]:
+        (tmp_path / "text").write_text("\n".join(lines))
+        bilm = ServedBiLM(files, tmp_path / "text")
+        (answer,) = bilm.answer([bilm.neighbors(body, 0, 1, 50)])
+        return sorted({tuple(each["tokens"]) for each in json.loads(answer)["neighbors"]})
+
+    assert pool(["a b c.", "d e."]) == [("a", "b", "c", "."), ("d", "e", ".")]
+    assert not caplog.messages
+    assert pool(["a b c.", "d e f.", "g.", "h."]) == [("a", "b", "c", ".")]
+    assert caplog.messages == [f"{tmp_path}/text: neighbours are looked for among its first 7 tokens only"]
+
+
+def test_semantic_roles_get_the_first_run_that_finds_predicates(run_folder: Path, tmp_path: Path) -> None:
+    write_sample_data(tmp_path / "data", "srl", sentences=(6, 2, 2))
+    overrides = [
+        "trainer.num_epochs=1",
+        "trainer.trackers=[]",
+        "evaluate_on_test=false",
+        "model.embedder.elmo=null",
+        "trainer.regularizers=[]",
+        "trainer.precision=float32",
+    ]
+    variables = {"ELMO_TASKS_DATA": str(tmp_path / "data")}
+    small = "model.encoder.hidden_size=4", "model.encoder.hidden_sizes=[4]"
+    for name, config, own in zip(("roles", "predicates"), ("cpu/srl_ewt", "predicates_ewt"), small, strict=True):
+        train.train(config, tmp_path / name, overrides=[*overrides, own], variables=variables)
+    paths = {name: str(tmp_path / name) for name in ("roles", "predicates")}
+    runs = load_runs([paths["roles"], str(run_folder), paths["predicates"]], batch_tokens=256)
+    assert [run.about["predicates"] for run in runs.values()] == ["predicates", None, None]
+    assert [run.about["task"] for run in runs.values()] == ["semantic_roles", "tagging", "tagging"]
+    single_run = load_runs([paths["roles"]], batch_tokens=256)["roles"]
+    assert single_run.about["predicates"] is None
+    request = single_run.prepare([{"tokens": ["a", "b", "c"], "predicates": [0, 2]}], details=False, numbered=False)
+    assert (request.tokens, request.cost) == (3, 6)  # the sentence is read once for each predicate
+    with TestClient(create_app(runs, {}, Limits(request_tokens=8, queue_tokens=8))) as client:
+        allowed, refused = {"tokens": ["a"] * 4, "predicates": [0, 1]}, {"tokens": ["a"] * 4, "predicates": [0, 1, 2]}
+        assert client.post("/api/runs/roles/predict", json=allowed).status_code == 200
+        answer = client.post("/api/runs/roles/predict", json=refused)
+        wanted = "sentences are read once for each predicate: 12 tokens; wanted at most 8 in a request"
+        assert (answer.status_code, answer.json()["error"]) == (422, wanted)
+    assert runs["roles"].predictor.most_tags == 8

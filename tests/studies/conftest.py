@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.prediction_files import cases, write, write_case
+
+__all__ = ["cases", "write", "write_case"]

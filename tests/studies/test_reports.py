@@ -1,0 +1,450 @@
+"""The report of a study: its numbers, its plots and its page."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shlex
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from statistics import fmean
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from elmo_tasks import cli
+from elmo_tasks.evaluation.breakdowns import Breakdown, Bucket
+from elmo_tasks.evaluation.comparison import compare_predictions
+from elmo_tasks.evaluation.error_report import error_report
+from elmo_tasks.evaluation.systems import Predictions, System, read_predictions
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.studies.reports import write_report
+from elmo_tasks.studies.study import Arm
+from elmo_tasks.studies.study_findings import _side_by_side, look
+from elmo_tasks.studies.study_plots import common_start, draw_shares, families
+from elmo_tasks.studies.study_runs import Result, read_study
+from elmo_tasks.studies.study_summaries import Summary, summarize
+from elmo_tasks.text.vocabulary import Vocabulary
+
+ARMS = [
+    {"name": "NER, baseline", "config": "b.json", "paper": 90.0, "group": "table"},
+    {"name": "NER, <ELMo>", "config": "e.json", "baseline": "NER, baseline", "paper": 92.0, "group": "table"},
+    {"name": "loss", "config": "l.json", "shares": [1], "group": "other", "seeds": [1]},
+]
+SCORES = {
+    ("NER, baseline", 1.0): [80.0, 81.0, 79.0],
+    ("NER, <ELMo>", 1.0): [90.0, 91.0],
+    ("NER, baseline", 0.1): [50.0, 52.0, 51.0],
+    ("NER, <ELMo>", 0.1): [60.0, 66.0, 63.0],
+    ("loss", 1.0): [0.5],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A study of which all but one run has finished."""
+    config = {"title": "A <study>", "text": "What it shows.", "seeds": [1, 2, 3], "shares": [0.1, 1.0], "arms": ARMS}
+    (tmp_path / "study.json").write_text(json.dumps({"command": "elmo-tasks study s.jsonnet", "config": config}))
+    results = []
+    for (arm, share), scores in SCORES.items():
+        for seed, score in enumerate(scores, start=1):
+            run = tmp_path / f"{len(results)}"
+            run.mkdir()
+            (run / "config.json").write_text(json.dumps({"trainer": {"validation_metric": "+f1"}}))
+            mix = {"layers": [0, 1], "weights": [0.25 * seed, 1 - 0.25 * seed], "gamma": 0.5}
+            record: dict[str, Any] = {"training": {"loss": 1.0}, "elmo": {"input": mix} if "ELMo" in arm else {}}
+            records = [
+                {**record, "epoch": epoch, "validation": {"f1": score + epoch, "loss": 1.0}, "best": epoch == 2}
+                for epoch in (1, 2)
+            ]
+            (run / "metrics.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in records))
+            higher, metric = arm != "loss", "f1" if arm != "loss" else "loss"
+            common = {
+                "config": "x.json",
+                "changes": [f"a.b={seed}"],
+                "metrics": {"test": {metric: score}},
+                "seconds": 90.0,
+            }
+            place = {"arm": arm, "seed": seed, "share": share, "folder": run.name}
+            results.append(
+                {**common, **place, "score": score, "metric": metric, "split": "test", "higher_is_better": higher}
+            )
+    (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in results))
+    return tmp_path
+
+
+def test_means_are_compared_with_the_baseline_of_the_same_share(folder: Path) -> None:
+    summaries = {(each.arm.name, each.share): each for each in summarize(*read_study(folder))}
+    elmo, baseline = (summaries[name, 1.0] for name in ("NER, <ELMo>", "NER, baseline"))
+    assert (baseline.mean, baseline.std, baseline.minutes) == (80.0, 1.0, 1.5)
+    assert elmo.error_reduction() == pytest.approx(10.5 / 20)
+    assert elmo.paper_error_reduction() == pytest.approx(2 / 10)
+    assert baseline.error_reduction() is None
+    assert baseline.paper_error_reduction() is None
+    unpublished = dataclasses.replace(baseline, arm=baseline.arm.model_copy(update={"paper": None}))
+    assert dataclasses.replace(elmo, baseline=unpublished).paper_error_reduction() is None
+    assert summaries["NER, <ELMo>", 0.1].error_reduction() == pytest.approx(12 / 49)
+    assert summaries["loss", 1.0].std is None
+    assert list(summaries) == [(each["name"], share) for each in ARMS for share in each.get("shares", [0.1, 1])]
+    assert [each.num_seeds for each in summaries.values()] == [3, 3, 3, 3, 1]
+    assert {each.metric for each in summaries.values()} == {"test f1", "test loss"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "higher_is_better", "share"),
+    [([60, 80], [85], True, 0.5), ([80], [75], True, -0.25), ([2, 3], [1.5], False, 0.4), ([100], [99], True, None),
+     ([0], [1], False, None), ([99.5], [100], True, 1)],
+)  # fmt: skip
+def test_the_error_that_is_gone_is_a_share_of_what_the_baseline_has(
+    before: list[float], after: list[float], higher_is_better: bool, share: float | None
+) -> None:
+    def summary(scores: list[float], paper: float, baseline: Summary | None) -> Summary:
+        common = {"config": "x", "changes": [], "share": 1.0, "metric": "m", "split": "test", "metrics": {}}
+        better = {"higher_is_better": higher_is_better, "seconds": 1.0, "folder": "r"}
+        results = [Result(arm="a", seed=seed, score=score, **common, **better) for seed, score in enumerate(scores)]
+        return Summary(Arm(name="a", config="x", paper=paper), 1.0, results, 1, baseline)
+
+    found = summary(after, fmean(after), summary(before, fmean(before), None))
+    assert (found.error_reduction(), found.paper_error_reduction()) == (share, share)
+
+
+def test_p_values_over_seeds(folder: Path) -> None:
+    found = look(summarize(*read_study(folder)), folder)
+    welch = stats.ttest_ind([90.0, 91.0], [80.0, 81.0, 79.0], equal_var=False).pvalue
+    paired = stats.ttest_rel([60.0, 66.0, 63.0], [50.0, 52.0, 51.0]).pvalue
+    assert found.p_values == {
+        ("NER, <ELMo>", 0.1): {"seeds": pytest.approx(paired)},
+        ("NER, <ELMo>", 1.0): {"seeds": pytest.approx(welch)},
+    }
+    assert found.errors == []
+    assert found.problems == ["not all runs of any arm have stored their predictions"]
+
+
+def test_arms_are_drawn_next_to_their_baseline(folder: Path) -> None:
+    first, second = families(summarize(*read_study(folder)))
+    assert (first.title, list(first.arms), second.title) == ("NER", ["baseline", "<ELMo>"], "other")
+    assert [part.share for part in first.arms["baseline"]] == [0.1, 1.0]
+    assert first.colors() == {"baseline": "0.6", "<ELMo>": "C0"}
+
+
+def test_shares_are_drawn_of_arms_that_have_several(folder: Path) -> None:
+    summaries = summarize(*read_study(folder))
+    figure = draw_shares(summaries)
+    assert figure is not None
+    (axes,) = (each for each in figure.axes if each.get_title())
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["10 %", "100 %"]
+    assert draw_shares([each for each in summaries if each.share == 1.0]) is None
+
+
+@pytest.mark.parametrize(
+    ("names", "start"),
+    [(["a: b, c", "a: b, d"], "a: b, "), (["ab", "ac"], ""), (["a, b"], ""), (["a, b", "a, b"], "a, ")],
+)
+def test_names_have_a_common_start(names: list[str], start: str) -> None:
+    assert common_start(names) == start
+
+
+class Outline(HTMLParser):
+    """The texts of cells, and all addresses that a page refers to; checks that its tags are closed."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.cells: list[str] = []
+        self.addresses: list[str] = []
+        self.open: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.addresses += [value or "" for name, value in attributes if name in ("href", "xlink:href", "src")]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attributes)
+        if tag != "meta":
+            self.open.pop()
+
+    def handle_data(self, text: str) -> None:
+        if self.open and self.open[-1] == "td":
+            self.cells.append(text)
+
+
+def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["report", str(folder)]) == 0
+    assert capsys.readouterr().out == f"{folder / 'report.md'}\n{folder / 'report.html'}\n"
+    text = (folder / "report.md").read_text(encoding="utf-8")
+    lines = text.splitlines()
+    assert lines[0] == "# A <study>"
+    assert [line for line in lines if line.startswith("## ")] == [
+        "## table", "## other", "## Scores", "## Scores by training data", "## Learning curves",
+        "## Weights of the layers", "## Commands",
+    ]  # fmt: skip
+    assert "| baseline | 10 % | test f1 | 51.00 ± 1.00 | 3 |  |  | 1.5 | 90 |  |" in lines
+    assert "A diamond is the paper's score." in text
+    assert shlex.join(["elmo-tasks", "report", str(folder)]) in lines
+    p = stats.ttest_ind([90.0, 91.0], [80.0, 81.0, 79.0], equal_var=False).pvalue
+    assert f"| <ELMo> | 100 % | test f1 | 90.50 ± 0.71 | 2 of 3 | 52 % | {p:.3f} | 1.5 | 92 | 20 % |" in lines
+    assert "p (seeds) by Student's t-test" in text
+    assert "p (randomization)" not in text
+    assert "not all runs of any arm have stored their predictions" in text
+    assert "| loss | test loss | 0.50 | 1 | 1.5 |" in lines  # without the columns that nothing fills
+    pictures = re.findall(r"!\[.*\]\((.*)\)", text)
+    assert pictures == ["plots/scores.svg", "plots/shares.svg", "plots/curves.svg", "plots/weights.svg"]
+    assert all((folder / name).is_file() for name in pictures)
+    assert "elmo-tasks study s.jsonnet" in lines
+    assert "in the way: not all runs" in text
+    assert lines.count("elmo-tasks train x.json --set a.b=1") == 5
+
+    page = Outline(html := (folder / "report.html").read_text(encoding="utf-8"))
+    assert page.open == []
+    assert page.cells.count("<ELMo>") == 2
+    assert "90.50 ± 0.71" in page.cells
+    assert html.count("<svg ") == 4
+    assert "A &lt;study&gt;" in html
+    assert {address[:1] for address in page.addresses} == {"#"}  # nothing is loaded, and no image is needed
+    assert write_report(folder) == [folder / "report.md", folder / "report.html"]
+    assert (folder / "report.html").read_text(encoding="utf-8") == html
+
+
+def rewrite(folder: Path, change: Callable[[dict[str, Any]], object], **settings: Any) -> None:
+    """Changes each result of a study, and settings of the study."""
+    results = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+    for result in results:
+        change(result)
+    (folder / "results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in results))
+    study = json.loads((folder / "study.json").read_text())
+    (folder / "study.json").write_text(json.dumps({**study, "config": {**study["config"], **settings}}))
+
+
+def test_the_report_has_bounds_of_small_p_values_and_the_variables_of_the_commands(folder: Path) -> None:
+    def change(result: dict[str, Any]) -> None:
+        result["score"] = (90 if "ELMo" in result["arm"] else 80) + result["seed"] / 100
+
+    rewrite(folder, change, variables={"ONE": "1"})
+    write_report(folder)
+    text = (folder / "report.md").read_text(encoding="utf-8")
+    assert "| <ELMo> | 100 % | test f1 | 90.02 ± 0.01 | 2 of 3 | 50 % | < 0.001 | 1.5 |" in text
+    assert "error" not in text.partition("## other")[2].partition("| --- |")[0]
+    assert text.splitlines().count("elmo-tasks train x.json --set a.b=1 --ext-var ONE=1") == 5
+    record = json.loads((folder / "study.json").read_text())
+    (folder / "study.json").write_text(json.dumps({**record, "variables": {"ONE": "3"}, "packages": ["mine"]}))
+    write_report(folder)
+    text = (folder / "report.md").read_text(encoding="utf-8")
+    assert text.count("elmo-tasks train x.json --set a.b=1 --ext-var ONE=3 --include-package mine\n") == 5
+
+
+PAD = ("<padding>", "<unknown>")
+RIGHT = {  # of 40 examples, how many each seed of each arm gets right
+    "SST-5, baseline": [20, 22],
+    "SST-5, <ELMo>": [34, 37],
+    "SST-5, last layer": [24, 21],
+}
+
+
+@pytest.fixture
+def predicting(tmp_path: Path, write: Callable[..., Path], cases: dict[str, Any]) -> Path:
+    """A study whose runs have stored predictions."""
+    arms = [
+        {"name": name, "config": "x.json", "baseline": None if "baseline" in name else "SST-5, baseline"}
+        for name in RIGHT
+    ]
+    config = {"title": "A study", "seeds": [1, 2], "arms": arms}
+    (tmp_path / "study.json").write_text(json.dumps({"command": "elmo-tasks study s.jsonnet", "config": config}))
+    example, right, wrong = cases["Classification"]
+    results = []
+    for arm, numbers in RIGHT.items():
+        for seed, number in enumerate(numbers, start=1):
+            run = RunFolder(tmp_path / f"{len(results)}")
+            run.path.mkdir()
+            run.config.write_text(json.dumps({"trainer": {"validation_metric": "+accuracy"}}))
+            record = {"training": {"loss": 1.0}, "elmo": {}, "epoch": 1, "best": True}
+            run.records.write_text(json.dumps({**record, "validation": {"accuracy": 1.0, "loss": 1.0}}) + "\n")
+            Vocabulary((*PAD, *example["tokens"][:2]), 4, PAD, {}).save(run.vocabulary)
+            pairs = [({**example, "tokens": example["tokens"][: 1 + row % 4]}, right if row < number else wrong)
+                     for row in range(40)]  # fmt: skip
+            write(run.predictions_for("validation"), pairs)
+            place = {"arm": arm, "seed": seed, "share": 1.0, "folder": run.path.name, "score": 100 * number / 40}
+            common = {"config": "x.json", "changes": [], "metrics": {}, "seconds": 1.0, "higher_is_better": True}
+            results.append({**common, **place, "metric": "accuracy", "split": "validation"})
+    (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in results))
+    return tmp_path
+
+
+def files_of(folder: Path, first: int) -> list[Predictions]:
+    return [read_predictions(RunFolder(folder / str(first + number)).validation_predictions) for number in range(2)]
+
+
+def test_the_report_has_the_tests_of_compare(predicting: Path) -> None:
+    found = look(summarize(*read_study(predicting)), predicting)
+    systems = [(System(name, (), [1, 2]), files_of(predicting, 2 * number)) for number, name in enumerate(RIGHT)]
+    comparison = compare_predictions(systems)
+    assert found.p_values == {(each.name, 1.0): each.corrected for each in comparison.differences}
+    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap", "seeds"}
+    better, equal = (found.p_values[name, 1.0]["randomization"] for name in list(RIGHT)[1:])
+    assert better < 0.01 < equal
+    assert found.problems == []
+
+
+def test_the_report_has_the_errors_of_each_arm(predicting: Path) -> None:
+    (predicting / "plots").mkdir()
+    (predicting / "plots" / "shares.svg").touch()  # of an earlier report
+    write_report(predicting)
+    assert {path.stem for path in (predicting / "plots").iterdir()} == {"scores", "curves"}
+    text = (predicting / "report.md").read_text(encoding="utf-8")
+    assert "## SST-5\n\n| arm |" in text
+    assert "diamond" not in text
+    assert "p (randomization) by paired approximate randomization" in text
+    row = "| arm | metric | score | n | error reduction | p (randomization) | p (bootstrap) | p (seeds) | minutes |"
+    assert row in text.splitlines()
+    assert "in the way" not in text
+    reports = [[error_report(each) for each in files_of(predicting, first)] for first in (0, 2, 4)]
+    assert "| right | 21 | 35.5 | 22.5 |" in text
+    by_length = [[each.breakdowns[0].buckets[0].scores["accuracy"] for each in own] for own in reports]
+    row = " | ".join(f"{fmean(each):.2f} (10)" for each in by_length)
+    table = text.partition("accuracy of examples by length\n\n")[2].splitlines()
+    assert (table[0], table[2]) == ("|  | baseline | <ELMo> | last layer |", f"| 1 | {row} |")
+    assert "by unseen words" in text  # the runs know their words
+    assert "### SST-5, <ELMo>: the first run\n\nlabels, gold (rows) and predicted (columns)" in text
+    assert "### SST-5, baseline" not in text
+    page = Outline(html := (predicting / "report.html").read_text(encoding="utf-8"))
+    assert page.open == []
+    assert html.count("<details>") == 3
+    assert html.count("<h2>predicted</h2>") == 6 + 16  # of each arm's first run, all that are wrong
+
+
+def test_errors_are_those_of_the_largest_share_wherever_it_is_listed(predicting: Path) -> None:
+    whole = [each.title for each in look(summarize(*read_study(predicting)), predicting).errors]
+    study = json.loads((predicting / "study.json").read_text())
+    study["config"]["shares"] = [1.0, 0.5]
+    (predicting / "study.json").write_text(json.dumps(study))
+    results = [json.loads(line) for line in (predicting / "results.jsonl").read_text().splitlines()]
+    half = [{**each, "share": 0.5, "folder": "without predictions"} for each in results]
+    (predicting / "results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in [*results, *half]))
+    assert [each.title for each in look(summarize(*read_study(predicting)), predicting).errors] == whole != []
+
+
+@pytest.mark.parametrize(
+    ("names", "group", "title"),
+    [
+        ({}, "g", "SST-5"),
+        ({"SST-5, baseline": "base", "SST-5, <ELMo>": "ELMo"}, "g", "g"),
+        ({"SST-5, baseline": "base", "SST-5, <ELMo>": "ELMo"}, "", "base, ELMo, SST-5, last layer"),
+    ],
+)
+def test_errors_are_titled_by_what_the_arms_have_in_common(
+    names: dict[str, str], group: str, title: str, predicting: Path
+) -> None:
+    arms = json.loads((predicting / "study.json").read_text())["config"]["arms"]
+    arms = [{key: names.get(value, value) for key, value in arm.items()} | {"group": group} for arm in arms]
+    rewrite(predicting, lambda result: result.update(arm=names.get(result["arm"], result["arm"])), arms=arms)
+    found = look(summarize(*read_study(predicting)), predicting)
+    others = [f"{arm['name']}: the first run" for arm in arms[1:]]
+    assert [each.title for each in found.errors] == [title, *others]
+
+
+def test_parts_have_the_score_of_the_study_or_else_their_main_one(
+    predicting: Path, write: Callable[..., Path], cases: dict[str, Any]
+) -> None:
+    example, right, wrong = cases["Tagging"]  # of whose tags three of four are right in the wrong one
+
+    def change(result: dict[str, Any]) -> None:
+        num_right = 1 if result["seed"] == 1 else 5
+        pairs = [(example, right if row < num_right else wrong) for row in range(5)]
+        result.update(metric="accuracy", score=100 * (15 + num_right) / 20)
+        write(RunFolder(predicting / result["folder"]).validation_predictions, pairs)
+
+    rewrite(predicting, change)
+    found = look(summarize(*read_study(predicting)), predicting)
+    assert found.problems == []
+    tables = {table.title: table.rows for table in found.errors[0].tables}
+    assert tables["accuracy of examples by length"] == [["4", *["90.00 (5)"] * 3]]
+    assert tables["f1 of spans by length"] == [["1", *["80.00 (12)"] * 3]]
+
+
+def test_an_arm_by_itself_has_its_own_errors(predicting: Path) -> None:
+    arms = [{"name": "SST-5, <ELMo>", "config": "x.json"}]
+    rewrite(predicting, lambda result: None, arms=arms)
+    found = look(summarize(*read_study(predicting)), predicting)
+    assert (found.p_values, found.problems) == ({}, [])
+    whole, details = found.errors
+    assert (whole.title, details.title) == ("SST-5, <ELMo>", "SST-5, <ELMo>: the first run")
+    assert [list(row) for row in whole.tables[0].rows] == [["right", "35.5"], ["wrong", "4.5"]]
+    assert len(details.examples) == 6
+
+
+def test_predictions_that_do_not_have_the_scores_of_their_run_are_not_used(predicting: Path) -> None:
+    source, target = (RunFolder(predicting / name).validation_predictions for name in ("0", "3"))
+    target.write_text(source.read_text())
+    found = look(summarize(*read_study(predicting)), predicting)
+    (problem,) = found.problems
+    assert problem == "3: the accuracy of its stored predictions is 50.00, that of the run on its validation data 92.50"
+    assert found.errors == []
+    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"seeds"}
+
+
+def test_arms_with_other_seeds_are_tested_too(predicting: Path) -> None:
+    lines = (predicting / "results.jsonl").read_text().splitlines(keepends=True)
+    del lines[3]  # the second seed of ELMo, which has not finished yet
+    (predicting / "results.jsonl").write_text("".join(lines))
+    found = look(summarize(*read_study(predicting)), predicting)
+    assert found.problems == []
+    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap"}
+    lines[2:3] = [lines[2], lines[2].replace('"seed": 1', '"seed": 3')] * 2
+    (predicting / "results.jsonl").write_text("".join(lines))
+    found = look(summarize(*read_study(predicting)), predicting)
+    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap", "seeds"}
+
+
+def test_an_arm_without_predictions_is_left_out(predicting: Path) -> None:
+    RunFolder(predicting / "3").validation_predictions.unlink()
+    found = look(summarize(*read_study(predicting)), predicting)
+    assert found.problems == ["not all runs of SST-5, <ELMo> have stored their predictions"]
+    source, target = (RunFolder(predicting / name).validation_predictions for name in ("0", "5"))
+    right = target.read_text()
+    target.write_text(source.read_text())
+    missing, other = look(summarize(*read_study(predicting)), predicting).problems
+    assert (missing, other[:3]) == (found.problems[0], "5: ")
+    target.write_text(right)
+    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"seeds"}
+    assert found.p_values["SST-5, last layer", 1.0].keys() == {"seeds", "randomization", "bootstrap"}
+    assert [each.title for each in found.errors] == ["SST-5", "SST-5, last layer: the first run"]
+
+
+@pytest.mark.parametrize(
+    ("left", "message"),
+    [
+        ([], "study.json: no such file; wanted the folder of a study"),
+        (["study.json"], "no run of the study has finished"),
+    ],
+)
+def test_what_is_no_finished_study_says_so(
+    left: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in {"study.json", "results.jsonl"} - {*left}:
+        (folder / name).unlink()
+    assert cli.main(["report", str(folder)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_parts_that_only_some_seeds_have_keep_their_order_and_their_share() -> None:
+    sizes = [{"1": 10, "9 to 16": 4}, {"1": 10, "5 to 8": 2}, {"1": 10}]
+    reports = [
+        SimpleNamespace(
+            counted="spans",
+            kinds={"right": sum(own.values())},
+            breakdowns=[
+                Breakdown("spans", "length", [Bucket(name, size, [], {"f1": 50.0}) for name, size in own.items()])
+            ],
+        )
+        for own in sizes
+    ]
+    kinds, lengths = _side_by_side({"arm": reports}, "f1")  # type: ignore[dict-item]
+    assert kinds.rows == [["right", "12"]]
+    assert lengths.rows == [["1", "50.00 (10)"], ["5 to 8", "50.00 (0.7)"], ["9 to 16", "50.00 (1.3)"]]

@@ -1,0 +1,187 @@
+"""The plots of a study: what each one shows of the summaries, read from its axes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.colors import same_color
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
+
+from elmo_tasks.studies.study import Arm
+from elmo_tasks.studies.study_plots import draw_curves, draw_scores, draw_shares, draw_weights, families
+from elmo_tasks.studies.study_runs import Result
+from elmo_tasks.studies.study_summaries import Summary
+
+
+def summary(name: str, scores: Sequence[float], share: float = 1.0, folders: str = "", **settings: Any) -> Summary:
+    """An arm with a run for each score. `folders`: of the runs, a letter each; `settings`: of the arm."""
+    common = {"config": "x.json", "changes": [], "share": share, "metric": "f1", "higher_is_better": True}
+    results = [
+        Result(arm=name, seed=seed, split="test", score=score, metrics={}, seconds=1, folder=folder, **common)
+        for seed, (score, folder) in enumerate(zip(scores, folders or "-" * len(scores), strict=True))
+    ]
+    return Summary(Arm(name=name, config="x.json", **settings), share, results, len(scores), None)
+
+
+BASELINE = summary("NER, base", [80, 82], group="table", paper=84.0)
+ELMO = summary("NER, ELMo", [90, 93, 96], group="table", baseline="NER, base", paper=110.0)
+
+
+def panels(figure: Figure | None) -> list[Axes]:
+    """The axes that show something."""
+    assert figure is not None
+    return [axes for axes in figure.axes if axes.axison]
+
+
+def labels(axes: Axes) -> list[str]:
+    legend = axes.get_legend()
+    assert legend is not None
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_a_bar_shows_the_mean_the_deviation_the_seeds_and_the_papers_score() -> None:
+    (axes,) = panels(draw_scores([BASELINE, ELMO]))
+    assert (axes.get_title(), axes.get_xlabel()) == ("NER", "test f1")
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["base", "ELMo"]
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first arm is on top
+    bars = axes.patches
+    assert [bar.get_width() for bar in bars] == [81, 93]
+    assert [bar.get_y() + bar.get_height() / 2 for bar in bars] == pytest.approx(list(axes.get_yticks()))
+    assert all(bar.get_height() < 1 for bar in bars)  # they do not touch
+    assert all(same_color(bar.get_facecolor(), color) for bar, color in zip(bars, ("0.6", "C0"), strict=True))
+    spreads = [each for each in axes.containers if isinstance(each, ErrorbarContainer)]
+    ends = [each.lines[2][0].get_segments()[0][:, 0].tolist() for each in spreads]
+    assert ends == [pytest.approx([81 - 2**0.5, 81 + 2**0.5]), [90, 96]]
+    dots = [list(line.get_xydata()) for line in axes.lines if line.get_marker() == "."]
+    assert np.concatenate(dots).tolist() == [[80, 0], [82, 0], [90, 1], [93, 1], [96, 1]]
+    diamonds = [line.get_xydata().tolist() for line in axes.lines if line.get_marker() == "D"]
+    assert diamonds == [[[84, 0]], [[110, 1]]]
+    assert [text.get_text() for text in axes.texts] == ["81.0 ± 1.4", "93.0 ± 3.0"]
+    assert [text.get_position()[1] for text in axes.texts] == [0, 1]
+
+
+def test_bars_leave_room_for_their_numbers() -> None:
+    for summaries, largest in (([BASELINE, ELMO], 110), ([summary("one", [60, 100])], 80 + 800**0.5)):
+        (axes,) = panels(draw_scores(summaries))
+        assert axes.get_xlim() == pytest.approx((0, 1.6 * largest))
+        assert 0.5 * largest < max(axes.get_xticks()) < 1.2 * largest  # no number stands on the scale
+    (axes,) = panels(draw_scores([summary("one", [0])]))
+    assert axes.get_xlim()[1] > 0
+    assert [text.get_text() for text in axes.texts] == ["0.0"]  # a single seed has no deviation
+    many = [summary(f"arm {number}", [50]) for number in range(20)]
+    assert draw_scores(many).get_figheight() > 20 * 0.4  # inches
+    assert draw_scores(many[:1]).get_figheight() < 3
+
+
+def test_every_family_has_a_panel_of_its_own() -> None:
+    summaries = [summary(f"one {number}", [50], group=str(number)) for number in range(7)]
+    for count, shape in ((1, (1, 2)), (2, (1, 2)), (3, (1, 3)), (4, (2, 3)), (7, (3, 3))):
+        figure = draw_scores(summaries[:count])
+        assert [axes.get_title() for axes in panels(figure)] == [str(number) for number in range(count)]
+        assert figure.axes[0].get_subplotspec().get_gridspec().get_geometry() == shape
+    heights = [draw_scores(summaries[:count]).get_figheight() for count in (3, 7)]
+    assert heights[1] == pytest.approx(3 * heights[0])
+
+
+def test_only_what_others_are_compared_with_is_grey() -> None:
+    arms = [summary("base", [1]), *(summary(f"arm {number}", [1], baseline="base") for number in range(10))]
+    (family,) = families(arms)
+    cycle = [f"C{number}" for number in (0, 1, 2, 3, 4, 5, 6, 8, 9, 0)]  # without C7, which is a grey
+    assert list(family.colors().values()) == ["0.6", *cycle]
+    (family,) = families(arms[1:3])  # the baseline has not finished
+    assert list(family.colors().values()) == ["C0", "C1"]
+    (family,) = families([summary("one", [1]), summary("other", [1])])
+    assert list(family.colors().values()) == ["C0", "C1"]
+
+
+def test_families_are_arms_of_a_group_with_the_same_baseline() -> None:
+    arms = [
+        summary("x: one", [1], group="g"), summary("x: two", [1], group="g", baseline="x: one"),
+        summary("y: one", [1], group="g"), summary("y: two", [1], group="g", baseline="y: one"),
+        summary("alone", [1], group="g"), summary("other", [1], group="h"), summary("x: far", [1], baseline="x: one"),
+    ]  # fmt: skip
+    found = [(family.title, list(family.arms)) for family in families(arms)]
+    assert found == [
+        ("x", ["one", "two"]), ("y", ["one", "two"]), ("g", ["alone"]), ("h", ["other"]), ("", ["x: far"])
+    ]  # fmt: skip
+
+
+def test_the_error_bars_of_shares_are_standard_deviations() -> None:
+    tenth, half = summary("one", [50, 60], 0.1), summary("one", [70], 0.5)
+    figure = draw_shares([half, tenth, summary("other", [1], 0.5), summary("alone", [1], group="g")])
+    (axes,) = panels(figure)
+    one, other = (container.lines for container in axes.containers)
+    assert one[0].get_xydata().tolist() == [[10, 55], [50, 70]]
+    assert other[0].get_xydata().tolist() == [[50, 1]]
+    low, high = (cap.get_ydata().tolist() for cap in one[1])
+    assert low == pytest.approx([55 - 50**0.5, 70])
+    assert high == pytest.approx([55 + 50**0.5, 70])
+    assert labels(axes) == ["one", "other"]
+    assert [same_color(lines[0].get_color(), color) for lines, color in ((one, "C0"), (other, "C1"))] == [True, True]
+    assert axes.get_xscale() == "log"
+    assert (axes.get_xticks().tolist(), len(axes.get_xticks(minor=True))) == ([10, 50], 0)
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["10 %", "50 %"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("share of the training data", "test f1")
+
+
+def mix(*weights: float, gamma: float = 1.0) -> dict[str, Any]:
+    return {"layers": list(range(len(weights))), "weights": weights, "gamma": gamma}
+
+
+def run(folder: Path, name: str, values: Sequence[float], mixes: dict[str, Any]) -> None:
+    """A run with a value for each epoch, of which the second is the best."""
+    (folder / name).mkdir()
+    (folder / name / "config.json").write_text(json.dumps({"trainer": {"validation_metric": "+f1"}}))
+    records = [
+        {
+            "epoch": epoch, "training": {"loss": 1.0}, "validation": {"f1": value, "loss": 1.0}, "best": epoch == 2,
+            "elmo": mixes if epoch == 2 else {},
+        }
+        for epoch, value in enumerate(values, start=1)
+    ]  # fmt: skip
+    (folder / name / "metrics.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in records))
+
+
+def test_a_curve_is_the_mean_of_the_seeds_until_the_first_one_stops(tmp_path: Path) -> None:
+    for name, values in (("a", [10, 20, 40]), ("b", [30, 60, 50, 90]), ("c", [1, 2]), ("d", [7, 8])):
+        run(tmp_path, name, values, {})
+    arms = [summary("NER, one", [1, 1], folders="ab"), summary("NER, other", [1], folders="c")]
+    (axes,) = panels(draw_curves([summary("NER, one", [1], 0.5, folders="d"), *arms], tmp_path))
+    one, other = axes.lines
+    assert one.get_xydata().tolist() == [[1, 20], [2, 40], [3, 45]]
+    assert other.get_xydata().tolist() == [[1, 1], [2, 2]]
+    area = axes.collections[0].get_paths()[0]
+    assert {tuple(point) for point in area.vertices.tolist()} >= {(1, 10), (1, 30), (2, 20), (2, 60), (3, 40), (3, 50)}
+    assert area.get_extents().extents.tolist() == [1, 10, 3, 60]
+    assert all(same_color(area.get_facecolor()[:, :3], line.get_color()) for area, line in
+               zip(axes.collections, axes.lines, strict=True))  # fmt: skip
+    assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == ("NER", "epoch", "validation f1")
+    assert labels(axes) == ["one", "other"]
+
+
+def test_weights_are_means_over_seeds_in_the_best_epoch(tmp_path: Path) -> None:
+    run(tmp_path, "a", [1, 2, 3], {"input": mix(0.2, 0.8, gamma=1.0), "output": mix(1.0, 0.0)})
+    run(tmp_path, "b", [1, 2, 3], {"input": mix(0.4, 0.6, gamma=2.0), "output": mix(1.0, 0.0)})
+    run(tmp_path, "c", [1, 2, 3], {"input": mix(0.5, 0.25, 0.25)})
+    run(tmp_path, "d", [1, 2, 3], {})
+    run(tmp_path, "e", [1, 2, 3], {"input": mix(0.1, 0.9)})
+    one, same = (summary(name, [1, 1], folders="ab") for name in ("one", "same"))
+    none = summary("none", [1], folders="d")
+    part = summary("one", [1], 0.5, folders="e")
+    (axes,) = panels(draw_weights([one, part, same, none, summary("two", [1], folders="c")], tmp_path))
+    (cells,) = (each for each in axes.collections if isinstance(each, QuadMesh))
+    shares = np.asarray(cells.get_array()).reshape(3, 3)
+    assert shares.tolist() == [pytest.approx([0.3, 0.7, 0]), [1, 0, 0], [0.5, 0.25, 0.25]]
+    assert [text.get_text() for text in axes.get_yticklabels()] == [
+        "one, input\ngamma 1.50", "one, output\ngamma 1.00", "two, input\ngamma 1.00"
+    ]  # fmt: skip
+    assert axes.get_title() == ""  # the report has one
+    assert draw_weights([none], tmp_path) is None

@@ -1,0 +1,398 @@
+"""Studies that train: what fails, what is killed and what is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_tasks import cli
+from elmo_tasks.config import to_json
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.sample_data import write_sample_data
+from elmo_tasks.studies import study_runs
+from elmo_tasks.studies.study import Study
+from elmo_tasks.studies.study_runs import StudyFolder, read_study, run_study, train_arguments
+
+# The study of the package in its smallest form: two tasks, one of them with shares of the data.
+SMALLEST = """
+local quick = import 'elmo_tasks/studies/quick.jsonnet';
+quick {
+  arms: [
+    arm { [if std.objectHas(arm, 'shares') then 'shares']: [0.5, 1] }
+    for arm in quick.arms
+    if std.member(%s, arm.name)
+  ],
+  seeds: [1],
+  changes+: { trainer+: { num_epochs: 1 } },
+}
+"""
+NAMES = ["benchmarks: NER, baseline", "benchmarks: NER, ELMo", "shares: SNLI, baseline", "shares: SNLI, ELMo"]
+
+
+@pytest.fixture
+def study_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The smallest study, with its data, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    for task in ("ner", "snli"):
+        write_sample_data("runs/quick-data", task, sentences=(40, 8, 8))
+    Path("study.jsonnet").write_text(SMALLEST % json.dumps(NAMES))
+    return Path("study.jsonnet")
+
+
+def changed_times(folder: Path) -> dict[str, int]:
+    return {str(path.parent): path.stat().st_mtime_ns for path in sorted(folder.rglob("metrics.json"))}
+
+
+def start(*arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", "elmo_tasks", "study", "study.jsonnet", *arguments])
+
+
+def trainings(folder: Path) -> list[int]:
+    """The processes that train in a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:  # it has ended
+            continue
+        if b"train" in words and any(word.startswith(os.fsencode(folder)) for word in words):
+            found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only on Linux do trainings end with the study")
+def test_a_killed_study_goes_on_without_repeating_a_finished_run(
+    study_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "study"
+    process = start("-s", str(folder), "--jobs", "2")
+    deadline = time.monotonic() + 300
+    while not (len(changed_times(folder)) >= 1 and trainings(folder)) and time.monotonic() < deadline:
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    while trainings(folder) and time.monotonic() < deadline:  # they end with the study
+        time.sleep(0.05)
+    assert trainings(folder) == []
+    before = changed_times(folder)
+    assert 1 <= len(before) < 6
+
+    assert start("-s", str(folder), "--jobs", "2").wait() == 0
+    after = changed_times(folder)
+    assert len(after) == 6
+    assert before.items() <= after.items()
+    _, results = read_study(folder)
+    assert [(each.arm, each.share) for each in results] == [
+        (NAMES[0], 1.0), (NAMES[1], 1.0), (NAMES[2], 0.5), (NAMES[2], 1.0), (NAMES[3], 0.5), (NAMES[3], 1.0)
+    ]  # fmt: skip
+    for each in results:
+        metrics = json.loads((folder / each.folder / "metrics.json").read_text())
+        measured = metrics["test"] if each.split == "test" else metrics["best"]["validation"]
+        assert each.score == measured[each.metric]
+        assert each.seconds > 0
+
+    capsys.readouterr()
+    assert cli.main(["study", str(study_file), "-s", str(folder), "--dry-run"]) == 0
+    plan = capsys.readouterr().out
+    assert plan.count("finished") == 6
+    assert "to go: 0 s" in plan
+    assert all(RunFolder(folder / each.folder).predictions_for(each.split).is_file() for each in results)
+    assert cli.main(["report", str(folder)]) == 0
+    assert len(list((folder / "plots").iterdir())) == 4
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    assert "| p (randomization) | p (bootstrap) |" in report
+    assert "## Errors" in report
+    assert "in the way" not in report
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_does_not_stop_the_others(
+    config_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = tmp_path / "study.json"
+    diverging = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e30}, "grad_norm": None}}
+    arms: list[dict[str, Any]] = [{"name": "bad", "changes": diverging}, {"name": "good"}]
+    arms = [{"config": str(config_file), **arm} for arm in arms]
+    study.write_text(json.dumps({"title": "t", "arms": arms, "changes": {"trainer": {"num_epochs": 1}}}))
+    folder = tmp_path / "runs"
+    assert cli.main(["study", str(study), "-s", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert "1 of 2 runs failed" in said
+    (line,) = (line for line in said.splitlines() if line.startswith("  bad, seed 1: "))
+    assert "the loss is " in line
+    assert line.endswith(f"(see {folder / 'bad' / 'seed_1' / 'log.txt'})")
+    assert [each.arm for each in read_study(folder)[1]] == ["good"]
+
+    # A changed study: what matches is kept, what no longer belongs is named, and what is new has a folder of its own.
+    arms[0] = {**arms[1], "name": "other", "seeds": [5]}
+    study.write_text(json.dumps({"title": "t", "arms": arms, "changes": {"trainer": {"num_epochs": 1}}}))
+    before = changed_times(folder)
+    assert cli.main(["study", str(study), "-s", str(folder), "--dry-run"]) == 0
+    plan = capsys.readouterr().out
+    assert f"{folder}: 1 other run(s) there do not belong to the study: bad/seed_1" in plan
+    assert "unknown" not in plan  # the finished run has the same config
+    assert cli.main(["study", str(study), "-s", str(folder)]) == 0
+    assert before.items() <= changed_times(folder).items()
+    assert [each.arm for each in read_study(folder)[1]] == ["other", "good"]
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_says_so_and_not_what_an_earlier_attempt_said(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, folder = tmp_path / "study.json", tmp_path / "runs"
+    study.write_text(json.dumps({"title": "t", "arms": [{"name": "a", "config": str(config_file)}]}))
+    log = folder / "a" / "seed_1" / "log.txt"
+    log.parent.mkdir(parents=True)
+    log.write_text("error: an earlier one\n")
+    killed = tmp_path / "python"
+    for script, error in (("kill -9 $$", "killed by SIGKILL"), ("echo last words; exit 3", "last words")):
+        killed.write_text(f"#!/bin/sh\n{script}\n")
+        killed.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(killed))
+        assert cli.main(["study", str(study), "-s", str(folder)]) == 2
+        assert f"  a, seed 1: {error} (see {log})" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_run_stores_the_predictions_that_its_arms_report(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, folder, python = tmp_path / "study.json", tmp_path / "runs", tmp_path / "python"
+    arms = [{"name": name, "config": str(config_file), "split": name} for name in ("validation", "test")]
+    study.write_text(json.dumps({"title": "t", "arms": arms}))
+    python.write_text('#!/bin/sh\necho "$@"; exit 1\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert cli.main(["study", str(study), "-s", str(folder)]) == 2
+    assert "--predictions test --predictions validation" in (folder / "validation" / "seed_1" / "log.txt").read_text()
+
+
+def test_runs_share_the_cores_unless_the_environment_says_how_many_threads_they_have(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, python = tmp_path / "study.json", tmp_path / "python"
+    study.write_text(json.dumps({"title": "t", "arms": [{"name": "a", "config": str(config_file)}]}))
+    python.write_text('#!/bin/sh\necho "$OMP_NUM_THREADS threads"; exit 3\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setattr(study_runs, "_num_cores", lambda: 10)
+    for given, jobs, used in ((None, 2, 5), ("7", 2, 7), (None, 20, 1)):
+        if given:
+            monkeypatch.setenv("OMP_NUM_THREADS", given)
+        else:
+            monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+        assert cli.main(["study", str(study), "-s", str(tmp_path / "runs"), "--jobs", str(jobs)]) == 2
+        assert f"  a, seed 1: {used} threads (see " in capsys.readouterr().err
+
+
+def planned(config_file: Path, *arms: dict[str, Any], **settings: Any) -> StudyFolder:
+    """A study's folder, `runs`, next to its config."""
+    source = config_file.with_name("study.json")
+    given = [{"config": str(config_file), **arm} for arm in arms]
+    source.write_text(json.dumps({"title": "t", "arms": given, **settings}))
+    return StudyFolder(source.with_name("runs"), Study.load(str(source)))
+
+
+@pytest.fixture
+def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """A function that sets the shell script which stands for Python in trainings: `$4` is the config, `$6` the run."""
+
+    def write(script: str) -> None:
+        path = tmp_path / "python"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(path))
+
+    return write
+
+
+def test_a_training_is_told_its_predictions_and_whether_it_goes_on(
+    config_file: Path, python: Callable[[str], None]
+) -> None:
+    arms = [{"name": "a", "split": "validation"}, {"name": "b"}, {"name": "c", "changes": {"model": {"dropout": 0.1}}}]
+    python('echo "$@"; exit 3')
+    for number in range(2):
+        folder = planned(config_file, *arms)
+        one, _, other = folder.places
+        shared, own = run_study(folder, command="c", num_jobs=2, packages=["json"])  # a and b have the same run
+        words = ["-m", "elmo_tasks", "train", str(config_file), "-s", str(one.path)]
+        words += ["--predictions", "test", "--predictions", "validation", "--set", "random_seed=1"]
+        words += ["--include-package", "json", *["--resume"] * number]
+        assert shared.error == " ".join(words)
+        assert " --predictions test --set model.dropout=0.1 " in own.error
+        assert not own.error.endswith("--resume")
+        assert len(shared.log.read_text().splitlines()) == number + 1
+        one.config.write_text(json.dumps(to_json(folder.study.runs[0].config)))  # now it has begun
+    assert str(shared) == f"{shared.run.title}: {shared.error} (see {one.path / 'log.txt'})"
+    assert [folder.state(place) for place in (one, other)] == ["interrupted", "missing"]
+
+
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        ("kill -9 $$", "killed by SIGKILL"),
+        ("echo error: one; echo error: two; echo more; exit 3", "two"),
+        ("echo last words >&2; echo; exit 3", "last words"),
+        ("exit 3", "ended with code 3"),
+    ],
+)
+def test_a_failure_has_the_last_error_of_its_own_attempt(
+    script: str, error: str, config_file: Path, python: Callable[[str], None]
+) -> None:
+    folder = planned(config_file, {"name": "a"})
+    folder.places[0].path.mkdir(parents=True)
+    (log := folder.places[0].path / "log.txt").write_text("error: an earlier one\n")
+    python(script)
+    (failure,) = run_study(folder, command="c")
+    assert (failure.error, failure.log) == (error, log)
+
+
+def finish(place: RunFolder, seconds: float) -> None:
+    place.path.mkdir(parents=True, exist_ok=True)
+    place.metrics.write_text('{"best": {"epoch": 1, "validation": {"f1": 50.0}}, "test": {"f1": 40.0}}')
+    place.records.write_text(f'{{"seconds": {seconds - 4}}}\n{{"seconds": 3.0}}\n{{"seconds": 1.0}}\n')
+
+
+def test_a_study_counts_what_has_finished_and_goes_on_where_it_was(
+    config_file: Path, tmp_path: Path, python: Callable[[str], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    finish(done := RunFolder(tmp_path / "done"), 10.128)
+    python(f'[ -e "{tmp_path}/stop" ] && case $6 in */c/*) exit 3;; esac; cp {done.path}/* "$6"')
+    (tmp_path / "stop").touch()
+    arms = [
+        {"name": name, "changes": {"model": {"dropout": rate}}} for name, rate in (("a", 0.1), ("b", 0.2), ("c", 0))
+    ]
+    finish(planned(config_file, *arms).places[0], 6)
+    folder = planned(config_file, *arms)
+    folder.path.joinpath("old").mkdir()
+    folder.path.joinpath("old", "config.json").write_text("{}")
+    (failure,) = run_study(StudyFolder(folder.path, folder.study), command="a command")
+    assert failure.run.arm.name == "c"
+    said = [record.getMessage() for record in caplog.records]
+    assert "1 of 3 runs have finished" in said
+    assert any(line.startswith("2 of 3: b, seed 1: f1 40.00, ") for line in said)
+    assert "3 of 3: c, seed 1: failed: ended with code 3" in said
+    assert f"{folder.path}: 1 other run(s) there do not belong to the study: old" in said
+    record, results = read_study(folder.path)
+    assert (record.command, record.config) == ("a command", folder.study.config)
+    assert [(each.arm, each.score, each.seconds, each.split) for each in results] == [
+        ("a", 40, 6, "test"), ("b", 40, 10.13, "test")
+    ]  # fmt: skip
+    assert results[0].metrics == {"validation": {"f1": 50}, "test": {"f1": 40}}
+    assert (results[1].folder, results[1].config, results[1].seed) == ("b/seed_1", str(config_file), 1)
+    assert (results[1].metric, results[1].higher_is_better, results[1].share) == ("f1", True, 1)
+    assert results[1].changes == ["model.dropout=0.2", "random_seed=1"]
+    (tmp_path / "stop").unlink()
+    assert run_study(planned(config_file, *arms), command="another") == []
+    assert "2 of 3 runs have finished" in caplog.messages
+    assert len(read_study(folder.path)[1]) == 3
+
+
+def test_only_chosen_arms_are_trained_and_the_results_of_the_others_are_kept(
+    config_file: Path, tmp_path: Path, python: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    finish(done := RunFolder(tmp_path / "done"), 10)
+    python(f'cp {done.path}/* "$6"')
+    arms: list[dict[str, Any]] = [
+        {"name": name, "changes": {"model": {"dropout": rate}}, "seeds": [1, 2]}
+        for name, rate in (("NER, none", 0.1), ("NER, ELMo", 0.2), ("SRL", 0), ("SRL again", 0))
+    ]
+    arms[1]["baseline"] = "NER, none"
+    folder = planned(config_file, *arms)
+    command = ["study", folder.study.source, "-s", str(folder.path)]
+    assert cli.main([*command, "--arm", "NER, ELMo", "--dry-run"]) == 0
+    plan = capsys.readouterr().out
+    assert "SRL" not in plan
+    assert f"4 runs in {folder.path}; to go: 0 s with 1 job, and 4 runs of unknown time" in plan
+    assert cli.main([*command, "--arm", "NER, ELMo"]) == 0
+    arms_done = ["NER, none", "NER, none", "NER, ELMo", "NER, ELMo"]
+    assert [each.arm for each in read_study(folder.path)[1]] == arms_done
+    python("exit 3")
+    assert cli.main([*command, "--arm", "SRL*"]) == 2
+    assert "2 of 2 runs failed" in capsys.readouterr().err  # the two arms have the same runs
+    assert [each.arm for each in read_study(folder.path)[1]] == arms_done
+
+
+def test_estimates_prefer_the_same_arm_and_share(config_file: Path) -> None:
+    other = config_file.with_name("other.json")
+    other.write_text(config_file.read_text())
+    folder = planned(
+        config_file,
+        {"name": "a", "shares": [1, 0.5, 0.25], "seeds": [1, 2]},
+        {"name": "b", "changes": {"model": {"dropout": 0.1}}, "shares": [1, 0.5]},
+        {"name": "c", "changes": {"model": {"dropout": 0.2}}, "shares": [1, 0.1]},
+        {"name": "d", "config": str(other), "changes": {"model": {"dropout": 0.4}}},
+    )
+    for place, seconds in ((0, 10), (1, 20), (2, 9), (6, 60)):
+        finish(folder.places[place], seconds)
+    estimates = folder.estimates()
+    # Of a: the mean of two seeds, the time with the same share, and that of all in proportion to their shares.
+    assert estimates[:6] == [15, 15, 9, 9, pytest.approx((10 + 20 + 2 * 9) / 4 / 3), pytest.approx(48 / 4 / 3)]
+    assert estimates[6:8] == [60, 30]
+    assert estimates[8:] == [pytest.approx((10 + 20 + 60) / 3), pytest.approx((10 + 20 + 18 + 60) / 40), None]
+
+
+def test_estimates_come_from_finished_runs(
+    config_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = tmp_path / "study.json"
+    arm = {"name": "a", "config": str(config_file), "shares": [0.5, 1], "seeds": [1, 2]}
+    study.write_text(json.dumps({"title": "t", "arms": [arm]}))
+    planned = StudyFolder(tmp_path / "runs", Study.load(str(study)))
+    assert planned.estimates() == [None] * 4
+    run, place = planned.study.runs[0], planned.places[0]
+    place.path.mkdir(parents=True)
+    place.config.write_text(run.config.model_dump_json(serialize_as_any=True))
+    place.metrics.write_text('{"best": {"epoch": 1, "validation": {"f1": 50.0}}, "test": {"f1": 40.0}}')
+    epochs = ['{"seconds": 6.0}\n', '{"seconds": 3.0}\n', '{"seconds": 1.0}\n']
+    place.records.write_text("".join(epochs))
+    assert StudyFolder(tmp_path / "runs", planned.study).estimates() == [10.0, 10.0, 20.0, 20.0]
+    # Three epochs take three times as long as one. The time of an evaluation does not depend on the share.
+    place.records.write_text('{"seconds": 6.0, "training": {"seconds": 4.0}}\n')
+    assert StudyFolder(tmp_path / "runs", planned.study).estimates() == [6.0, 6.0, 3 * (8 + 2), 3 * (8 + 2)]
+    place.records.write_text("".join(epochs))
+    for jobs, wanted in (("1", "50 s"), ("2", "25 s")):
+        assert cli.main(["study", str(study), "-s", str(tmp_path / "runs"), "--dry-run", "--jobs", jobs]) == 0
+        assert f"to go: {wanted} with {jobs} job{'s' * (jobs != '1')}\n" in capsys.readouterr().out
+
+
+def test_a_study_passes_on_its_packages_and_variables(config_file: Path, tmp_path: Path) -> None:
+    study = tmp_path / "study.json"
+    arm = {"name": "a", "config": str(config_file)}
+    study.write_text(json.dumps({"title": "t", "arms": [arm], "variables": {"ONE": "1", "TWO": "2"}}))
+    loaded = Study.load(str(study), variables={"TWO": "3"})
+    words = train_arguments(loaded, loaded.runs[0], Path("x"), ["json"])
+    assert words[-6:] == ["--ext-var", "ONE=1", "--ext-var", "TWO=3", "--include-package", "json"]
+
+
+def test_a_run_of_two_arms_counts_once(config_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = tmp_path / "study.json"
+    arms = [{"name": name, "config": str(config_file)} for name in ("one", "other")]
+    study.write_text(json.dumps({"title": "t", "arms": arms}))
+    assert cli.main(["study", str(study), "-s", str(tmp_path / "runs"), "--dry-run"]) == 0
+    plan = capsys.readouterr().out
+    assert plan.count("missing") == 2
+    assert "1 run in " in plan
+    assert "and 1 run of unknown time" in plan
+
+
+def test_changes_of_a_share_come_after_those_of_an_arm(config_file: Path, tmp_path: Path) -> None:
+    study = tmp_path / "study.json"
+    of_arm, of_share = ({"trainer": {"num_epochs": number}} for number in (2, 3))
+    arms = [{"name": "one", "config": str(config_file), "changes": of_arm}]
+    study.write_text(json.dumps({"title": "t", "arms": arms, "shares": [{"share": 0.5, "changes": of_share}]}))
+    (run,) = Study.load(str(study)).runs
+    assert run.config.trainer.num_epochs == 3

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import atexit
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import accelerate
+import pytest
+import torch
+from pydantic import ValidationError
+
+from elmo_tasks.errors import ConfigError
+from elmo_tasks.training.trainer_config import TrainerConfig
+
+
+def trainer(**values: Any) -> TrainerConfig:
+    return TrainerConfig.model_validate({"num_epochs": 1, "validation_metric": "+f1", **values})
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("f1", "wanted '+f1' if a higher value is better, or '-f1' if a lower one is; got 'f1'"),
+        ("loss", "wanted '+loss' if a higher value is better, or '-loss' if a lower one is; got 'loss'"),
+        ("+", "wanted '+f1' if"),
+    ],
+)
+def test_a_validation_metric_needs_a_direction(metric: str, message: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        trainer(validation_metric=metric)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("available", [False, True])
+def test_devices(available: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: available)
+    assert trainer(device="cpu").torch_device().type == "cpu"
+    assert trainer().torch_device().type == ("cuda" if available else "cpu")
+    if available:
+        assert trainer(device="cuda").torch_device().type == "cuda"
+    else:
+        for use in (trainer(device="cuda").torch_device, trainer(device="cuda").accelerator):
+            with pytest.raises(ConfigError, match="'cuda' needs a GPU"):
+                use()
+
+
+@pytest.mark.parametrize("level", [logging.DEBUG, logging.ERROR])
+def test_only_the_first_process_logs_more_than_warnings(level: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = logging.getLogger("elmo_tasks")
+    before = package.level
+    try:
+        package.setLevel(level)
+        trainer(device="cpu").accelerator()
+        assert package.level == level
+        monkeypatch.setattr(accelerate.Accelerator, "is_main_process", False)
+        trainer(device="cpu").accelerator()
+        assert package.level == max(level, logging.WARNING)
+    finally:
+        package.setLevel(before)
+
+
+def test_runs_of_one_process_may_differ_in_precision() -> None:
+    for precision, mixed in (("float32", "no"), ("bfloat16", "bf16"), ("bfloat16", "bf16"), ("float32", "no")):
+        assert trainer(precision=precision).accelerator().mixed_precision == mixed
+
+
+def test_precision_auto_trains_in_the_type_that_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    for dtype, mixed in ((torch.bfloat16, "bf16"), (torch.float32, "no")):
+        monkeypatch.setattr(
+            "elmo_tasks.training.trainer_config.product_type", lambda precision, device, found=dtype: found
+        )
+        assert trainer(precision="auto").accelerator().mixed_precision == mixed
+
+
+def test_processes_are_told_that_some_parameters_may_get_no_gradient_only_where_some_are_frozen() -> None:
+    found = []
+    for entries in ((), ({"parameters": "bilm", "epoch": 2},)):
+        handler = trainer(device="cpu", unfreeze=entries).accelerator().ddp_handler
+        assert handler is not None
+        found.append(handler.find_unused_parameters)
+    assert found == [False, True]
+
+
+def test_one_of_several_processes_leaves_their_group_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_the_end: list[Callable[[], object]] = []
+    monkeypatch.setattr(atexit, "register", at_the_end.append)
+    trainer(device="cpu").accelerator()
+    assert at_the_end == []
+    monkeypatch.setattr(accelerate.Accelerator, "num_processes", 2)
+    trainer(device="cpu").accelerator()
+    (leave,) = at_the_end
+    leave()  # there is no group
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    leave()
+    assert not torch.distributed.is_initialized()
