@@ -36,7 +36,6 @@ from typing import Any, Literal
 import pydantic
 from torch import nn
 
-from elmo_tasks import __version__
 from elmo_tasks.files.atomic import write_json
 from elmo_tasks.config import Config, to_json
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
@@ -50,7 +49,7 @@ from elmo_tasks.files.tensor_files import BEGIN_AGAIN, read_tensors, tensor_shap
 
 logger = logging.getLogger(__name__)
 
-_PACKAGES = ("torch", "pytorch-crf", "datasets", "accelerate", "seqeval", "numpy")
+_PACKAGES = ("elmo-tasks", "torch", "pytorch-crf", "datasets", "accelerate", "seqeval", "numpy")
 _INCLUDED, _PRECISION = "include-package", "precision"  # keys of versions.json
 _MODULE_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 Split = Literal["validation", "test"]
@@ -146,8 +145,8 @@ class Folder:
             included: the users' own packages that the run's parts come from.
             precision: see `begun_precision`.
         """
-        versions: dict[str, Any] = {"elmo-tasks": __version__, "python": platform.python_version()}
-        versions |= {name: importlib.metadata.version(name) for name in _PACKAGES}
+        versions: dict[str, Any] = {name: importlib.metadata.version(name) for name in _PACKAGES}
+        versions["python"] = platform.python_version()
         if included:
             versions[_INCLUDED] = sorted(included)
         if precision:
