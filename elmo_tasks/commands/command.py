@@ -61,7 +61,7 @@ COMMANDS = {
         "elmo-tasks archive runs/ner ner.tar.gz",
     ),
     "plot": _command(
-        "plots.plot",
+        "plotting.plot",
         "draw the curves of runs, the weights of their layers, and which labels are confused",
         "elmo-tasks plot runs/ner --output ner.svg --confusion eng.testb",
     ),
