@@ -226,7 +226,7 @@ def test_cache_leaves_what_a_running_process_uses(
     entries = {kind: tmp_path / kind / ("0" * 64 + end) for kind, end in FILES_OF_KINDS.items()}
     for path in entries.values():
         path.mkdir(parents=True)
-    program = "import elmo_tasks.files.cache\nelmo_tasks.cache.used_cache('archives')\nprint(flush=True)\ninput()"
+    program = "import elmo_tasks.files.cache\nelmo_tasks.files.cache.used_cache('archives')\nprint(flush=True)\ninput()"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", program], text=True, **pipes) as process:
         assert process.stdout
