@@ -5,13 +5,16 @@ After a change on purpose: `python -m tests.config.test_defaults`.
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pydantic_core
 
+import elmo_tasks
 from elmo_tasks.config import Config
 
 SNAPSHOT = Path(__file__).with_name("defaults.json")
@@ -25,6 +28,9 @@ def all_configs(base: type[Config] = Config) -> Iterator[type[Config]]:
 
 def defaults() -> dict[str, dict[str, Any]]:
     """Of each public class of configs, other than requests of the server, the defaults of the keys that have one."""
+    for module in pkgutil.walk_packages(elmo_tasks.__path__, "elmo_tasks."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
     found: dict[str, dict[str, Any]] = {}
     for kind in all_configs():
         is_request = kind.__module__.startswith("elmo_tasks.server")
