@@ -19,7 +19,7 @@ from elmo_tasks.elmo.embed import embed_sentences
 from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files.text import file_state
+from elmo_tasks.files.hashes import file_state
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor, Input, Predictor
 from elmo_tasks.rendering import describe
 from elmo_tasks.rendering.html import END, Page, Sections, page_start

@@ -98,7 +98,7 @@ class _Skipped:
 
 def _source(path: str, stack: contextlib.ExitStack, prompt: Callable[[], None]) -> str | LiveLines:
     """A file, or the lines of standard input, a pipe or a device as they come."""
-    from elmo_tasks.files.text import COMPRESSIONS, is_stream
+    from elmo_tasks.files.paths import COMPRESSIONS, is_stream
     from elmo_tasks.predictors.inputs import LiveLines
 
     if path == _STANDARD_INPUT:
@@ -114,7 +114,8 @@ def _prompt() -> None:
 
 def _counted(inputs: Iterable[Any], source: str | LiveLines, *, visible: bool) -> Iterator[Any]:
     """The inputs, with a progress bar for those that have been read."""
-    from elmo_tasks.files.text import is_stream, read_lines
+    from elmo_tasks.files.paths import is_stream
+    from elmo_tasks.files.text import read_lines
     from elmo_tasks.progress import progress_bar
 
     with progress_bar(visible=visible) as bar:

@@ -89,7 +89,7 @@ def run_probe(arguments: argparse.Namespace) -> None:
 
 
 def _word_vectors(path: str | None) -> WordVectorFile | None:
-    from elmo_tasks.files.text import stored_file
+    from elmo_tasks.files.paths import stored_file
     from elmo_tasks.modules.word_vectors import WordVectorFile
     from elmo_tasks.sample_data import VECTORS
 

@@ -192,8 +192,7 @@ def _show_cache() -> None:
     import datasets
 
     from elmo_tasks.elmo import layer_store
-    from elmo_tasks.files.cache import KINDS, folder_size, human_size, usage
-    from elmo_tasks.files.text import cache_folder
+    from elmo_tasks.files.cache import KINDS, cache_folder, folder_size, human_size, usage
 
     found = {"layers": layer_store.usage(), **{kind: usage(kind) for kind in KINDS}}
     rows = [[kind, str(count), human_size(size)] for kind, (count, size) in found.items()]

@@ -18,7 +18,8 @@ from elmo_tasks.config.packaged import IMPORT_FOLDER, find_config
 from elmo_tasks.errors import ConfigError
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.limits import MAX_JSON_DEPTH
-from elmo_tasks.files.text import COMPRESSIONS, foreign_encoding
+from elmo_tasks.files.paths import COMPRESSIONS
+from elmo_tasks.files.text import foreign_encoding
 
 KeyPath = tuple[str | int, ...]
 

@@ -29,7 +29,7 @@ from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.columns import read_rows
 from elmo_tasks.errors import DataError
-from elmo_tasks.files.text import is_clutter, plain_name, refuse_stream, stored_file
+from elmo_tasks.files.paths import is_clutter, plain_name, refuse_stream, stored_file
 from elmo_tasks.text.tag_schemes import Span
 
 logger = logging.getLogger(__name__)

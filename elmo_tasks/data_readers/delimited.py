@@ -19,7 +19,8 @@ from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.data_readers.rows import RowReader, RowReaderConfig
 from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
 from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
-from elmo_tasks.files.text import CR_TO_LF, plain_name, read_lines
+from elmo_tasks.files.paths import plain_name
+from elmo_tasks.files.text import CR_TO_LF, read_lines
 
 # The number of a row's first line, that line, and the row's cells or what is wrong with them.
 _Row = tuple[int, str, "list[str] | DataError"]

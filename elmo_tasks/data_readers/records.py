@@ -10,7 +10,7 @@ import datasets
 
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.errors import DataError
-from elmo_tasks.files.text import parse_json
+from elmo_tasks.files.json_files import parse_json
 
 
 class Record(NamedTuple):

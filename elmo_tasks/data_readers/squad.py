@@ -23,7 +23,8 @@ from pydantic import Field
 
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, require_columns
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files.text import parse_json, read_lines
+from elmo_tasks.files.json_files import parse_json
+from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Reading, Task
 from elmo_tasks.tasks.reading import Passage, question_columns
 from elmo_tasks.text.tokenizers import Tokenizer

@@ -22,7 +22,7 @@ from elmo_tasks.data_readers.columns import read_rows
 from elmo_tasks.data_readers.conll2012 import Conll2012Sentence, bracketed_spans, conll2012_files, read_conll2012
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import DataError, counted
-from elmo_tasks.files.text import is_clutter, plain_name
+from elmo_tasks.files.paths import is_clutter, plain_name
 from elmo_tasks.metrics.srl import VERB
 from elmo_tasks.tasks import SemanticRoles, Task
 from elmo_tasks.tasks.semantic_roles import SCHEME

@@ -10,8 +10,8 @@ from pathlib import Path
 from elmo_tasks.elmo import many_langs
 from elmo_tasks.elmo.bilm_zip import unzipped
 from elmo_tasks.errors import WeightsError
-from elmo_tasks.files.paths import local_path
-from elmo_tasks.files.text import is_clutter, kept_hash
+from elmo_tasks.files.hashes import kept_hash
+from elmo_tasks.files.paths import is_clutter, local_path
 
 DEFAULT_BILM = "default"
 """The name of the biLM that is installed with the package. It can be given instead of a folder."""

@@ -9,8 +9,10 @@ from pathlib import Path, PurePosixPath
 from elmo_tasks.errors import WeightsError
 from elmo_tasks.files.atomic import atomic_folder, write_errors
 from elmo_tasks.files.cache import used_cache
+from elmo_tasks.files.hashes import kept_hash
 from elmo_tasks.files.limits import ADVICE, unpacked_numbers
-from elmo_tasks.files.text import ZIP_ERRORS, is_clutter, kept_hash
+from elmo_tasks.files.paths import is_clutter
+from elmo_tasks.files.text import ZIP_ERRORS
 
 _CHUNK = 1 << 20
 

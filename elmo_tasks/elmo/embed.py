@@ -22,7 +22,8 @@ from elmo_tasks.elmo.fast import FastBiLM
 from elmo_tasks.elmo.layers import LayerChunk
 from elmo_tasks.elmo.vector_file import create_vector_file
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files.text import is_stream, read_lines
+from elmo_tasks.files.paths import is_stream
+from elmo_tasks.files.text import read_lines
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.prose import raw_lines

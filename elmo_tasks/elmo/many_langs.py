@@ -27,9 +27,10 @@ from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.errors import WeightsError, one_line
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import used_cache
+from elmo_tasks.files.hashes import kept_hash
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.tensor_files import read_pickled_tensors
-from elmo_tasks.files.text import kept_hash, read_lines
+from elmo_tasks.files.text import read_lines
 
 TOKEN_WEIGHTS, LSTM_WEIGHTS = "token_embedder.pkl", "encoder.pkl"
 WORDS, CHARACTERS, CONFIG = "word.dic", "char.dic", "config.json"

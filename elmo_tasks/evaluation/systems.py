@@ -19,8 +19,9 @@ from elmo_tasks.config import Overrides
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.in_memory import Source, checked_examples
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError, one_line
-from elmo_tasks.files.paths import local_path
-from elmo_tasks.files.text import parse_json, read_lines, refuse_stream
+from elmo_tasks.files.json_files import parse_json
+from elmo_tasks.files.paths import local_path, refuse_stream
+from elmo_tasks.files.text import read_lines
 from elmo_tasks.runs.load import UnknownLabels, evaluate_run, load_run
 from elmo_tasks.tasks import Tagging, Task
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag, spans_of_tags

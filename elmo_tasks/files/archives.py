@@ -14,7 +14,7 @@ from typing import IO
 from elmo_tasks.errors import RunError
 from elmo_tasks.files.atomic import atomic_write, write_errors
 from elmo_tasks.files.limits import bounded, unpacked_numbers
-from elmo_tasks.files.text import is_clutter
+from elmo_tasks.files.paths import is_clutter
 
 # What reading a damaged archive can raise, except for errors of the operating system. A chain of headers is read by
 # recursion, and the fields of headers are decoded without checks.

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from elmo_tasks.errors import WriteError
+from elmo_tasks.files.cache import cache_folder
 from elmo_tasks.files.json_files import json_text
-from elmo_tasks.files.text import cache_folder, is_stream, open_file_number
+from elmo_tasks.files.paths import is_stream, open_file_number
 
 _CACHE_REMEDY = "It is in the cache: set ELMO_TASKS_CACHE to a folder that you can write to"
 

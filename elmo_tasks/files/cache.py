@@ -14,13 +14,21 @@ import shutil
 from pathlib import Path
 
 from elmo_tasks.errors import CacheError
-from elmo_tasks.files.text import cache_folder
+from elmo_tasks.files.paths import local_path
 
 KINDS = ("datasets", "word_vectors", "corpora", "archives")  # all but the layers
 
 # Nothing else is counted or removed: the cache folder may be any folder that the user names.
 _ENTRY = re.compile(r"[0-9a-f]{64}(\.\d+)?(\.v\d+)?(\.arrow|\.json)?|\.elmo-tasks\..*\.tmp")
 _held: dict[Path, int] = {}  # open folders with a shared lock
+
+
+def cache_folder() -> Path:
+    """The folder for cached data: `$ELMO_TASKS_CACHE`, or `elmo-tasks` in the user's cache folder."""
+    if chosen := os.environ.get("ELMO_TASKS_CACHE"):
+        return local_path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "elmo-tasks"
 
 
 def used_cache(kind: str) -> Path:

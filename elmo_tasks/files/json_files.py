@@ -10,13 +10,13 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import pydantic
 import pydantic_core
 
-from elmo_tasks.errors import ElmoTasksError, RunError
-from elmo_tasks.files.limits import ADVICE, MAX_JSON_BYTES, limit
+from elmo_tasks.errors import DataError, ElmoTasksError, RunError
+from elmo_tasks.files.limits import ADVICE, MAX_JSON_BYTES, MAX_JSON_DEPTH, limit
 from elmo_tasks.files.text import foreign_encoding
 
 _T = TypeVar("_T")
@@ -29,6 +29,27 @@ Number = Annotated[
     pydantic.BeforeValidator(lambda value: math.nan if value is None else value),
 ]
 """The type of a measured number in a file: null, which `json_text` writes for NaN and infinities, is read as NaN."""
+
+
+class _NotFinite(ValueError):
+    """A number of a JSON text that JSON or float64 does not have; `args` has it as it is written."""
+
+
+def _refuse(text: str) -> NoReturn:
+    raise _NotFinite(text)
+
+
+def _finite(text: str) -> float:
+    return value if math.isfinite(value := float(text)) else _refuse(text)
+
+
+_JSON = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+_JSON_STRING = r'"(?:[^"\\]|\\.)*"'
+
+# An escape sequence in a JSON string: a surrogate pair, half of one (group "half"), or any other.
+_JSON_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
+)
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
@@ -45,6 +66,55 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_without_nan(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def parse_json(text: str, source: str | Path, wanted: str, line: int | None = None) -> Any:
+    """Parses a JSON text.
+
+    Arguments:
+        source: the name of the text's source in error messages.
+        wanted: what the text should be, for error messages.
+        line: the number of the line, if the text is a single line of a file; None for a whole file.
+
+    Raises:
+        DataError: the text is not JSON; Python cannot read it, because a number has thousands of digits or the nesting
+            is too deep; a number is NaN, infinite or too large for float64; or an escape sequence is half of a
+            surrogate pair, which cannot be written as UTF-8.
+    """
+    text = text.removeprefix("\ufeff")
+    try:
+        value = _JSON.decode(text)
+        if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deep(value):
+            raise RecursionError
+    except json.JSONDecodeError as error:
+        raise DataError(source, f"{error.msg} at column {error.colno}; wanted {wanted}", line or error.lineno) from None
+    except _NotFinite as error:
+        (number,) = error.args
+        found = next(each for each in re.finditer(f"{_JSON_STRING}|{re.escape(number)}", text) if each[0] == number)
+        column = found.start() - text.rfind("\n", 0, found.start())
+        problem = f"{number} at column {column}; expected a finite number, or null where there is none"
+        raise DataError(source, problem, line or text.count("\n", 0, found.start()) + 1) from None
+    except ValueError:
+        raise DataError(source, f"a whole number has too many digits; wanted {wanted}", line) from None
+    except RecursionError:
+        raise DataError(source, f"lists or objects are nested too deeply; wanted {wanted}", line) from None
+    for escape in _JSON_ESCAPE.finditer(text):
+        if escape["half"]:
+            column = escape.start() - text.rfind("\n", 0, escape.start())
+            problem = f"\\{escape['half']} at column {column} is half of a surrogate pair; wanted both halves"
+            raise DataError(source, problem, line or text.count("\n", 0, escape.start()) + 1)
+    return value
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether lists and objects are nested so deeply that functions which call themselves may fail."""
+    level = [value]
+    for _ in range(MAX_JSON_DEPTH + 1):
+        inner = (each.values() if isinstance(each, dict) else each for each in level)
+        level = [item for items in inner for item in items if isinstance(item, (dict, list))]
+        if not level:
+            return False
+    return True
 
 
 def read_json(

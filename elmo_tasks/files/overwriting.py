@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files.text import COMPRESSIONS, open_file_number
+from elmo_tasks.files.paths import COMPRESSIONS, open_file_number
 
 
 def check_output(path: str | Path | None, *, force: bool, stream: bool = False, packed: bool = False) -> None:

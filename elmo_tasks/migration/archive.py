@@ -24,8 +24,8 @@ from elmo_tasks.errors import RunError
 from elmo_tasks.files.archives import unpack_known
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.limits import ADVICE, MAX_VOCABULARY_BYTES, limit
+from elmo_tasks.files.paths import is_clutter
 from elmo_tasks.files.tensor_files import read_pickled_tensors
-from elmo_tasks.files.text import is_clutter
 from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.vocabulary import PADDING, UNKNOWN, AllenNlpVocabulary, is_padded
 

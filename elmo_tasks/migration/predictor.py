@@ -12,7 +12,7 @@ from elmo_tasks import __version__
 from elmo_tasks.errors import AllenNlpArchiveError, ElmoTasksError
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import used_cache
-from elmo_tasks.files.text import content_hash
+from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.migration.importing import import_allennlp
 from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.predictors.allennlp_format import FindPredicates

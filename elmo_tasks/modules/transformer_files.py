@@ -16,9 +16,9 @@ from safetensors import SafetensorError
 
 from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.errors import ElmoTasksError, WeightsError, one_line
+from elmo_tasks.files.hashes import kept_hash
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.paths import local_path
-from elmo_tasks.files.text import kept_hash
 
 HUB = "hub:"
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"

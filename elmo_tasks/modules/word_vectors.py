@@ -23,7 +23,9 @@ from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.errors import DataError, ElmoTasksError, counted
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.cache import used_cache
-from elmo_tasks.files.text import content_hash, file_state, read_lines, refuse_stream, stored_file
+from elmo_tasks.files.hashes import content_hash, file_state
+from elmo_tasks.files.paths import refuse_stream, stored_file
+from elmo_tasks.files.text import read_lines
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from elmo_tasks.errors import DataError, OnError
-from elmo_tasks.files.text import STANDARD_INPUT, decode_lines, parse_json, plain_name, read_lines, standard_input
+from elmo_tasks.files.json_files import parse_json
+from elmo_tasks.files.paths import plain_name
+from elmo_tasks.files.text import STANDARD_INPUT, decode_lines, read_lines, standard_input
 from elmo_tasks.text.prose import prose_lines
 
 logger = logging.getLogger(__name__)

@@ -24,7 +24,8 @@ from elmo_tasks.config import LocalPath, Part, own_code
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import used_cache
-from elmo_tasks.files.text import content_hash, refuse_stream
+from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.paths import refuse_stream
 from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, CorpusWriter, write_errors
 from elmo_tasks.pretraining.text_files import Chunk, find_files, read_chunks
 from elmo_tasks.pretraining.tokenize_files import number_tokens, split_chunk, tokenize_files

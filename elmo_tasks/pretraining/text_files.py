@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.files.paths import local_path
-from elmo_tasks.files.text import CR_TO_LF, DAMAGE_ERRORS, decompressed, foreign_encoding, is_stream
+from elmo_tasks.files.paths import is_stream, local_path
+from elmo_tasks.files.text import CR_TO_LF, DAMAGE_ERRORS, decompressed, foreign_encoding
 
 _CHUNK_BYTES = 1 << 20
 _MAX_LINE_BYTES = 16 << 20

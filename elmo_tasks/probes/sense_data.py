@@ -16,7 +16,8 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.files.text import DAMAGE_ERRORS, open_binary, read_lines, stored_file
+from elmo_tasks.files.paths import stored_file
+from elmo_tasks.files.text import DAMAGE_ERRORS, open_binary, read_lines
 from elmo_tasks.probes.span_vectors import TokenSpan
 
 # The type in a sense key (lemma%type:...); 5 are satellite adjectives, which are numbered with the other adjectives.

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
 from elmo_tasks.files.overwriting import check_folder
-from elmo_tasks.files.text import DAMAGE_ERRORS, open_binary, stored_file
+from elmo_tasks.files.paths import stored_file
+from elmo_tasks.files.text import DAMAGE_ERRORS, open_binary
 from elmo_tasks.sample_data.coref import COREF
 from elmo_tasks.sample_data.ner import NER
 from elmo_tasks.sample_data.pos import POS

@@ -25,7 +25,7 @@ from starlette.staticfiles import StaticFiles
 from elmo_tasks import __version__
 from elmo_tasks.config import Config
 from elmo_tasks.errors import ElmoTasksError, did_you_mean
-from elmo_tasks.files.text import parse_json
+from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.rendering.drawing import INK, PALETTE
 from elmo_tasks.server.bilm_vectors import ServedBiLM

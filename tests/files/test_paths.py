@@ -14,8 +14,9 @@ from elmo_tasks.config.packaged import find_config
 from elmo_tasks.data_readers.rows import JsonlConfig
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import ConfigError, DataError
+from elmo_tasks.files.cache import cache_folder
 from elmo_tasks.files.paths import local_path
-from elmo_tasks.files.text import cache_folder, read_lines
+from elmo_tasks.files.text import read_lines
 from elmo_tasks.modules.transformer_files import TransformerFiles
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.pretraining.pretraining_config import PretrainingConfig

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from elmo_tasks.files import text as files_module
+from elmo_tasks.files import hashes
 from elmo_tasks.config import to_json
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import RunError, WeightsError
@@ -83,7 +83,7 @@ def test_bilm_files_are_found_by_their_published_names(tmp_path: Path, monkeypat
     assert (files.options.name, files.weights.name) == ("elmo_small_options.json", "elmo_small_weights.hdf5")
     known = files.fingerprint()
     with monkeypatch.context() as patch:
-        patch.delattr(files_module, "content_hash")
+        patch.delattr(hashes, "content_hash")
         assert BiLMFiles.in_folder(tmp_path).fingerprint() == known  # nothing is read again
     for file in (files.options, files.weights):
         before = file.read_text()

@@ -20,7 +20,8 @@ from elmo_tasks.data_readers.squad import SquadConfig
 from elmo_tasks.data_readers.srl import SrlConll2005Config, SrlConll2012Config
 from elmo_tasks.data_readers.sst import SstConfig
 from elmo_tasks.errors import DataError
-from elmo_tasks.files.text import parse_json, read_lines
+from elmo_tasks.files.json_files import parse_json
+from elmo_tasks.files.text import read_lines
 from elmo_tasks.pretraining.prepare import read_text
 from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 
