@@ -149,7 +149,7 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
 
 def run_evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
-    from elmo_tasks.files.atomic import write_json
+    from elmo_tasks.files.json_files import write_json
     from elmo_tasks.runs.load import evaluate
 
     for path in (arguments.predictions, arguments.output):

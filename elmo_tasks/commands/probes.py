@@ -74,7 +74,7 @@ def run_probe(arguments: argparse.Namespace) -> None:
     import dataclasses
 
     from elmo_tasks.config import include_packages
-    from elmo_tasks.files.atomic import write_json
+    from elmo_tasks.files.json_files import write_json
 
     check_output(arguments.output, force=arguments.force, stream=True)
     include_packages(arguments.include_package)

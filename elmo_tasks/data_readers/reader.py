@@ -27,9 +27,10 @@ from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.in_memory import MEMORY_PREFIX, Examples, Source, checked_examples, source_name
 from elmo_tasks.data_readers.row_values import class_names
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError, counted
-from elmo_tasks.files.atomic import atomic_write, write_json
+from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.paths import refuse_stream, stored_file
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer

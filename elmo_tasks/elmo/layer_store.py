@@ -37,9 +37,9 @@ from torch import Tensor
 
 from elmo_tasks.elmo.layers import LayerOutput
 from elmo_tasks.errors import CacheError
-from elmo_tasks.files.atomic import atomic_folder, write_json
+from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import cache_folder, folder_size, human_size
-from elmo_tasks.files.json_files import read_json
+from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.text.tokens import mask_of_lengths
 
 logger = logging.getLogger(__name__)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import re
 import shutil
 import tarfile
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -28,53 +27,29 @@ def pack(files: Mapping[str, Path], archive: str | Path) -> None:
             tar.add(path, arcname=name)
 
 
-def unpack(archive: Path, names: Collection[str], folder: Path) -> None:
-    """Writes the files of a run's archive into an empty folder, which is made if it is missing.
+def unpack(
+    archive: Path,
+    folder: Path,
+    known: Callable[[str], bool],
+    *,
+    kind: str = "the archive of a run",
+    expected: str = "an archive that `elmo-tasks archive` has written",
+    only_known: bool = True,
+) -> None:
+    """Writes the known files of an archive into an empty folder, which is made if it is missing.
 
     Only the contents of members are used, and each is written under the known name that it equals, with or without one
     folder around all of them. Folders of their own and what `is_clutter` are left out.
 
     Arguments:
-        names: those that the archive may have, with `/` between a folder and a file.
+        known: whether a name, with `/` between a folder and a file, is that of a file to unpack.
+        kind, expected: for messages, what the archive should be.
+        only_known: refuses files with other names, which are otherwise left out.
 
     Raises:
-        RunError: the archive is damaged, contains anything but regular files with these names, each once, or unpacks to
-            far more than its size.
+        RunError: the archive is damaged, contains links, devices or paths outside of it, has a file twice, or unpacks
+            to far more than its size.
     """
-    wanted = "an archive that `elmo-tasks archive` has written"
-    _unpack(archive, lambda name: name in names, folder, "the archive of a run", wanted, only_known=True)
-
-
-def contains(archive: Path, name: str) -> bool:
-    """Whether an archive has a file of this name, perhaps in a folder; a damaged one does not, if it cannot be read."""
-    try:
-        with gzip.GzipFile(archive) as unzipped:
-            stream = bounded(unzipped, unpacked_numbers(archive.stat().st_size), RunError)
-            with tarfile.open(fileobj=stream, mode="r|") as tar:
-                return any(name in _names(member.name.removeprefix("./")) for member in tar)
-    except (*_DAMAGE, RunError):
-        return False
-
-
-def unpack_known(archive: Path, known: re.Pattern[str], folder: Path, kind: str, wanted: str) -> None:
-    """Like `unpack`, for the archive of another program: files with other names are left out.
-
-    Arguments:
-        known: matches the whole names of the files that are wanted.
-        kind, wanted: for messages, what the archive should be.
-    """
-    _unpack(archive, lambda name: bool(known.fullmatch(name)), folder, kind, wanted, only_known=False)
-
-
-def _names(name: str) -> tuple[str, str]:
-    """A member's name as it is, and without its outermost folder."""
-    return name, name.partition("/")[2]
-
-
-def _unpack(
-    archive: Path, known: Callable[[str], bool], folder: Path, kind: str, wanted: str, *, only_known: bool
-) -> None:
-    """Writes each known member at its place in the folder; others are refused if there may be `only_known` ones."""
 
     def problem(text: str) -> RunError:
         return RunError(f"{archive}: {text}")
@@ -101,7 +76,23 @@ def _unpack(
                 pass
         _take_out(inner, folder, list(tops.values()), only_known=only_known)
     except _DAMAGE as error:
-        raise problem(f"damaged, or not {kind} ({error}); wanted {wanted}") from None
+        raise problem(f"damaged, or not {kind} ({error}); expected {expected}") from None
+
+
+def contains(archive: Path, name: str) -> bool:
+    """Whether an archive has a file of this name, perhaps in a folder; a damaged one does not, if it cannot be read."""
+    try:
+        with gzip.GzipFile(archive) as unzipped:
+            stream = bounded(unzipped, unpacked_numbers(archive.stat().st_size), RunError)
+            with tarfile.open(fileobj=stream, mode="r|") as tar:
+                return any(name in _names(member.name.removeprefix("./")) for member in tar)
+    except (*_DAMAGE, RunError):
+        return False
+
+
+def _names(name: str) -> tuple[str, str]:
+    """A member's name as it is, and without its outermost folder."""
+    return name, name.partition("/")[2]
 
 
 def _file_name(member: tarfile.TarInfo) -> str | None:

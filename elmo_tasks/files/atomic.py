@@ -8,19 +8,20 @@ import io
 import os
 import platform
 import re
+import secrets
 import shutil
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from elmo_tasks.errors import WriteError
 from elmo_tasks.files.cache import cache_folder
-from elmo_tasks.files.json_files import json_text
 from elmo_tasks.files.paths import is_stream, open_file_number
 
 _CACHE_REMEDY = "It is in the cache: set ELMO_TASKS_CACHE to a folder that you can write to"
+_PREFIX, _SUFFIX = ".elmo-tasks.", ".tmp"  # of temporary files and folders
+_ABANDONED_SECONDS = 24 * 3600.0  # without a write, if locks cannot show whether the writer still runs
 
 
 class OutputFile(io.FileIO):
@@ -32,19 +33,22 @@ class OutputFile(io.FileIO):
     Arguments:
         file: the file to open, or its descriptor, which stays open.
         path: the file's name in messages.
+        mode: as for `open`.
     """
 
-    def __init__(self, file: str | Path | int, path: str | Path, *, keeps_error: bool = False) -> None:
-        super().__init__(file, "rb+" if isinstance(file, int) else "wb", closefd=not isinstance(file, int))
+    def __init__(
+        self, file: str | Path | int, path: str | Path, mode: str = "wb", *, keeps_error: bool = False
+    ) -> None:
+        super().__init__(file, mode, closefd=not isinstance(file, int))
         self._path = path
         self._keeps_error = keeps_error
         self._error: OSError | None = None
-        self._wanted = 0  # bytes
+        self._needed = 0  # bytes
 
     def write(self, data: Any) -> int:
         bytes_ = memoryview(data).cast("B")
-        begin = self.tell() if self.seekable() else self._wanted
-        self._wanted = max(self._wanted, begin + len(bytes_))
+        begin = self.tell() if self.seekable() else self._needed
+        self._needed = max(self._needed, begin + len(bytes_))
         done = 0
         try:
             while not self._error and done < len(bytes_):
@@ -57,7 +61,7 @@ class OutputFile(io.FileIO):
 
     def truncate(self, size: int | None = None) -> int:
         size = self.tell() if size is None else size
-        self._wanted = max(self._wanted, size)
+        self._needed = max(self._needed, size)
         try:
             return size if self._error else super().truncate(size)
         except OSError as error:
@@ -67,24 +71,24 @@ class OutputFile(io.FileIO):
     def check(self) -> None:
         """Raises the `WriteError` of the first write that failed, if one did."""
         if self._error:
-            raise WriteError(self._path, self._error, self._wanted) from None
+            raise WriteError(self._path, self._error, self._needed) from None
 
     def _failed(self, error: OSError) -> None:
         if isinstance(error, BrokenPipeError):  # the reader does not want more
             raise error
         if not self._keeps_error:
-            raise WriteError(self._path, error, self._wanted) from None
+            raise WriteError(self._path, error, self._needed) from None
         self._error = error
 
 
 @contextlib.contextmanager
-def write_errors(path: str | Path, wanted: int | None = None) -> Iterator[None]:
-    """Turns an OSError that does not name a file, or names a temporary one, into a `WriteError` that names `path`."""
+def write_errors(path: str | Path, needed: int | None = None) -> Iterator[None]:
+    """Turns every `OSError` of the block into a `WriteError` that names `path`."""
     try:
         yield
     except OSError as error:
         remedy = _CACHE_REMEDY if Path(path).is_relative_to(cache_folder()) else None
-        raise WriteError(path, error, wanted, remedy=remedy) from None
+        raise WriteError(path, error, needed, remedy=remedy) from None
 
 
 @contextlib.contextmanager
@@ -92,32 +96,37 @@ def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
     """Opens a temporary file in the folder of `path` for writing bytes. At the end of the block it is moved to `path`.
 
     Readers see either the old or the new content, never a part of it. After an error or a crash, the old file remains.
-    The temporary file of a process that was killed is removed by the next process that writes to the folder. Devices
-    and pipes are written directly.
+    The temporary file of a process that was killed is removed by the next process that writes to the folder. Symbolic
+    links are followed. Devices and pipes are written directly. For libraries that open the file themselves, the
+    stream's `name` is that of the temporary file.
 
     Raises:
         WriteError: the file cannot be written, for example because its disk is full.
     """
     path = Path(path)
-    with contextlib.ExitStack() as stack:
-        if is_stream(path) or open_file_number(path) is not None:
-            with write_errors(path):
-                descriptor = open_file_number(path)
-                file = OutputFile(path if descriptor is None else descriptor, path)  # closed by the stream below
-        else:
-            file = OutputFile(stack.enter_context(_replacing(path))[1], path)
+    descriptor = open_file_number(path)
+    if descriptor is not None or is_stream(path):
+        with write_errors(path):
+            file = OutputFile(path if descriptor is None else descriptor, path)  # closed by the stream
         with io.BufferedWriter(file) as stream:
             yield stream
+        return
+    path = path.resolve() if path.is_symlink() else path
+    with _temporary(path.parent, path) as (temporary, handle):
+        with io.BufferedWriter(OutputFile(temporary, path)) as stream:
+            yield stream
+        with write_errors(path):
+            os.fsync(handle)
+            os.replace(temporary, path)
 
 
 @contextlib.contextmanager
 def atomic_output(path: str | Path) -> Iterator[OutputFile]:
-    """Like `atomic_write`, for libraries that do not bear failed writes: the error is raised at the end of the block.
+    """Like `atomic_write`, for libraries that cannot handle failed writes: the error comes at the end of the block.
 
     The stream can also be read and has no buffer. Long computations call its `check` from time to time.
     """
-    path = Path(path)
-    with _replacing(path) as (_, handle), OutputFile(handle, path, keeps_error=True) as stream:
+    with atomic_write(path) as file, OutputFile(file.name, path, "rb+", keeps_error=True) as stream:
         try:
             yield stream
         finally:
@@ -125,91 +134,30 @@ def atomic_output(path: str | Path) -> Iterator[OutputFile]:
 
 
 @contextlib.contextmanager
-def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Like `atomic_write`, for libraries that need the name of a file: yields a temporary path in the same folder.
-
-    Every error of the system within the block is taken for one of writing this file.
-    """
-    with _replacing(Path(path)) as (temporary, _), write_errors(path):
-        yield temporary
-
-
-@contextlib.contextmanager
-def atomic_folder(path: str | Path) -> Iterator[Path]:
+def atomic_folder(path: str | Path, *, merge: bool = False) -> Iterator[Path]:
     """Like `atomic_write`, for a folder: yields an empty temporary folder that is renamed to `path` at the end.
 
     If another process has made the folder in the meantime, that folder is kept and this one is removed.
+
+    Arguments:
+        merge: moves the files into a folder that may exist already, where they replace those of the same names.
     """
     path = Path(path)
-    with _temporary_folder(path.parent, path) as temporary:
+    with _temporary(path if merge else path.parent, path, is_folder=True) as (temporary, _):
         yield temporary
+        for file in sorted(temporary.iterdir()) if merge else ():
+            with write_errors(path / file.name):
+                os.replace(file, path / file.name)
         try:
-            temporary.chmod(0o777 & ~_umask())
-            os.rename(temporary, path)
+            if not merge:
+                os.rename(temporary, path)
         except OSError as error:
             if not path.is_dir():
                 raise WriteError(path, error) from None
 
 
 @contextlib.contextmanager
-def atomic_files(folder: str | Path) -> Iterator[Path]:
-    """Yields a temporary folder for files that belong together. At the end of the block they are moved to `folder`.
-
-    After an error, none is moved.
-    """
-    folder = Path(folder)
-    with _temporary_folder(folder, folder) as temporary:
-        yield temporary
-        for path in sorted(temporary.iterdir()):
-            with write_errors(folder / path.name):
-                os.replace(path, folder / path.name)
-
-
-@contextlib.contextmanager
-def _temporary_folder(parent: Path, target: Path) -> Iterator[Path]:
-    """Yields a temporary folder, which is removed if it is still there. Errors name the file's place in `target`."""
-
-    def make(prefix: str) -> tuple[Path, int]:
-        return _opened(Path(tempfile.mkdtemp(_TEMPORARY_SUFFIX, prefix, parent)))
-
-    with _temporary(parent, target, make) as (temporary, _):
-        try:
-            yield temporary
-        except WriteError as error:
-            raise error.moved(temporary, target) from None
-        except OSError as error:
-            if error.filename is None or not Path(error.filename).is_relative_to(temporary):
-                raise
-            raise WriteError(error.filename, error).moved(temporary, target) from None
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[tuple[Path, int]]:
-    """Yields a temporary file, as its path and an open descriptor. At the end of the block it is moved to `path`.
-
-    Of a link, the file that it leads to is replaced.
-    """
-    path = path.resolve() if path.is_symlink() else path
-
-    def make(prefix: str) -> tuple[Path, int]:
-        handle, name = tempfile.mkstemp(_TEMPORARY_SUFFIX, prefix, path.parent)
-        return Path(name), handle
-
-    with _temporary(path.parent, path, make) as (temporary, handle):
-        yield temporary, handle
-        with write_errors(path):
-            # mkstemp creates files that only their owner can read; set the usual permissions of a new file.
-            temporary.chmod(0o666 & ~_umask())
-            os.fsync(handle)
-            os.replace(temporary, path)
-
-
-_TEMPORARY_PREFIX, _TEMPORARY_SUFFIX = ".elmo-tasks.", ".tmp"
-_ABANDONED_SECONDS = 24 * 3600.0  # without a write, if locks cannot tell whether the writer still runs
-
-
-@contextlib.contextmanager
-def _temporary(parent: Path, target: Path, make: Callable[[str], tuple[Path, int]]) -> Iterator[tuple[Path, int]]:
+def _temporary(parent: Path, target: Path, *, is_folder: bool = False) -> Iterator[tuple[Path, int]]:
     """Yields a temporary file or folder with an open descriptor, and removes it if it is still there.
 
     Its lock, which the kernel releases when the process ends, shows other processes that it is in use. The host in its
@@ -217,37 +165,49 @@ def _temporary(parent: Path, target: Path, make: Callable[[str], tuple[Path, int
 
     Arguments:
         parent: the folder that it is made in.
-        target: what errors name.
-        make: makes it, with a name that has the prefix.
+        target: what errors name instead of it.
     """
     with write_errors(target):
         parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(parent)
-        while True:
-            temporary, handle = make(f"{_TEMPORARY_PREFIX}{_host()}.")
-            with contextlib.suppress(OSError):  # the file system does not have locks
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            if temporary.exists():  # no other process took it for a leftover before it was locked
-                break
-            os.close(handle)
+        temporary, handle = _make_locked(parent, is_folder)
     try:
         yield temporary, handle
+    except WriteError as error:
+        raise error.moved(temporary, target) from None
+    except OSError as error:
+        if error.filename is None or not Path(error.filename).is_relative_to(temporary):
+            raise
+        raise WriteError(error.filename, error).moved(temporary, target) from None
     finally:
         with contextlib.suppress(OSError):  # the next command that writes to the folder removes it
             _remove(temporary)
         os.close(handle)
 
 
+def _make_locked(parent: Path, is_folder: bool) -> tuple[Path, int]:
+    """Makes a temporary file or folder, and returns it with its open descriptor, which is locked."""
+    while True:
+        temporary = parent / f"{_PREFIX}{_host()}.{secrets.token_hex(8)}{_SUFFIX}"
+        flags = os.O_RDONLY if is_folder else os.O_RDWR | os.O_CREAT | os.O_EXCL
+        if is_folder:
+            temporary.mkdir()
+        handle = os.open(temporary, flags, 0o666)
+        with contextlib.suppress(OSError):  # the file system does not have locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if temporary.exists():  # no other process took it for a leftover before it was locked
+            return temporary, handle
+        os.close(handle)
+
+
 def _remove_leftovers(folder: Path) -> None:
     """Removes the temporary files and folders of processes that were killed."""
-    for name in os.listdir(folder):
-        if not (name.startswith(_TEMPORARY_PREFIX) and name.endswith(_TEMPORARY_SUFFIX)):
-            continue
+    for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
         with contextlib.suppress(OSError):  # it was moved or removed, or is another user's
-            path, handle = _opened(folder / name)
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
                 old = time.time() - os.fstat(handle).st_mtime > _ABANDONED_SECONDS
-                ours = name.startswith(f"{_TEMPORARY_PREFIX}{_host()}.")
+                ours = path.name.startswith(f"{_PREFIX}{_host()}.")
                 if (ours or old) and _is_unlocked(handle, otherwise=old):
                     _remove(path)
             finally:
@@ -265,10 +225,6 @@ def _is_unlocked(handle: int, *, otherwise: bool) -> bool:
     return True
 
 
-def _opened(path: Path) -> tuple[Path, int]:
-    return path, os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-
-
 def _remove(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
@@ -278,15 +234,3 @@ def _remove(path: Path) -> None:
 
 def _host() -> str:
     return re.sub(r"[^\w-]", "-", platform.node())
-
-
-def _umask() -> int:
-    umask = os.umask(0)
-    os.umask(umask)
-    return umask
-
-
-def write_json(path: str | Path, value: Any) -> None:
-    """Writes a value to a file as indented JSON (see `json_text`), atomically."""
-    with atomic_write(path) as stream:
-        stream.write(f"{json_text(value, indent=2)}\n".encode())

@@ -16,6 +16,7 @@ import pydantic
 import pydantic_core
 
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError
+from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.limits import ADVICE, MAX_JSON_BYTES, MAX_JSON_DEPTH, limit
 from elmo_tasks.files.text import foreign_encoding
 
@@ -58,6 +59,12 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
         return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
     except ValueError:
         return json.dumps(_without_nan(value), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Writes a value to a file as indented JSON (see `json_text`), atomically."""
+    with atomic_write(path) as stream:
+        stream.write(f"{json_text(value, indent=2)}\n".encode())
 
 
 def _without_nan(value: Any) -> Any:

@@ -16,7 +16,7 @@ from pathlib import Path
 import filelock
 
 from elmo_tasks.errors import RunError, WriteError
-from elmo_tasks.files.atomic import write_json
+from elmo_tasks.files.json_files import write_json
 
 logger = logging.getLogger(__name__)
 

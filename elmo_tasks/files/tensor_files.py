@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from elmo_tasks.errors import FORCE, ElmoTasksError, RunError, WriteError, one_line
-from elmo_tasks.files.atomic import atomic_output, atomic_path
+from elmo_tasks.files.atomic import atomic_output, atomic_write
 from elmo_tasks.files.limits import ADVICE, unpacked_numbers
 
 _SAFE_UNPICKLER = "2.10"  # of torch: CVE-2025-32434 and CVE-2026-24747 pass `weights_only=True` in earlier versions
@@ -25,11 +25,11 @@ BEGIN_AGAIN = f"{FORCE} begins the run again"
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Writes tensors as safetensors, atomically; raises `WriteError` if they cannot be written."""
     contents = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
-    with atomic_path(path) as temporary:
+    with atomic_write(path) as stream:
         try:
-            safetensors.torch.save_file(contents, temporary)
+            safetensors.torch.save_file(contents, stream.name)
         except SafetensorError as error:
-            reason = str(error).replace(str(temporary), str(path))
+            reason = str(error).replace(stream.name, str(path))
             raise WriteError(path, reason, sum(tensor.nbytes for tensor in contents.values())) from None
 
 

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import RunError
-from elmo_tasks.files.archives import unpack_known
+from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.limits import ADVICE, MAX_VOCABULARY_BYTES, limit
 from elmo_tasks.files.paths import is_clutter
@@ -67,7 +67,14 @@ def opened(path: str | Path, scratch: Path) -> Iterator[Archive]:
         raise MigrationError(f"{path}: {found}; wanted {_WANTED}")
     with tempfile.TemporaryDirectory(prefix=".elmo-tasks.", dir=scratch) as folder:
         try:
-            unpack_known(path, _KNOWN, Path(folder), "an archive of AllenNLP's", _WANTED)
+            unpack(
+                path,
+                Path(folder),
+                lambda name: bool(_KNOWN.fullmatch(name)),
+                kind="an archive of AllenNLP's",
+                expected=_WANTED,
+                only_known=False,
+            )
         except RunError as error:
             raise MigrationError(str(error)) from None
         yield _read(Path(folder), path)

@@ -20,7 +20,8 @@ from elmo_tasks.elmo import BiLM, BiLMOptions
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.errors import ConfigError, RunError, WeightsError, one_line, some_of
-from elmo_tasks.files.atomic import write_errors, write_json
+from elmo_tasks.files.atomic import write_errors
+from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.overwriting import check_folder, check_kind
 from elmo_tasks.files.tensor_files import write_tensors

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elmo_tasks.errors import NO_ROOM, CacheError, counted
-from elmo_tasks.files.atomic import write_json
+from elmo_tasks.files.json_files import write_json
 from elmo_tasks.pretraining.tokenize_files import NumberedText
 
 _TYPES, _COUNTS, _TRAINING, _HELD_OUT = "types.json", "counts.npy", "training", "held_out"

@@ -20,7 +20,7 @@ from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.errors import WeightsError
-from elmo_tasks.files.atomic import atomic_files
+from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.pretraining.recurrence import run_layer
@@ -112,7 +112,7 @@ class LanguageModel(nn.Module):
         """
         dtype = torch.float16 if half_precision else torch.float32
         softmax = {"weight": self.softmax_weight, "bias": self.softmax_bias}
-        with atomic_files(folder) as files:
+        with atomic_folder(folder, merge=True) as files:
             write_tensors(files / SOFTMAX_FILE, {name: each.detach().cpu().to(dtype) for name, each in softmax.items()})
             self.vocabulary.save(files / VOCABULARY_FILE)
             self.bilm.save(files / "options.json", files / "weights.hdf5", half_precision)

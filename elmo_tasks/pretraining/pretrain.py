@@ -16,8 +16,7 @@ from elmo_tasks.config import Config, load_config, to_json
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import bilm_folder
 from elmo_tasks.errors import RunError, WeightsError, counted
-from elmo_tasks.files.atomic import write_json
-from elmo_tasks.files.json_files import Number, read_json
+from elmo_tasks.files.json_files import Number, read_json, write_json
 from elmo_tasks.files.json_lines import read_record
 from elmo_tasks.files.locks import locked
 from elmo_tasks.pretraining.corpus import Corpus

@@ -103,7 +103,7 @@ def _unpacked(archive: Path) -> Path:
         return target
     try:
         with atomic_folder(target) as unpacked:
-            archives.unpack(archive, RunFolder(unpacked).packed(), unpacked)
+            archives.unpack(archive, unpacked, RunFolder(unpacked).packed().__contains__)
     except RunError:
         if archives.contains(archive, _ALLENNLP_WEIGHTS):
             raise AllenNlpArchiveError(archive) from None

@@ -36,7 +36,7 @@ from typing import Any, Literal
 import pydantic
 from torch import nn
 
-from elmo_tasks.files.atomic import write_json
+from elmo_tasks.files.json_files import write_json
 from elmo_tasks.config import Config, to_json
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.errors import FORCE, RESUME, RunError, WeightsError, some_of

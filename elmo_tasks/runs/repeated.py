@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.files.atomic import write_json
+from elmo_tasks.files.json_files import write_json
 from elmo_tasks.config import Overrides, load_config, override_list
 from elmo_tasks.progress import is_main_process
 from elmo_tasks.runs.train import ExperimentConfig, train

@@ -19,7 +19,7 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 import elmo_tasks.data_readers
 import elmo_tasks.models
 import elmo_tasks.modules  # noqa: F401
-from elmo_tasks.files.atomic import write_json
+from elmo_tasks.files.json_files import write_json
 from elmo_tasks.config import Config, LocalPath, Overrides, load_config, own_packages, to_json
 from elmo_tasks.data_readers.in_memory import Source, source_name
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, examples_hash

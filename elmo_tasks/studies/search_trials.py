@@ -24,8 +24,8 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from elmo_tasks.config import to_json
 from elmo_tasks.errors import ElmoTasksError, RunError, WriteError, one_line
-from elmo_tasks.files.atomic import atomic_write, write_json
-from elmo_tasks.files.json_files import read_json
+from elmo_tasks.files.atomic import atomic_write
+from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.overwriting import check_kind
 from elmo_tasks.runs.folder import RunFolder

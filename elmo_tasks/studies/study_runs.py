@@ -25,8 +25,8 @@ import pydantic
 
 from elmo_tasks.config import to_json
 from elmo_tasks.errors import ElmoTasksError, RunError, some_of
-from elmo_tasks.files.atomic import atomic_write, write_json
-from elmo_tasks.files.json_files import Number, from_json, read_json
+from elmo_tasks.files.atomic import atomic_write
+from elmo_tasks.files.json_files import Number, from_json, read_json, write_json
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.overwriting import check_kind
 from elmo_tasks.files.text import read_lines

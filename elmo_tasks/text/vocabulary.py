@@ -23,8 +23,7 @@ from pydantic import Field
 
 from elmo_tasks.config import Config
 from elmo_tasks.errors import ElmoTasksError, UnknownLabelError, counted, some_of
-from elmo_tasks.files.atomic import write_json
-from elmo_tasks.files.json_files import read_json
+from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.limits import MAX_VOCABULARY_BYTES
 from elmo_tasks.text.label_order import natural_order
 from elmo_tasks.text.tokens import Tokens

@@ -81,7 +81,7 @@ def ordered_lines(path: str | Path | None) -> Iterator[Callable[[int, Any], None
     folder = path.parent if path.is_file() or not path.exists() else None  # that of a pipe or device has no room
     with (
         tempfile.TemporaryFile(buffering=0, dir=folder) as file,
-        io.BufferedRandom(OutputFile(file.fileno(), path)) as lines,
+        io.BufferedRandom(OutputFile(file.fileno(), path, "rb+")) as lines,
     ):
 
         def add(number: int, value: Any) -> None:

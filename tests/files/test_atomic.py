@@ -18,22 +18,14 @@ from typing import IO
 import pytest
 
 from elmo_tasks.errors import WriteError
-from elmo_tasks.files.atomic import (
-    OutputFile,
-    atomic_files,
-    atomic_folder,
-    atomic_output,
-    atomic_path,
-    atomic_write,
-    write_json,
-)
+from elmo_tasks.files.atomic import OutputFile, atomic_folder, atomic_output, atomic_write
+from elmo_tasks.files.json_files import write_json
 
 Room = Callable[[int], AbstractContextManager[None]]
 
 WRITERS: dict[str, Callable[[Path], AbstractContextManager[object]]] = {
     "file": atomic_write,
     "output": atomic_output,
-    "path": atomic_path,
     "folder": atomic_folder,
 }
 
@@ -50,9 +42,8 @@ with atomic_write(sys.argv[1]) as stream, atomic_folder(sys.argv[2]) as folder:
 @pytest.mark.parametrize("writer", WRITERS)
 def test_folders_on_the_way_are_made(writer: str, tmp_path: Path) -> None:
     path = tmp_path / "new" / "deep" / "written"
-    with WRITERS[writer](path) as target:
-        if writer == "path":
-            Path(str(target)).touch()
+    with WRITERS[writer](path):
+        pass
     assert path.exists()
 
 
@@ -152,7 +143,7 @@ def test_what_is_in_the_way_is_an_error_that_names_the_file_and_not_a_temporary_
 
 def test_files_that_belong_together_are_all_moved_or_none(tmp_path: Path, room: Room) -> None:
     def write(value: object) -> None:
-        with atomic_files(tmp_path / "made") as files:
+        with atomic_folder(tmp_path / "made", merge=True) as files:
             write_json(files / "one.json", 0 if value == 0 else 1)
             write_json(files / "two.json", value)
 
@@ -165,34 +156,33 @@ def test_files_that_belong_together_are_all_moved_or_none(tmp_path: Path, room: 
     }
 
 
-@pytest.mark.parametrize("kind", WRITERS)
-@pytest.mark.parametrize("call", ["os.replace", "os.rename", "os.fsync", "pathlib.Path.chmod", "tempfile.mkstemp"])
+@pytest.mark.parametrize(
+    ("writer", "call"),
+    [
+        *((writer, f"os.{call}") for writer in ("file", "output") for call in ("open", "fsync", "replace")),
+        *(("folder", f"os.{call}") for call in ("mkdir", "rename")),
+    ],
+)
 def test_no_failure_names_a_temporary_file(
-    kind: str, call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    writer: str, call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(name: object = None, *_: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", str(name))
 
-    target = tmp_path / "target"
-    uses = (kind == "folder") == (call == "os.rename") or call == "pathlib.Path.chmod"
     expected = pytest.raises(WriteError, match=r"/target: cannot be written: Permission denied$")
-    with expected if uses else contextlib.nullcontext(), monkeypatch.context() as patch:
+    with expected, monkeypatch.context() as patch:
         patch.setattr(call, fail)
-        with WRITERS[kind](target):
+        with WRITERS[writer](tmp_path / "target"):
             pass
-    assert [path.name for path in tmp_path.iterdir()] == ([] if uses else ["target"])
+    assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("kind", "named"), [("path", "target"), ("folder", "target/inner/file")])
-def test_what_a_block_fails_to_write_has_its_own_name(kind: str, named: str, tmp_path: Path) -> None:
-    def write() -> None:
-        with WRITERS[kind](tmp_path / "target") as temporary:
-            assert isinstance(temporary, Path)
-            (temporary / "inner" / "file").touch()
-
-    with pytest.raises(WriteError) as caught:
-        write()
-    assert str(caught.value).startswith(f"{tmp_path / named}: cannot be written: No")
+def test_what_a_block_fails_to_write_has_its_own_name(tmp_path: Path) -> None:
+    with (
+        pytest.raises(WriteError, match=rf"^{tmp_path}/target/inner/file: cannot be written: No such file"),
+        atomic_folder(tmp_path / "target") as temporary,
+    ):
+        (temporary / "inner" / "file").touch()
     assert not list(tmp_path.iterdir())
 
 

@@ -12,8 +12,7 @@ import pydantic
 import pytest
 
 from elmo_tasks.errors import RunError, WeightsError
-from elmo_tasks.files.atomic import write_json
-from elmo_tasks.files.json_files import Number, checked, from_json, json_text, read_json
+from elmo_tasks.files.json_files import Number, checked, from_json, json_text, read_json, write_json
 from elmo_tasks.files.json_lines import append_line, read_record
 
 

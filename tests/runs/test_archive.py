@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.files.atomic import write_json
+from elmo_tasks.files.json_files import write_json
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import RunError, WeightsError
