@@ -208,13 +208,13 @@ def test_wrong_inputs_say_what_is_wanted(run: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"tokens": "The dog", "tags": ["O", "O"]}, "'tokens' is 'The dog'; wanted a list of strings"),
-        ({"tokens": ["The"]}, "there is no 'tags'; wanted a list of strings"),
-        ({"tokens": ["The"], "tags": [0]}, r"'tags' is \[0\]; wanted a list of strings"),
+        ({"tokens": "The dog", "tags": ["O", "O"]}, "'tokens' is 'The dog'; expected a list of strings"),
+        ({"tokens": ["The"]}, "there is no 'tags'; expected a list of strings"),
+        ({"tokens": ["The"], "tags": [0]}, r"'tags' is \[0\]; expected a list of strings"),
         ({"tokens": ["The", "dog"], "tags": ["O"]}, "1 tags for 2 tokens"),
         ({"tokens": [], "tags": []}, "there is a text without a token; wanted at least one in each"),
         ({"tokens": ["The"], "tags": ["X"]}, "token 0: 'X' is not a tag"),
-        ({"tokens": ["The"], "tags": ["O"], "document": "a"}, "'document' is 'a'; wanted a whole number"),
+        ({"tokens": ["The"], "tags": ["O"], "document": "a"}, "'document' is 'a'; expected a whole number"),
     ],
 )
 def test_examples_that_do_not_fit_the_task_are_named(wrong: dict[str, Any], message: str) -> None:
@@ -224,9 +224,9 @@ def test_examples_that_do_not_fit_the_task_are_named(wrong: dict[str, Any], mess
 
 def test_things_that_are_not_data_sets_are_refused(short: dict[str, Any], tmp_path: Path) -> None:
     reader = Conll2003Config().build()
-    with pytest.raises(TypeError, match="got dict as a data set; wanted a path, a list of dicts"):
+    with pytest.raises(TypeError, match="got dict as a data set; expected a path, a list of dicts"):
         reader.read({"tokens": ["a"]})
-    with pytest.raises(DataError, match=r"example 0: \{'tokens': \{'a'\}\}; wanted a dict of strings"):
+    with pytest.raises(DataError, match=r"example 0: \{'tokens': \{'a'\}\}; expected a dict of strings"):
         reader.read([{"tokens": {"a"}}])
     with pytest.raises(DataError, match="has no example"):
         reader.read([])

@@ -39,7 +39,7 @@ class LineWidths:
 
     Arguments:
         least: the lowest number of cells.
-        needed: the places of cells that must not be empty.
+        needed: the indices of cells that must not be empty.
         same_in_file: all lines have as many cells as the first sentence that is right; otherwise, those of a sentence.
         known: the line that shows the number of cells, such as a header row.
     """
@@ -77,8 +77,8 @@ class LineWidths:
             width = len(like[2])
             for line in sentence:
                 if len(line[2]) != width or width < self._least:
-                    wanted = f"at least {self._least}" if width < self._least else f"{width} as in line {like[0]}"
-                    problem = f"{len(line[2])} column(s); wanted {wanted}: {line[1][:80]!r}"
+                    expected = f"at least {self._least}" if width < self._least else f"{width} as in line {like[0]}"
+                    problem = f"{len(line[2])} column(s); expected {expected}: {line[1][:80]!r}"
                     raise DataError(self._path, problem, line[0])
                 if self._needed and "\t" in line[1] and "" in line[2]:
                     self._check_needed(*line)
@@ -90,9 +90,9 @@ class LineWidths:
         return len(line[2]) not in (len(following[2]), len((self._known or following)[2]))
 
     def _check_needed(self, number: int, text: str, cells: list[str]) -> None:
-        for place in self._needed:
-            if place < len(cells) and not cells[place]:
-                problem = f"column {place} is empty; expected a word or a tag there: {text[:80]!r}"
+        for index in self._needed:
+            if index < len(cells) and not cells[index]:
+                problem = f"column {index} is empty; expected a word or a tag there: {text[:80]!r}"
                 raise DataError(self._path, problem, number)
 
 
@@ -122,7 +122,7 @@ def read_rows(
             sentence that is right.
         filler: a cell without a value. A tab that ends a line after it stands before an empty last column; other tabs
             at the end of a line mean nothing.
-        needed: the places of columns that must not be empty.
+        needed: the indices of columns that must not be empty.
         comment: what the lines begin with that belong to no sentence.
 
     Raises:

@@ -16,9 +16,8 @@ from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers, read_rows
 from elmo_tasks.data_readers.in_memory import Examples
-from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, label_names, require_columns
-from elmo_tasks.data_readers.records import Record, hub_records
-from elmo_tasks.data_readers.row_values import read_tagged_tokens
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.records import Record, hub_records, label_names, read_tagged_tokens, require_columns
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader, clean
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.tag_schemes import TagScheme
@@ -30,7 +29,7 @@ class Conll2003Config(DatasetReaderConfig):
     type: Literal["conll2003"] = "conll2003"
     tag_scheme: Annotated[
         TagScheme | None,
-        Field(description="The scheme of the tags that come out; null: tags are not spans, such as parts of speech."),
+        Field(description="The scheme of the examples' tags; null: tags are not spans, such as parts of speech."),
     ] = "BIOUL"
     input_scheme: Annotated[
         InputScheme,
@@ -70,7 +69,7 @@ class Conll2003Reader(DatasetReader):
 
     Raises (from `read`):
         DataError: a line has too few columns, not as many as the first, or no word or tag; a tag is not in the scheme,
-            or not allowed in its place; bytes are not UTF-8; a hub data set does not have the columns, or a row lacks
+            or not allowed where it is; bytes are not UTF-8; a hub data set does not have the columns, or a row lacks
             tokens or tags, has more of one than of the other, or has one of the wrong type. File and line, or row, are
             named.
     """
@@ -95,10 +94,10 @@ class Conll2003Reader(DatasetReader):
             if rows and (len(rows[0]) == 1 or rows[0][word] == DOCUMENT_BORDER):
                 numbers.border()
                 continue
-            place = (f"{path}:{line}, token ", 0) if comment else (f"{path}:", line)  # comments have lines too
+            location = (f"{path}:{line}, token ", 0) if comment else (f"{path}:", line)  # comments have lines too
             with self.bad_units.caught():
                 if rows:
-                    tags = tag_reader.convert([clean(row[tag]) for row in rows], *place)
+                    tags = tag_reader.convert([clean(row[tag]) for row in rows], *location)
                     yield {"tokens": [row[word] for row in rows], "tags": tags, **numbers.sentence(), "line": line}
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
@@ -128,7 +127,7 @@ class Conll2003Reader(DatasetReader):
                 if tokens[:1] == [DOCUMENT_BORDER]:
                     numbers.border()
                 elif tokens:
-                    tags = tag_reader.convert(given, *record.token_place)
+                    tags = tag_reader.convert(given, *record.token_location)
                     yield {"tokens": tokens, "tags": tags, **numbers.sentence(), "line": record.number}
                 else:
                     self.left_out["row(s) without tokens"] += 1

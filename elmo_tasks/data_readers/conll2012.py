@@ -5,7 +5,7 @@ document is between `#begin document (NAME); part NNN` and `#end document`. Colu
 
 | column | what |
 |---|---|
-| 1, 2, 3 | the document's name, its part, the token's place in the sentence: not kept |
+| 1, 2, 3 | the document's name, its part, the token's number in the sentence: not kept |
 | 4, 5, 6 | word, part of speech, piece of the bracketed parse (not kept) |
 | 7, 8, 9 | lemma, frameset and word sense (not kept), `-` if there is none; a token with a frameset is a predicate |
 | 10 | speaker or author, `-` if not known |
@@ -44,7 +44,7 @@ _SKELETON = (
 )
 _WORD_COLUMNS = 5  # with fewer there are no words
 _NONE = ("-", "_", "")  # cells without a value; OntoNotes has the first, LitBank the others
-_WANTED_HEADER = "'#begin document (NAME); part NNN'"
+_EXPECTED_HEADER = "'#begin document (NAME); part NNN'"
 _HEADER = re.compile(r"#begin document \((?P<name>.*)\)(?:; part (?P<part>\d{1,9}))?;?\s*")
 _SPAN_CELL = re.compile(r"(?:\((?P<label>[^()*]+))?\*(?P<close>\))?")
 
@@ -53,7 +53,7 @@ class Conll2012Sentence(NamedTuple):
     """A sentence, column by column: every column has one cell for each token, as written.
 
     `first_line` is the line of the first token in the file; the others follow without a gap. `predicates` are the
-    places of the tokens that have a frameset: OntoNotes gives a lemma to every token with a word sense.
+    indices of the tokens that have a frameset: OntoNotes gives a lemma to every token with a word sense.
     """
 
     first_line: int
@@ -134,7 +134,7 @@ def _documents(file: Path, least: int) -> Iterator[Conll2012Document]:
                 fault = fault or DataError(file, _SKELETON, number)
             if not begin:
                 begin = number
-                fault = DataError(file, f"a token outside of a document; wanted {_WANTED_HEADER} first", number)
+                fault = DataError(file, f"a token outside of a document; expected {_EXPECTED_HEADER} first", number)
             continue
         begins = border.startswith("#begin")
         if not begins and not begin:
@@ -147,9 +147,9 @@ def _documents(file: Path, least: int) -> Iterator[Conll2012Document]:
         if begins and (header := _HEADER.fullmatch(border)):
             name = f"{header['name']}; part {int(header['part'] or 0):03}"
         elif begins:
-            fault = DataError(file, f"{border[:80]!r}; wanted {_WANTED_HEADER}", number)
+            fault = DataError(file, f"{border[:80]!r}; expected {_EXPECTED_HEADER}", number)
     if begin:
-        fault = fault or DataError(file, f"the document {name!r} is never closed; wanted '#end document'", begin)
+        fault = fault or DataError(file, f"the document {name!r} is never closed; expected '#end document'", begin)
         yield Conll2012Document(file, name, sentences, bad_sentences.take(), fault)
 
 
@@ -163,20 +163,20 @@ def bracketed_spans(cells: Sequence[str], path: Path, first_line: int) -> list[S
     spans = []
     label: str | None = None
     start = 0
-    for place, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         if cell == "*":  # most are, and each column is as long as its sentence
             continue
-        line = first_line + place
+        line = first_line + index
         if not (match := _SPAN_CELL.fullmatch(cell)):
-            raise DataError(path, f"{cell!r} in a column of spans; wanted *, (LABEL*, *) or (LABEL*)", line)
+            raise DataError(path, f"{cell!r} in a column of spans; expected *, (LABEL*, *) or (LABEL*)", line)
         if match["label"] is not None:
             if label is not None:
                 raise DataError(path, f"{cell!r} opens a span inside the span ({label}* of token {start}", line)
-            label, start = match["label"], place
+            label, start = match["label"], index
         if match["close"] is not None:
             if label is None:
                 raise DataError(path, f"{cell!r} closes a span, but none is open", line)
-            spans.append(Span(label, start, place))
+            spans.append(Span(label, start, index))
             label = None
     if label is not None:
         raise DataError(path, f"the span ({label}* is never closed in its sentence", first_line + start)
@@ -190,7 +190,7 @@ def _sentence(rows: list[list[str]], first_line: int) -> Conll2012Sentence:
     unknown = ("-",) * len(rows)
     if len(columns) < ALL_COLUMNS:
         return Conll2012Sentence(first_line, words, unknown, unknown, (), unknown, (), coreference)
-    predicates = tuple(place for place, frameset in enumerate(columns[7]) if frameset not in _NONE)
+    predicates = tuple(index for index, frameset in enumerate(columns[7]) if frameset not in _NONE)
     speakers = tuple("-" if speaker in _NONE else speaker for speaker in columns[9])
     return Conll2012Sentence(
         first_line, words, columns[4], columns[6], predicates, speakers, tuple(columns[11:-1]), coreference

@@ -46,7 +46,7 @@ class ConlluReader(DatasetReader):
 
     Raises (from `read`):
         DataError: a line without exactly ten columns; words not numbered 1, 2, 3 and so on; a range or an empty node
-            out of its place; a comment inside a sentence; a word without a tag. File and line are named.
+            where it is not allowed; a comment inside a sentence; a word without a tag. File and line are named.
     """
 
     config: ConlluConfig
@@ -65,8 +65,8 @@ class ConlluReader(DatasetReader):
                     continue
                 if begins_document and count > 0:
                     document, count = document + 1, 0
-                place = {"document": document, "sentence": count, "line": first_line}
-                yield {"tokens": sentence.forms, "tags": sentence.tags, **place}
+                numbers = {"document": document, "sentence": count, "line": first_line}
+                yield {"tokens": sentence.forms, "tags": sentence.tags, **numbers}
                 count, begins_document = count + 1, False
 
     def _parse(self, lines: list[tuple[int, str]], path: Path) -> tuple[_OpenSentence, int]:
@@ -78,7 +78,7 @@ class ConlluReader(DatasetReader):
                 text = line if line.isascii() else line.replace(BYTE_ORDER_MARK, "")
                 problem = sentence.add(text.split("\t"), line)
             else:
-                problem = "a comment inside a sentence; wanted an empty line before it" if first_line else None
+                problem = "a comment inside a sentence; expected an empty line before it" if first_line else None
             if problem:
                 raise DataError(path, problem, number)
         if first_line and (problem := sentence.fault_at_the_end()):
@@ -99,19 +99,19 @@ class _OpenSentence:
     def add(self, fields: list[str], line: str) -> str | None:
         """Adds a line; returns what is wrong with it, if anything is."""
         if len(fields) != _COLUMNS:
-            return f"{len(fields)} column(s); wanted {_COLUMNS}, separated by tabs: {line[:80]!r}"
+            return f"{len(fields)} column(s); expected {_COLUMNS}, separated by tabs: {line[:80]!r}"
         if not (number := _NUMBER.fullmatch(fields[0])):
             return f"{fields[0]!r} does not number a word (1), a range of words (1-2) or an empty node (1.1)"
         first, words = int(number["first"]), len(self.forms)
         if number["last"]:
             last = int(number["last"])
             if first != words + 1 or last < first or first <= self._range_end:
-                return f"the range {first}-{last}; wanted one that begins at word {words + 1}, outside of others"
+                return f"the range {first}-{last}; expected one that begins at word {words + 1}, outside of others"
             self._range_end = last
         elif number["empty"]:
             self._empty += 1
             if (first, int(number["empty"])) != (words, self._empty):
-                return f"the empty node {first}.{int(number['empty'])}; wanted {words}.{self._empty} here"
+                return f"the empty node {first}.{int(number['empty'])}; expected {words}.{self._empty} here"
         else:
             return self._add_word(first, fields[1], fields[_TAG_COLUMNS[self._tag_column]])
         return None
@@ -119,7 +119,7 @@ class _OpenSentence:
     def _add_word(self, number: int, form: str, tag: str) -> str | None:
         tag = tag.strip()
         if number != len(self.forms) + 1:
-            return f"word {number} where word {len(self.forms) + 1} was wanted; is an empty line missing?"
+            return f"word {number} where word {len(self.forms) + 1} was expected; is an empty line missing?"
         if not form or tag in ("", "_"):
             return f"word {number} ({form!r}) has no {self._tag_column}" if form else f"word {number} has no form"
         self.forms.append(form)

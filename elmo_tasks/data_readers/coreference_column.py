@@ -104,7 +104,7 @@ def _brackets(cell: str, path: str | Path, line: int) -> list[tuple[str, str]]:
     if cell in (NO_BRACKETS, ""):
         return []
     if not _CELL.fullmatch(cell):
-        wanted = f"{NO_BRACKETS!r}, or '(N', 'N)' or '(N)' joined by '|'"
-        raise DataError(path, f"{cell!r} is not a coreference cell; wanted {wanted}", line)
+        expected = f"{NO_BRACKETS!r}, or '(N', 'N)' or '(N)' joined by '|'"
+        raise DataError(path, f"{cell!r} is not a coreference cell; expected {expected}", line)
     brackets = [(str(match.lastgroup), match.group().strip("()")) for match in _BRACKET.finditer(cell)]
     return sorted(brackets, key=lambda bracket: _KINDS.index(bracket[0]))

@@ -59,7 +59,7 @@ class DelimitedConfig(RowReaderConfig):
     def _names_need_a_header(self) -> DelimitedConfig:
         columns = {**self.row_columns(), **self.columns}
         if not self.header and (named := [name for name, column in columns.items() if isinstance(column, str)]):
-            raise ValueError(f"columns: without a header row they have numbers; wanted those of {', '.join(named)}")
+            raise ValueError(f"columns: without a header row they have numbers; expected those of {', '.join(named)}")
         return self
 
     @property
@@ -98,7 +98,7 @@ class DelimitedReader(RowReader):
         numbers = [column for column in self.config.row_columns().values() if isinstance(column, int)]
         least = max([1, *(column + 1 if column >= 0 else -column for column in numbers)])
         widths = LineWidths(path, least, self.bad_units, known=header)
-        places: dict[str | int, int] = {}
+        indices: dict[str | int, int] = {}
         count, sample = 0, list[Line]()
         for group in self._groups(rows, names, path):
             first, _, cells = group[0]
@@ -111,17 +111,17 @@ class DelimitedReader(RowReader):
                 lines = widths.check(_without_errors(group))
                 if not lines:
                     continue
-                places = places or self._places(names, len(lines[0][2]), f"{path}:{(header or lines[0])[0]}")
+                indices = indices or self._indices(names, len(lines[0][2]), f"{path}:{(header or lines[0])[0]}")
                 sample = sample or lines
                 columns: dict[str | int, Any] = {
-                    column: _stripped([cells[place] for _, _, cells in lines]) if by_token else lines[0][2][place]
-                    for column, place in places.items()
+                    column: _stripped([cells[index] for _, _, cells in lines]) if by_token else lines[0][2][index]
+                    for column, index in indices.items()
                 }
                 first = lines[0][0]
                 is_whole = by_token and lines[-1][0] - first == len(lines) - 1  # nothing is between the tokens' lines
                 yield Record(columns, first, f"{path}:{first}", (f"{path}:", first) if is_whole else None)
         if by_token and sample and SENTENCE not in self.config.columns:
-            self._warn_of_sentences(sample, names, path, set(places.values()), is_all=count == 1)
+            self._warn_of_sentences(sample, names, path, set(indices.values()), is_all=count == 1)
 
     def _groups(self, rows: Iterator[_Row], names: Sequence[str] | None, path: Path) -> Iterator[list[_Row]]:
         """The rows of each example: each, or with a token on each line those of a sentence. A border is by itself."""
@@ -135,8 +135,8 @@ class DelimitedReader(RowReader):
             cells = row[2] if isinstance(row[2], list) else []
             is_blank, is_border, number = _is_blank(row[2]), DOCUMENT_BORDER in cells, ""
             if column is not None and cells:
-                place = self._column_place(column, names, len(cells), f"{path}:{row[0]}")
-                number = cells[place].strip() if place < len(cells) else ""
+                index = self._column_index(column, names, len(cells), f"{path}:{row[0]}")
+                number = cells[index].strip() if index < len(cells) else ""
             if group and (is_blank or is_border or after_border or number not in ("", sentence)):
                 yield group
                 group = []
@@ -150,12 +150,12 @@ class DelimitedReader(RowReader):
         self, lines: list[Line], names: Sequence[str] | None, path: Path, read: set[int], *, is_all: bool
     ) -> None:
         """Warns if a column shows that the first rows, or those of the whole table, are not one sentence."""
-        for place, cells in enumerate(zip(*(cells for _, _, cells in lines), strict=True)):
+        for index, cells in enumerate(zip(*(cells for _, _, cells in lines), strict=True)):
             filled = [cell for cell in cells if cell.strip()]
-            name: str | int = names[place] if names else place
+            name: str | int = names[index] if names else index
             is_named = bool(_SENTENCE_NAME.match(str(name)))
             is_sparse = is_all and bool(cells[0].strip()) and len(set(filled)) == len(filled) < len(cells)
-            if len(set(filled)) > 1 and not read & {place, place - len(cells)} and (is_named or is_sparse):
+            if len(set(filled)) > 1 and not read & {index, index - len(cells)} and (is_named or is_sparse):
                 self.warnings.append(
                     f"{path}:{lines[0][0]}: {len(lines)} rows are read as one sentence, but the column {name!r} has "
                     f"{len(set(filled))} values there. If it numbers sentences, set columns: {{{SENTENCE}: {name!r}}}; "
@@ -191,19 +191,19 @@ class DelimitedReader(RowReader):
     def _delimiter(self, path: Path) -> str:
         return self.config.delimiter or ("," if plain_name(path).lower().endswith(".csv") else "\t")
 
-    def _places(self, names: Sequence[str] | None, width: int, place: str) -> dict[str | int, int]:
-        """The place in a row of each column that is wanted."""
+    def _indices(self, names: Sequence[str] | None, width: int, location: str) -> dict[str | int, int]:
+        """The index in a row of each column that is read."""
         columns = self.config.row_columns().values()
-        return {column: self._column_place(column, names, width, place) for column in columns}
+        return {column: self._column_index(column, names, width, location) for column in columns}
 
-    def _column_place(self, column: str | int, names: Sequence[str] | None, width: int, place: str) -> int:
+    def _column_index(self, column: str | int, names: Sequence[str] | None, width: int, location: str) -> int:
         if isinstance(column, int):
             if not -width <= column < width:
-                raise DataError(place, f"no column {column} among {width}; name others in 'columns'")
+                raise DataError(location, f"no column {column} among {width}; name others in 'columns'")
             return column
         if column not in (names or ()):
             remedy = f"name the columns in 'columns'.{did_you_mean(column, names or ())}"
-            raise DataError(place, f"no column {column!r} among {', '.join(names or ())[:200]}; {remedy}")
+            raise DataError(location, f"no column {column!r} among {', '.join(names or ())[:200]}; {remedy}")
         return (names or ()).index(column)
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import datasets
 
 from elmo_tasks.data_readers.bad_units import BadUnits
-from elmo_tasks.data_readers.row_values import UNLABELLED, class_names, is_no_label, read_label
+from elmo_tasks.data_readers.records import UNLABELLED, class_names, is_no_label, read_label
 from elmo_tasks.errors import DataError
 from elmo_tasks.tasks import Task
 
@@ -35,7 +35,7 @@ def source_name(source: Source) -> str:
         return str(source)
     if not isinstance(source, (datasets.Dataset, Sequence)):
         raise TypeError(
-            f"got {type(source).__name__} as a data set; wanted a path, a list of dicts or a datasets.Dataset"
+            f"got {type(source).__name__} as a data set; expected a path, a list of dicts or a datasets.Dataset"
         )
     digest = hashlib.sha256()
     if names := _class_names(source):  # the rows have only their ids
@@ -49,7 +49,7 @@ def source_name(source: Source) -> str:
                 json.dumps(dict(example), ensure_ascii=False).encode()
             digest.update(text.encode())
         except (TypeError, ValueError):
-            problem = f"{example!r}; wanted a dict of strings, whole numbers and lists of them"
+            problem = f"{example!r}; expected a dict of strings, whole numbers and lists of them"
             raise DataError(f"{MEMORY_PREFIX} example {number}", problem) from None
     return f"{MEMORY_PREFIX}{digest.hexdigest()[:16]}"
 
@@ -68,13 +68,13 @@ def checked_examples(
     names = _class_names(examples)
     for number, given in enumerate(examples):
         with bad_units.caught():
-            place = f"{name}: example {number}"
+            location = f"{name}: example {number}"
             columns = task.features
             if "label" in names and is_no_label(given.get("label")):
                 left_out[UNLABELLED] += 1
                 continue
-            example = {column: _named(given.get(column), names.get(column), column, place) for column in columns}
-            _check(example, given, task, place)
+            example = {column: _named(given.get(column), names.get(column), column, location) for column in columns}
+            _check(example, given, task, location)
             yield {**example, "line": number}
 
 
@@ -84,25 +84,25 @@ def _class_names(examples: Iterable[Any]) -> dict[str, list[str]]:
     return {column: names for column, feature in features.items() if (names := class_names(feature))}
 
 
-def _check(example: Mapping[str, Any], given: Mapping[str, Any], task: Task, place: str) -> None:
-    """Raises a DataError that names `place` if a column of the task is missing or has a wrong value."""
+def _check(example: Mapping[str, Any], given: Mapping[str, Any], task: Task, location: str) -> None:
+    """Raises a DataError that names `location` if a column of the task is missing or has a wrong value."""
     for column, feature in task.features.items():
         if example[column] is None and column in task.optional:
             continue
         if not _fits(example[column], feature):
             found = f"{column!r} is {example[column]!r}" if column in given else f"there is no {column!r}"
-            raise DataError(place, f"{found}; wanted {_described(feature)}")
+            raise DataError(location, f"{found}; expected {_described(feature)}")
     if fault := task.fault(example):
-        raise DataError(place, fault)
+        raise DataError(location, fault)
 
 
-def _named(value: Any, names: Sequence[str] | None, column: str, place: str) -> Any:
+def _named(value: Any, names: Sequence[str] | None, column: str, location: str) -> Any:
     """A class id, or a list of them, as names. Raises a DataError for an id without a name."""
     if names is None or value is None:
         return value
     if isinstance(value, list):
-        return [_named(each, names, column, place) for each in value]
-    return read_label(value, place, what=column, names=names)
+        return [_named(each, names, column, location) for each in value]
+    return read_label(value, location, what=column, names=names)
 
 
 def _item(feature: Any) -> Any:

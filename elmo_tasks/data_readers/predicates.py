@@ -65,7 +65,7 @@ class PredicatesReader(DatasetReader):
             if index > 0 and sentence.document != name:
                 document, number = document + 1, 0
             name = sentence.document
-            spans = [Span(VERB, place, place) for place in set(sentence.predicates)]
+            spans = [Span(VERB, index, index) for index in set(sentence.predicates)]
             yield {
                 "tokens": list(sentence.tokens),
                 "tags": tags_of_spans(spans, len(sentence.tokens), "IOB2"),

@@ -25,7 +25,6 @@ from elmo_tasks.config import Part, own_code, to_json
 from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.in_memory import MEMORY_PREFIX, Examples, Source, checked_examples, source_name
-from elmo_tasks.data_readers.row_values import class_names
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError, counted
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.cache import used_cache
@@ -45,8 +44,8 @@ _COLUMN_NAMES = re.compile(
     re.IGNORECASE,
 )
 _SHOWN_ERRORS = 10  # of what was skipped, in the warning; the file next to the cached data set has all
-# Where an example begins: its file, as a place in `DatasetReader.files`, and its line there, from 1; in a hub data set
-# or one in memory its row, from 0. The line is None if the reader does not say it.
+# Where an example begins: its file, as an index into `DatasetReader.files`, and its line there, from 1; in a hub data
+# set or one in memory its row, from 0. The line is None if the reader does not say it.
 PLACE_FEATURES = datasets.Features({"file": datasets.Value("int32"), "line": datasets.Value("int32")})
 
 
@@ -79,45 +78,45 @@ class DatasetReaderConfig(Part):
         raise NotImplementedError(f"{type(self).__name__} does not say how to build its reader")
 
     @classmethod
-    def can_read(cls, wanted: Task) -> bool:
+    def can_read(cls, task: Task) -> bool:
         """Whether readers of this type can make examples of a task of this kind, whatever its settings."""
         # The task may depend on a setting without a default: then there is no attribute `task` here.
-        return isinstance(getattr(cls.model_construct(), "task", None), type(wanted))
+        return isinstance(getattr(cls.model_construct(), "task", None), type(task))
 
-    def misfit(self, wanted: Task, *, key: str, other: Part, other_key: str) -> str | None:
+    def misfit(self, task: Task, *, key: str, other: Part, other_key: str) -> str | None:
         """Why the reader does not fit another part of an experiment, and what to do; None if it fits.
 
         Arguments:
-            wanted: the task of the other part.
+            task: the task of the other part.
             key: the reader's key in the experiment's config.
             other, other_key: the config of the other part, and its key.
         """
-        problem = self.task.misfit(wanted)
+        problem = self.task.misfit(task)
         if problem is None:
             return None
-        if isinstance(self.task, type(wanted)):  # only settings differ
-            remedy = self._changes(wanted, key, other, other_key)
+        if isinstance(self.task, type(task)):  # only settings differ
+            remedy = self._changes(task, key, other, other_key)
         else:
             readers = DatasetReaderConfig.choices().items()
             fitting = [
                 repr(name)
                 for name, reader in readers
-                if issubclass(reader, DatasetReaderConfig) and reader.can_read(wanted)
+                if issubclass(reader, DatasetReaderConfig) and reader.can_read(task)
             ]
             remedy = f"Readers that fit: {', '.join(fitting) or 'none'}"
         name, other_name = (type(part).model_fields["type"].default for part in (self, other))
         return f"{key} {name!r} does not fit {other_key} {other_name!r}: {problem}. {remedy}"
 
-    def _changes(self, wanted: Task, key: str, other: Part, other_key: str) -> str:
+    def _changes(self, task: Task, key: str, other: Part, other_key: str) -> str:
         """Which settings of the two configs can be changed so that their tasks are the same."""
         changes = []
-        for field in dataclasses.fields(wanted):
-            given_value, wanted_value = getattr(self.task, field.name), getattr(wanted, field.name)
-            if given_value != wanted_value:
+        for field in dataclasses.fields(task):
+            own, others = getattr(self.task, field.name), getattr(task, field.name)
+            if own != others:
                 if field.name in type(other).model_fields:
-                    changes.append(f"{other_key}.{field.name} to {json.dumps(given_value)}")
+                    changes.append(f"{other_key}.{field.name} to {json.dumps(own)}")
                 if field.name in type(self).model_fields:
-                    changes.append(f"{key}.{field.name} to {json.dumps(wanted_value)}")
+                    changes.append(f"{key}.{field.name} to {json.dumps(others)}")
         return f"Set {', or '.join(changes)}" if changes else "Choose another reader"
 
 
@@ -127,7 +126,7 @@ class DatasetReader(abc.ABC):
     A reader parses each unit of its source, the smallest part that can be left out, in a block `with
     self.bad_units.caught()`: an error in it is raised, or the unit is skipped, as `on_error` says. It counts what it
     leaves out although it is right in `self.left_out`, for example under `pair(s) without a gold label`. What is read
-    but is probably not what it seems goes to `self.warnings`, with its place.
+    but is probably not what it seems goes to `self.warnings`, with its location.
 
     Arguments:
         config: the reader's settings. They are part of the cache's key.
@@ -223,8 +222,8 @@ class DatasetReader(abc.ABC):
         """Warns of a header row that is read as the first example, and of sentences that are too long."""
         if _is_header(examples[0]):
             yield (
-                f"{self.place(source, examples[0])}: what looks like the names of columns is read as data; delete the "
-                "line, or for a table set header: true"
+                f"{self.location(source, examples[0])}: what looks like the names of columns is read as data; delete "
+                "the line, or for a table set header: true"
             )
         long = list(_long_sentences(examples, self.task.sentence_columns))
         if long:
@@ -232,12 +231,12 @@ class DatasetReader(abc.ABC):
             inside = f" (sentence {sentence + 1} of the example)" if sentence else ""
             others = f" (and {len(long) - 1} more like it)" if len(long) > 1 else ""
             yield (
-                f"{self.place(source, examples[number])}: a sentence of {length:,} tokens{inside}{others}. Real "
+                f"{self.location(source, examples[number])}: a sentence of {length:,} tokens{inside}{others}. Real "
                 "sentences are shorter: is there no empty line after each sentence, no column named that numbers them, "
                 "or a quote that is never closed?"
             )
 
-    def place(self, source: str | Path, example: Mapping[str, Any]) -> str:
+    def location(self, source: str | Path, example: Mapping[str, Any]) -> str:
         """Where an example begins, as far as the reader says it."""
         name, line = str(source), example["line"]
         if line is None or name.startswith((HUB_PREFIX, MEMORY_PREFIX)):
@@ -245,7 +244,7 @@ class DatasetReader(abc.ABC):
         return f"{self.files(Path(name))[example['file']]}:{line}"
 
     def unknown_label(self, source: Source, examples: datasets.Dataset, error: UnknownLabelError) -> ElmoTasksError:
-        """The error for a gold label that the vocabulary does not have, with the place of its first example."""
+        """The error for a gold label that the vocabulary does not have, with the location of its first example."""
         number, example = next(
             (number, example)
             for number, example in enumerate(examples, start=1)
@@ -256,7 +255,7 @@ class DatasetReader(abc.ABC):
         if example["line"] is None:
             return ElmoTasksError(f"{name}: example {number}: {problem}")
         begins = "" if name.startswith((HUB_PREFIX, MEMORY_PREFIX)) else "in the example that begins here: "
-        return DataError(self.place(name, example), f"{begins}{problem}")
+        return DataError(self.location(name, example), f"{begins}{problem}")
 
     def files(self, path: Path) -> Sequence[Path]:
         """The files of a source, in the order in which they are read. By default, a source is one file.
@@ -266,7 +265,7 @@ class DatasetReader(abc.ABC):
         """
         file = stored_file(path)
         if file.is_dir():
-            raise DataError(path, "is a folder; wanted a file")
+            raise DataError(path, "is a folder; expected a file")
         refuse_stream(file)
         if not file.is_file():
             raise MissingDataError(path)
@@ -309,28 +308,8 @@ def parse_hub_source(source: str) -> tuple[str, str | None, str | None]:
     name, _, split = source.removeprefix(HUB_PREFIX).partition(":")
     name, _, config = name.partition("#")
     if not name:
-        raise ElmoTasksError(f"{source}: no name of a data set; wanted {HUB_PREFIX}NAME[#CONFIG][:SPLIT]")
+        raise ElmoTasksError(f"{source}: no name of a data set; expected {HUB_PREFIX}NAME[#CONFIG][:SPLIT]")
     return name, config or None, split or None
-
-
-def require_columns(wanted: Iterable[str], names: Iterable[str], place: str, remedy: str) -> None:
-    """Raises a DataError that names `place` and `remedy` unless all `wanted` columns are among `names`."""
-    if missing := sorted(set(wanted).difference(names)):
-        raise DataError(place, f"no column {', '.join(map(repr, missing))} among {', '.join(names)}; {remedy}")
-
-
-def label_names(rows: datasets.Dataset, column: str, source: str) -> list[str] | None:
-    """The names of the class ids in a hub column of labels, or of lists of labels; None if the labels are strings.
-
-    Raises:
-        DataError: the column has neither.
-    """
-    feature = rows.features[column]
-    if names := class_names(feature):
-        return names
-    if getattr(getattr(feature, "feature", feature), "dtype", None) in ("string", "large_string"):
-        return None
-    raise DataError(f"{source}: column {column!r}", f"{feature}; wanted labels as strings or as class ids with names")
 
 
 def _load_from_hub(source: str) -> datasets.Dataset:

@@ -1,57 +1,73 @@
-"""Records: the rows of tables, JSON lines and the rows of hub data sets, with their places for errors."""
+"""Records: rows of tables, JSON lines and hub data sets, and objects in JSON files, with their locations for errors.
+
+Their values are read as tokens, tags and labels: lists or strings, numbers, class ids.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import datasets
 
 from elmo_tasks.data_readers.bad_units import BadUnits
+from elmo_tasks.data_readers.tag_reading import clean
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.json_files import parse_json
+from elmo_tasks.files.text import BYTE_ORDER_MARK
+
+# What Python, JSON or numpy print of a list of strings or whole numbers.
+_PRINTED_LIST = re.compile(r"""\[(?:'.*'|".*"|[0-9]+(?:,?\s+[0-9]+)+),?\]""", re.DOTALL)
+_KINDS = {dict: "an object", list: "a list", str: "a string", int: "a whole number"}
+
+UNLABELLED = "row(s) without a gold label"  # what is left out
+
+_ValueT = TypeVar("_ValueT")
 
 
 class Record(NamedTuple):
-    """A row: the values of its columns by name, its number (a line from 1, or a row from 0) and its place.
+    """A row: the values of its columns by name, its number (a line from 1, or a row from 0) and its location.
 
     If each token of the row has a line, `token_lines` is the file and the first line, such as `("data.tsv:", 7)`.
     """
 
-    columns: Mapping[Any, Any]  # a column without a name has a number
+    columns: Any  # a dict, or what a JSON file has in its place; a column without a name has a number
     number: int
-    place: str
+    location: str
     token_lines: tuple[str, int] | None = None
 
     @property
-    def token_place(self) -> tuple[str, int]:
+    def token_location(self) -> tuple[str, int]:
         """What errors about a token begin with, and the number of the first token."""
-        return self.token_lines or (f"{self.place}, token ", 0)
+        return self.token_lines or (f"{self.location}, token ", 0)
 
     def value(self, column: str | int) -> Any:
         """The value of a column.
 
         Raises:
-            DataError: the record does not have the column.
+            DataError: the record does not have the column, or is not an object.
         """
-        if column not in self.columns:
-            raise DataError(self.place, f"no {column!r} among {', '.join(map(str, self.columns))}")
-        return self.columns[column]
+        try:
+            return self.columns[column]
+        except KeyError:
+            names = ", ".join(map(str, self.columns)) or "no columns"
+            raise DataError(self.location, f"no {column!r} among {names}") from None
+        except TypeError:
+            raise DataError(self.location, f"{self.columns!r:.80} is not an object with {column!r}") from None
 
-    def text(self, column: str | int) -> str:
-        """The string of a column."""
+    def get(self, column: str | int, kind: type[_ValueT]) -> _ValueT:
+        """The value of a column, which must have this type."""
         value = self.value(column)
-        if not isinstance(value, str):
-            raise DataError(self.place, f"{column!r} is {value!r}; wanted a string")
+        if type(value) is not kind:  # True is an int too
+            raise DataError(self.location, f"{column!r} is {value!r:.80}; expected {_KINDS[kind]}")
         return value
 
-    def items(self, column: str | int) -> list[Any]:
-        """The list of a column."""
-        value = self.value(column)
-        if not isinstance(value, list):
-            raise DataError(self.place, f"{column!r} is {value!r}; wanted a list")
-        return value
+    def objects(self, column: str, separator: str = ".") -> Iterator[Record]:
+        """The objects of a list, with their locations in this one, such as `data[0].paragraphs[2]`."""
+        for index, value in enumerate(self.get(column, list)):
+            yield Record(value, index, f"{self.location}{separator}{column}[{index}]")
 
 
 def json_records(lines: Iterable[tuple[int, str]], path: Path, bad_units: BadUnits) -> Iterator[Record]:
@@ -62,7 +78,7 @@ def json_records(lines: Iterable[tuple[int, str]], path: Path, bad_units: BadUni
         with bad_units.caught():
             value = parse_json(line, path, "one JSON object per line", number)
             if not isinstance(value, dict):
-                raise DataError(path, f"a JSON {type(value).__name__}; wanted an object", number)
+                raise DataError(path, f"a JSON {type(value).__name__}; expected an object", number)
             yield Record(value, number, f"{path}:{number}")
 
 
@@ -70,3 +86,113 @@ def hub_records(rows: datasets.Dataset, source: str) -> Iterator[Record]:
     """The rows of a hub data set."""
     for number, row in enumerate(rows):
         yield Record(row, number, f"{source}: row {number}")
+
+
+def require_columns(columns: Iterable[str], names: Iterable[str], location: str, remedy: str) -> None:
+    """Raises a DataError that names `location` and `remedy` unless all `columns` are among `names`."""
+    if missing := sorted(set(columns).difference(names)):
+        raise DataError(location, f"no column {', '.join(map(repr, missing))} among {', '.join(names)}; {remedy}")
+
+
+def class_names(feature: Any) -> list[str] | None:
+    """The names of the class ids in a column of a `datasets.Dataset`, or of lists of ids; None if it has none."""
+    label = getattr(feature, "feature", feature)
+    return list(label.names) if isinstance(label, datasets.ClassLabel) else None
+
+
+def label_names(rows: datasets.Dataset, column: str, source: str) -> list[str] | None:
+    """The names of the class ids in a hub column of labels, or of lists of labels; None if the labels are strings.
+
+    Raises:
+        DataError: the column has neither.
+    """
+    feature = rows.features[column]
+    if names := class_names(feature):
+        return names
+    if getattr(getattr(feature, "feature", feature), "dtype", None) in ("string", "large_string"):
+        return None
+    raise DataError(f"{source}: column {column!r}", f"{feature}; expected labels as strings or as class ids with names")
+
+
+def is_no_label(value: Any) -> bool:
+    """Whether a class id of a hub data set means that there is no gold label."""
+    return value is None or (type(value) is int and value == -1)
+
+
+def read_label(value: Any, location: str, *, what: str = "label", names: Sequence[str] | None = None) -> str:
+    """A label as a string: a string without the white space around it, a whole number as its digits, true and false.
+
+    Arguments:
+        location: the location of the value, for errors.
+        what: what it is, for errors.
+        names: the names of class ids; then only an id is a label.
+
+    Raises:
+        DataError: the value is something else, or blank.
+    """
+    if value in (-100, "-100") and what != "label":
+        pieces = "the mark of Hugging Face's tokenizers for pieces of words that do not count"
+        raise DataError(location, f"the {what} is -100, {pieces}; expected whole words, each with its tag")
+    if names is not None:
+        if type(value) is not int or not 0 <= value < len(names):
+            raise DataError(location, f"the {what} is {value!r}; expected a class id from 0 to {len(names) - 1}")
+        return clean(names[value])
+    if isinstance(value, str) and (label := clean(value)):
+        return label
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    expected = "a string that is not blank, a whole number, true or false"
+    raise DataError(location, f"the {what} is {value!r}; expected {expected}")
+
+
+def _split(text: str, record: Record, column: str | int) -> list[str]:
+    """The parts of a text between white space. A list that was printed as text, as in a table, is a DataError."""
+    if _PRINTED_LIST.fullmatch(text.strip()):
+        problem = f"{column!r} is a list that was printed as text: {text[:80]!r}"
+        raise DataError(record.location, f"{problem}; expected its items with spaces between them, or JSON lines")
+    return text.split()
+
+
+def check_tokens(value: Any, record: Record, column: str | int) -> list[str]:
+    """A list of tokens.
+
+    Raises:
+        DataError: the value of the column is something else.
+    """
+    if not isinstance(value, list):
+        raise DataError(record.location, f"{column!r} is {value!r}; expected a list of strings, or a string")
+    if set(map(type, value)) == {str} and "" not in value and BYTE_ORDER_MARK not in "".join(value):  # almost always
+        return value
+    location, first = record.token_location
+    for number, token in enumerate(value, first):
+        if not isinstance(token, str) or token in ("", BYTE_ORDER_MARK):
+            raise DataError(f"{location}{number}", f"the token is {token!r}; expected a string that is not empty")
+    return [token.replace(BYTE_ORDER_MARK, "") for token in value]
+
+
+def read_tagged_tokens(
+    record: Record, tokens_column: str | int, tags_column: str | int, names: Sequence[str] | None = None
+) -> tuple[list[str], list[str]]:
+    """The tokens and tags of a row, as many of each; each is a list or a string that is split at white space.
+
+    Arguments:
+        names: the names of class ids.
+    """
+    tokens, tags = record.value(tokens_column), record.value(tags_column)
+    if isinstance(tokens, str):
+        tokens = _split(tokens.replace(BYTE_ORDER_MARK, ""), record, tokens_column)
+    else:
+        tokens = check_tokens(tokens, record, tokens_column)
+    values = _split(tags, record, tags_column) if isinstance(tags, str) else record.get(tags_column, list)
+    if len(values) != len(tokens):
+        raise DataError(record.location, f"{len(values)} tags for {len(tokens)} tokens")
+    if names is None and set(map(type, values)) == {str}:  # almost always; the rest may be wrong
+        cleaned = list(map(clean, values))
+        if "" not in cleaned and "-100" not in cleaned:
+            return tokens, cleaned
+    location, first = record.token_location
+    return tokens, [
+        read_label(value, f"{location}{number}", what="tag", names=names) for number, value in enumerate(values, first)
+    ]

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers
-from elmo_tasks.data_readers.records import Record
-from elmo_tasks.data_readers.row_values import check_tokens, is_no_label, read_label, read_tagged_tokens
-from elmo_tasks.data_readers.squad import JsonNode, QuestionBuilder, located, with_answers_as_in_files
+from elmo_tasks.data_readers.records import Record, check_tokens, is_no_label, read_label, read_tagged_tokens
+from elmo_tasks.data_readers.squad import QuestionBuilder, located, with_answers_as_in_files
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import BYTE_ORDER_MARK
@@ -41,7 +40,9 @@ class RowTask(NamedTuple):
         """
         if unknown := [name for name in chosen if name not in (*self.needed, *self.optional)]:
             optional = f"; possible: {', '.join(self.optional)}" if self.optional else ""
-            raise ValueError(f"{unknown[0]!r} is not in a row of this task; wanted: {', '.join(self.needed)}{optional}")
+            raise ValueError(
+                f"{unknown[0]!r} is not in a row of this task; expected: {', '.join(self.needed)}{optional}"
+            )
         return {**{name: name for name in self.needed}, **chosen}
 
 
@@ -93,45 +94,47 @@ class RowExamples:
     def semantic_roles(self, record: Record) -> dict[str, Any]:
         tokens, tags = self._tagged(record, self._role_reader)
         predicate = record.value(self._columns["predicate"])
-        if isinstance(predicate, bool) or not isinstance(predicate, int) or not 0 <= predicate < len(tokens):
-            wanted = f"the place of one of the {len(tokens)} tokens, from 0"
-            raise DataError(record.place, f"{self._columns['predicate']!r} is {predicate!r}; wanted {wanted}")
+        if type(predicate) is not int or not 0 <= predicate < len(tokens):
+            expected = f"the index of one of the {len(tokens)} tokens, from 0"
+            raise DataError(record.location, f"{self._columns['predicate']!r} is {predicate!r}; expected {expected}")
         lemma = self._optional(record, "lemma")
-        place = {"document": None, "sentence": next(self._numbers)}
         return {
             "tokens": tokens,
             "tags": tags,
             "predicate": predicate,
-            "lemma": "-" if lemma is None else record.text(lemma),
-            **place,
+            "lemma": "-" if lemma is None else record.get(lemma, str),
+            "document": None,
+            "sentence": next(self._numbers),
         }
 
     def reading(self, record: Record) -> dict[str, Any]:
-        text = record.text(self._columns["passage"])
+        text = record.get(self._columns["passage"], str)
         if self._passage is None or self._passage.text != text:
-            self._passage = self._questions.passage(text, record.place)
+            self._passage = self._questions.passage(text, record.location)
         column = self._optional(record, "id")
         question_id = record.number if column is None else record.value(column)
         if type(question_id) not in (str, int):
-            raise DataError(record.place, f"{column!r} is {question_id!r}; wanted a string or a whole number")
+            raise DataError(record.location, f"{column!r} is {question_id!r}; expected a string or a whole number")
         question = {name: record.value(self._columns[name]) for name in ("question", "answers")}
-        node = JsonNode({"id": str(question_id), **question}, record.place, "row")
+        record = record._replace(columns={"id": str(question_id), **question})
         if isinstance(question["answers"], dict):
-            node = with_answers_as_in_files(node)
-        return self._questions.build(node, self._passage)
+            record = with_answers_as_in_files(record)
+        return self._questions.build(record, self._passage)
 
     def coreference(self, record: Record) -> dict[str, Any]:
         column = self._columns["sentences"]
-        sentences = [check_tokens(sentence, record, column) for sentence in record.items(column)]
+        sentences = [check_tokens(sentence, record, column) for sentence in record.get(column, list)]
         given = self._optional(record, "speakers")
-        speakers = located(lambda: token_speakers(given and record.value(given), sentences, str(given)), record.place)
+        speakers = located(
+            lambda: token_speakers(given and record.value(given), sentences, str(given)), record.location
+        )
         sentences, speakers = ([part for part in parts if part] for parts in (sentences, speakers))
         if not sentences:
-            raise DataError(record.place, f"{self._columns['sentences']!r} has no token; wanted at least one")
+            raise DataError(record.location, f"{self._columns['sentences']!r} has no token; expected at least one")
         document, genre = (self._optional(record, name) for name in ("document", "genre"))
         return {
-            "document": str(record.number) if document is None else record.text(document),
-            "genre": None if genre is None else record.text(genre),
+            "document": str(record.number) if document is None else record.get(document, str),
+            "genre": None if genre is None else record.get(genre, str),
             "sentences": sentences,
             "speakers": speakers,
             "clusters": self._clusters(record, sum(map(len, sentences))),
@@ -157,34 +160,34 @@ class RowExamples:
         else:
             tokens = check_tokens(value, record, column)
         if not tokens:
-            raise DataError(record.place, f"{column!r} is {value!r}; wanted a text with at least one token")
+            raise DataError(record.location, f"{column!r} is {value!r}; expected a text with at least one token")
         return tokens
 
     def _label(self, record: Record) -> str | None:
         value = record.value(self._columns["label"])
         if self._label_names is not None and is_no_label(value):
             return None
-        label = read_label(value, record.place, names=self._label_names)
+        label = read_label(value, record.location, names=self._label_names)
         return None if self._means_no_label(label) else label
 
     def _tagged(self, record: Record, tag_reader: TagReader) -> tuple[list[str], list[str]]:
         columns = self._columns["tokens"], self._columns["tags"]
         tokens, tags = read_tagged_tokens(record, *columns, self._label_names)
         if not tokens:
-            raise DataError(record.place, f"{columns[0]!r} has no token; wanted at least one")
+            raise DataError(record.location, f"{columns[0]!r} has no token; expected at least one")
         if tokens[0] == DOCUMENT_BORDER and tag_reader is self._tag_reader:  # its tag may be anything
             return tokens, tags
-        return tokens, tag_reader.convert(tags, *record.token_place)
+        return tokens, tag_reader.convert(tags, *record.token_location)
 
     def _clusters(self, record: Record, num_tokens: int) -> list[list[list[int]]]:
         column = self._columns["clusters"]
-        for cluster in record.items(column):
+        for cluster in record.get(column, list):
             for mention in cluster if isinstance(cluster, list) else [cluster]:
                 is_pair = isinstance(mention, list) and len(mention) == 2 and all(type(end) is int for end in mention)
                 if not is_pair or not 0 <= mention[0] <= mention[1] < num_tokens:
-                    wanted = f"[first, last token] in a document of {num_tokens} tokens, the last inclusive"
-                    raise DataError(record.place, f"{column!r} has the mention {mention!r}; wanted {wanted}")
-        return record.items(column)
+                    expected = f"[first, last token] in a document of {num_tokens} tokens, the last inclusive"
+                    raise DataError(record.location, f"{column!r} has the mention {mention!r}; expected {expected}")
+        return record.get(column, list)
 
 
 ROW_TASKS: dict[str, RowTask] = {

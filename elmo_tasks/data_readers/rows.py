@@ -16,10 +16,17 @@ import pydantic
 from pydantic import Field
 
 from elmo_tasks.data_readers.in_memory import Examples
-from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, require_columns
-from elmo_tasks.data_readers.records import Record, hub_records, json_records
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.records import (
+    UNLABELLED,
+    Record,
+    class_names,
+    hub_records,
+    json_records,
+    read_label,
+    require_columns,
+)
 from elmo_tasks.data_readers.row_examples import ROW_TASKS, RowExamples
-from elmo_tasks.data_readers.row_values import UNLABELLED, class_names, read_label
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files.text import read_lines
@@ -51,7 +58,7 @@ class RowReaderConfig(DatasetReaderConfig):
     task_name: RowTaskName = Field(alias="task", description="What to learn from the rows.")
     columns: Mapping[str, str | int] = Field({}, description=_COLUMNS)
     tag_scheme: TagScheme | None = Field(
-        None, description="Tagging: the scheme of the tags that come out; null: tags are not spans."
+        None, description="Tagging: the scheme of the examples' tags; null: tags are not spans."
     )
     no_label: tuple[str, ...] | None = Field(
         None,
@@ -79,9 +86,9 @@ class RowReaderConfig(DatasetReaderConfig):
         return ROW_TASKS[self.task_name].columns(self.columns)
 
     @classmethod
-    def can_read(cls, wanted: Task) -> bool:
+    def can_read(cls, task: Task) -> bool:
         names = get_args(cls.model_fields["task_name"].annotation)
-        return any(issubclass(ROW_TASKS[name].task, type(wanted)) for name in names)
+        return any(issubclass(ROW_TASKS[name].task, type(task)) for name in names)
 
     @property
     def task(self) -> Task:
@@ -125,8 +132,8 @@ class RowReader(DatasetReader):
         for example in super().memory_examples(examples, name):
             with self.bad_units.caught():
                 if self.config.task_name == "tagging":
-                    place = f"{name}: example {example['line']}, token "
-                    example["tags"] = tag_reader.convert(example["tags"], place, 0)
+                    location = f"{name}: example {example['line']}, token "
+                    example["tags"] = tag_reader.convert(example["tags"], location, 0)
                 yield example
 
     def cache_key(self) -> list[Any]:
@@ -165,7 +172,7 @@ def _minus_one_means_no_label(records: Iterable[Record], column: str | int, sour
     others: set[str] = set()
     for record in records:
         with contextlib.suppress(DataError):
-            others.add(read_label(record.value(column), record.place))
+            others.add(read_label(record.value(column), record.location))
     others.discard("-1")
     if all(re.fullmatch(r"[0-9]{1,9}", label) for label in others) and (not others or max(map(int, others)) > 1):
         logger.info("%s: the label -1 is read as no gold label; with no_label: [], it is a label", source)

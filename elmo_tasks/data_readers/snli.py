@@ -18,14 +18,8 @@ import datasets
 from pydantic import Field
 
 from elmo_tasks.data_readers.in_memory import Source
-from elmo_tasks.data_readers.reader import (
-    HUB_PREFIX,
-    DatasetReader,
-    DatasetReaderConfig,
-    label_names,
-    require_columns,
-)
-from elmo_tasks.data_readers.records import Record, json_records
+from elmo_tasks.data_readers.reader import HUB_PREFIX, DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.records import Record, hub_records, json_records, label_names, require_columns
 from elmo_tasks.data_readers.tag_reading import clean
 from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError
@@ -114,11 +108,10 @@ class SnliReader(DatasetReader):
         *_, label = self._find_columns(rows.column_names, source)
         names = label_names(rows, label, source)
         labels: dict[Any, str] = {None: NO_LABEL, -1: NO_LABEL, **dict(enumerate(names or ()))}
-        records = (
-            Record({**row, label: labels.get(row[label], row[label])}, number, f"{source}: row {number}")
-            for number, row in enumerate(rows)
+        return self._pairs(
+            row._replace(columns={**row.columns, label: labels.get(row.columns[label], row.columns[label])})
+            for row in hub_records(rows, source)
         )
-        return self._pairs(records)
 
     def cache_key(self) -> list[Any]:
         return [*super().cache_key(), self.tokenizer.version]
@@ -144,13 +137,13 @@ class SnliReader(DatasetReader):
                     yield {"premise": premise, "hypothesis": hypothesis, "label": label, "line": record.number}
 
     def _is_in_set(self, record: Record) -> bool:
-        """Whether a pair is in the SemEval set that is wanted."""
+        """Whether a pair is in the SemEval set that is read."""
         if self.config.semeval_set is None:
             return True
-        semeval_set = clean(record.text(SET_COLUMN))
+        semeval_set = clean(record.get(SET_COLUMN, str))
         if semeval_set not in get_args(SemEvalSet):
-            wanted = ", ".join(get_args(SemEvalSet))
-            raise DataError(record.place, f"{SET_COLUMN} {semeval_set!r}; wanted {wanted}")
+            expected = ", ".join(get_args(SemEvalSet))
+            raise DataError(record.location, f"{SET_COLUMN} {semeval_set!r}; expected {expected}")
         return semeval_set == self.config.semeval_set
 
     def _records(self, path: Path) -> Iterator[Record]:
@@ -177,30 +170,30 @@ class SnliReader(DatasetReader):
             if needed <= len(fields) <= len(names):
                 yield Record(dict(zip(names, fields, strict=False)), number, f"{path}:{number}")
             else:
-                wanted = f"{needed} to {len(names)}" if needed < len(names) else f"{needed}"
-                problem = f"{len(fields)} column(s); wanted {wanted} as in the header row: {line[:80]!r}"
+                expected = f"{needed} to {len(names)}" if needed < len(names) else f"{needed}"
+                problem = f"{len(fields)} column(s); expected {expected} as in the header row: {line[:80]!r}"
                 self.bad_units.add(DataError(path, problem, number))
 
     def _columns_of(self, sample: Sequence[Record]) -> tuple[str, str, str]:
         """The columns of premise, hypothesis and label in the first record that has them."""
         for record in sample:
             with contextlib.suppress(DataError):
-                return self._find_columns(record.columns, record.place)
-        return self._find_columns(sample[0].columns, sample[0].place)  # raises the error
+                return self._find_columns(record.columns, record.location)
+        return self._find_columns(sample[0].columns, sample[0].location)  # raises the error
 
-    def _find_columns(self, names: Iterable[str], place: str) -> tuple[str, str, str]:
-        """The columns of premise, hypothesis and label among those of the source; errors name `place`."""
+    def _find_columns(self, names: Iterable[str], location: str) -> tuple[str, str, str]:
+        """The columns of premise, hypothesis and label among those of the source; errors name `location`."""
         names = list(names)
         if self.config.columns != "auto":
-            require_columns(self.config.columns, names, place, "wanted those of the setting 'columns'")
+            require_columns(self.config.columns, names, location, "expected those of the setting 'columns'")
             return self.config.columns
         sentences = next((pair for pair in SENTENCE_COLUMNS if set(pair) <= set(names)), None)
         label = next((name for name in LABEL_COLUMNS if name in names), None)
         if sentences is None or label is None:
             known = " or ".join("/".join(pair) for pair in SENTENCE_COLUMNS)
             raise DataError(
-                place,
-                f"wanted columns {known}, and one of {', '.join(LABEL_COLUMNS)}; there are: {', '.join(names)[:200]}. "
+                location,
+                f"expected columns {known}, and one of {', '.join(LABEL_COLUMNS)}; got: {', '.join(names)[:200]}. "
                 "Name others in 'columns'",
             )
         return *sentences, label
@@ -215,7 +208,7 @@ class SnliReader(DatasetReader):
         return 2 * sum(is_apart) > len(is_apart)
 
     def _tokens(self, record: Record, column: str, is_tokenized: bool) -> list[str]:
-        sentence = record.text(column)
+        sentence = record.get(column, str)
         if self.config.tokenized == "auto" and record.columns.get(column + PARSE_ENDING):
             return _leaves(record, column + PARSE_ENDING)
         sentence = sentence.replace(BYTE_ORDER_MARK, "")
@@ -234,20 +227,20 @@ def _split_source(source: str | Path) -> tuple[str, SemEvalSet | None]:
 
 def _label(record: Record, column: str) -> str | None:
     """The gold label; None if there is none."""
-    written = clean(record.text(column))
+    written = clean(record.get(column, str))
     if written == NO_LABEL:
         return None
     if written.lower() not in INFERENCE_LABELS:
-        wanted = f"{', '.join(INFERENCE_LABELS)}, or {NO_LABEL!r} for a pair to leave out"
-        raise DataError(record.place, f"{column} {written!r}; wanted {wanted}")
+        expected = f"{', '.join(INFERENCE_LABELS)}, or {NO_LABEL!r} for a pair to leave out"
+        raise DataError(record.location, f"{column} {written!r}; expected {expected}")
     return written.lower()
 
 
 def _leaves(record: Record, column: str) -> list[str]:
     """The words of a binary parse such as `( ( The cat ) ( sleeps . ) )`."""
-    pieces = record.text(column).replace(BYTE_ORDER_MARK, "").split()
+    pieces = record.get(column, str).replace(BYTE_ORDER_MARK, "").split()
     depths = list(itertools.accumulate((piece == "(") - (piece == ")") for piece in pieces))
     if depths and (min(depths) < 0 or depths[-1] != 0):
-        problem = f"the brackets of a binary parse are not balanced: {record.text(column)[:80]!r}"
-        raise DataError(record.place, problem)
+        problem = f"the brackets of a binary parse are not balanced: {record.get(column, str)[:80]!r}"
+        raise DataError(record.location, problem)
     return [unescape(piece) for piece in pieces if piece not in ("(", ")")]

@@ -16,12 +16,13 @@ import logging
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import datasets
 from pydantic import Field
 
-from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, require_columns
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.records import Record, hub_records, require_columns
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.text import read_lines
@@ -33,15 +34,6 @@ logger = logging.getLogger(__name__)
 
 _HUB_COLUMNS = ("id", "question", "context", "answers")
 _NAMED_IDS = 5  # this many questions are named in a message about many
-_JSON_NAMES = {
-    dict: "an object",
-    list: "an array",
-    str: "a string",
-    int: "a whole number",
-    float: "a fraction",
-    bool: "true or false",
-    type(None): "null",
-}
 
 _ValueT = TypeVar("_ValueT")
 
@@ -65,14 +57,14 @@ class SquadReader(DatasetReader):
 
     An answer that begins or ends within a token gets the smallest span of tokens that covers it; the log says how many
     there are: 1 % in the development data, half of them a part of a hyphenated word, which is one token as it is for
-    the biLM. The place of an answer is the one in the file, even if the passage has the same text elsewhere.
+    the biLM. An answer is where the file says, even if the passage has the same text elsewhere.
 
     With a `share` below 1, the other passages and their questions are left out unread.
 
     Raises (from `read`):
         DataError: the file is not JSON, or does not have the layout above; an answer is not in the passage at its
-            place; two questions have the same id. The place in the file, or the row of a hub data set, and the id of
-            the question are named.
+            start; two questions have the same id. The path in the file, or the row of a hub data set, and the id of the
+            question are named.
     """
 
     config: SquadConfig
@@ -80,33 +72,32 @@ class SquadReader(DatasetReader):
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         builder, is_taken = QuestionBuilder(self.tokenizer), _evenly_spread(self.config.share)
         document = parse_json("\n".join(line for _, line in read_lines(path)), path, "JSON")
-        for article in JsonNode(document, str(path), "").items("data"):
+        for article in Record(document, 0, str(path)).objects("data", separator=": "):
             with self.bad_units.caught():
-                for paragraph in article.items("paragraphs"):
+                for paragraph in article.objects("paragraphs"):
                     if next(is_taken):
                         yield from self._questions(paragraph, builder)
         builder.report(path)
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
-        require_columns(_HUB_COLUMNS, rows.column_names, source, "wanted the columns of SQuAD v1.1")
+        require_columns(_HUB_COLUMNS, rows.column_names, source, "expected the columns of SQuAD v1.1")
         builder, is_taken = QuestionBuilder(self.tokenizer), _evenly_spread(self.config.share)
         passage = None  # that of the row before: all questions about a passage are next to each other
         is_read = False
-        for number, row in enumerate(rows):
+        for row in hub_records(rows, source):
             with self.bad_units.caught():
-                node = JsonNode(row, source, f"row {number}")
-                context = node.get("context", str)
+                context = row.get("context", str)
                 if passage is None or passage.text != context:
-                    passage, is_read = builder.passage(context, f"{source}: {node.place}"), next(is_taken)
+                    passage, is_read = builder.passage(context, row.location), next(is_taken)
                 if is_read:
-                    yield builder.build(with_answers_as_in_files(node), passage)
+                    yield builder.build(with_answers_as_in_files(row), passage)
         builder.report(source)
 
-    def _questions(self, paragraph: JsonNode, builder: QuestionBuilder) -> Iterator[dict[str, Any]]:
+    def _questions(self, paragraph: Record, builder: QuestionBuilder) -> Iterator[dict[str, Any]]:
         """The examples of the questions about a passage."""
         with self.bad_units.caught():
-            passage = builder.passage(paragraph.get("context", str), f"{paragraph.source}: {paragraph.place}")
-            for question in paragraph.items("qas"):
+            passage = builder.passage(paragraph.get("context", str), paragraph.location)
+            for question in paragraph.objects("qas"):
                 with self.bad_units.caught():
                     yield builder.build(question, passage)
 
@@ -114,56 +105,23 @@ class SquadReader(DatasetReader):
         return [*super().cache_key(), self.tokenizer.version]
 
 
-class JsonNode(NamedTuple):
-    """A value and its place in the source, such as `data[0].paragraphs[2]`; the whole source has the place ""."""
-
-    value: Any
-    source: str
-    place: str
-
-    def get(self, key: str, kind: type[_ValueT]) -> _ValueT:
-        """The member `key` of an object, which must have the type `kind`."""
-        here = f"{self.source}: {self.place or 'the file'}"
-        if not isinstance(self.value, dict):
-            raise DataError(here, f"{_json_name(self.value)}; wanted an object")
-        if key not in self.value:
-            keys = ", ".join(map(repr, self.value)) or "none"
-            raise DataError(here, f"no key {key!r}; its keys: {keys}")
-        value = self.value[key]
-        if type(value) is not kind:  # True is an int too
-            raise DataError(f"{self.source}: {self._join(key)}", f"{_json_name(value)}; wanted {_JSON_NAMES[kind]}")
-        return value
-
-    def items(self, key: str) -> Iterator[JsonNode]:
-        """The elements of the array `key`."""
-        for number, value in enumerate(self.get(key, list)):
-            yield JsonNode(value, self.source, f"{self._join(key)}[{number}]")
-
-    def _join(self, key: str) -> str:
-        return f"{self.place}.{key}" if self.place else key
-
-
-def _json_name(value: Any) -> str:
-    return _JSON_NAMES.get(type(value), type(value).__name__)
-
-
-def located(make: Callable[[], _ValueT], place: str) -> _ValueT:
-    """What `make` returns; errors name the place."""
+def located(make: Callable[[], _ValueT], location: str) -> _ValueT:
+    """What `make` returns; errors name the location."""
     try:
         return make()
     except ElmoTasksError as error:
-        raise DataError(place, str(error)) from None
+        raise DataError(location, str(error)) from None
 
 
-def with_answers_as_in_files(node: JsonNode) -> JsonNode:
+def with_answers_as_in_files(row: Record) -> Record:
     """A row of a hub data set, which has the texts and the starts of all answers as two lists."""
-    columns = JsonNode(node.get("answers", dict), node.source, f"{node.place}.answers")
+    columns = Record(row.get("answers", dict), row.number, f"{row.location}.answers")
     texts, starts = columns.get("text", list), columns.get("answer_start", list)
     if len(texts) != len(starts):
-        problem = f"{len(texts)} texts and {len(starts)} starts; wanted as many of each"
-        raise DataError(f"{node.source}: {columns.place}", problem)
+        problem = f"{len(texts)} texts and {len(starts)} starts; expected as many of each"
+        raise DataError(columns.location, problem)
     answers = [{"text": text, "answer_start": start} for text, start in zip(texts, starts, strict=True)]
-    return node._replace(value={**node.value, "answers": answers})
+    return row._replace(columns={**row.columns, "answers": answers})
 
 
 def _evenly_spread(share: float) -> Iterator[bool]:
@@ -180,31 +138,31 @@ class QuestionBuilder:
         self._num_answers = 0
         self._misaligned: list[str] = []  # the question's id for every such answer
 
-    def passage(self, text: str, place: str) -> Passage:
-        """A tokenized passage; errors name the place."""
-        return located(lambda: Passage.of(text, self._tokenizer), place)
+    def passage(self, text: str, location: str) -> Passage:
+        """A tokenized passage; errors name the location."""
+        return located(lambda: Passage.of(text, self._tokenizer), location)
 
-    def build(self, question: JsonNode, passage: Passage) -> dict[str, Any]:
+    def build(self, question: Record, passage: Passage) -> dict[str, Any]:
         """The example of a question, an object with `id`, `question` and `answers` as files have them."""
-        answers = [(answer.get("text", str), answer.get("answer_start", int)) for answer in question.items("answers")]
+        answers = [(answer.get("text", str), answer.get("answer_start", int)) for answer in question.objects("answers")]
         question_id, text = _question_id(question), question.get("question", str)
-        place = f"{question.source}: {question.place} (question {question_id!r})"
+        location = f"{question.location} (question {question_id!r})"
         if question_id in self._ids:
-            raise DataError(place, "an earlier question has the same id; each question needs its own")
+            raise DataError(location, "an earlier question has the same id; each question needs its own")
         self._ids.add(question_id)
         if not answers:
             raise DataError(
-                place, "no answer; expected one, as in SQuAD v1.1. on_error: 'skip' leaves such questions out"
+                location, "no answer; expected one, as in SQuAD v1.1. on_error: 'skip' leaves such questions out"
             )
         spans = []
         for number, answer in enumerate(answers):
-            span, fits = _find_answer(*answer, passage, f"{place}, answers[{number}]")
+            span, fits = _find_answer(*answer, passage, f"{location}, answers[{number}]")
             spans.append(span)
             self._misaligned += [] if fits else [question_id]
         self._num_answers += len(answers)
         return {
             "id": question_id,
-            **located(lambda: question_columns(text, self._tokenizer), place),
+            **located(lambda: question_columns(text, self._tokenizer), location),
             **passage.columns(),
             "answers": [answer for answer, _ in answers],
             "answer_spans": spans,
@@ -223,21 +181,22 @@ class QuestionBuilder:
             )
 
 
-def _question_id(question: JsonNode) -> str:
-    is_number = isinstance(question.value, dict) and type(question.value.get("id")) is int
-    return str(question.get("id", int if is_number else str))
+def _question_id(question: Record) -> str:
+    return str(question.get("id", int if type(question.value("id")) is int else str))
 
 
-def _find_answer(text: str, start: int, passage: Passage, place: str) -> tuple[tuple[int, int], bool]:
+def _find_answer(text: str, start: int, passage: Passage, location: str) -> tuple[tuple[int, int], bool]:
     """The smallest span of tokens that covers an answer, and whether it begins and ends where the answer does."""
     end = start + len(text)
     if not text.strip():
-        raise DataError(place, f"the answer {text!r} contains only white space")
+        raise DataError(location, f"the answer {text!r} contains only white space")
     if start < 0 or passage.text[start:end] != text:
         found = repr(passage.text[start:end][:80]) if 0 <= start < len(passage.text) else "nothing"
         passage_length = f"the passage of {len(passage.text)} characters"
-        raise DataError(place, f"the answer {text[:80]!r} is not at {start}, where {passage_length} has {found}")
+        raise DataError(location, f"the answer {text[:80]!r} is not at {start}, where {passage_length} has {found}")
     first, last = passage.covering_span(start, end)
     if first > last:
-        raise DataError(place, f"the answer {text[:80]!r} has no token; wanted a tokenizer that keeps all of the text")
+        raise DataError(
+            location, f"the answer {text[:80]!r} has no token; expected a tokenizer that keeps all of the text"
+        )
     return (first, last), (passage.starts[first], passage.ends[last]) == (start, end)

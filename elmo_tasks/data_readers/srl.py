@@ -36,7 +36,7 @@ class SrlSentence(NamedTuple):
 
     tokens: Sequence[str]
     lemmas: Sequence[str]
-    predicates: Sequence[int]  # the places of their tokens
+    predicates: Sequence[int]  # the indices of their tokens
     roles: list[list[Span] | None]  # of each predicate; None if they are wrong and skipped
     document: str | None
     path: Path
@@ -135,8 +135,8 @@ class SrlConll2012Reader(SrlReader):
                     roles = self.read_roles(sentence.roles, document.path, sentence.first_line)
                     predicates = _predicates(sentence, roles, document.path)
                     misplaced += _misplaced(sentence, predicates, roles, document.path)
-                    place = document.name, document.path, sentence.first_line
-                    yield SrlSentence(sentence.words, sentence.lemmas, predicates, roles, *place)
+                    source = document.name, document.path, sentence.first_line
+                    yield SrlSentence(sentence.words, sentence.lemmas, predicates, roles, *source)
         if misplaced:
             others = f" (and {len(misplaced) - 1} more like it)" if len(misplaced) > 1 else ""
             self.warnings.append(f"{misplaced[0]}{others}")
@@ -204,10 +204,10 @@ class SrlConll2005Reader(SrlReader):
     def _sentence(self, words: Sequence[str], props: list[list[str]], path: Path, first_line: int) -> SrlSentence:
         """`props` are rows of a lemma and the cells of each column of roles."""
         lemmas, *columns = zip(*props, strict=True)
-        predicates = [place for place, lemma in enumerate(lemmas) if lemma != "-"]
+        predicates = [index for index, lemma in enumerate(lemmas) if lemma != "-"]
         if len(predicates) != len(columns):
             problem = f"{len(columns)} column(s) of roles for {len(predicates)} predicate(s) in the column of lemmas"
-            raise DataError(path, f"{problem}; wanted one for each, after the words and the lemmas", first_line)
+            raise DataError(path, f"{problem}; expected one for each, after the words and the lemmas", first_line)
         roles = self.read_roles(columns, path, first_line)
         return SrlSentence(words, lemmas, predicates, roles, None, path, first_line)
 
@@ -223,13 +223,15 @@ class SrlConll2005Reader(SrlReader):
                 continue
             with self.bad_units.caught():
                 if len(words[1]) != len(props[1]):
-                    wanted = f"{len(words[1])} as in {words_file}:{words[0]}"
-                    raise DataError(props_file, f"the sentence has {len(props[1])} token(s); wanted {wanted}", props[0])
+                    expected = f"{len(words[1])} as in {words_file}:{words[0]}"
+                    raise DataError(
+                        props_file, f"the sentence has {len(props[1])} token(s); expected {expected}", props[0]
+                    )
                 yield self._sentence([row[0] for row in words[1]], props[1], props_file, props[0])
 
 
 def _predicates(sentence: Conll2012Sentence, spans: Sequence[Sequence[Span] | None], path: Path) -> Sequence[int]:
-    """The place of the predicate of each column of roles."""
+    """The index of the predicate of each column of roles."""
     if len(sentence.predicates) == len(spans):
         return sentence.predicates
     verbs = [next((span for span in column or () if span.label == VERB), None) for column in spans]
@@ -246,12 +248,13 @@ def _misplaced(
     """What is odd about predicates: a frameset, and the span V of its column of roles, on different tokens."""
     for number, (predicate, column) in enumerate(zip(predicates, spans, strict=True), start=1):
         verbs = [span for span in column or () if span.label in (VERB, f"C-{VERB}")]  # "flip" and "flopped" are one
-        word, place = sentence.words[predicate], f"{path}:{sentence.first_line + predicate}"
+        word, location = sentence.words[predicate], f"{path}:{sentence.first_line + predicate}"
         if predicate not in sentence.predicates:
-            yield f"{place}: {word!r} has no frameset; it is a predicate as column {number} of roles has {VERB} there"
+            reason = f"it is a predicate as column {number} of roles has {VERB} there"
+            yield f"{location}: {word!r} has no frameset; {reason}"
         elif verbs and not any(verb.start <= predicate <= verb.end for verb in verbs):
             other = f"{VERB} at {sentence.words[verbs[0].start]!r}"
-            yield f"{place}: the predicate {word!r} has a frameset, but column {number} of roles has {other}"
+            yield f"{location}: the predicate {word!r} has a frameset, but column {number} of roles has {other}"
 
 
 def _file_pairs(folder: Path) -> list[tuple[Path, Path]]:
@@ -261,12 +264,12 @@ def _file_pairs(folder: Path) -> list[tuple[Path, Path]]:
         files = sorted(file for file in (folder / kind).glob(f"*.{kind}*") if not is_clutter(file.name))
         named = {plain_name(file): file for file in files if plain_name(file).endswith(f".{kind}")}
         if not named:
-            wanted = "wanted a folder with words and props, or a single file"
-            raise DataError(folder, f"no file {kind}/NAME.{kind}; {wanted}")
+            expected = "expected a folder with words and props, or a single file"
+            raise DataError(folder, f"no file {kind}/NAME.{kind}; {expected}")
         by_name.append({name.removesuffix(f".{kind}"): file for name, file in named.items()})
     words, props = by_name
     if unpaired := words.keys() ^ props.keys():
         name = min(unpaired)
         file = words.get(name) or props.get(name)
-        raise DataError(folder, f"{file} has no counterpart; wanted {name}.words in words, {name}.props in props")
+        raise DataError(folder, f"{file} has no counterpart; expected {name}.words in words, {name}.props in props")
     return [(words[name], props[name]) for name in sorted(words)]

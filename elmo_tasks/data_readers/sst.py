@@ -98,7 +98,7 @@ class SstReader(DatasetReader):
             yield {"tokens": tokens, "label": label, "line": line}
 
     def _phrases(self, path: Path) -> Iterator[tuple[int, list[str], int]]:
-        """Yields the line, the tokens and the sentiment of each phrase that is wanted."""
+        """Yields the line, the tokens and the sentiment of each phrase that is read."""
         for number, line in read_lines(path, columns=True):
             if not line.strip():
                 continue
@@ -118,11 +118,11 @@ class Phrase(NamedTuple):
     length: int  # in tokens
 
 
-def parse_tree(text: str, place: str = "tree") -> tuple[list[str], list[Phrase]]:
+def parse_tree(text: str, location: str = "tree") -> tuple[list[str], list[Phrase]]:
     """The tokens of a bracketed tree and its phrases, each before those that it consists of.
 
     Raises:
-        DataError: the text is not one whole tree. The message names `place` and the column, from 1.
+        DataError: the text is not one whole tree. The message names `location` and the column, from 1.
     """
     tokens: list[str] = []
     phrases: list[Phrase] = []
@@ -134,7 +134,7 @@ def parse_tree(text: str, place: str = "tree") -> tuple[list[str], list[Phrase]]
         if kind == "label":
             piece = piece.strip()
         if problem := _find_fault(piece, kind, previous, is_inside=bool(open_phrases)):
-            raise DataError(place, f"column {match.start() + 1}: {problem}")
+            raise DataError(location, f"column {match.start() + 1}: {problem}")
         if kind == "(":
             open_phrases.append(len(phrases))
         elif kind == "label":
@@ -146,17 +146,17 @@ def parse_tree(text: str, place: str = "tree") -> tuple[list[str], list[Phrase]]
             phrases[closed] = phrases[closed]._replace(length=len(tokens) - phrases[closed].start)
         previous = kind
     if open_phrases:
-        raise DataError(place, f"the tree ends with {len(open_phrases)} bracket(s) that are not closed")
+        raise DataError(location, f"the tree ends with {len(open_phrases)} bracket(s) that are not closed")
     if not phrases:
-        raise DataError(place, "no tree; wanted one such as (3 (2 It) (3 works))")
+        raise DataError(location, "no tree; expected one such as (3 (2 It) (3 works))")
     return tokens, phrases
 
 
 def _find_fault(piece: str, kind: str, previous: str, *, is_inside: bool) -> str | None:
-    """What is wrong with a piece in its place."""
+    """What is wrong with a piece where it is."""
     if previous and not is_inside:
-        return f"{piece!r} outside the tree; wanted one tree per line, and as many closing brackets as opening ones"
-    allowed, wanted = _MAY_FOLLOW[previous]
+        return f"{piece!r} outside the tree; expected one tree per line, and as many closing brackets as opening ones"
+    allowed, expected = _MAY_FOLLOW[previous]
     if kind not in allowed or (kind == "label" and piece not in _DIGITS):
-        return f"{piece!r} where {wanted} was wanted"
+        return f"{piece!r} where {expected} was expected"
     return None

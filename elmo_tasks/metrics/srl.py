@@ -37,7 +37,7 @@ def arguments_of_tags(tags: Sequence[str]) -> list[Argument]:
     """
     for tag in tags:
         if not is_tag(tag, "IOB2"):
-            raise ElmoTasksError(f"{tag!r} is not a tag of IOB2; wanted O, B-ROLE or I-ROLE")
+            raise ElmoTasksError(f"{tag!r} is not a tag of IOB2; expected O, B-ROLE or I-ROLE")
     arguments: list[tuple[str, list[tuple[int, int]]]] = []
     latest: dict[str, list[tuple[int, int]]] = {}  # the pieces of the last argument of each role
     for label, start, end in spans_of_tags(tags):

@@ -89,7 +89,7 @@ def spans_of_tags(tags: Sequence[str]) -> list[Span]:
     for tag in tags:
         if tag != OUTSIDE and (tag[:1] not in _SEQEVAL_LETTERS or tag[1:2] != "-" or not tag[2:]):
             raise ElmoTasksError(
-                f"{tag!r} is not a span tag; wanted O, or one of the letters BIMESLU, a hyphen and a label"
+                f"{tag!r} is not a span tag; expected O, or one of the letters BIMESLU, a hyphen and a label"
             )
     return [Span(*span) for span in get_entities([_SEQEVAL_LETTERS.get(tag[0], tag[0]) + tag[1:] for tag in tags])]
 
@@ -152,7 +152,7 @@ def find_fault(tags: Sequence[str], scheme: TagScheme) -> tuple[int, str] | None
     for position, tag in enumerate(tags):
         if not is_tag(tag, scheme):
             prefixes = ", ".join(f"{prefix}-LABEL" for prefix in _PREFIXES[scheme])
-            return position, f"{tag!r} is not a tag of {scheme}; wanted O or one of {prefixes}"
+            return position, f"{tag!r} is not a tag of {scheme}; expected O or one of {prefixes}"
         if scheme != "IOB1" and not _may_follow(previous, tag, scheme):
             place = "at the beginning of a sentence" if previous is None else f"after {previous!r}"
             return position, f"{tag!r} {place} is not valid in {scheme}"

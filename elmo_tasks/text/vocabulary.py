@@ -273,9 +273,9 @@ class _VocabularyFile(Config):
     def _is_consistent(self) -> _VocabularyFile:
         for names in (self.words, self.characters):
             if names[: len(SPECIAL)] != SPECIAL:
-                raise ValueError(f"words and characters begin with {names[: len(SPECIAL)]}; wanted {SPECIAL}")
+                raise ValueError(f"words and characters begin with {names[: len(SPECIAL)]}; expected {SPECIAL}")
         if not len(SPECIAL) <= self.num_trained_words <= len(self.words):
-            raise ValueError(f"num_trained_words is {self.num_trained_words}; wanted 2 to {len(self.words)}")
+            raise ValueError(f"num_trained_words is {self.num_trained_words}; expected 2 to {len(self.words)}")
         return self
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.errors import DataError
+from tests.data_readers.readers import NER, SNLI, SST, Settings, read, write
 
 CONLLU = "\n".join(f"{number}\t{{}}\t_\t{{}}\t_\t_\t_\t_\t_\t_" for number in (1, 2)) + "\n\n"
-SNLI = '{"sentence1": "A dog .", "sentence2": "A cat .", "gold_label": "%s"}\n'
+PAIR = '{"sentence1": "A dog .", "sentence2": "A cat .", "gold_label": "%s"}\n'
 ROW = "d 0 0 {} NN * {} {} - - * {}-\n"
 PROPOSITIONS = "".join(
     ROW.format(word, "go", "01", cells) for word, cells in (("Go", "(V*) (A0* "), ("on", "(A0*) (V*) "))
@@ -49,20 +48,15 @@ CASES: dict[str, tuple[str, int, list[str]]] = {
     "srl_conll2012": (document("a", PROPOSITIONS), 1, [":3: "]),  # a span inside a span, in the second column
     "srl_conll2005": ("Go go (V*)\n\nGo go (V*)\non\n\nGo go (V*) *\n", 1, [":4: ", ":6: "]),
     "sst": ("(3 (2 It) (3 works))\n(3 It\n(2 .)\n", 2, [":2: "]),
-    "snli": (SNLI % "neutral" + "{\n" + SNLI % "maybe", 1, [":2: ", ":3: "]),
+    "snli": (PAIR % "neutral" + "{\n" + PAIR % "maybe", 1, [":2: ", ":3: "]),
     "squad": (squad(SQUAD_QUESTION, BAD_QUESTION), 1, ["(question '2')"]),
 }
-
-
-def read(path: Path, reader: dict[str, Any]) -> list[dict[str, Any]]:
-    return DatasetReaderConfig.model_validate_json(json.dumps(reader)).build().read(path).to_list()
 
 
 @pytest.mark.parametrize("kind", CASES)
 def test_the_rest_of_a_file_is_read(kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     text, count, places = CASES[kind]
-    path = tmp_path / "data.txt"
-    path.write_text(text)
+    path = write(tmp_path / "data.txt", text)
     with pytest.raises(DataError) as caught:
         read(path, {"type": kind})
     assert places[0] in str(caught.value)
@@ -79,91 +73,43 @@ def test_the_rest_of_a_file_is_read(kind: str, tmp_path: Path, caplog: pytest.Lo
 @pytest.mark.parametrize(
     ("reader", "bad", "good"),
     [
-        ({"type": "conll2003"}, "a O x\nb O\n\n", "c I-X\n\n"),  # the number of columns
-        ({"type": "conll2003"}, "a I-X\nb L-X\n\n", "c B-X\nd I-X\n\n"),  # the scheme of the tags
-        ({"type": "snli"}, '{"sentence1": "A dog ."}\n', SNLI % "neutral"),  # the names of the columns
+        (NER, "a O x\nb O\n\n", "c I-X\n\n"),  # the number of columns
+        (NER, "a I-X\nb L-X\n\n", "c B-X\nd I-X\n\n"),  # the scheme of the tags
+        (SNLI, '{"sentence1": "A dog ."}\n', PAIR % "neutral"),  # the names of the columns
     ],
 )
-def test_the_first_unit_may_be_bad(reader: dict[str, Any], bad: str, good: str, tmp_path: Path) -> None:
-    path = tmp_path / "data.txt"
-    path.write_text(bad + 3 * good)
+def test_the_first_unit_may_be_bad(reader: Settings, bad: str, good: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "data.txt", bad + 3 * good)
     assert len(read(path, {**reader, "on_error": "skip"})) == 3
     with pytest.raises(DataError, match=r"data.txt:[12]: "):
         read(path, reader)
 
 
-def test_an_article_may_be_bad(tmp_path: Path) -> None:
-    path = tmp_path / "data.json"
-    articles = json.loads(squad(SQUAD_QUESTION))["data"]
-    path.write_text(json.dumps({"data": [{}, *articles]}))
-    assert len(read(path, {"type": "squad", "on_error": "skip"})) == 1
-
-
 def test_the_warning_names_the_file_that_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("a.txt", "b.txt"):  # the same content, which is cached once
-        (tmp_path / name).write_text("a O\n\nb\n")
         caplog.clear()
-        read(tmp_path / name, {"type": "conll2003", "on_error": "skip"})
+        read(write(tmp_path / name, "a O\n\nb\n"), NER | {"on_error": "skip"})
         assert f"{tmp_path / name}:3: " in caplog.text
         assert caplog.text.count(str(tmp_path)) == 2
 
 
-@pytest.mark.parametrize(
-    ("reader", "text", "problem"),
-    [
-        ({"type": "snli"}, 2 * (SNLI % "-"), "has no example; 2 pair(s) without a gold label left out"),
-        ({"type": "sst", "granularity": 2}, "(2 (2 It) (2 is))\n", "has no example; 1 neutral example(s) left out"),
-        ({"type": "conll2003", "on_error": "skip"}, "a\n", "has no example; 1 were skipped, the first because of "),
-    ],
-)
-def test_it_is_said_why_there_is_no_example(reader: dict[str, Any], text: str, problem: str, tmp_path: Path) -> None:
-    path = tmp_path / "data.txt"
-    path.write_text(text)
-    with pytest.raises(DataError, match=re.escape(problem)):
-        read(path, reader)
-
-
-def test_a_wrong_proposition_leaves_its_predicate(tmp_path: Path) -> None:
-    path = tmp_path / "data.txt"
-    path.write_text(document("a", PROPOSITIONS))
-    config = {"type": "predicates", "source": {"type": "srl_conll2012"}, "on_error": "skip"}
-    assert read(path, config)[0]["tags"] == ["B-V", "B-V"]
-    with pytest.raises(DataError):
-        read(path, {**config, "on_error": "fail", "source": {"type": "srl_conll2012", "on_error": "skip"}})
-
-
 def test_pairs_of_files_stay_aligned(tmp_path: Path) -> None:
     for name, text in (("words", "Go\n\nGo\non\n\nRun\n"), ("props", "go (V*)\n\ngo (V*)\n-\n\nrun (V*)\n")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"a.{name}").write_text(text)
+        write(tmp_path / name / f"a.{name}", text)
     examples = read(tmp_path, {"type": "srl_conll2005", "on_error": "skip"})
     assert [example["tokens"] for example in examples] == [["Go"], ["Run"]]
 
 
 def test_long_lists_are_cut(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = tmp_path / "data.txt"
-    path.write_text("(2 .)\n" + "(\n" * 12)
-    read(path, {"type": "sst", "on_error": "skip"})
-    (warning,) = [record.message for record in caplog.records if "skipped 12" in record.message]
-    assert "  and 2 more, see " in warning.split("\n")[-1]
-    (record,) = [file for file in [Path(warning.split("see ")[-1])] if file.is_file()]
-    assert len(json.loads(record.read_text())["skipped"]) == 12
-
-
-def test_a_list_of_ten_is_not_cut(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = tmp_path / "data.txt"
-    path.write_text("(2 .)\n" + "(\n" * 10)
-    read(path, {"type": "sst", "on_error": "skip"})
-    (warning,) = [record.message for record in caplog.records if "skipped 10" in record.message]
-    assert len(warning.split("\n")) == 11
-    assert " more, see " not in warning
-
-
-def test_nothing_but_bad_units(tmp_path: Path) -> None:
-    path = tmp_path / "data.txt"
-    path.write_text("(\n")
-    with pytest.raises(DataError, match=r"has no example; 1 were skipped, the first because of .*:1: column|ends with"):
-        read(path, {"type": "sst", "on_error": "skip"})
+    for count in (10, 12):
+        caplog.clear()
+        read(write(tmp_path / "data.txt", "(2 .)\n" + "(\n" * count), SST | {"on_error": "skip"})
+        (warning,) = [record.message for record in caplog.records if f"skipped {count}" in record.message]
+        lines = warning.split("\n")
+        assert len(lines) == 11 + (count > 10)
+        if count > 10:
+            assert lines[-1].startswith("  and 2 more, see ")
+            assert len(json.loads(Path(lines[-1].split("see ")[-1]).read_text())["skipped"]) == 12
 
 
 def test_errors_are_kept_or_raised() -> None:

@@ -32,5 +32,5 @@ class FastTextReader(DatasetReader):
             with self.bad_units.caught():  # an error ends the reading, or only skips the line, as `on_error` says
                 label, *tokens = line.split() or [""]
                 if not label.startswith(PREFIX) or not tokens:
-                    raise DataError(path, f"{line[:80]!r}; wanted {PREFIX}LABEL and a text", number)
+                    raise DataError(path, f"{line[:80]!r}; expected {PREFIX}LABEL and a text", number)
                 yield {"tokens": tokens, "label": label.removeprefix(PREFIX), "line": number}

@@ -50,7 +50,7 @@ def test_a_head_and_a_predictor_that_are_there_use_it(data: Path, capsys: pytest
 def test_a_line_without_a_label_is_named(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (data / "train.txt").write_text("__label__good A film .\nA film .\n", encoding="utf-8")
     assert cli.main(["train", "reviews.jsonnet", "-s", str(data / "run"), *INCLUDE]) == 2
-    assert "train.txt:2: 'A film .'; wanted __label__LABEL and a text" in capsys.readouterr().err
+    assert "train.txt:2: 'A film .'; expected __label__LABEL and a text" in capsys.readouterr().err
 
 
 def test_it_is_named_among_the_readers_that_fit(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

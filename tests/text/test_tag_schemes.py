@@ -135,7 +135,7 @@ def test_superfluous_begin_tags_of_iob1_are_accepted() -> None:
 @pytest.mark.parametrize(
     ("tags", "scheme", "position", "problem"),
     [
-        (["O", "X-LOC"], "IOB1", 1, "'X-LOC' is not a tag of IOB1; wanted O or one of B-LABEL, I-LABEL"),
+        (["O", "X-LOC"], "IOB1", 1, "'X-LOC' is not a tag of IOB1; expected O or one of B-LABEL, I-LABEL"),
         (["O", "I-LOC"], "IOB2", 1, "'I-LOC' after 'O' is not valid in IOB2"),
         (["I-LOC"], "IOB2", 0, "'I-LOC' at the beginning of a sentence is not valid in IOB2"),
         (["B-LOC", "I-PER"], "IOB2", 1, "'I-PER' after 'B-LOC' is not valid in IOB2"),

@@ -1,0 +1,121 @@
+"""What the tests of readers share: readers by short names, sample files, and sources that are written for a test."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+from elmo_tasks.data_readers import DatasetReader, DatasetReaderConfig
+from elmo_tasks.errors import ElmoTasksError
+
+HERE = Path(__file__).parent
+ODD_FILES = HERE.parent / "odd_files"
+
+Settings = dict[str, Any]
+NER: Settings = {"type": "conll2003"}
+CONLLU: Settings = {"type": "conllu"}
+COREF: Settings = {"type": "coref_conll2012"}
+ROLES: Settings = {"type": "srl_conll2012"}
+PROPS: Settings = {"type": "srl_conll2005"}
+PREDICATES: Settings = {"type": "predicates", "source": ROLES}
+SST: Settings = {"type": "sst"}
+SNLI: Settings = {"type": "snli"}
+SQUAD: Settings = {"type": "squad"}
+TABLE: Settings = {"type": "delimited", "task": "tagging", "header": False, "columns": {"tokens": 0, "tags": -1}}
+TEXTS: Settings = {"type": "delimited", "task": "classification"}
+STARS: Settings = {**TEXTS, "columns": {"text": "review", "label": "stars"}}
+LINES: Settings = {"type": "jsonl", "task": "classification"}
+# A row of each task; the files in `samples` have it twice.
+ROWS: dict[str, Settings] = {
+    "classification": {"columns": {"text": "review", "label": "stars"}},
+    "text_pairs": {},
+    "tagging": {"columns": {"tags": "pos"}},
+    "semantic_roles": {"columns": {"predicate": "verb"}},
+    "reading": {"columns": {"passage": "context"}},
+    "coreference": {"columns": {"genre": "kind"}},
+}
+# A small file for each reader, in the folder `samples`; `examples` has what each becomes.
+SAMPLES: dict[str, Settings] = {
+    "conll2003.txt": NER,
+    "conllu.conllu": CONLLU,
+    "coref_conll2012.conll": COREF,
+    "srl_conll2012.conll": ROLES,
+    "srl_conll2005.txt": PROPS,
+    "predicates.conll": PREDICATES,
+    "sst.txt": SST,
+    "snli.jsonl": SNLI,
+    "squad.json": SQUAD,
+    "classification.csv": STARS,
+    "tagging.tsv": {**TABLE, "tag_scheme": "BIOUL"},
+    **{f"{task}.jsonl": {"type": "jsonl", "task": task, **settings} for task, settings in ROWS.items()},
+}
+HEAD, END = "#begin document (a); part 000\n", "#end document\n"
+
+
+def sample(name: str) -> str:
+    """The text of a sample file."""
+    return (HERE / "samples" / name).read_text(encoding="utf-8")
+
+
+def sample_examples(name: str) -> list[dict[str, Any]]:
+    """The examples of a sample file."""
+    return [json.loads(line) for line in (HERE / "examples" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def build(settings: Settings) -> DatasetReader:
+    return DatasetReaderConfig.model_validate_json(json.dumps(settings)).build()
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def write_for(settings: Settings, folder: Path, content: str | bytes) -> Path:
+    """Writes a file for this reader: a table without tabs is CSV."""
+    is_csv = settings["type"] == "delimited" and "\t" not in str(content)
+    return write(folder / ("data.csv" if is_csv else "data.txt"), content)
+
+
+def read(source: str | Path, settings: Settings) -> list[dict[str, Any]]:
+    return build(settings).read(source).to_list()
+
+
+def read_text(folder: Path, content: str | bytes, settings: Settings) -> list[dict[str, Any]]:
+    return read(write_for(settings, folder, content), settings)
+
+
+def read_rows(folder: Path, rows: Sequence[Any], **settings: Any) -> list[dict[str, Any]]:
+    """The examples of JSON lines, with an empty line after each."""
+    text = "\n\n".join(json.dumps(row) for row in rows)
+    return read_text(folder, text, {**LINES, **settings})
+
+
+def problem(source: str | Path, settings: Settings) -> str:
+    """What is wrong with a source; the message begins with its name."""
+    with pytest.raises(ElmoTasksError) as caught:
+        read(source, settings)
+    assert str(caught.value).startswith(str(source))
+    return str(caught.value).removeprefix(str(source))
+
+
+def tokens(examples: list[dict[str, Any]]) -> list[list[str]]:
+    """The sentences of examples."""
+    return [sentence for example in examples for sentence in example.get("sentences", [example.get("tokens")])]
+
+
+def write_hub(folder: Path, splits: Sequence[Any] | datasets.Dataset | dict[str, datasets.Dataset]) -> str:
+    """A data set in a folder that `load_dataset` reads, of rows or of splits; the source's name of it."""
+    folder.mkdir()
+    if isinstance(splits, Sequence):
+        (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in splits))
+        return f"hub:{folder}"
+    for split, rows in (splits if isinstance(splits, dict) else {"train": splits}).items():
+        rows.to_parquet(folder / f"{split}.parquet")
+    return f"hub:{folder}"

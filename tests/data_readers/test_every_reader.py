@@ -1,0 +1,193 @@
+"""What holds for every reader: the examples of a sample file, whatever its line ends and compression; its errors."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+from elmo_tasks.config import to_json
+from elmo_tasks.data_readers import DatasetReaderConfig
+from elmo_tasks.data_readers.reader import PLACE_FEATURES
+from elmo_tasks.data_readers.row_examples import ROW_TASKS
+from tests.data_readers.readers import (
+    HERE,
+    NER,
+    ROWS,
+    SAMPLES,
+    SNLI,
+    SQUAD,
+    Settings,
+    build,
+    problem,
+    read,
+    sample,
+    sample_examples,
+    write,
+    write_hub,
+)
+
+
+def test_every_reader_and_every_task_of_rows_has_a_sample() -> None:
+    own = {name for name, kind in DatasetReaderConfig.choices().items() if kind.__module__.startswith("elmo_tasks.")}
+    assert own == {"hub", *(settings["type"] for settings in SAMPLES.values())}
+    assert ROWS.keys() == ROW_TASKS.keys()
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_examples_of_a_sample(name: str) -> None:
+    reader = build(SAMPLES[name])
+    dataset = reader.read(HERE / "samples" / name)
+    assert dataset.to_list() == sample_examples(name)
+    assert dataset.features == {**reader.task.features, **PLACE_FEATURES}
+
+
+def zipped(content: bytes) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("data", content)
+    return stream.getvalue()
+
+
+FORMS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "CR LF": ("", lambda content: content.replace(b"\n", b"\r\n")),
+    "CR": ("", lambda content: content.replace(b"\n", b"\r")),
+    "byte order mark": ("", lambda content: "\ufeff".encode() + content),
+    "no end of the last line": ("", lambda content: content.rstrip(b"\n")),
+    "gzip": (".gz", gzip.compress),
+    "bzip2": (".bz2", bz2.compress),
+    "xz": (".xz", lzma.compress),
+    "zip": (".zip", zipped),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_form_of_a_file_does_not_matter(name: str, tmp_path: Path) -> None:
+    for form, (ending, change) in FORMS.items():
+        path = write(tmp_path / form / f"{name}{ending}", change(sample(name).encode()))
+        assert read(path, SAMPLES[name]) == sample_examples(name), form
+    unpacked = write(tmp_path / name, sample(name))
+    assert build(SAMPLES[name]).files(tmp_path / f"{name}.xz")[0] == unpacked
+    assert read(tmp_path / f"{name}.xz", SAMPLES[name]) == sample_examples(name)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_what_is_not_a_file_of_this_format(name: str, tmp_path: Path) -> None:
+    settings, path = SAMPLES[name], tmp_path / name
+    assert problem(path, settings).startswith(": no such file")
+    assert problem("/dev/null", settings).startswith(": is a pipe or a device, and this file is read twice; expected")
+    for text in ("", "\n\n"):
+        expected = ": Expecting value at column 1; " if settings == SQUAD else ": has no example"
+        assert expected in problem(write(path, text), settings)
+    write(path, sample(name).encode() + b"\n\n\xe9")
+    lines = path.read_bytes().count(b"\n") + 1
+    assert problem(path, settings).startswith(f":{lines}: byte 0xe9 at column 1 is not UTF-8")
+    packed = write(tmp_path / "packed.xz", lzma.compress(sample(name).encode())[:-40])
+    assert ": the compressed file is damaged or cut short" in problem(packed, settings)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_memory_gives_what_the_file_gave(name: str) -> None:
+    reader = build(SAMPLES[name])
+    from_file = reader.read(HERE / "samples" / name)
+    columns = sorted(set(reader.task.features) - reader.task.optional)
+    expected = from_file.select_columns(columns).to_list()
+    for given in (from_file, from_file.to_list(), expected):
+        found = reader.read(given)
+        assert found.select_columns(columns).to_list() == expected
+        assert found.features == from_file.features
+        assert found["line"][:] == list(range(len(found)))
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_config_is_its_json(name: str) -> None:
+    config = build(SAMPLES[name]).config
+    assert DatasetReaderConfig.model_validate_json(json.dumps(to_json(config))) == config
+
+
+def ner_rows() -> datasets.Dataset:
+    """The sentences of the sample, with class ids for tags; its empty documents are not repeated."""
+    names = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-MISC"]
+    tagged = build({**NER, "tag_scheme": "IOB2"}).read(HERE / "samples" / "conll2003.txt")
+    rows = [(example["tokens"], example["tags"]) for example in tagged]
+    rows.insert(2, (["-DOCSTART-"], ["O"]))
+    labels = datasets.Sequence(datasets.ClassLabel(names=names))
+    features = datasets.Features({"tokens": datasets.Sequence(datasets.Value("string")), "ner_tags": labels})
+    ids = [[names.index(tag) for tag in tags] for _, tags in rows]
+    return datasets.Dataset.from_dict({"tokens": [words for words, _ in rows], "ner_tags": ids}, features)
+
+
+def squad_rows() -> list[dict[str, Any]]:
+    """The questions of the sample as the hub has them."""
+    rows = []
+    for article in json.loads(sample("squad.json"))["data"]:
+        for paragraph in article["paragraphs"]:
+            for question in paragraph["qas"]:
+                columns = {key: [each[key] for each in question["answers"]] for key in ("text", "answer_start")}
+                rows.append({**question, "context": paragraph["context"], "title": "", "answers": columns})
+    return rows
+
+
+def snli_rows() -> datasets.Dataset:
+    names = ["entailment", "neutral", "contradiction", "-"]
+    rows = [json.loads(line) for line in sample("snli.jsonl").splitlines()]
+    label = datasets.ClassLabel(names=names[:3])
+    text = datasets.Value("string")
+    features = datasets.Features({"premise": text, "hypothesis": text, "label": label})
+    ids = [-1 if row["gold_label"] == "-" else names.index(row["gold_label"]) for row in rows]
+    texts = {"premise": [row["sentence1"] for row in rows], "hypothesis": [row["sentence2"] for row in rows]}
+    return datasets.Dataset.from_dict({**texts, "label": ids}, features)
+
+
+def row_lines(task: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in sample(f"{task}.jsonl").splitlines() if line]
+
+
+HUB: dict[str, tuple[str, Settings, Callable[[], Any]]] = {
+    "conll2003": ("conll2003.txt", NER, ner_rows),
+    "squad": ("squad.json", SQUAD, squad_rows),
+    "snli": ("snli.jsonl", SNLI, snli_rows),
+}
+
+
+@pytest.mark.parametrize("kind", [*HUB, *ROWS])
+def test_a_hub_data_set_gives_what_the_file_gives(kind: str, tmp_path: Path) -> None:
+    if kind in HUB:
+        name, settings, rows = HUB[kind]
+        source = write_hub(tmp_path / "hub", rows())
+    else:
+        name, settings = f"{kind}.jsonl", {"type": "hub", "task": kind, **ROWS[kind]}
+        given = row_lines(kind)
+        if kind == "text_pairs":  # a column has one type
+            given = [{**row, "premise": [*row["premise"]], "label": "true"} for row in given]
+        source = write_hub(tmp_path / "hub", datasets.Dataset.from_list(given))
+    numbers = ("line", "file", "id", "document") if kind in ROWS else ("line", "file")
+    found, expected = (
+        [{key: value for key, value in example.items() if key not in numbers} for example in examples]
+        for examples in (read(source, settings), sample_examples(name))
+    )
+    assert found == expected
+    assert read(source, settings)[0]["line"] in (None, 0)
+
+
+@pytest.mark.parametrize("name", ["sst.txt", "conllu.conllu", "srl_conll2005.txt", "coref_conll2012.conll"])
+def test_the_hub_is_not_asked_for_a_reader_of_files(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets, "load_dataset", None)
+    reader = type(build(SAMPLES[name])).__name__
+    assert problem("hub:owner/it", SAMPLES[name]) == f": {reader} only reads files; give the path of a file"
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_what_was_read_is_not_parsed_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read(HERE / "samples" / name, SAMPLES[name])
+    monkeypatch.setattr(type(build(SAMPLES[name])), "examples", lambda reader, path: iter(()))
+    assert read(HERE / "samples" / name, SAMPLES[name]) == sample_examples(name)
