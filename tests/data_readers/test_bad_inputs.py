@@ -348,7 +348,7 @@ PAIR = {"premise": "It rained.", "hypothesis": "Rain.", "label": "neutral"}
 @pytest.mark.parametrize(
     ("settings", "rows", "expected"),
     [
-        (NER, [{"tokens": ["a"], "ner_tags": [3]}], ": column 'ner_tags': List(Value('int64')); expected labels as"),
+        (NER, [{"tokens": ["a"], "ner_tags": [3]}], ": column 'ner_tags': ...; expected labels as strings"),
         (NER, [{"tokens": ["a", "b"], "ner_tags": ["O"]}], ": row 0: 1 tags for 2 tokens"),
         (NER, [{"tokens": ["a", "b"], "ner_tags": ["O", "LOC"]}], ": row 0, token 1: 'LOC' is not a tag"),
         (NER, [GOOD_ROW, {}], ": row 1: 'tokens' is None; expected a list"),
@@ -363,7 +363,7 @@ PAIR = {"premise": "It rained.", "hypothesis": "Rain.", "label": "neutral"}
          ": row 0.answers[0]: 'text' is None; expected a string"),
         (SQUAD, [QUESTION | {"context": None}], ": row 0: 'context' is None; expected a string"),
         (SQUAD, [{"id": "q", "question": "?"}], ": no column 'answers', 'context' among id, question; expected the"),
-        (SNLI, [PAIR | {"label": 1}], ": column 'label': Value('int64'); expected labels as strings or class ids"),
+        (SNLI, [PAIR | {"label": 1}], ": column 'label': ...; expected labels as strings or as class ids"),
         (SNLI, [PAIR, PAIR | {"label": "?"}], ": row 1: label '?'; expected"),
         (SNLI | {"columns": ["premise", "hypothesis", "verdict"]}, [PAIR],
          ": no column 'verdict' among premise, hypothesis, label; expected"),
@@ -372,7 +372,10 @@ PAIR = {"premise": "It rained.", "hypothesis": "Rain.", "label": "neutral"}
     ],
 )  # fmt: skip
 def test_rows_of_hub_data_sets(settings: Settings, rows: list[Any], expected: str, tmp_path: Path) -> None:
-    assert problem(write_hub(tmp_path / "hub", rows), settings).startswith(expected)
+    message = problem(write_hub(tmp_path / "hub", rows), settings)
+    begin, _, rest = expected.partition("...")  # of the name that `datasets` gives to a type
+    assert message.startswith(begin)
+    assert rest in message
 
 
 def test_odd_files() -> None:
