@@ -1,35 +1,12 @@
-"""The sample data for coreference: its format, that words do not tell what they mean, that a seed decides it."""
+"""The sample data for coreference: its format, and that words do not show what they mean."""
 
 from __future__ import annotations
 
 import collections
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from elmo_tasks.data_readers.coref import CoreferenceConll2012Config
 from elmo_tasks.sample_data.coref import COREF
-
-FILES = {
-    "train": "ontogum.train.v4_gold_conll.xz",
-    "dev": "ontogum.dev.v4_gold_conll",
-    "test": "ontogum.test.v4_gold_conll",
-}
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sample")
-    paths = COREF.write(folder, 13, (1000, 200, 200))
-    assert [path for path in paths if path.parent == folder / "coref_ontogum"] == [
-        folder / "coref_ontogum" / name for name in FILES.values()
-    ]
-    return folder
-
-
-def read(folder: Path, split: str) -> list[dict[str, Any]]:
-    return CoreferenceConll2012Config().build().read(folder / "coref_ontogum" / FILES[split]).to_list()
+from tests.sample_data.every import read
 
 
 def mentions(example: dict[str, Any]) -> list[list[str]]:
@@ -38,26 +15,14 @@ def mentions(example: dict[str, Any]) -> list[list[str]]:
     return [[" ".join(tokens[start : end + 1]) for start, end in cluster] for cluster in example["clusters"]]
 
 
-def test_sizes_and_genres(folder: Path) -> None:
-    assert [len(read(folder, split)) for split in FILES] == [50, 10, 10]
-    for split in FILES:
-        assert {example["genre"] for example in read(folder, split)} == {"story", "talk"}
-    assert all(7 <= len(example["sentences"]) <= 14 for example in read(folder, "train"))
+def test_genres() -> None:
+    for split in range(3):
+        assert {example["genre"] for example in read("coref", split)} == {"story", "talk"}
+    assert all(7 <= len(example["sentences"]) <= 14 for example in read("coref"))
 
 
-def test_every_file_has_a_document(tmp_path: Path) -> None:
-    COREF.write(tmp_path, 13, (20, 1, 3))
-    assert [len(read(tmp_path, split)) for split in FILES] == [1, 1, 1]
-
-
-def test_the_folders_of_conll_2012_hold_the_same(folder: Path) -> None:
-    for split, name in (("train", "train"), ("dev", "development"), ("test", "test")):
-        official = folder / "conll-2012" / "v4" / "data" / name / "data" / "english"
-        assert CoreferenceConll2012Config().build().read(official).to_list() == read(folder, split)
-
-
-def test_clusters(folder: Path) -> None:
-    examples = read(folder, "train")
+def test_clusters() -> None:
+    examples = read("coref")
     assert all(len(cluster) > 1 for example in examples for cluster in example["clusters"])
     nested = [
         (one, other)
@@ -71,9 +36,9 @@ def test_clusters(folder: Path) -> None:
     assert len(nested) > 10
 
 
-def test_pronouns_mean_somebody_else_from_story_to_story(folder: Path) -> None:
+def test_pronouns_mean_somebody_else_from_story_to_story() -> None:
     genders = collections.defaultdict(set)
-    for example in read(folder, "train"):
+    for example in read("coref"):
         for cluster in map(set, mentions(example)):
             pronouns = {text.lower() for text in cluster} & {"he", "she"}
             for name in {text for text in cluster if text.istitle() and text not in ("He", "She", "I", "You")}:
@@ -81,8 +46,8 @@ def test_pronouns_mean_somebody_else_from_story_to_story(folder: Path) -> None:
     assert sum(found == {"he", "she"} for found in genders.values()) > 3
 
 
-def test_who_i_and_you_are_is_told_by_the_speakers(folder: Path) -> None:
-    talks = [example for example in read(folder, "train") if example["genre"] == "talk"]
+def test_the_speakers_show_who_i_and_you_are() -> None:
+    talks = [example for example in read("coref") if example["genre"] == "talk"]
     for example in talks:
         speakers = [speaker for sentence in example["speakers"] for speaker in sentence]
         tokens = [token for sentence in example["sentences"] for token in sentence]
@@ -97,22 +62,14 @@ def test_who_i_and_you_are_is_told_by_the_speakers(folder: Path) -> None:
     assert all(len({speaker for sentence in example["speakers"] for speaker in sentence}) == 2 for example in talks)
 
 
-def test_names_of_test_and_dev_are_unseen_in_training(folder: Path) -> None:
-    words = {
-        split: {token for example in read(folder, split) for sentence in example["sentences"] for token in sentence}
-        for split in FILES
-    }
-    new = {word for word in words["test"] - words["train"] if word.istitle()}
+def test_names_of_test_and_dev_are_unseen_in_training() -> None:
+    train, dev, test = (
+        {token for example in read("coref", split) for sentence in example["sentences"] for token in sentence}
+        for split in range(3)
+    )
+    new = {word for word in test - train if word.istitle()}
     assert len(new) > 20
-    assert not new & words["dev"]
-
-
-def test_the_seed_decides_everything(folder: Path, tmp_path: Path) -> None:
-    COREF.write(tmp_path / "same", 13, (1000, 200, 200))
-    COREF.write(tmp_path / "other", 14, (1000, 200, 200))
-    for split in FILES:
-        assert read(tmp_path / "same", split) == read(folder, split)
-        assert read(tmp_path / "other", split) != read(folder, split)
+    assert not new & dev
 
 
 def test_corpus() -> None:
