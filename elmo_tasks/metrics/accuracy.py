@@ -21,10 +21,7 @@ class Accuracy(Metric):
     """
 
     main: ClassVar[str] = "accuracy"
-
-    def __init__(self, field: str = "label") -> None:
-        self.field = field
-        super().__init__()
+    field = "label"
 
     def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:
         predicted, gold = _labels(prediction[self.field]), _labels(example[self.field])
@@ -43,9 +40,6 @@ class Accuracy(Metric):
         """The share of the most frequent label."""
         counts = Counter(label for example in examples for label in _labels(example[self.field]))
         return float(percentage(max(counts.values(), default=0), counts.total()))
-
-    def compute(self) -> dict[str, float]:
-        return self.overall()
 
     def reset(self) -> None:
         self._correct = self._total = 0

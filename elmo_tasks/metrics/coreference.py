@@ -22,11 +22,10 @@ from elmo_tasks.metrics.metric import Metric, f1_score, quotient
 Mention = tuple[int, int]  # first and last token in the document, the end inclusive
 Clusters = Iterable[Iterable[Sequence[int]]]
 
-Tally = tuple[
-    float, ...
-]  # what recall and precision are made of: recalled, of how many gold; confirmed, of how many found
+# What recall and precision are made of: recalled, of how many gold; confirmed, of how many found.
+Tally = tuple[float, ...]
 
-_GOLD = 1  # the place in a tally
+_GOLD = 1  # the index in a tally
 _SCORES = ("f1", "precision", "recall")
 _TALLIES = ("mentions", "muc", "b_cubed", "ceaf_e", "ceaf_m", "coreference_links", "non_coreference_links")
 _CONLL_METRICS = ("muc", "b_cubed", "ceaf_e")
@@ -60,10 +59,7 @@ class CoreferenceScores(Metric):
     """
 
     main: ClassVar[str] = "conll_f1"
-
-    def __init__(self, field: str = "clusters") -> None:
-        self.field = field
-        super().__init__()
+    field = "clusters"
 
     def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:
         for name, tally in ScoredDocument(example[self.field], prediction[self.field]).tallies().items():
@@ -85,9 +81,6 @@ class CoreferenceScores(Metric):
         for name, values in fractions.items():
             scores |= {f"{score}/{name}": 100 * value for score, value in zip(_SCORES, values, strict=True)}
         return scores
-
-    def compute(self) -> dict[str, float]:
-        return self.overall()
 
     def reset(self) -> None:
         self._tallies: defaultdict[str, Tally] = defaultdict(lambda: (0, 0, 0, 0))
@@ -221,9 +214,9 @@ def _best_alignment(similarity: Mapping[tuple[int, int], float], num_rows: int, 
     # The solver aligns every row, so each gets an additional column of its own with similarity 0. For the solver a
     # weight of 0 means that the two cannot be aligned, so 1 is added to all.
     own = np.arange(num_rows)
-    places = (np.concatenate([rows, own]), np.concatenate([columns, num_columns + own]))
+    indices = (np.concatenate([rows, own]), np.concatenate([columns, num_columns + own]))
     weights = np.concatenate([1.0 + np.array(list(similarity.values())), np.ones(num_rows)])
-    table = csr_array((weights, places), shape=(num_rows, num_columns + num_rows))
+    table = csr_array((weights, indices), shape=(num_rows, num_columns + num_rows))
     return float(table[min_weight_full_bipartite_matching(table, maximize=True)].sum()) - num_rows
 
 

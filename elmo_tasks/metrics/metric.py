@@ -24,13 +24,15 @@ class Metric(ABC):
 
     Attributes:
         main: the name of the score by which systems are compared.
-        field: the key of a prediction that the metric reads.
+        field: the key of a prediction and of an example that the metric reads; a class has its usual one.
     """
 
     main: ClassVar[str]
     field: str
 
-    def __init__(self) -> None:
+    def __init__(self, field: str | None = None) -> None:
+        if field is not None:
+            self.field = field
         self.reset()
 
     def update(self, predictions: Sequence[Mapping[str, Any]], examples: Sequence[Mapping[str, Any]]) -> None:
@@ -68,12 +70,12 @@ class Metric(ABC):
         """The main score that a model can have on these examples without having learned anything."""
         return 0.0
 
-    @abstractmethod
     def compute(self) -> dict[str, float]:
         """The scores of everything added since the last `reset`, by name: percentages, not rounded, except for support.
 
         Names that depend on the data are `name/label`. All others exist from the start, with any value.
         """
+        return self.overall()
 
     @abstractmethod
     def reset(self) -> None:

@@ -30,10 +30,7 @@ class SpanF1(Metric):
     """
 
     main: ClassVar[str] = "f1"
-
-    def __init__(self, field: str = "tags") -> None:
-        self.field = field
-        super().__init__()
+    field = "tags"
 
     def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:
         predicted_tags, gold_tags = prediction[self.field], example[self.field]

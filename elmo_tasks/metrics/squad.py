@@ -60,9 +60,6 @@ class SquadScores(Metric):
         exact_matches, f1, questions = np.moveaxis(sums, -1, 0)
         return {"exact_match": percentage(exact_matches, questions), "f1": percentage(f1, questions)}
 
-    def compute(self) -> dict[str, float]:
-        return self.overall()
-
     def reset(self) -> None:
         self._questions = self._exact_matches = 0
         self._f1 = 0.0

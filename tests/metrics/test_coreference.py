@@ -60,12 +60,6 @@ def test_nothing_in_common_scores_zero(response: tuple[str, ...], key: tuple[str
     assert set(score(letters(*response), letters(*key)).values()) == {0}
 
 
-def test_no_document_scores_zero() -> None:
-    scores = CoreferenceScores().compute()
-    assert set(scores.values()) == {0}
-    assert list(scores) == ["conll_f1", *(f"{part}/{name}" for name in NAMES for part in ("f1", "precision", "recall"))]
-
-
 def test_mentions_agree_only_if_both_ends_do() -> None:
     scores = score([[[0, 1], [5, 5]]], [[[0, 1], [4, 5]]])
     assert recall_precision_f1(scores, "mentions") == [50, 50, 50]
@@ -103,28 +97,6 @@ def test_a_mention_that_the_response_repeats_counts_where_it_stands_first() -> N
     key = letters("abc", "de")
     assert score(letters("abc", "dea", "b"), key) == score(letters("abc", "de"), key)
     assert score(letters("aabc", "de"), key) == score(letters("abc", "de"), key)
-
-
-def test_counts_are_added_up_over_documents() -> None:
-    documents = [(letters("ab", "cd"), letters("abcd")), (letters("ab"), letters("ab")), (letters("xy"), letters())]
-    metric = CoreferenceScores()
-    for response, key in documents:
-        metric.update([{"clusters": response}], [{"clusters": key}])
-    assert metric.compute() == score_documents(documents)
-    assert recall_precision_f1(metric.compute(), "muc") == [75, 75, 75]  # 2 + 1 of 3 + 1, and of 2 + 1 + 1
-    metric.reset()
-    assert set(metric.compute().values()) == {0}
-
-
-def test_numbers_of_predictions_and_examples_that_differ_are_refused() -> None:
-    with pytest.raises(ValueError, match="argument 2 is"):
-        CoreferenceScores().update([{"clusters": []}], [])
-
-
-def test_the_field_can_be_chosen() -> None:
-    metric = CoreferenceScores("chains")
-    metric.update([{"chains": letters("ab")}], [{"chains": letters("ab")}])
-    assert metric.compute()["conll_f1"] == 100
 
 
 def test_thousands_of_mentions_in_one_document() -> None:

@@ -72,30 +72,6 @@ def test_a_reference_is_a_role_of_its_own() -> None:
     assert score("B-R-A0 B-V", "B-R-A0 B-V")["f1/R-A0"] == 100
 
 
-def test_nothing_seen_scores_zero() -> None:
-    assert SrlF1().compute() == {"f1": 0, "precision": 0, "recall": 0, "perfect": 0}
-
-
-def test_batches_add_up_and_reset_forgets() -> None:
-    metric = SrlF1()
-    cases = [("B-A0 B-V O", "B-A0 B-V B-A1"), ("O B-V O", "O B-V O")]
-    for predicted, gold in cases:
-        metric.update([{"tags": predicted.split()}], [{"tags": gold.split()}])
-    in_batches = metric.compute()
-    metric.reset()
-    assert metric.compute()["perfect"] == 0
-    metric.update([{"tags": one.split()} for one, _ in cases], [{"tags": other.split()} for _, other in cases])
-    assert metric.compute() == in_batches
-    assert (in_batches["precision"], in_batches["recall"], in_batches["perfect"]) == (100, 50, 50)
-
-
-def test_lengths_that_differ_are_refused() -> None:
-    with pytest.raises(ValueError, match="argument 2 is"):
-        SrlF1().update([{"tags": ["O"]}], [])
-    with pytest.raises(ValueError, match="1 predicted tags for 2 tokens"):
-        SrlF1().update([{"tags": ["O"]}], [{"tags": ["O", "O"]}])
-
-
 def test_srl_eval_s_verdict_is_reproduced_to_the_printed_digit(data_folder: Path) -> None:
     folder = data_folder / "scorer_cases"
     expected = json.loads((folder / "srl_expected.json").read_text())

@@ -63,7 +63,7 @@ def test_some_words_are_predicates_here_and_none_there() -> None:
 def test_one_sentence_is_enough_for_an_example(tmp_path: Path) -> None:
     for seed in range(10):
         SRL.write(tmp_path, seed, (1, 1, 1))
-        for file in EWT:
-            (document,) = read_conll2012(tmp_path / file)
+        for name in EWT:
+            (document,) = read_conll2012(tmp_path / name)
             assert len(document.sentences) == 1
-            assert len(read_file("srl", tmp_path / file)) >= 1
+            assert len(read_file("srl", tmp_path / name)) >= 1

@@ -22,7 +22,7 @@ def test_sentiments() -> None:
 
 
 def test_trees_are_binary_and_escaped() -> None:
-    text = TEXT
+    text = file("sst5").read_text()
     assert "-LRB-" in text
     assert any("(" in example["tokens"] for example in read("sst5"))
     for line in text.splitlines():
