@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from elmo_tasks.sample_data.task import SampleTask, files_of_splits
-from elmo_tasks.text.tokenization import tokenize_to_strings
+from elmo_tasks.text.tokenizers import TREEBANK
 
 _SENTENCES = 5  # that a passage with its questions counts as
 _PASSAGES_OF_ARTICLE = 10
@@ -58,8 +58,8 @@ def _lines(names: Sequence[str], count: int, generator: random.Random, file: str
 def _text(names: Sequence[str], generator: random.Random) -> Iterator[list[str]]:
     """The statements of a passage, and a question after each."""
     for deed in _deeds(names, generator):
-        yield from tokenize_to_strings(deed.statement)
-        yield from tokenize_to_strings(_question(deed, generator.choice(tuple(_QUESTIONS))))
+        yield from TREEBANK.strings(deed.statement)
+        yield from TREEBANK.strings(_question(deed, generator.choice(tuple(_QUESTIONS))))
 
 
 def _passage(names: Sequence[str], generator: random.Random, identifier: str) -> dict[str, Any]:

@@ -75,7 +75,6 @@ _UNSPLIT = re.compile(
     re.VERBOSE,
 )
 
-_LINE_BREAK = re.compile(r"\r\n|\n|\r")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 
 # Text is read in windows of this many characters, more than any sentence of prose has.
@@ -91,32 +90,17 @@ class Token:
     end: int
 
 
-def tokenize(text: str, *, split_lines: bool = False) -> list[list[Token]]:
-    """Splits a text into sentences and those into tokens.
-
-    The tokens are in order and do not overlap, and only white space is left out. A sentence of more than 20,000
-    characters is cut.
-
-    Arguments:
-        text: any text, of any length.
-        split_lines: every line break ends a sentence; otherwise only a blank line does.
-
-    Returns:
-        The tokens of each sentence; no sentence is empty.
-    """
-    separator = _LINE_BREAK if split_lines else _BLANK_LINE
-    return [[Token(text[start:end], start, end) for start, end in sentence] for sentence in _spans(text, separator)]
-
-
-def tokenize_to_strings(text: str) -> Iterator[list[str]]:
-    """Like `tokenize`, one sentence at a time and without the tokens' places, which takes less time and memory."""
-    for sentence in token_spans(text):
-        yield [text[start:end] for start, end in sentence]
-
-
 def token_spans(text: str) -> Iterator[list[tuple[int, int]]]:
-    """The (start, end) of the tokens of each sentence."""
-    return _spans(text, _BLANK_LINE)
+    """The (start, end) of the tokens of each sentence that has any, in characters, ends exclusive.
+
+    The tokens are in order and do not overlap, and only white space is left out. A blank line ends a sentence, and a
+    sentence of more than 20,000 characters is cut.
+    """
+    borders = [0, *itertools.chain.from_iterable(match.span() for match in _BLANK_LINE.finditer(text)), len(text)]
+    for start, end in zip(borders[::2], borders[1::2], strict=True):
+        for sentence_start, sentence_end in _sentences(text, start, end):
+            if words := _words(text, sentence_start, sentence_end):
+                yield words
 
 
 @functools.cache
@@ -141,15 +125,6 @@ def _word_tokenizer() -> WordTokenizer:
     from elmo_tasks.text.word_tokenizer import WordTokenizer
 
     return WordTokenizer()
-
-
-def _spans(text: str, separator: re.Pattern[str]) -> Iterator[list[tuple[int, int]]]:
-    """The (start, end) of the tokens of each sentence that has any."""
-    borders = [0, *itertools.chain.from_iterable(match.span() for match in separator.finditer(text)), len(text)]
-    for start, end in zip(borders[::2], borders[1::2], strict=True):
-        for sentence_start, sentence_end in _sentences(text, start, end):
-            if words := _words(text, sentence_start, sentence_end):
-                yield words
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

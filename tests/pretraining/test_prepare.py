@@ -22,7 +22,6 @@ from elmo_tasks.pretraining import prepare, text_files
 from elmo_tasks.pretraining.corpus import Corpus, CorpusPart
 from elmo_tasks.pretraining.prepare import TextCorpus, choose_held_out, prepare_documents, read_text
 from elmo_tasks.text import tokenization
-from elmo_tasks.text.tokenization import tokenize
 from elmo_tasks.text.tokenizers import TREEBANK, WhitespaceTokenizer
 
 Documents = list[list[list[str]]]
@@ -98,7 +97,7 @@ def test_against_a_plain_computation(tmp_path: Path, monkeypatch: pytest.MonkeyP
     corpus = TextCorpus(paths=(write(tmp_path, "text", text),), held_out=0.2, seed=5).build()
 
     documents = [
-        [[token.text for token in sentence] for line in document.split("\n") for sentence in tokenize(line)]
+        [[token.text for token in sentence] for line in document.split("\n") for sentence in TREEBANK.tokenize(line)]
         for document in text.split("\n\n")
     ]
     is_held_out = choose_held_out(60, 0.2, 5)

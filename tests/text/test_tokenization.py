@@ -4,14 +4,13 @@ import concurrent.futures
 import dataclasses
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from elmo_tasks.text.tokenization import Token, tokenize, tokenize_to_strings
+from elmo_tasks.text.tokenization import Token
+from elmo_tasks.text.tokenizers import TREEBANK
 
 
-def sentences(text: str, *, split_lines: bool = False) -> list[str]:
-    return [" ".join(token.text for token in sentence) for sentence in tokenize(text, split_lines=split_lines)]
+def sentences(text: str) -> list[str]:
+    return [" ".join(sentence) for sentence in TREEBANK.strings(text)]
 
 
 @pytest.mark.parametrize(
@@ -56,60 +55,21 @@ def test_sentences(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
 
-def test_lines() -> None:
+def test_a_blank_line_ends_a_sentence() -> None:
     text = "A heading\r\nOne line\r\nand another.\r\n \r\nThe end"
     assert sentences(text) == ["A heading One line and another .", "The end"]
-    assert sentences(text, split_lines=True) == ["A heading", "One line", "and another .", "The end"]
 
 
 def test_nothing_but_white_space_has_no_sentence() -> None:
-    assert tokenize("") == tokenize(" \n\t\r\n \u2003 ") == []
+    assert TREEBANK.tokenize("") == TREEBANK.tokenize(" \n\t\r\n \u2003 ") == []
 
 
 def test_tokens_cannot_be_changed_and_take_little_memory() -> None:
-    ((token, *_),) = tokenize("Rain.")
+    ((token, *_),) = TREEBANK.tokenize("Rain.")
     assert token in {Token("Rain", 0, 4)}
     with pytest.raises(dataclasses.FrozenInstanceError):
         token.end = 5  # type: ignore[misc]
     assert not hasattr(token, "__dict__")
-
-
-def check_partition(text: str, *, split_lines: bool = False) -> None:
-    """Tokens are in order, do not overlap and leave out white space alone."""
-    end = 0
-    for sentence in tokenize(text, split_lines=split_lines):
-        assert sentence
-        for token in sentence:
-            assert token.text
-            assert not any(character.isspace() for character in token.text)
-            assert token.text == text[token.start : token.end]
-            assert text[end : token.start].strip() == ""
-            assert token.start >= end
-            end = token.end
-    assert text[end:].strip() == ""
-
-
-PIECES = """a U.S. Mr. . ... ?! " '' ' `` ` \u2019 “ ” 's n't cannot $ 5 , : & @ http:// www. a@b.c - -- ( ) …"""
-WHITE_SPACE = [" ", "\n", "\n\n", "\r\n", "\t", "\x1c", "\x85"]
-
-
-@settings(deadline=None, max_examples=300)
-@given(
-    text=st.lists(st.sampled_from(PIECES.split() + WHITE_SPACE), max_size=30).map("".join), split_lines=st.booleans()
-)
-def test_tricky_text_is_partitioned(text: str, split_lines: bool) -> None:
-    check_partition(text, split_lines=split_lines)
-
-
-@settings(deadline=None, max_examples=200)
-@given(text=st.text(max_size=60), split_lines=st.booleans())
-def test_any_text_is_partitioned(text: str, split_lines: bool) -> None:
-    check_partition(text, split_lines=split_lines)
-
-
-@pytest.mark.parametrize("piece", ["a", " ", ".", "'", '"', "?!", ". ", "U.S. ", "word ", "a@", "He left. "])
-def test_long_text_is_partitioned(piece: str) -> None:
-    check_partition(piece * (50_000 // len(piece)))
 
 
 def test_a_long_text_has_the_sentences_of_its_parts() -> None:
@@ -118,18 +78,12 @@ def test_a_long_text_has_the_sentences_of_its_parts() -> None:
 
 
 def test_a_sentence_that_is_too_long_is_cut_between_words() -> None:
-    assert [len(sentence) for sentence in tokenize("words " * 4000)] == [3333, 667]  # 20,000 characters
-    assert {token.text for sentence in tokenize("words " * 4000) for token in sentence} == {"words"}
+    assert [len(sentence) for sentence in TREEBANK.tokenize("words " * 4000)] == [3333, 667]  # 20,000 characters
+    assert {token.text for sentence in TREEBANK.tokenize("words " * 4000) for token in sentence} == {"words"}
 
 
 def test_threads_do_not_disturb_each_other() -> None:
     texts = [f"Mr. Lee no. {number} left. It's {number}% of A&B, isn't it? Yes." for number in range(200)]
-    alone = [tokenize(text) for text in texts]
+    alone = [TREEBANK.tokenize(text) for text in texts]
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(tokenize, texts)) == alone
-
-
-@settings(deadline=None, max_examples=200)
-@given(text=st.lists(st.sampled_from(PIECES.split() + WHITE_SPACE), max_size=30).map("".join))
-def test_strings_are_those_of_the_tokens(text: str) -> None:
-    assert list(tokenize_to_strings(text)) == [[token.text for token in sentence] for sentence in tokenize(text)]
+        assert list(pool.map(TREEBANK.tokenize, texts)) == alone
