@@ -100,7 +100,7 @@ def test_overrides_are_a_dict_or_a_list(short: dict[str, Any], run: Path) -> Non
 
 def test_an_override_comes_after_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     load_predictor = Mock()
-    monkeypatch.setattr(load, "load_predictor", load_predictor)
+    monkeypatch.setattr("elmo_tasks.api.load_predictor", load_predictor)
     elmo_tasks.load("run", device="cpu", overrides=["trainer.device=auto"])
     assert load_predictor.call_args.kwargs["overrides"] == ["trainer.device=cpu", "trainer.device=auto"]
 
@@ -257,7 +257,7 @@ def test_training_logs_unless_the_script_has_set_up_logging(
     short: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package, root = logging.getLogger("elmo_tasks"), logging.getLogger()
-    monkeypatch.setattr(elmo_tasks.api.experiment, "train", lambda *_, **__: {})
+    monkeypatch.setattr("elmo_tasks.api.train_run", lambda *_, **__: {})
     own = [logging.NullHandler()]
     monkeypatch.setattr(root, "handlers", own)
     elmo_tasks.train(short, tmp_path)

@@ -20,12 +20,12 @@ from elmo_tasks.studies.search_trials import run_search
 from elmo_tasks.studies.study_runs import run_study
 
 COMMANDS = {
-    "evaluate run data --output FILE": "trained_runs.evaluate",
-    "evaluate run data --predictions FILE": "trained_runs.evaluate",
-    "predict run input --output FILE": "trained_runs.load_predictor",
-    "archive run FILE": "trained_runs.archive",
+    "evaluate run data --output FILE": "runs.load.evaluate",
+    "evaluate run data --predictions FILE": "runs.load.evaluate",
+    "predict run input --output FILE": "runs.load.load_predictor",
+    "archive run FILE": "runs.load.archive",
     "embed text --output FILE": "elmo.embed.embed_file",
-    "config sst5 --copy FILE": "packaged.summary",  # computes nothing
+    "config sst5 --copy FILE": "config.packaged.summary",  # computes nothing
     "random-bilm FOLDER": "elmo.random_bilm",
 }
 

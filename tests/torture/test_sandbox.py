@@ -125,7 +125,7 @@ def test_the_report_counts_faults_and_keeps_the_files_of_a_few(
     report.show()
     shown = capsys.readouterr().out
     assert "2.00" in shown
-    assert "files.py, line 3, in read: KeyError" in shown
+    assert "text.py, line 3, in read: KeyError" in shown
 
 
 @pytest.mark.parametrize("action", ["open", "write", "create", "list"])
