@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from elmo_tasks.data_readers.columns import DocumentNumbers
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import BYTE_ORDER_MARK, read_lines
@@ -52,22 +53,17 @@ class ConlluReader(DatasetReader):
     config: ConlluConfig
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        document = count = 0
-        begins_document = False
+        numbers = DocumentNumbers()
         for is_empty, lines in itertools.groupby(read_lines(path), key=lambda line: not line[1].strip()):
             if is_empty:
                 continue
             numbered = list(lines)
-            begins_document = begins_document or any(_NEW_DOCUMENT.match(line) for _, line in numbered)
+            if any(_NEW_DOCUMENT.match(line) for _, line in numbered):
+                numbers.border()
             with self.bad_units.caught():
                 sentence, first_line = self._parse(numbered, path)
-                if not first_line:  # only comments
-                    continue
-                if begins_document and count > 0:
-                    document, count = document + 1, 0
-                numbers = {"document": document, "sentence": count, "line": first_line}
-                yield {"tokens": sentence.forms, "tags": sentence.tags, **numbers}
-                count, begins_document = count + 1, False
+                if first_line:
+                    yield {"tokens": sentence.forms, "tags": sentence.tags, **numbers.sentence(), "line": first_line}
 
     def _parse(self, lines: list[tuple[int, str]], path: Path) -> tuple[_OpenSentence, int]:
         """The sentence of numbered lines, and its first line, 0 if there are only comments."""

@@ -68,14 +68,10 @@ def checked_examples(
     names = _class_names(examples)
     for number, given in enumerate(examples):
         with bad_units.caught():
-            location = f"{name}: example {number}"
-            columns = task.features
             if "label" in names and is_no_label(given.get("label")):
                 left_out[UNLABELLED] += 1
-                continue
-            example = {column: _named(given.get(column), names.get(column), column, location) for column in columns}
-            _check(example, given, task, location)
-            yield {**example, "line": number}
+            else:
+                yield {**_checked(given, task, names, f"{name}: example {number}"), "line": number}
 
 
 def _class_names(examples: Iterable[Any]) -> dict[str, list[str]]:
@@ -84,16 +80,17 @@ def _class_names(examples: Iterable[Any]) -> dict[str, list[str]]:
     return {column: names for column, feature in features.items() if (names := class_names(feature))}
 
 
-def _check(example: Mapping[str, Any], given: Mapping[str, Any], task: Task, location: str) -> None:
-    """Raises a DataError that names `location` if a column of the task is missing or has a wrong value."""
+def _checked(given: Mapping[str, Any], task: Task, names: Mapping[str, Sequence[str]], location: str) -> dict[str, Any]:
+    """The columns of the task; raises a DataError that names `location` if one is missing or has a wrong value."""
+    example = {}
     for column, feature in task.features.items():
-        if example[column] is None and column in task.optional:
-            continue
-        if not _fits(example[column], feature):
-            found = f"{column!r} is {example[column]!r}" if column in given else f"there is no {column!r}"
+        example[column] = value = _named(given.get(column), names.get(column), column, location)
+        if not (_fits(value, feature) or (value is None and column in task.optional)):
+            found = f"{column!r} is {value!r}" if column in given else f"there is no {column!r}"
             raise DataError(location, f"{found}; expected {_described(feature)}")
     if fault := task.fault(example):
         raise DataError(location, fault)
+    return example
 
 
 def _named(value: Any, names: Sequence[str] | None, column: str, location: str) -> Any:
@@ -105,13 +102,8 @@ def _named(value: Any, names: Sequence[str] | None, column: str, location: str) 
     return read_label(value, location, what=column, names=names)
 
 
-def _item(feature: Any) -> Any:
-    """What a list holds; None if the feature is not a list."""
-    return getattr(feature, "feature", None)
-
-
 def _fits(value: Any, feature: Any) -> bool:
-    if (item := _item(feature)) is not None:
+    if (item := getattr(feature, "feature", None)) is not None:  # a list of these
         return isinstance(value, (list, tuple)) and all(_fits(each, item) for each in value)
     if feature.dtype == "string":
         return isinstance(value, str) and value != ""
@@ -120,8 +112,8 @@ def _fits(value: Any, feature: Any) -> bool:
 
 def _described(feature: Any) -> str:
     depth = 0
-    while (item := _item(feature)) is not None:
-        feature, depth = item, depth + 1
+    while hasattr(feature, "feature"):
+        feature, depth = feature.feature, depth + 1
     is_string = feature.dtype == "string"
     kind = "string" if is_string else "whole number"
     what = f"a {'list of ' + 'lists of ' * (depth - 1) + kind + 's' if depth else kind}"

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from elmo_tasks.data_readers.columns import DocumentNumbers
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.srl import SrlReaderConfig
 from elmo_tasks.metrics.srl import VERB
@@ -60,18 +61,16 @@ class PredicatesReader(DatasetReader):
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         files = {file: number for number, file in enumerate(self.files(path))}
-        document, number, name = 0, 0, None
-        for index, sentence in enumerate(self._source.sentences(path)):
-            if index > 0 and sentence.document != name:
-                document, number = document + 1, 0
-            name = sentence.document
+        numbers, document = DocumentNumbers(), None
+        for sentence in self._source.sentences(path):
+            if sentence.document != document:
+                numbers.border()
+            document = sentence.document
             spans = [Span(VERB, index, index) for index in set(sentence.predicates)]
             yield {
                 "tokens": list(sentence.tokens),
                 "tags": tags_of_spans(spans, len(sentence.tokens), "IOB2"),
-                "document": document,
-                "sentence": number,
+                **numbers.sentence(),
                 "file": files[sentence.path],
                 "line": sentence.first_line,
             }
-            number += 1
