@@ -105,6 +105,14 @@ def problem(source: str | Path, settings: Settings) -> str:
     return str(caught.value).removeprefix(str(source))
 
 
+def check_columns(folder: Path, settings: Settings, text: str, columns: dict[str, list[Any]]) -> None:
+    """Reads a text and compares these columns of its examples; lists of strings are joined by spaces."""
+    examples = read_text(folder, text, settings)
+    for name, expected in columns.items():
+        values = [example[name] for example in examples]
+        assert [" ".join(value) if isinstance(value, list) else value for value in values] == expected, name
+
+
 def tokens(examples: list[dict[str, Any]]) -> list[list[str]]:
     """The sentences of examples."""
     return [sentence for example in examples for sentence in example.get("sentences", [example.get("tokens")])]

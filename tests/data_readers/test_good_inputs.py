@@ -20,6 +20,7 @@ from tests.data_readers.readers import (
     TEXTS,
     Settings,
     build,
+    check_columns,
     read_text,
     sample,
     sample_examples,
@@ -65,7 +66,7 @@ SICK = table(
 )
 LONG = " ".join(["word"] * 40_000)  # more than the limit of Python's csv
 GOLD = "gold_label|sentence1|sentence2"
-# The reader, a text, and columns of its examples; tokens are joined by spaces
+# The reader, a text, and columns of its examples; lists are joined by spaces
 CASES: list[tuple[Settings, str, dict[str, list[Any]]]] = [
     (NER | {"columns": [2, 1], "tag_scheme": "IOB2"}, "1\tB-LOC\tOslo\t_\n2\tO\t10\u00a0000\t_\n",
      {"tokens": ["Oslo 10\u00a0000"], "tags": ["B-LOC O"]}),
@@ -126,10 +127,7 @@ CASES: list[tuple[Settings, str, dict[str, list[Any]]]] = [
 
 @pytest.mark.parametrize(("settings", "text", "columns"), CASES, ids=[repr(case[1])[:40] for case in CASES])
 def test_inputs(settings: Settings, text: str, columns: dict[str, list[Any]], tmp_path: Path) -> None:
-    examples = read_text(tmp_path, text, settings)
-    for name, expected in columns.items():
-        values = [example[name] for example in examples]
-        assert [" ".join(value) if isinstance(value, list) else value for value in values] == expected, name
+    check_columns(tmp_path, settings, text, columns)
 
 
 def test_documents_in_memory_are_numbered_too() -> None:

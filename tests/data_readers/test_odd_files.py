@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,7 @@ from tests.data_readers.readers import (
     TEXTS,
     Settings,
     build,
+    check_columns,
     read,
     read_text,
     tokens,
@@ -59,54 +61,71 @@ def test_speakers_with_a_space() -> None:
     assert example["speakers"] == [["Person A"] * 2, ["Person B"] * 2]
 
 
-@pytest.mark.parametrize(
-    ("text", "settings", "words"),
-    [
-        ("a b\t0\t0\tMira left\tNN\t*\t-\t-\t-\t-\t*\t-\n", COREF, ["Mira left"]),
-        ("a b\t0\t0\tMira\tNN\t*\t-\t-\t-\t-\t*\t-\t \n", COREF, ["Mira"]),
-        ("a b\t0\t0\tMira\tNN\t*\tgo\t01\t-\tA B\t*\t(V*)\t-\n", ROLES, ["Mira"]),
-        ("a b\t0\t0\tMira\tNN\t*\tgo\t01\t-\tA B\t*\t(V*)\t-\n", PREDICATES, ["Mira"]),
-    ],
-)
-def test_columns_of_conll_2012_are_split_at_tabs(
-    text: str, settings: Settings, words: list[str], tmp_path: Path
-) -> None:
-    assert tokens(read_text(tmp_path, f"{HEAD}{text}\n{END}", settings)) == [words]
+TAGGED: Settings = {"type": "jsonl", "task": "tagging"}
+REST = "_\t_\t_\t_\t_\n"
+ROLE = "a b\t0\t0\tMira\tNN\t*\tgo\t01\t-\tA B\t*\t(V*)\t-\n"
+BORDERS = {"tokens": ["Mira", "Oslo", "left"], "document": [0, 1, 1], "sentence": [0, 0, 1]}
+# The reader, a text, and columns of its examples; lists are joined by spaces
+CASES: list[tuple[Settings, str, dict[str, list[Any]]]] = [
+    # Cells of lines with and without tabs
+    (NER, "New York\tNNP\tB-LOC\n", {"tokens": ["New York"], "tags": ["U-LOC"]}),
+    (NER, " Mira \t NNP\t B-PER \t\nsleeps\t\tO\n", {"tokens": ["Mira sleeps"], "tags": ["U-PER O"]}),
+    (NER | {"columns": [1, 2]}, "\tMira\tB-PER\n", {"tokens": ["Mira"], "tags": ["U-PER"]}),
+    (NER, "10\u00a0000\tO\n5\u00a0% O\n", {"tokens": ["10\u00a0000 5\u00a0%"], "tags": ["O O"]}),
+    (NER, "Mira   NNP  B-PER \t \n", {"tokens": ["Mira"], "tags": ["U-PER"]}),
+    (ROLES, f"{HEAD}{ROLE}\n{END}", {"tokens": ["Mira"]}),
+    (PREDICATES, f"{HEAD}{ROLE}\n{END}", {"tokens": ["Mira"]}),
+    # Lines that end in CR; the second file was joined from two
+    (NER, "Mira O\r\rsleeps O\n", {"tokens": ["Mira", "sleeps"]}),
+    (SST, "(3 (2 It) (3 works))\r(1 No)\n", {"tokens": ["It works", "No"]}),
+    # White space after a label
+    (NER, "Mira B-PER\u2003\nsleeps\tO\u00a0\u3000\n", {"tags": ["U-PER O"]}),
+    (NER | {"columns": [0, 1]}, "Mira\tB-PER\u00a0\tX\n", {"tags": ["U-PER"]}),
+    (TABLE, "Mira\tB-PER\u00a0\nsleeps\tO\ufeff\n", {"tags": ["B-PER O"]}),
+    (CONLLU, "1\tMira\t_\tX\u00a0\t_\t" + REST, {"tags": ["X"]}),
+    (TEXTS, 'text,label\nGood.,"1\u00a0"\n', {"label": ["1"]}),
+    (LINES, '{"text": "Good.", "label": "good\u2003\\ufeff"}\n', {"label": ["good"]}),
+    (TAGGED, '{"tokens": ["Mira"], "tags": ["X\u00a0"]}\n', {"tags": ["X"]}),
+    (SNLI, '{"gold_label": "neutral\u00a0", "sentence1": "A.", "sentence2": "B."}\n', {"label": ["neutral"]}),
+    (SST, "(3\u00a0 (2 It) (3\u00a0 works))\u00a0\n", {"label": ["positive"]}),
+    # Byte order marks are not part of tokens
+    (NER, "\ufeffMira\ufeff O\n", {"tokens": ["Mira"]}),
+    (TABLE, "\n\ufeffMira\tO\n", {"tokens": ["Mira"]}),
+    (CONLLU, "1\tMi\ufeffra\t_\tX\t_\t" + REST, {"tokens": ["Mira"]}),
+    (SST, "\n\ufeff(\ufeff3 Mira)\n", {"tokens": ["Mira"]}),
+    (TEXTS, "text,label\n\ufeffMira,1\n", {"tokens": ["Mira"]}),
+    (LINES, '{"text": "\\ufeffMira", "label": 1}\n', {"tokens": ["Mira"]}),
+    (LINES, '\n\ufeff{"text": ["Mira\\ufeff"], "label": 1}\n', {"tokens": ["Mira"]}),
+    (TAGGED, '{"tokens": "\\ufeffMira", "tags": "X"}\n', {"tokens": ["Mira"]}),
+    # Borders of documents
+    (TABLE, "Mira\tO\n-DOCSTART-\t-X-\nOslo\tO\n\nleft\tO\n", BORDERS),
+    (TABLE, "-DOCSTART-\n\nMira\tX\tO\n\n-DOCSTART-\t-X-\tO\nOslo\tX\tO\n\nleft\tX\tO\n", BORDERS),
+    (NER | {"columns": [1, 2]}, "1\tMira\tO\n\n2\t-DOCSTART-\tO\n\n3\tOslo\tO\n\n4\tleft\tO\n", BORDERS),
+    (TAGGED, "".join(f'{{"tokens": ["{each}"], "tags": ["O"]}}\n' for each in ("Mira", "-DOCSTART-", "Oslo", "left")),
+     BORDERS),
+    # A column for the sentence, and a comment within a cell in quotes
+    (TABLE | {"columns": {"tokens": 1, "tags": -1, "sentence": 0}},
+     "7\tMira\tO\n7\tleft\tO\n8\tOslo\tO\n\n8\tslept\tO\n7\tHello\tO\n",
+     {"tokens": ["Mira left", "Oslo", "slept", "Hello"]}),
+    (TEXTS | {"comment": "#"}, '# a comment\ntext,label\n"one\n# two",1\n#3,2\n', {"tokens": ["one # two"]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("settings", "text", "columns"), CASES, ids=[repr(case[1])[:40] for case in CASES])
+def test_inputs(settings: Settings, text: str, columns: dict[str, list[Any]], tmp_path: Path) -> None:
+    check_columns(tmp_path, settings, text, columns)
 
 
 @pytest.mark.parametrize(
-    ("text", "settings", "expected"),
+    ("row", "words"),
     [
-        ("New York\tNNP\tB-LOC\n", {}, [("New York", "U-LOC")]),
-        (" Mira \t NNP\t B-PER \t\nsleeps\t\tO\n", {}, [("Mira", "U-PER"), ("sleeps", "O")]),
-        ("\tMira\tB-PER\n", {"columns": [1, 2]}, [("Mira", "U-PER")]),
-        ("10\u00a0000\tO\n5\u00a0% O\n", {}, [("10\u00a0000", "O"), ("5\u00a0%", "O")]),
-        ("Mira   NNP  B-PER \t \n", {}, [("Mira", "U-PER")]),
+        ("a b\t0\t0\tMira left\tNN\t*\t-\t-\t-\t-\t*\t-\n", "Mira left"),
+        ("a b\t0\t0\tMira\tNN\t*\t-\t-\t-\t-\t*\t-\t \n", "Mira"),
+        ("a b\t0\t0\t\ufeffMira\tNN\t*\t-\t-\t-\t-\t*\t-\n", "Mira"),
     ],
 )
-def test_cells_of_lines_with_and_without_tabs(
-    text: str, settings: Settings, expected: list[tuple[str, str]], tmp_path: Path
-) -> None:
-    (example,) = read_text(tmp_path, text, {**NER, **settings})
-    assert list(zip(example["tokens"], example["tags"], strict=True)) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "settings", "count"),
-    [
-        (conll_2012("d/0/0/I/NN/*/-/-/-/-/*/-").replace("\n", "\r"), COREF, 1),
-        ("1\tMira\t_\tX\t_\t_\t_\t_\t_\t_\r\r1\tOslo\t_\tX\t_\t_\t_\t_\t_\t_\r", CONLLU, 2),
-        ("(3 (2 It) (3 works))\r(1 No)\r", SST, 2),
-        ("(3 (2 It) (3 works))\r(1 No)\n", SST, 2),  # two files that were joined
-        ("Mira O\r\rsleeps O\n", NER, 2),
-        ("text,label\rGood.,1\rBad.,0\r", TEXTS, 2),
-        ('{"text": "Good.", "label": 1}\r{"text": "Bad.", "label": 0}\r', LINES, 2),
-        ("gold_label\tsentence1\tsentence2\rneutral\tIt rains.\tRain.\r", SNLI, 1),
-        ("Mira\tO\r\rOslo\tO\r", TABLE, 2),
-    ],
-)
-def test_lines_that_end_in_cr(text: str, settings: Settings, count: int, tmp_path: Path) -> None:
-    assert len(read_text(tmp_path, text, settings)) == count
+def test_columns_of_conll_2012_are_split_at_tabs(row: str, words: str, tmp_path: Path) -> None:
+    assert tokens(read_text(tmp_path, f"{HEAD}{row}\n{END}", COREF)) == [[words]]
 
 
 def test_a_cr_in_a_table_that_is_not_in_quotes(tmp_path: Path) -> None:
@@ -116,52 +135,11 @@ def test_a_cr_in_a_table_that_is_not_in_quotes(tmp_path: Path) -> None:
     assert (example["tokens"], example["line"]) == (["Good", "film"], 2)
 
 
-@pytest.mark.parametrize(
-    ("text", "settings", "labels"),
-    [
-        ("Mira B-PER\u2003\nsleeps\tO\u00a0\u3000\n", NER, ["U-PER", "O"]),
-        ("Mira\tB-PER\u00a0\tX\n", {**NER, "columns": [0, 1]}, ["U-PER"]),
-        ("Mira\tB-PER\u00a0\nsleeps\tO\ufeff\n", TABLE, ["B-PER", "O"]),
-        ("1\tMira\t_\tX\u00a0\t_\t_\t_\t_\t_\t_\n", CONLLU, ["X"]),
-        ('text,label\nGood.,"1\u00a0"\n', TEXTS, "1"),
-        ('{"text": "Good.", "label": "good\u2003\\ufeff"}\n', LINES, "good"),
-        ('{"tokens": ["Mira"], "tags": ["X\u00a0"]}\n', {"type": "jsonl", "task": "tagging"}, ["X"]),
-        ('{"gold_label": "neutral\u00a0", "sentence1": "A.", "sentence2": "B."}\n', SNLI, "neutral"),
-        ("(3\u00a0 (2 It) (3\u00a0 works))\u00a0\n", SST, "positive"),
-    ],
-)
-def test_white_space_after_a_label(text: str, settings: Settings, labels: object, tmp_path: Path) -> None:
-    (example,) = read_text(tmp_path, text, settings)
-    assert example.get("tags", example.get("label")) == labels
-
-
-@pytest.mark.parametrize(
-    ("text", "settings"),
-    [
-        ("\ufeffMira\ufeff O\n", NER),
-        ("\n\ufeffMira\tO\n", TABLE),
-        ("1\tMi\ufeffra\t_\tX\t_\t_\t_\t_\t_\t_\n", CONLLU),
-        (conll_2012("d/0/0/\ufeffMira/NN/*/-/-/-/-/*/-"), COREF),
-        ("\n\ufeff(\ufeff3 Mira)\n", SST),
-        ("text,label\n\ufeffMira,1\n", TEXTS),
-        ('{"text": "\\ufeffMira", "label": 1}\n', LINES),
-        ('\n\ufeff{"text": ["Mira\\ufeff"], "label": 1}\n', LINES),
-        ('{"tokens": "\\ufeffMira", "tags": "X"}\n', {"type": "jsonl", "task": "tagging"}),
-    ],
-)
-def test_byte_order_marks_are_not_part_of_tokens(text: str, settings: Settings, tmp_path: Path) -> None:
-    examples = read_text(tmp_path, text, settings)
-    assert tokens(examples) == [["Mira"]]
-
-
-def test_a_column_for_the_sentence(tmp_path: Path) -> None:
+def test_a_column_for_the_sentence() -> None:
     settings = {**WORDS, "columns": {**WORDS["columns"], "sentence": "Sentence #"}}
     examples = read(ODD_FILES / "gmb_like.csv", settings)
     assert [len(example["tokens"]) for example in examples] == [7, 6, 6]
     assert [(example["sentence"], example["line"]) for example in examples] == [(0, 2), (1, 9), (2, 15)]
-    by_value = {**TABLE, "columns": {"tokens": 1, "tags": -1, "sentence": 0}}
-    text = "7\tMira\tO\n7\tleft\tO\n8\tOslo\tO\n\n8\tslept\tO\n7\tHello\tO\n"
-    assert tokens(read_text(tmp_path, text, by_value)) == [["Mira", "left"], ["Oslo"], ["slept"], ["Hello"]]
 
 
 @pytest.mark.parametrize(
@@ -247,33 +225,6 @@ def test_comments(settings: Settings, tmp_path: Path) -> None:
         read(ODD_FILES / "germeval_like.tsv", settings)
     examples = read(ODD_FILES / "germeval_like.tsv", {**settings, "on_error": "skip"})
     assert [(len(example["tokens"]), example["line"]) for example in examples] == [(6, 2), (2, 10)]
-
-
-def test_a_comment_within_a_cell_in_quotes_is_text(tmp_path: Path) -> None:
-    text = '# a comment\ntext,label\n"one\n# two",1\n#3,2\n'
-    (example,) = read_text(tmp_path, text, {**TEXTS, "comment": "#"})
-    assert example["tokens"] == ["one", "#", "two"]
-
-
-@pytest.mark.parametrize(
-    ("text", "settings"),
-    [
-        ("Mira\tO\n-DOCSTART-\t-X-\nOslo\tO\n\nleft\tO\n", TABLE),
-        ("-DOCSTART-\n\nMira\tX\tO\n\n-DOCSTART-\t-X-\tO\nOslo\tX\tO\n\nleft\tX\tO\n", TABLE),
-        ("1\tMira\tO\n\n2\t-DOCSTART-\tO\n\n3\tOslo\tO\n\n4\tleft\tO\n", {**NER, "columns": [1, 2]}),
-        (
-            "".join(
-                json.dumps({"tokens": [token], "tags": ["O"]}) + "\n"
-                for token in ("Mira", "-DOCSTART-", "Oslo", "left")
-            ),
-            {"type": "jsonl", "task": "tagging"},
-        ),
-    ],
-)
-def test_borders_of_documents(text: str, settings: Settings, tmp_path: Path) -> None:
-    examples = read_text(tmp_path, text, settings)
-    found = [(example["tokens"], example["document"], example["sentence"]) for example in examples]
-    assert found == [(["Mira"], 0, 0), (["Oslo"], 1, 0), (["left"], 1, 1)]
 
 
 @pytest.mark.parametrize(
