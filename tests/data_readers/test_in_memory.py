@@ -55,31 +55,19 @@ def test_an_example_that_is_no_json_is_named(wrong: object) -> None:
         (SST, {"tokens": ["a"], "label": 3}, "'label' is 3; expected a string"),
         (SST, {"tokens": ["a", 3], "label": "3"}, r"'tokens' is \['a', 3\]; expected a list of strings"),
         (SST, {"tokens": [], "label": "3"}, "there is a text without a token; (wanted|expected) at least one in each"),
-        (
-            SST,
-            {"tokens": [""], "label": "3"},
-            r"'tokens' is \[''\]; expected a list of strings that are not empty",
-        ),
+        (SST, {"tokens": [""], "label": "3"},
+         r"'tokens' is \[''\]; expected a list of strings that are not empty"),
         (SST, {"tokens": ["a"], "label": ""}, "'label' is ''; expected a string that is not empty"),
         (NER, {"tokens": ["a"], "tags": ["O"], "sentence": 2**31}, "expected a whole number"),
         (SNLI, {"premise": ["a"], "hypothesis": [], "label": "x"}, "there is a text without a token"),
         (ROLES, PROPOSITION | {"predicate": 2}, "no token 2 in a sentence of 2 tokens; (wanted|expected) the place of"),
-        (
-            ROLES,
-            PROPOSITION | {"tags": ["ARG1", "B-V"]},
-            "'ARG1' is not a tag of IOB2; (wanted|expected) O or a tag such as",
-        ),
+        (ROLES, PROPOSITION | {"tags": ["ARG1", "B-V"]},
+         "'ARG1' is not a tag of IOB2; (wanted|expected) O or a tag such as"),
         (SQUAD, ANSWER | {"answers": [], "answer_spans": []}, "0 answers and 0 spans; (wanted|expected) at least one"),
-        (
-            SQUAD,
-            ANSWER | {"answers": ["a", "b"]},
-            "2 answers and 1 spans; (wanted|expected) at least one answer, and a",
-        ),
-        (
-            SQUAD,
-            ANSWER | {"answer_spans": [[1, 2]]},
-            r"the answer span \[1, 2\]; (wanted|expected) \[first, last token\]",
-        ),
+        (SQUAD, ANSWER | {"answers": ["a", "b"]},
+         "2 answers and 1 spans; (wanted|expected) at least one answer, and a"),
+        (SQUAD, ANSWER | {"answer_spans": [[1, 2]]},
+         r"the answer span \[1, 2\]; (wanted|expected) \[first, last token\]"),
         (SQUAD, ANSWER | {"answer_spans": [[1]]}, r"the answer span \[1\]; (wanted|expected) \[first, last token\]"),
         (SQUAD, ANSWER | {"token_ends": [1]}, "(wanted|expected) a start and an end for each token"),
         (SQUAD, ANSWER | {"token_ends": [1, 2]}, "one after the other in a passage of 3 characters"),
@@ -92,7 +80,7 @@ def test_an_example_that_is_no_json_is_named(wrong: object) -> None:
         (COREF, {"sentences": [["a"]], "clusters": [[0]]}, "of lists of lists of whole numbers"),
         (SQUAD, {"question": "a"}, "there is no 'question_tokens'; expected a list of strings"),
     ],
-)
+)  # fmt: skip
 def test_wrong_values_are_named(reader: Settings, example: dict[str, object], message: str) -> None:
     with pytest.raises(DataError, match=r"^memory:[0-9a-f]{16}: example 0: .*" + message):
         build(reader).read([example])

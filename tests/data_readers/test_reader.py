@@ -60,45 +60,30 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return paths
 
 
-def test_what_was_read_is_not_parsed_again(cache: Path, path: Path, parsed: list[Path]) -> None:
-    first = Conll2003Config().build().read(path)
-    second = Conll2003Config().build().read(str(path))
+def test_what_is_parsed_again(cache: Path, path: Path, parsed: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(source: Path | str, **settings: Any) -> datasets.Dataset:
+        return Conll2003Config(**settings).build().read(source)
+
+    first, second = read(path), read(str(path))
     assert parsed == [path]
     assert first.to_list() == second.to_list()
     (mapped,) = {Path(file["filename"]) for file in second.cache_files}
     assert mapped.parent == cache / "datasets"
-
-
-def test_the_name_of_the_file_does_not_matter(cache: Path, path: Path, parsed: list[Path]) -> None:
-    Conll2003Config().build().read(path)
-    Conll2003Config().build().read(path.rename(path.with_name("other.txt")))
+    path = path.rename(path.with_name("other.txt"))  # the name does not matter
+    read(path)
     assert len(parsed) == 1
-
-
-def test_changed_content_is_parsed(cache: Path, path: Path, parsed: list[Path]) -> None:
     times = os.stat(path)
-    Conll2003Config().build().read(path)
     path.write_text(TEXT.replace("Oslo", "Roma"))
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # same size, same time
-    assert Conll2003Config().build().read(path)[0]["tokens"][0] == "Roma"
+    assert read(path)[0]["tokens"][0] == "Roma"
     assert len(parsed) == 2
-
-
-def test_other_settings_or_another_version_are_parsed(
-    cache: Path, path: Path, parsed: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Conll2003Config().build().read(path)
-    assert Conll2003Config(tag_scheme="IOB2").build().read(path)[0]["tags"][0] == "B-LOC"
-    monkeypatch.setattr(Conll2003Reader, "version", Conll2003Reader.version + 1)
-    Conll2003Config().build().read(path)
+    assert read(path, tag_scheme="IOB2")[0]["tags"][0] == "B-LOC"
     assert len(parsed) == 3
-
-
-def test_readers_of_one_name_have_caches_of_their_own(cache: Path, path: Path, parsed: list[Path]) -> None:
-    Conll2003Config().build().read(path)
-    of_another_module = type("Conll2003Reader", (Conll2003Reader,), {"__module__": "elsewhere"})
-    of_another_module(Conll2003Config()).read(path)
-    assert len(parsed) == 2
+    monkeypatch.setattr(Conll2003Reader, "version", Conll2003Reader.version + 1)
+    read(path)
+    assert len(parsed) == 4
+    type("Conll2003Reader", (Conll2003Reader,), {"__module__": "elsewhere"})(Conll2003Config()).read(path)
+    assert len(parsed) == 5
 
 
 def test_readers_that_tokenize_read_anew_with_another_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,39 +94,28 @@ def test_readers_that_tokenize_read_anew_with_another_tokenizer(monkeypatch: pyt
     assert "nltk" in before[0][-1]
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda arrow, checksum: arrow.write_bytes(arrow.read_bytes()[:-100]),
-        lambda arrow, checksum: arrow.write_bytes(arrow.read_bytes().replace(b"Oslo", b"Brno")),
-        lambda arrow, checksum: arrow.unlink(),
-        lambda arrow, checksum: checksum.unlink(),
-        lambda arrow, checksum: checksum.write_text("{"),
-        lambda arrow, checksum: checksum.write_text("[]"),
-        lambda arrow, checksum: checksum.write_text("[" * 100_000),
-        lambda arrow, checksum: checksum.write_text(checksum.read_text().replace("[]", "3")),
-    ],
-    ids=[
-        "cut short",
-        "other bytes",
-        "no data",
-        "no checksum",
-        "broken checksum",
-        "foreign checksum",
-        "deep checksum",
-        "what was skipped is a number",
-    ],
-)
+DAMAGE: dict[str, Callable[[Path, Path], object]] = {
+    "cut short": lambda arrow, checksum: arrow.write_bytes(arrow.read_bytes()[:-100]),
+    "other bytes": lambda arrow, checksum: arrow.write_bytes(arrow.read_bytes().replace(b"Oslo", b"Brno")),
+    "no data": lambda arrow, checksum: arrow.unlink(),
+    "no checksum": lambda arrow, checksum: checksum.unlink(),
+    "broken checksum": lambda arrow, checksum: checksum.write_text("{"),
+    "foreign checksum": lambda arrow, checksum: checksum.write_text("[]"),
+    "deep checksum": lambda arrow, checksum: checksum.write_text("[" * 100_000),
+    "skipped is a number": lambda arrow, checksum: checksum.write_text(checksum.read_text().replace("[]", "3")),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_cache_file_is_made_anew(
     cache: Path, path: Path, parsed: list[Path], damage: Callable[[Path, Path], object]
 ) -> None:
     Conll2003Config().build().read(path)
     (arrow,) = (cache / "datasets").glob("*.arrow")
     damage(arrow, arrow.with_suffix(".json"))
-    assert Conll2003Config().build().read(path)["tokens"][:] == TOKENS
-    assert len(parsed) == 2
-    Conll2003Config().build().read(path)
-    assert len(parsed) == 2
+    for _ in range(2):
+        assert Conll2003Config().build().read(path)["tokens"][:] == TOKENS
+        assert len(parsed) == 2
 
 
 def test_an_error_leaves_nothing_behind(cache: Path, path: Path) -> None:
@@ -190,37 +164,20 @@ def test_what_is_read_twice_must_be_a_file(read: Callable[[Path], object], cache
         read(Path("/dev/null"))
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("hub:conll", ("conll", None, None)),
-        ("hub:owner/conll:test", ("owner/conll", None, "test")),
-        ("hub:owner/conll#english:train[:10%]", ("owner/conll", "english", "train[:10%]")),
-    ],
-)
-def test_hub_sources(source: str, expected: tuple[str, str | None, str | None]) -> None:
-    assert parse_hub_source(source) == expected
-
-
-def test_a_hub_source_without_a_name() -> None:
+def test_hub_sources() -> None:
+    assert parse_hub_source("hub:conll") == ("conll", None, None)
+    assert parse_hub_source("hub:owner/conll:test") == ("owner/conll", None, "test")
+    assert parse_hub_source("hub:owner/conll#english:train[:10%]") == ("owner/conll", "english", "train[:10%]")
     with pytest.raises(ElmoTasksError, match=r"hub::train: no name of a data set; expected hub:NAME"):
         parse_hub_source("hub::train")
 
 
 def write_tagged(folder: Path, **splits: list[tuple[list[str], list[str]]]) -> str:
     """A hub data set with class ids for tags."""
-    names = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
-    labels = datasets.Sequence(datasets.ClassLabel(names=names))
+    labels = datasets.Sequence(datasets.ClassLabel(names=["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]))
     features = datasets.Features({"tokens": datasets.Sequence(datasets.Value("string")), "ner_tags": labels})
-    return write_hub(
-        folder,
-        {
-            split: datasets.Dataset.from_dict(
-                {"tokens": [each for each, _ in rows], "ner_tags": [tags for _, tags in rows]}, features
-            )
-            for split, rows in splits.items()
-        },
-    )
+    columns = {split: dict(zip(features, zip(*rows, strict=True), strict=True)) for split, rows in splits.items()}
+    return write_hub(folder, {split: datasets.Dataset.from_dict(each, features) for split, each in columns.items()})
 
 
 HUB_ROWS = [(["-DOCSTART-"], ["O"]), (["Oslo", "sleeps"], ["B-LOC", "O"]), (["Mira", "Oak"], ["B-PER", "I-PER"])]
