@@ -289,7 +289,7 @@ def test_vectors_of_the_package_s_bilm() -> None:
     assert vectors.shape == (4, BiLM.load().output_size)
     with pytest.raises(TypeError, match=r"elmo_tasks\.tokenize splits text"):
         elmo_tasks.embed(["The dog barked."])
-    with pytest.raises(ElmoTasksError, match="wanted all, mix, top or a number from 0 to 2"):
+    with pytest.raises(ElmoTasksError, match="expected all, mix, top or a number from 0 to 2"):
         elmo_tasks.embed([["The"]], layers="3")
 
 

@@ -38,13 +38,13 @@ def bilm_tensors(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return dict(item for name, tensor in tensors.items() for item in _renamed(name, tensor))
 
 
-def rename_bilm(tensors: MutableMapping[str, Tensor], prefix: str, wanted: Mapping[str, Tensor]) -> None:
+def rename_bilm(tensors: MutableMapping[str, Tensor], prefix: str, expected: Mapping[str, Tensor]) -> None:
     """Renames a biLM's tensors in a state dict, if they have AllenNLP's names after a prefix; see `bilm_tensors`.
 
     Arguments:
         tensors: the state dict, which is changed.
         prefix: that of the `BiLM` which they are for.
-        wanted: the state dict of this `BiLM`.
+        expected: the state dict of this `BiLM`.
 
     Raises:
         RuntimeError: they are those of a biLM of another size.
@@ -56,10 +56,10 @@ def rename_bilm(tensors: MutableMapping[str, Tensor], prefix: str, wanted: Mappi
     if (
         _INPUT_WEIGHT in renamed
         and renamed[_INPUT_WEIGHT].dim() == 2
-        and (came := _sizes(renamed)) != (fits := _sizes(wanted))
+        and (actual := _sizes(renamed)) != (needed := _sizes(expected))
     ):
         raise RuntimeError(
-            f"the state dict holds AllenNLP's biLM of {came}; wanted one of {fits}, as loaded here. "
+            f"the state dict holds AllenNLP's biLM of {actual}; expected one of {needed}, as loaded here. "
             "Load the biLM that belongs to the state dict: its options_file and weight_file"
         )
     tensors.update({prefix + name: tensor for name, tensor in renamed.items()})

@@ -12,7 +12,6 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence
 
 from elmo_tasks.elmo import weights as weights_file
 from elmo_tasks.elmo.allennlp_names import rename_bilm
@@ -21,7 +20,7 @@ from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, check_sente
 from elmo_tasks.elmo.fast import FastBiLM
 from elmo_tasks.elmo.layers import LayerChunk, LayerOutput
 from elmo_tasks.elmo.lexicon import LexiconEncoder
-from elmo_tasks.elmo.lstm import LstmStack, LstmState
+from elmo_tasks.elmo.lstm import LstmStack, LstmState, run_both_directions
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.elmo.token_encoder import TokenEncoder
@@ -186,23 +185,9 @@ class BiLM(nn.Module):
         if batch == 0:
             nothing = table.new_zeros(0, self.num_layers, padded_length, self.output_size)
             return LayerOutput(nothing, mask_of_lengths(lengths, padded_length))
-        longest_first, order = (lengths + 2).sort(descending=True, stable=True)
-        steps = torch.arange(padded_length, device=index.device).expand(batch, -1)  # (B, S)
-        halves: list[Tensor] = []
-        final: list[LstmState] = []
-        for backward, (stack, states) in enumerate(self._directions_with_states(batch)):
-            read = longest_first[:, None] - 1 - steps if backward else steps
-            packed = pack_padded_sequence(order[:, None] * padded_length + read, longest_first.cpu(), batch_first=True)
-            inputs = table[index.flatten()[packed.data]]  # (N, P)
-            sorted_states = [(hidden[order], cell[order]) for hidden, cell in states]
-            outputs, ends = stack(inputs, packed.batch_sizes.tolist(), sorted_states)
-            padded = inputs.new_zeros(batch * padded_length, self.num_layers, self.output_size // 2)
-            halves.append(padded.index_copy(0, packed.data, torch.stack([inputs, *outputs], dim=1)))
-            original_order = order.argsort()
-            final += [(hidden[original_order], cell[original_order]) for hidden, cell in ends]
+        layers, final = run_both_directions(self.directions, table, index, lengths + 2, self._initial_states(batch))
         self._keep_states(final)
-        layers = torch.cat(halves, dim=-1).view(batch, padded_length, self.num_layers, -1).transpose(1, 2)
-        return LayerOutput(layers, mask_of_lengths(lengths + 2, padded_length))  # (B, L+1, S, D), (B, S)
+        return LayerOutput(layers.transpose(1, 2), mask_of_lengths(lengths + 2, padded_length))
 
     def layers_in_chunks(self, tokens: Sequence[str], chunk_length: int) -> Iterator[LayerChunk]:
         """The layers of one sentence of any length, as in `layers`, in memory that `chunk_length` bounds.
@@ -218,7 +203,7 @@ class BiLM(nn.Module):
             ValueError: a chunk has no token.
         """
         if chunk_length < 1:
-            raise ValueError(f"got chunks of {chunk_length} tokens; wanted at least 1")
+            raise ValueError(f"got chunks of {chunk_length} tokens; expected at least 1")
         fast = self._fast_path()
         return (fast.layers_in_chunks if fast is not None else self._plain_chunks)(tokens, chunk_length)
 
@@ -231,7 +216,7 @@ class BiLM(nn.Module):
         starts = range(0, len(index), chunk_length)
         final: list[LstmState] = []
         half = self.output_size // 2
-        for backward, (stack, states) in enumerate(self._directions_with_states(1)):
+        for backward, (stack, states) in enumerate(zip(self.directions, self._initial_states(1), strict=True)):
             for start in reversed(starts) if backward else starts:
                 inputs = table[index[start : start + chunk_length].to(table.device)]
                 read = inputs.flip(0) if backward else inputs
@@ -275,8 +260,8 @@ class BiLM(nn.Module):
         """For copies and pickles: without the fast path, which is made again."""
         return {**self.__dict__, "_fast": None}
 
-    def _directions_with_states(self, rows: int) -> list[tuple[LstmStack, list[LstmState]]]:
-        """Each direction and where its layers start in each row: at zero, or where the row's last sentence ended."""
+    def _initial_states(self, rows: int) -> tuple[list[LstmState], list[LstmState]]:
+        """Where the layers of each direction start in each row: at zero, or where the row's last sentence ended."""
         states = [state for stack in self.directions for state in stack.initial_states(rows)]
         if self._carried:
             zeros = [torch.stack(parts) for parts in zip(*states, strict=True)]  # (2L, B, P), (2L, B, H)
@@ -286,7 +271,7 @@ class BiLM(nn.Module):
             )
             states = list(zip(hidden, cells, strict=True))
         depth = self.options.lstm.n_layers
-        return list(zip(self.directions, (states[:depth], states[depth:]), strict=True))
+        return states[:depth], states[depth:]
 
     def _keep_states(self, final: list[LstmState]) -> None:
         if self.stateful:
@@ -312,7 +297,7 @@ def _check_padding(mask: Tensor) -> Tensor:
     """The lengths (B,) of sentences; raises `ValueError` unless all padding comes after the last token."""
     lengths = mask.sum(dim=1)
     if not torch.equal(mask, mask_of_lengths(lengths, mask.shape[1])):
-        raise ValueError("a sentence has padding before a real token; wanted all padding after its last token")
+        raise ValueError("a sentence has padding before a real token; expected all padding after its last token")
     return lengths
 
 

@@ -111,15 +111,15 @@ class CachedLayers:
 
 def _stored_features(output: LayerOutput, lengths: list[int], key: LayerKey) -> Tensor:
     """The features (N, F) of sentences' tokens, in main memory, checked: an error would stay in the store."""
-    wanted = (len(lengths), key.num_layers, max(lengths), key.output_size)
-    if output.layers.shape != wanted:
-        raise ValueError(f"the biLM's layers have the shape {tuple(output.layers.shape)}; wanted {wanted}")
+    expected = (len(lengths), key.num_layers, max(lengths), key.output_size)
+    if output.layers.shape != expected:
+        raise ValueError(f"the biLM's layers have the shape {tuple(output.layers.shape)}; expected {expected}")
     if output.mask.sum(dim=1).tolist() != lengths:
         raise ValueError("the mask of the biLM's layers does not have the sentences' lengths")
     spared = key.spared
     features = output.layers.transpose(1, 2)[output.mask].flatten(1)  # (N, (L+1) D)
     if not torch.equal(features[:, :spared], features[:, spared : 2 * spared]):
-        raise ValueError("the halves of the token layer differ; wanted the same features for both directions")
+        raise ValueError("the halves of the token layer differ; expected the same features for both directions")
     exact = features[:, spared:]  # (N, F)
     stored = exact.to(TORCH_TYPES[key.storage])
     if key.storage == "float16" and not stored.isfinite().all():

@@ -61,12 +61,12 @@ def check_sentences(sentences: Sequence[Sequence[str]]) -> None:
         if isinstance(tokens, str):
             given = f"the string {sentences!r}" if isinstance(sentences, str) else f"the string {tokens!r} (at {place})"
             raise TypeError(
-                f"got {given} in place of a tokenized sentence; wanted a list of tokens for each sentence, such as "
+                f"got {given} in place of a tokenized sentence; expected a list of tokens for each sentence, such as "
                 "[['The', 'dog'], ['Hello']]. elmo_tasks.tokenize splits text"
             )
         for token in tokens:
             if not isinstance(token, str):
-                raise TypeError(f"sentence {place} has the token {token!r}; wanted strings")
+                raise TypeError(f"sentence {place} has the token {token!r}; expected strings")
 
 
 def tokens_to_ids(tokens: Sequence[str | bytes], max_characters: int = MAX_CHARACTERS) -> Tensor:

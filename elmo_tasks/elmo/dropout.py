@@ -25,7 +25,7 @@ class Dropout(nn.Module):
     def __init__(self, probability: float) -> None:
         super().__init__()
         if not 0 <= probability < 1:
-            raise ValueError(f"probability {probability}; wanted at least 0 and less than 1")
+            raise ValueError(f"probability {probability}; expected at least 0 and less than 1")
         self.probability = probability
 
     def forward(self, inputs: Tensor) -> Tensor:

@@ -87,10 +87,10 @@ class Elmo(nn.Module):
         super().__init__()
         if module is not None:
             if options_file is not None or weight_file is not None:
-                raise ValueError("got module and also options_file or weight_file; wanted one or the other")
+                raise ValueError("got module and also options_file or weight_file; expected one or the other")
             self.bilm = module
         elif options_file is None and weight_file is not None:
-            raise ValueError("got weight_file without options_file; wanted both")
+            raise ValueError("got weight_file without options_file; expected both")
         else:
             self.bilm = BiLM.load(options_file or DEFAULT_BILM, weight_file, stateful, requires_grad)
         self.keep_sentence_boundaries = keep_sentence_boundaries
@@ -160,14 +160,14 @@ class Elmo(nn.Module):
         """
         if word_inputs is not None:
             if self._cached_vectors is None:
-                raise ValueError("got word_inputs without a cached vocabulary; wanted vocab_to_cache")
+                raise ValueError("got word_inputs without a cached vocabulary; expected vocab_to_cache")
             num_words = len(self._cached_vectors) - 2
             if bool((unknown := (word_inputs < 0) | (word_inputs >= num_words)).any()):
                 if inputs is None:
                     place = tuple(unknown.nonzero()[0].tolist())
                     raise ValueError(
                         f"word_inputs{list(place)} is {word_inputs[place].item()}, but the cached vocabulary has the "
-                        f"words 0 to {num_words - 1}; wanted one of them, or inputs, the characters of all words"
+                        f"words 0 to {num_words - 1}; expected one of them, or inputs, the characters of all words"
                     )
                 word_inputs = None
         if word_inputs is not None:
@@ -176,10 +176,10 @@ class Elmo(nn.Module):
             known = words > 0  # (B, T)
             output = self.bilm.contextualize(self._cached_vectors, with_borders(words + 2, known), known.sum(dim=1))
         elif inputs is None:
-            raise ValueError("inputs and word_inputs are both None; wanted one of them")
+            raise ValueError("inputs and word_inputs are both None; expected one of them")
         elif not isinstance(inputs, Tensor):
             raise TypeError(
-                f"inputs is a {type(inputs).__name__}; wanted character ids, as from batch_to_ids(sentences)"
+                f"inputs is a {type(inputs).__name__}; expected character ids, as from batch_to_ids(sentences)"
             )
         else:
             _warn_of_width(inputs.shape[-1], self.bilm)
@@ -206,7 +206,9 @@ def _fill_cache(elmo: Elmo, _: object = None) -> None:
 
 def _warn_of_width(width: int, bilm: BiLM) -> None:
     """Python shows this warning once."""
-    wanted = bilm.options.char_cnn.max_characters_per_token
-    if width != wanted and not bilm.options.lexicon:  # a list of words takes no characters at all
-        problem = f"tokens of {width} characters, but the biLM was trained with {wanted}: long tokens get other vectors"
-        warnings.warn(f"{problem}; expected batch_to_ids(sentences, {wanted})", stacklevel=5)  # where Elmo is called
+    expected = bilm.options.char_cnn.max_characters_per_token
+    if width != expected and not bilm.options.lexicon:  # a list of words takes no characters at all
+        problem = (
+            f"tokens of {width} characters, but the biLM was trained with {expected}: long tokens get other vectors"
+        )
+        warnings.warn(f"{problem}; expected batch_to_ids(sentences, {expected})", stacklevel=5)  # where Elmo is called

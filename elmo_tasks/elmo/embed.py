@@ -148,7 +148,7 @@ def _selection(layers: str, num_layers: int) -> tuple[Callable[[Tensor], Tensor]
         return lambda every: every.mean(dim=0), ()
     number = num_layers - 1 if layers == "top" else int(layers) if layers.isdecimal() else num_layers
     if number >= num_layers:
-        raise ElmoTasksError(f"layers: got {layers!r}; wanted all, mix, top or a number from 0 to {num_layers - 1}")
+        raise ElmoTasksError(f"layers: got {layers!r}; expected all, mix, top or a number from 0 to {num_layers - 1}")
     return lambda every: every[number], ()
 
 

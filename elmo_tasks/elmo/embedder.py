@@ -74,20 +74,20 @@ class ElmoConfig(Config):
     @pydantic.model_validator(mode="after")
     def _consistent(self) -> ElmoConfig:
         if (self.bilm is None) == (self.options is None) or (self.options is None) != (self.weights is None):
-            raise ValueError("wanted either 'bilm' or both 'options' and 'weights'")
+            raise ValueError("expected either 'bilm' or both 'options' and 'weights'")
         if len(set(self.mixes)) < len(self.mixes):
-            raise ValueError(f"mixes: got {self.mixes}; wanted each place once")
+            raise ValueError(f"mixes: got {self.mixes}; expected each place once")
         if self.layers is not None and len(set(self.layers)) < len(self.layers):
-            raise ValueError(f"layers: got {self.layers}; wanted each layer once")
+            raise ValueError(f"layers: got {self.layers}; expected each layer once")
         if None not in (self.layers, self.layer_weights) and len(self.layers or ()) != len(self.layer_weights or ()):
             raise ValueError(
-                f"layer_weights: got {self.layer_weights}; wanted one for each of the layers {self.layers}"
+                f"layer_weights: got {self.layer_weights}; expected one for each of the layers {self.layers}"
             )
         if self.requires_grad and self.layer_cache is not None:
-            raise ValueError("layer_cache: the layers of a biLM that is trained change (requires_grad); wanted null")
+            raise ValueError("layer_cache: the layers of a biLM that is trained change (requires_grad); expected null")
         if self.requires_grad and self.stateful:
             raise ValueError(
-                "stateful: no state can be carried while the biLM is trained (requires_grad); wanted false"
+                "stateful: no state can be carried while the biLM is trained (requires_grad); expected false"
             )
         return self
 
@@ -127,7 +127,7 @@ class ElmoConfig(Config):
         def build_source(device: torch.device) -> LayerSource:
             if self.precision == "int8" and device.type != "cpu" and not self.stateful:
                 raise ConfigError(
-                    f"elmo.precision: got int8, which is only for the CPU, on {device}; wanted float32 or bfloat16"
+                    f"elmo.precision: got int8, which is only for the CPU, on {device}; expected float32 or bfloat16"
                 )
             if self.layer_cache is None or self.stateful:
                 return load(device)
@@ -142,7 +142,7 @@ class ElmoConfig(Config):
             raise ConfigError(f"elmo.layers: got {max(layers)}; the biLM has 0 to {num_layers - 1}")
         if self.layer_weights is not None and len(self.layer_weights) != len(layers):
             raise ConfigError(
-                f"elmo.layer_weights: got {len(self.layer_weights)} weights; wanted {len(layers)}, one per mixed layer"
+                f"elmo.layer_weights: got {len(self.layer_weights)}; expected {len(layers)}, one for each mixed layer"
             )
         # The softmax of logarithms gives the weights, scaled to sum 1.
         logarithms = None if self.layer_weights is None else [math.log(weight) for weight in self.layer_weights]

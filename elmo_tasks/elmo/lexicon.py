@@ -63,7 +63,7 @@ class LexiconEncoder(TokenEncoder):
         Raises:
             ValueError: always.
         """
-        raise ValueError("this biLM looks words up in a list; wanted tokens, as for `BiLM.layers`, not character ids")
+        raise ValueError("this biLM looks words up in a list; expected tokens, as for `BiLM.layers`, not character ids")
 
     def of_tokens(self, tokens: Sequence[str | bytes]) -> Tensor:
         numbers = self.numbers()
@@ -118,11 +118,11 @@ def _numbered(content: Tensor, rows: int, needed: Collection[str]) -> dict[str, 
         raise WeightsError(f"the biLM's list of words or characters is damaged: {error}") from None
     if len(items) != rows:
         raise WeightsError(
-            f"the biLM's list of words or characters has {len(items)} items; wanted {rows}, as its table"
+            f"the biLM's list of words or characters has {len(items)} items; expected {rows}, as its table"
         )
     if absent := missing(items, needed):
         raise WeightsError(
-            f"the biLM's list of words or characters has no {absent}; wanted them as in ELMoForManyLangs"
+            f"the biLM's list of words or characters has no {absent}; expected them as in ELMoForManyLangs"
         )
     return {item: number for number, item in enumerate(items) if item}
 

@@ -1,7 +1,12 @@
-"""LSTMs with projection and clipping, over packed sequences.
+"""LSTMs with projection and clipping, in one direction and in both: the reference for the faster versions.
+
+`ProjectedLstm` is the step, `LstmStack` the layers of one direction, and `run_both_directions` runs two stacks over
+sentences with padding. `elmo/fast/recurrence.py` computes the same for frozen weights, and
+`pretraining/recurrence.py` in training. Their tests compare them with this module.
 
 # N tokens of all sentences, packed: first every sentence's first token, longest sentence first, then every second, ...
-# R sentences that still go on, I input features, H cells, P output features
+# R sentences that still go on, I input features, H cells, P output features, B sentences, S tokens of the longest,
+# L layers, D = 2P features of both directions, U distinct tokens
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence
 
 from elmo_tasks.elmo.options import LstmOptions
 
@@ -141,3 +147,42 @@ class LstmStack(nn.Module):
             outputs.append(inputs)
             final_states.append(final_state)
         return outputs, final_states
+
+
+def run_both_directions(
+    stacks: Sequence[LstmStack],
+    table: Tensor,
+    index: Tensor,
+    lengths: Tensor,
+    states: Sequence[Sequence[LstmState]],
+) -> tuple[Tensor, list[LstmState]]:
+    """Runs the forward and the backward stack over sentences with padding; the backward one reads from the end.
+
+    Arguments:
+        stacks: the forward and the backward stack.
+        table: (U, P) vectors of distinct tokens.
+        index: (B, S) int64, the table's row of each token; what stands in the padding does not matter.
+        lengths: (B,) tokens of each sentence. There is at least one sentence, and each has at least one token.
+        states: where the layers of each stack start, (B, P) and (B, H) for each layer.
+
+    Returns:
+        the tokens' vectors and each layer's outputs (B, S, L+1, D), zero in the padding; and each layer's states after
+        the sentences' last tokens, those of the forward stack first.
+    """
+    batch, padded_length = index.shape
+    longest_first, order = lengths.sort(descending=True, stable=True)
+    steps = torch.arange(padded_length, device=index.device).expand(batch, -1)  # (B, S)
+    halves: list[Tensor] = []
+    final: list[LstmState] = []
+    for backward, (stack, starts) in enumerate(zip(stacks, states, strict=True)):
+        read = longest_first[:, None] - 1 - steps if backward else steps
+        packed = pack_padded_sequence(order[:, None] * padded_length + read, longest_first.cpu(), batch_first=True)
+        inputs = table[index.flatten()[packed.data]]  # (N, P)
+        sorted_starts = [(hidden[order], cell[order]) for hidden, cell in starts]
+        outputs, ends = stack(inputs, packed.batch_sizes.tolist(), sorted_starts)
+        layers = torch.stack([inputs, *outputs], dim=1)  # (N, L+1, P)
+        padded = inputs.new_zeros(batch * padded_length, *layers.shape[1:])
+        halves.append(padded.index_copy(0, packed.data, layers))
+        original_order = order.argsort()
+        final += [(hidden[original_order], cell[original_order]) for hidden, cell in ends]
+    return torch.cat(halves, dim=-1).unflatten(0, (batch, padded_length)), final

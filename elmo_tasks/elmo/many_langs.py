@@ -101,7 +101,7 @@ def converted(folder: Path) -> Path:
     files = [folder / name for name in (WORDS, CHARACTERS, TOKEN_WEIGHTS, LSTM_WEIGHTS)]
     for file in files:
         if not file.is_file():
-            raise WeightsError(f"{file}: no such file; wanted a whole biLM of ELMoForManyLangs")
+            raise WeightsError(f"{file}: no such file; expected a whole biLM of ELMoForManyLangs")
     parts = [_VERSION, settings.model_dump_json().encode(), *(kept_hash(file).encode() for file in files)]
     target = used_cache("archives") / hashlib.sha256(b"\n".join(parts)).hexdigest()
     if not target.is_dir():
@@ -120,7 +120,7 @@ def _read_settings(folder: Path) -> tuple[_Settings, Path]:
             return read_json(path, _Settings, "the settings of a biLM of ELMoForManyLangs", error=WeightsError), path
     if name == _PUBLISHED_NAME:
         return _Settings.model_validate(_PUBLISHED), config
-    raise WeightsError(f"{config}: names the settings {name!r}, which are not in {folder}; wanted the file there")
+    raise WeightsError(f"{config}: names the settings {name!r}, which are not in {folder}; expected the file there")
 
 
 def _convert(settings: _Settings, path: Path, folder: Path, target: Path) -> None:
@@ -194,9 +194,9 @@ def _read_list(path: Path, size: int, needed: Sequence[str]) -> list[str]:
         item, _, place = line.strip().rpartition("\t")
         if not re.fullmatch("[0-9]{1,9}", place) or int(place) >= size:
             raise WeightsError(
-                f"{path}:{number}: {line.strip()[:80]!r}; wanted an item, a tab and a number below {size}"
+                f"{path}:{number}: {line.strip()[:80]!r}; expected an item, a tab and a number below {size}"
             )
         items[int(place)] = item or _NO_ITEM
     if absent := missing(items, needed):
-        raise WeightsError(f"{path}: has no {absent}; wanted a list of ELMoForManyLangs")
+        raise WeightsError(f"{path}: has no {absent}; expected a list of ELMoForManyLangs")
     return items

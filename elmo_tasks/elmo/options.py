@@ -80,7 +80,9 @@ class LstmOptions(_Options):
     @pydantic.model_validator(mode="after")
     def _projects_down(self) -> LstmOptions:
         if self.projection_dim > self.dim:
-            raise ValueError(f"projection_dim {self.projection_dim} is larger than dim {self.dim}; wanted at most dim")
+            raise ValueError(
+                f"projection_dim {self.projection_dim} is larger than dim {self.dim}; expected at most dim"
+            )
         return self
 
 

@@ -54,11 +54,11 @@ class ScalarMix(nn.Module):
         self.layer_normalization = layer_normalization
         distinct = set(self.layers)
         if not distinct or len(distinct) < len(self.layers) or not distinct <= set(range(num_layers)):
-            raise ValueError(f"layers: got {self.layers}; wanted different ones of 0 to {num_layers - 1}")
+            raise ValueError(f"layers: got {self.layers}; expected different ones of 0 to {num_layers - 1}")
         start = [0.0] * len(self.layers) if initial_weights is None else [float(weight) for weight in initial_weights]
         if len(start) != len(self.layers):
             raise ValueError(
-                f"initial_weights: got {len(start)} weights; wanted {len(self.layers)}, one per mixed layer"
+                f"initial_weights: got {len(start)} weights; expected {len(self.layers)}, one per mixed layer"
             )
         self.weights = nn.Parameter(torch.tensor(start), requires_grad=learned_weights)  # (K,)
         self.gamma = nn.Parameter(torch.tensor(float(gamma)), requires_grad=learned_gamma)
@@ -93,7 +93,7 @@ class ScalarMix(nn.Module):
             (B, T, D), in the type of the weights.
         """
         if layers.shape[1] != self.num_layers:
-            raise ValueError(f"layers: got {layers.shape[1]} of them; wanted {self.num_layers}")
+            raise ValueError(f"layers: got {layers.shape[1]} of them; expected {self.num_layers}")
         chosen = layers if self.layers == tuple(range(self.num_layers)) else layers[:, self.layers]  # (B, K, T, D)
         chosen = chosen.to(self.weights.dtype)
         if self.layer_normalization == "token":

@@ -62,7 +62,7 @@ def create_vector_file(path: str | Path) -> Iterator[VectorFile]:
     """
     suffix = Path(path).suffix
     if suffix not in (".hdf5", ".h5", ".npz"):
-        raise ElmoTasksError(f"{path}: cannot write files that end in {suffix!r}; wanted .hdf5, .h5 or .npz")
+        raise ElmoTasksError(f"{path}: cannot write files that end in {suffix!r}; expected .hdf5, .h5 or .npz")
     with atomic_output(path) as stream:
         npz = suffix == ".npz"
         with zipfile.ZipFile(stream, "w") if npz else h5py.File(stream, "w", libver=_HDF5_VERSIONS) as file:

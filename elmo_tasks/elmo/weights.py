@@ -58,8 +58,8 @@ def read_weights(path: str | Path, encoder: TokenEncoder, directions: Sequence[L
         WeightsError: the file is missing or damaged, or a value is not finite.
     """
     with _opened(path) as file, torch.no_grad():
-        wanted = _file_views(encoder, directions)
-        for name, views in wanted.items():
+        expected = _file_views(encoder, directions)
+        for name, views in expected.items():
             values = torch.from_numpy(_values(file, name, path))
             rows = [len(view) for view in views]
             if name == _CHARACTERS and len(values) > sum(rows):
@@ -84,24 +84,26 @@ def check_weights(path: str | Path, encoder: TokenEncoder, directions: Sequence[
         WeightsError: as for `read_weights`, except that the values are not checked.
     """
     with _opened(path) as file:
-        wanted = _file_views(encoder, directions)
-        _check_names(file, set(wanted), path)
+        expected = _file_views(encoder, directions)
+        _check_names(file, set(expected), path)
         num_bytes = 0
-        for name, views in wanted.items():
+        for name, views in expected.items():
             dataset = file[name]
             if dataset.is_virtual or dataset.external:
-                raise WeightsError(f"{path}: {name} takes its values from other files; wanted them in this file")
+                raise WeightsError(f"{path}: {name} takes its values from other files; expected them in this file")
             if not (dataset.dtype == np.uint8 if name in _LISTS else np.issubdtype(dataset.dtype, np.floating)):
                 kind = "bytes" if name in _LISTS else "floating-point numbers"
-                raise WeightsError(f"{path}: {name} holds {dataset.dtype}; wanted {kind}")
+                raise WeightsError(f"{path}: {name} holds {dataset.dtype}; expected {kind}")
             shape = (sum(len(view) for view in views), *views[0].shape[1:])
             with_mask = (NUM_CHARACTERS, *shape[1:]) if encoder.first_row else shape  # its row is skipped
             if dataset.shape != shape and not (name == _CHARACTERS and dataset.shape == with_mask):
-                came, fits = (" x ".join(map(str, sizes or ())) or "()" for sizes in (dataset.shape, shape))
-                raise WeightsError(f"{path}: {name} has shape {came}; wanted {fits}, by the options")
+                sizes_here, sizes_needed = (
+                    " x ".join(map(str, sizes or ())) or "()" for sizes in (dataset.shape, shape)
+                )
+                raise WeightsError(f"{path}: {name} has shape {sizes_here}; expected {sizes_needed}, by the options")
             num_bytes += dataset.nbytes
         if num_bytes > (most := unpacked_numbers(Path(path).stat().st_size)):
-            raise WeightsError(f"{path}: unpacks to {num_bytes:,} bytes; wanted at most {most:,}; {ADVICE}")
+            raise WeightsError(f"{path}: unpacks to {num_bytes:,} bytes; expected at most {most:,}; {ADVICE}")
 
 
 def write_weights(
@@ -182,28 +184,28 @@ def _opened(path: str | Path) -> Iterator[h5py.File]:
         reason = "it is cut short" if "truncated" in str(error) else "it is not an HDF5 file, or damaged"
     else:
         return
-    raise WeightsError(f"{path}: {reason}; wanted a biLM's weights in bilm-tf's HDF5 layout") from None
+    raise WeightsError(f"{path}: {reason}; expected a biLM's weights in bilm-tf's HDF5 layout") from None
 
 
-def _check_names(file: h5py.File, wanted: set[str], path: str | Path) -> None:
+def _check_names(file: h5py.File, expected: set[str], path: str | Path) -> None:
     """Checks that the file has every dataset that the options need, and no other layer."""
     found: set[str] = set()
     file.visititems(lambda name, item: found.add(name) if isinstance(item, h5py.Dataset) else None)
-    missing = sorted(wanted - found)
+    missing = sorted(expected - found)
     if links := [name for name in missing if _is_link(file, name)]:
-        raise WeightsError(f"{path}: {some_of(links, 1)} behind a link; wanted the values in place")
-    if len(missing) == len(wanted):
+        raise WeightsError(f"{path}: {some_of(links, 1)} behind a link; expected the values in place")
+    if len(missing) == len(expected):
         held = some_of(sorted(file)) or "nothing"
         raise WeightsError(
-            f"{path}: holds {held}; wanted a biLM's weights in bilm-tf's layout: {_CHARACTERS}, CNN, RNN_0, ..."
+            f"{path}: holds {held}; expected a biLM's weights in bilm-tf's layout: {_CHARACTERS}, CNN, RNN_0, ..."
         )
     if missing:
-        raise WeightsError(f"{path}: {some_of(missing, 1)} missing; wanted by the options")
-    unknown = sorted(name for name in found - wanted if name.startswith(_GROUPS))
+        raise WeightsError(f"{path}: {some_of(missing, 1)} missing; expected by the options")
+    unknown = sorted(name for name in found - expected if name.startswith(_GROUPS))
     if unknown:
         raise WeightsError(
             f"{path}: holds {some_of(unknown, 1)}, which the options have no layer for; "
-            "wanted the options of these weights"
+            "expected the options of these weights"
         )
 
 

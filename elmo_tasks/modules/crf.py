@@ -73,8 +73,8 @@ class ConditionalRandomField(torchcrf.CRF):
         super().__init__(num_tags, batch_first=True)
         self.constraints = constraints if constraints is not None else TransitionConstraints.none(num_tags)
         for name, shape in (("start", (num_tags,)), ("between", (num_tags, num_tags)), ("end", (num_tags,))):
-            if (came := tuple(getattr(self.constraints, name).shape)) != shape:
-                raise ValueError(f"constraints.{name}: shape {came}, wanted {shape}")
+            if (actual := tuple(getattr(self.constraints, name).shape)) != shape:
+                raise ValueError(f"constraints.{name}: shape {actual}; expected {shape}")
 
     def log_likelihood(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
         """The log probability of each sentence's tags, (B,), in double precision.
@@ -89,7 +89,7 @@ class ConditionalRandomField(torchcrf.CRF):
         """
         scores = self._chain_scores(emissions, mask)
         if tags.shape != mask.shape:
-            raise ValueError(f"tags: shape {tuple(tags.shape)}, wanted that of the mask, {tuple(mask.shape)}")
+            raise ValueError(f"tags: shape {tuple(tags.shape)}; expected that of the mask, {tuple(mask.shape)}")
         gold = _score(scores, tags.t())
         # Emissions are far from `FORBIDDEN`; so a score near it holds a forbidden step.
         if (gold < FORBIDDEN / 2).any():
@@ -157,7 +157,7 @@ def _chain_scores(
     if emissions.dim() != 3 or emissions.shape[2] != num_tags or emissions.shape[:2] != mask.shape:
         raise ValueError(
             f"emissions: shape {tuple(emissions.shape)} with a mask of {tuple(mask.shape)}; "
-            f"wanted (B, T, {num_tags}) and (B, T)"
+            f"expected (B, T, {num_tags}) and (B, T)"
         )
     lengths = mask.sum(1)  # (B,)
     is_contiguous = mask == mask_of_lengths(lengths, mask.shape[1])

@@ -36,7 +36,7 @@ class EmbedderConfig(Config):
     def _has_inputs(self) -> EmbedderConfig:
         if not (self.words or self.characters or self.transformer or (self.elmo and "input" in self.elmo.mixes)):
             raise ValueError(
-                "nothing to read; wanted at least one of words, characters, transformer and elmo with the mix 'input'"
+                "nothing to read; expected at least one of words, characters, transformer and elmo with the mix 'input'"
             )
         return self
 

@@ -57,35 +57,31 @@ def log_partition(scores: ChainScores) -> Tensor:
     return _LogPartition.apply(sums, scores.lengths, scores.emissions, scores.start, scores.transitions, scores.end)
 
 
-@torch.no_grad()
 def posteriors(scores: ChainScores) -> Tensor:
-    """The probability of each tag at each token given the whole sentence, (T, B, K); zero outside the sentences."""
+    """The probability of each tag at each token given the whole sentence, (T, B, K); zero outside the sentences.
+
+    It has no gradient.
+    """
     sums = _chain_sums(scores)
-    return sums.posteriors if sums.exact else _posteriors_in_log_space(scores)
+    if sums.exact:
+        return sums.posteriors
+    with torch.inference_mode(False), torch.enable_grad():
+        copies = [
+            tensor.detach().clone() for tensor in (scores.emissions, scores.start, scores.transitions, scores.end)
+        ]
+        emissions = copies[0].requires_grad_()
+        total = log_partition_in_log_space(ChainScores(*copies, scores.lengths.clone()))
+        return torch.autograd.grad(total.sum(), emissions)[0]
 
 
 def log_partition_in_log_space(scores: ChainScores) -> Tensor:
-    """`log_partition` by the textbook recursion, with autograd through time: slower, but exact for any scores."""
-    before = _recursion_in_log_space(scores.start, scores.transitions, scores.emissions)  # (T, B, K)
-    return (at_last_token(before, scores.lengths) + scores.end).logsumexp(dim=1)
-
-
-def _posteriors_in_log_space(scores: ChainScores) -> Tensor:
-    order = reversal(scores.lengths, len(scores.emissions))
-    reversed_emissions = _reorder(scores.emissions, order)
-    before = _recursion_in_log_space(scores.start, scores.transitions, scores.emissions)  # (T, B, K)
-    after = _recursion_in_log_space(scores.end, scores.transitions.t(), reversed_emissions)  # (T, B, K), from the end
-    joint = before + _reorder(after, order) - scores.emissions  # both count the token's own emission
-    return joint.softmax(dim=2).masked_fill(~scores.is_real.unsqueeze(2), 0)
-
-
-def _recursion_in_log_space(border: Tensor, transitions: Tensor, emissions: Tensor) -> Tensor:
-    """(T, B, K): the log of the sum over all beginnings that end in each tag, its emission included."""
-    values = [border + emissions[0]]  # (B, K) each
-    for emission in emissions[1:]:
-        arriving = values[-1].unsqueeze(2) + transitions  # (B, K, K)
-        values.append(arriving.logsumexp(dim=1) + emission)
-    return torch.stack(values)
+    """The reference of `log_partition`: the textbook recursion, slower, but exact for any scores."""
+    value = scores.start + scores.emissions[0]  # (B, K): the log of the sum over all beginnings that end in each tag
+    values = [value]
+    for emission in scores.emissions[1:]:
+        value = (value.unsqueeze(2) + scores.transitions).logsumexp(dim=1) + emission
+        values.append(value)
+    return (at_last_token(torch.stack(values), scores.lengths) + scores.end).logsumexp(dim=1)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The best spans of a sequence by scores of their first and last tokens, up to a longest length.
 
-# B batch, T tokens, L tokens of the longest span, N wanted spans
+# B batch, T tokens, L tokens of the longest span, N spans that are asked for
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NONE = float("-inf")
 class BestSpans(TensorRecord):
     """The most probable spans of each sequence, the best first.
 
-    If a sequence has fewer spans than wanted, the rest have the tokens -1 and the probability 0.
+    If a sequence has fewer spans than that, the rest have the tokens -1 and the probability 0.
     """
 
     starts: Tensor  # (B, N) int64, first tokens
@@ -54,9 +54,9 @@ def best_spans(
     """
     if start_logits.dim() != 2 or not start_logits.shape == end_logits.shape == mask.shape:
         shapes = ", ".join(str(tuple(each.shape)) for each in (start_logits, end_logits, mask))
-        raise ValueError(f"start_logits, end_logits and mask: shapes {shapes}; wanted (B, T) for all three")
+        raise ValueError(f"start_logits, end_logits and mask: shapes {shapes}; expected (B, T) for all three")
     if max_length < 1 or num_spans < 1:
-        raise ValueError(f"max_length {max_length} and num_spans {num_spans}; wanted at least 1 for both")
+        raise ValueError(f"max_length {max_length} and num_spans {num_spans}; expected at least 1 for both")
     if not bool(mask.any(dim=1).all()):
         sequence = int(torch.nonzero(~mask.any(dim=1))[0])
         raise ValueError(f"sequence {sequence} of the batch has no real token")

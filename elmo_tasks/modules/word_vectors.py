@@ -48,7 +48,7 @@ def open_word_vectors(path: str | Path, size: int) -> WordVectorFile:
     file = _kept_file(path, size, file_state(path) if path.is_file() else ())
     if file.dimension != size:
         raise ElmoTasksError(
-            f"{path}: its vectors have {file.dimension} numbers, the config wants {size}; "
+            f"{path}: its vectors have {file.dimension} numbers; expected {size}, as the config says; "
             f"set the word embedding's size to {file.dimension}"
         )
     return file
@@ -62,7 +62,7 @@ class WordVectorFile:
     line are the numbers. If a word comes twice, the first vector counts. Blank lines are left out.
 
     Parsing such a file takes long, so it happens once: words and vectors are kept in `<cache folder>/word_vectors`,
-    named by the content of the file, and memory-mapped from there, so that only the wanted rows are loaded. Several
+    named by the content of the file, and memory-mapped from there, so that only the needed rows are loaded. Several
     processes can do so at once. A damaged cache file is written again.
 
     Arguments:
@@ -131,7 +131,7 @@ def _open(path: Path) -> pa.Table | None:
             table = pa.ipc.open_file(stream).read_all()
             table.validate(full=True)  # values beyond the end of the file would end the process
         if table.schema.names != _COLUMNS:
-            raise pa.ArrowInvalid(f"columns {table.schema.names}; wanted {_COLUMNS}")
+            raise pa.ArrowInvalid(f"columns {table.schema.names}; expected {_COLUMNS}")
         return table
     except FileNotFoundError:
         return None
@@ -164,7 +164,7 @@ def _dimension(path: Path, size: int | None) -> int:
         dimension = size if size and size in counts else counts.most_common(1)[0][0]
     if dimension < 1:
         number, line = sample[0]
-        raise DataError(path, f"{line[:80]!r}; wanted a word and its numbers, separated by spaces", number)
+        raise DataError(path, f"{line[:80]!r}; expected a word and its numbers, separated by spaces", number)
     return dimension
 
 
@@ -215,12 +215,12 @@ def _parse_batch(path: Path, lines: Sequence[tuple[int, str]], dimension: int) -
     for line_number, line in lines:
         word, *fields = line.rstrip(" ").rsplit(" ", dimension)
         if len(fields) != dimension or not word.strip(" "):
-            problem = f"wanted a word and {dimension} numbers, separated by spaces; got {line[:80]!r}"
+            problem = f"expected a word and {dimension} numbers, separated by spaces; got {line[:80]!r}"
             raise DataError(path, problem, line_number)
         try:
             numbers.extend(map(float, fields))
         except ValueError as error:
-            raise DataError(path, f"{error}; wanted {dimension} numbers after the word", line_number) from None
+            raise DataError(path, f"{error}; expected {dimension} numbers after the word", line_number) from None
         words.append(word.strip(" "))
     vectors = np.frombuffer(numbers, dtype=np.float32)
     if not np.isfinite(vectors).all():

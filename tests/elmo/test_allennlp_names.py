@@ -98,13 +98,13 @@ def test_elmo_computes_what_allennlp_does(state: State, elmo: Elmo, options: BiL
 def test_the_bilm_and_the_mix_of_a_state_dict(state: State, bilm: BiLM, options: BiLMOptions) -> None:
     prefix = "_elmo_lstm."
     bilm.load_state_dict({name.removeprefix(prefix): state[name] for name in state if name.startswith(prefix)})
-    wanted = _allennlp_layers(state, options, WORDS)
-    torch.testing.assert_close(bilm.layers([WORDS]).layers[0], wanted, rtol=0.0, atol=2e-6)
+    expected = _allennlp_layers(state, options, WORDS)
+    torch.testing.assert_close(bilm.layers([WORDS]).layers[0], expected, rtol=0.0, atol=2e-6)
     mix = ScalarMix(3)
     prefix = "scalar_mix_1."
     mix.load_state_dict({name.removeprefix(prefix): state[name] for name in state if name.startswith(prefix)})
-    mixed = mix(wanted[None], torch.ones(1, len(WORDS), dtype=torch.bool))[0]
-    torch.testing.assert_close(mixed, _allennlp_mix(state, 1, wanted))
+    mixed = mix(expected[None], torch.ones(1, len(WORDS), dtype=torch.bool))[0]
+    torch.testing.assert_close(mixed, _allennlp_mix(state, 1, expected))
 
 
 def test_elmo_in_a_model_of_users(state: State, bilm_files: tuple[Path, Path], options: BiLMOptions) -> None:
@@ -115,10 +115,10 @@ def test_elmo_in_a_model_of_users(state: State, bilm_files: tuple[Path, Path], o
     words = {"elmo._elmo_lstm._word_embedding.weight": torch.full((3, 6), 9.0)}
     own = {name: tensor for name, tensor in model.state_dict().items() if name.startswith("out.")}
     model.load_state_dict({**{f"elmo.{name}": tensor for name, tensor in state.items()}, **words, **own})
-    wanted = _allennlp_mix(state, 0, _allennlp_layers(state, options, ["café", "the"]))
+    expected = _allennlp_mix(state, 0, _allennlp_layers(state, options, ["café", "the"]))
     for each in (model, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         vectors = each["elmo"](None, torch.tensor([[2, 1]]))["elmo_representations"][0]  # of the cached vocabulary
-        torch.testing.assert_close(vectors[0], wanted, rtol=0.0, atol=2e-6)
+        torch.testing.assert_close(vectors[0], expected, rtol=0.0, atol=2e-6)
 
 
 def test_allennlps_attributes(state: State, elmo: Elmo) -> None:
@@ -180,6 +180,6 @@ def test_a_state_dict_with_more(state: State, elmo: Elmo, name: str, ours: str) 
 def test_a_bilm_of_another_size(options: BiLMOptions, elmo: Elmo) -> None:
     lstm = options.lstm.model_copy(update={"dim": 16, "n_layers": 1})
     with pytest.raises(
-        RuntimeError, match=r"holds AllenNLP's biLM of 1 layers of 16 cells .* wanted one of 2 layers of 12"
+        RuntimeError, match=r"holds AllenNLP's biLM of 1 layers of 16 cells .* expected one of 2 layers of 12"
     ):
         elmo.load_state_dict(_elmo_state(options.model_copy(update={"lstm": lstm})))

@@ -21,13 +21,13 @@ def test_vectors_of_bilm_tf(data_folder: Path) -> None:
     folder = data_folder / "bilm_tf_fixture"
     streams = json.loads((folder / "lm_embeddings_sentences.json").read_text())
     bilm = BiLM.load(folder / "options.json", folder / "lm_weights.hdf5", stateful=True)
-    expected = [h5py.File(folder / f"lm_embeddings_{number}.hdf5") for number in range(3)]
+    files = [h5py.File(folder / f"lm_embeddings_{number}.hdf5") for number in range(3)]
     for place in range(10):
         batch = [stream[place].split() for stream in streams]
         output = bilm.layers(batch)
         for row, tokens in enumerate(batch):
-            wanted = np.concatenate(list(expected[row][str(place)][...]), axis=-1)
-            np.testing.assert_allclose(output.layers[row, -1, : len(tokens)].numpy(), wanted, rtol=0, atol=1e-5)
+            expected = np.concatenate(list(files[row][str(place)][...]), axis=-1)
+            np.testing.assert_allclose(output.layers[row, -1, : len(tokens)].numpy(), expected, rtol=0, atol=1e-5)
 
 
 def test_shapes_mask_and_zero_padding(bilm: BiLM, sentences: list[list[str]]) -> None:
@@ -63,9 +63,9 @@ def test_empty_batches(bilm: BiLM) -> None:
 def test_character_ids_give_the_same_layers(bilm: BiLM, sentences: list[list[str]]) -> None:
     bordered = bilm(batch_to_ids(sentences))
     assert bordered.mask.sum(dim=1).tolist() == [len(tokens) + 2 for tokens in sentences]
-    stripped, wanted = without_borders(bordered), bilm.layers(sentences)
-    assert torch.equal(stripped.mask, wanted.mask)
-    torch.testing.assert_close(stripped.layers, wanted.layers, **CLOSE)
+    stripped, expected = without_borders(bordered), bilm.layers(sentences)
+    assert torch.equal(stripped.mask, expected.mask)
+    torch.testing.assert_close(stripped.layers, expected.layers, **CLOSE)
 
 
 def test_padding_before_a_token_is_refused(bilm: BiLM) -> None:
@@ -79,10 +79,10 @@ def test_padding_before_a_token_is_refused(bilm: BiLM) -> None:
 def test_ids_take_the_fast_path(bilm: BiLM, sentences: list[list[str]]) -> None:
     ids = batch_to_ids([*sentences, [], ["<S>", "x" * 60]])
     padded = torch.nn.functional.pad(ids, [0, 0, 0, 3])
-    wanted = without_borders(bilm(padded))
+    expected = without_borders(bilm(padded))
     found = bilm.layers_of_ids(padded)
-    assert torch.equal(found.mask, wanted.mask)
-    torch.testing.assert_close(found.layers, wanted.layers, **CLOSE)
+    assert torch.equal(found.mask, expected.mask)
+    torch.testing.assert_close(found.layers, expected.layers, **CLOSE)
     assert bilm.layers_of_ids(batch_to_ids([[], []])).layers.shape == (2, 3, 0, 12)
 
 
@@ -139,9 +139,9 @@ def test_what_changes_the_numbers_takes_the_plain_path(bilm: BiLM, monkeypatch: 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["The dog"], r"got the string 'The dog' \(at 0\) in place of a tokenized sentence; wanted a list of tokens"),
+        (["The dog"], r"got the string 'The dog' \(at 0\) in place of a tokenized sentence; expected a list of tokens"),
         ("The dog", "got the string 'The dog' in place of"),
-        ([["The", "dog"], ["a", 3]], "sentence 1 has the token 3; wanted strings"),
+        ([["The", "dog"], ["a", 3]], "sentence 1 has the token 3; expected strings"),
     ],
 )
 def test_strings_and_other_things_in_place_of_tokens_are_refused(bilm: BiLM, given: object, message: str) -> None:
@@ -195,8 +195,8 @@ def test_no_gradient_flows_into_the_batch_before(bilm: BiLM) -> None:
             bilm.layers([["one", "two"], ["three"]])
         second = bilm.layers([["four"], ["five", "six"]]).layers
         gradients.append(torch.autograd.grad(second.square().sum(), list(bilm.parameters())))
-    for gradient, wanted in zip(*gradients, strict=True):
-        torch.testing.assert_close(gradient, wanted)
+    for gradient, expected in zip(*gradients, strict=True):
+        torch.testing.assert_close(gradient, expected)
 
 
 def test_state_changes_vectors_only_where_it_is_wanted(bilm: BiLM) -> None:
@@ -217,12 +217,12 @@ def test_chunks_equal_the_whole(bilm: BiLM, chunk_length: int, stateful: bool) -
     tokens = [f"w{number % 5}" for number in range(12)]
     whole = [bilm.layers([tokens]).layers[0], bilm.layers([tokens]).layers[0]]
     bilm.reset_state()
-    for wanted in whole:
-        joined = torch.full_like(wanted, torch.nan)
+    for expected in whole:
+        joined = torch.full_like(expected, torch.nan)
         for chunk in bilm.layers_in_chunks(tokens, chunk_length):
             assert 0 < chunk.layers.shape[1] <= chunk_length
             joined[:, chunk.tokens, chunk.features] = chunk.layers
-        torch.testing.assert_close(joined, wanted, **CLOSE)
+        torch.testing.assert_close(joined, expected, **CLOSE)
 
 
 def test_gradient_reaches_every_weight_that_wants_one(options: BiLMOptions, sentences: list[list[str]]) -> None:
@@ -255,8 +255,8 @@ def test_dropout_is_for_training_alone(options: BiLMOptions) -> None:
     source = random_bilm(options)
     bilm = BiLM(options, dropout=0.5)
     bilm.load_state_dict(source.state_dict())
-    wanted = source.layers([["a", "b"]]).layers
-    torch.testing.assert_close(bilm.eval().layers([["a", "b"]]).layers, wanted, **CLOSE)
+    expected = source.layers([["a", "b"]]).layers
+    torch.testing.assert_close(bilm.eval().layers([["a", "b"]]).layers, expected, **CLOSE)
     dropped = bilm.train().layers([["a", "b"]]).layers
-    torch.testing.assert_close(dropped[:, 0], wanted[:, 0], **CLOSE)
-    assert (dropped[:, 1:] - wanted[:, 1:]).abs().max() > 0.01
+    torch.testing.assert_close(dropped[:, 0], expected[:, 0], **CLOSE)
+    assert (dropped[:, 1:] - expected[:, 1:]).abs().max() > 0.01

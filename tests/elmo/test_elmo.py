@@ -20,12 +20,12 @@ def test_keys_shapes_and_values(bilm: BiLM, bilm_files: Files, sentences: list[l
     elmo = Elmo(options_file, weight_file, 2, dropout=0).eval()
     output = elmo(batch_to_ids(sentences))
     assert set(output) == {"elmo_representations", "mask"}
-    wanted = bilm.layers(sentences)
-    assert torch.equal(output["mask"], wanted.mask)
+    expected = bilm.layers(sentences)
+    assert torch.equal(output["mask"], expected.mask)
     assert len(output["elmo_representations"]) == 2
     for vectors in output["elmo_representations"]:
         assert vectors.shape == (6, 12, elmo.get_output_dim())
-        torch.testing.assert_close(vectors, wanted.layers.mean(dim=1), **CLOSE)
+        torch.testing.assert_close(vectors, expected.layers.mean(dim=1), **CLOSE)
 
 
 def test_more_dimensions(bilm_files: Files) -> None:
@@ -75,7 +75,7 @@ def test_cached_vocabulary(bilm_files: Files) -> None:
         cached(None, beyond)
     with pytest.raises(ValueError, match="vocab_to_cache"):
         plain(ids, words)
-    with pytest.raises(ValueError, match="wanted one of them"):
+    with pytest.raises(ValueError, match="expected one of them"):
         plain(None)
 
 
@@ -93,8 +93,8 @@ def test_fixed_mix_and_layer_normalization(bilm: BiLM) -> None:
     assert not any(parameter.requires_grad for parameter in elmo.parameters())
     ids = batch_to_ids([["one", "two"]])
     token_layer = bilm(ids).layers[:, 0]  # with borders, which count in the normalization
-    wanted = (token_layer - token_layer.mean()) / token_layer.std(correction=0)
-    torch.testing.assert_close(elmo(ids)["elmo_representations"][0], wanted[:, 1:-1], **CLOSE)
+    expected = (token_layer - token_layer.mean()) / token_layer.std(correction=0)
+    torch.testing.assert_close(elmo(ids)["elmo_representations"][0], expected[:, 1:-1], **CLOSE)
 
 
 @pytest.mark.parametrize("requires_grad", [False, True])
@@ -159,7 +159,7 @@ def test_a_frozen_bilm_takes_the_fast_path(
 
 
 def test_sentences_in_place_of_ids_are_refused(bilm: BiLM) -> None:
-    with pytest.raises(TypeError, match="inputs is a list; wanted character ids, as from batch_to_ids"):
+    with pytest.raises(TypeError, match="inputs is a list; expected character ids, as from batch_to_ids"):
         Elmo(module=bilm)([["one", "two"]])
 
 

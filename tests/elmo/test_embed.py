@@ -65,17 +65,17 @@ def test_all_layers_in_every_format_and_chunking(text: Path, bilm: BiLM, name: s
 def test_every_choice_of_layers_and_pooling(text: Path, bilm: BiLM, layers: str, pool: str, max_tokens: int) -> None:
     entries = _embed(text, bilm, layers=layers, pool=cast(Pooling, pool), max_tokens=max_tokens)
     for number, line in enumerate(LINES):
-        wanted = _whole(bilm, line)
+        expected = _whole(bilm, line)
         if layers == "mix":
-            wanted = wanted.mean(axis=0)
+            expected = expected.mean(axis=0)
         elif layers != "all":
-            wanted = wanted[2 if layers == "top" else int(layers)]
+            expected = expected[2 if layers == "top" else int(layers)]
         if pool != "none" and not line:
-            wanted = np.zeros_like(wanted, shape=(*wanted.shape[:-2], 12))
+            expected = np.zeros_like(expected, shape=(*expected.shape[:-2], 12))
         elif pool != "none":
-            wanted = wanted.mean(axis=-2) if pool == "mean" else wanted.max(axis=-2)
-        assert entries[str(number)].shape == wanted.shape
-        np.testing.assert_allclose(entries[str(number)], wanted, rtol=0, atol=1e-5)
+            expected = expected.mean(axis=-2) if pool == "mean" else expected.max(axis=-2)
+        assert entries[str(number)].shape == expected.shape
+        np.testing.assert_allclose(entries[str(number)], expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("max_tokens", [2, 4096])
@@ -180,7 +180,7 @@ def test_sentences_in_memory(bilm: BiLM) -> None:
         np.testing.assert_allclose(every.numpy(), _whole(bilm, line), rtol=0, atol=1e-5)
         np.testing.assert_allclose(top.numpy(), _whole(bilm, line)[2], rtol=0, atol=1e-5)
     assert embed_sentences([], bilm) == []
-    with pytest.raises(TypeError, match="wanted a list of tokens"):
+    with pytest.raises(TypeError, match="expected a list of tokens"):
         embed_sentences(["the cat"], bilm)
 
 
@@ -192,7 +192,7 @@ def test_an_empty_file(tmp_path: Path, bilm: BiLM) -> None:
 
 @pytest.mark.parametrize("layers", ["3", "-1", "middle", ""])
 def test_layers_that_are_not_there(text: Path, bilm: BiLM, layers: str) -> None:
-    with pytest.raises(ElmoTasksError, match=f"got '{layers}'; wanted all, mix, top or a number from 0 to 2"):
+    with pytest.raises(ElmoTasksError, match=f"got '{layers}'; expected all, mix, top or a number from 0 to 2"):
         _embed(text, bilm, layers=layers)
 
 
@@ -200,7 +200,7 @@ def test_nothing_is_left_behind_by_an_error(text: Path, bilm: BiLM) -> None:
     text.write_bytes(b"good line\nbad \xff line\n")
     with pytest.raises(DataError, match=r"text\.txt:2: .*not UTF-8"):
         _embed(text, bilm)
-    with pytest.raises(ElmoTasksError, match=r"end in '\.txt'; wanted \.hdf5, \.h5 or \.npz"):
+    with pytest.raises(ElmoTasksError, match=r"end in '\.txt'; expected \.hdf5, \.h5 or \.npz"):
         _embed(text, bilm, "vectors.txt")
     assert [path.name for path in text.parent.iterdir()] == ["text.txt"]
 

@@ -30,8 +30,8 @@ def test_defaults(bilm: BiLM, bilm_files: Files, sentences: list[list[str]]) -> 
     assert embedder.output_size == 12
     mixes = embedder(sentences)
     assert set(mixes) == {"input"}
-    wanted = bilm.layers(sentences).layers.mean(dim=1)
-    torch.testing.assert_close(mixes["input"], wanted, rtol=0, atol=1e-5)
+    expected = bilm.layers(sentences).layers.mean(dim=1)
+    torch.testing.assert_close(mixes["input"], expected, rtol=0, atol=1e-5)
     assert embedder.dropout.probability == 0.5
     assert {name for name, value in embedder.named_parameters() if value.requires_grad} == {
         "mixes.input.weights",
@@ -60,9 +60,9 @@ def test_fixed_weights_of_some_layers(bilm: BiLM, bilm_files: Files) -> None:
 def test_layers_are_normalized_as_the_config_wants(bilm: BiLM, bilm_files: Files, sentences: list[list[str]]) -> None:
     embedder = _config(bilm_files, layer_normalization="token", layer_cache=None, dropout=0.0).build()
     output = bilm.layers(sentences)
-    wanted = torch.nn.functional.layer_norm(output.layers, (12,), eps=1e-12).mean(dim=1)
+    expected = torch.nn.functional.layer_norm(output.layers, (12,), eps=1e-12).mean(dim=1)
     found = embedder(sentences)["input"]
-    torch.testing.assert_close(found[output.mask], wanted[output.mask], rtol=0, atol=1e-4)
+    torch.testing.assert_close(found[output.mask], expected[output.mask], rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("stateful", [False, True])
@@ -144,8 +144,8 @@ def test_reads_json(bilm_files: Files) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"mixes": ("input", "input")}, "wanted each place once"),
-        ({"layers": (1, 1)}, "wanted each layer once"),
+        ({"mixes": ("input", "input")}, "expected each place once"),
+        ({"layers": (1, 1)}, "expected each layer once"),
         ({"layers": (0, 1), "layer_weights": (1.0,)}, "one for each of the layers"),
         ({"layer_weights": (0.0, 1.0, 1.0)}, "greater than 0"),
         ({"mixes": ()}, "at least 1 item"),
@@ -154,8 +154,11 @@ def test_reads_json(bilm_files: Files) -> None:
         ({"dropout": 1.0}, "less than 1"),
         ({"dropout": -0.1}, "greater than or equal to 0"),
         ({"layer_cache": {"max_gigabytes": 0}}, "greater than 0"),
-        ({"requires_grad": True, "layer_cache": {}}, r"layer_cache: .* trained change \(requires_grad\); wanted null"),
-        ({"requires_grad": True, "stateful": True}, "stateful: no state can be carried while .*; wanted false"),
+        (
+            {"requires_grad": True, "layer_cache": {}},
+            r"layer_cache: .* trained change \(requires_grad\); expected null",
+        ),
+        ({"requires_grad": True, "stateful": True}, "stateful: no state can be carried while .*; expected false"),
     ],
 )
 def test_impossible_settings(bilm_files: Files, settings: dict[str, Any], message: str) -> None:
@@ -165,7 +168,7 @@ def test_impossible_settings(bilm_files: Files, settings: dict[str, Any], messag
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"layers": (3,)}, "got 3; .* has 0 to 2"), ({"layer_weights": (1.0, 1.0)}, "got 2 weights; wanted 3")],
+    [({"layers": (3,)}, "got 3; .* has 0 to 2"), ({"layer_weights": (1.0, 1.0)}, "layer_weights: got 2; expected 3")],
 )
 def test_layers_that_the_bilm_lacks(bilm_files: Files, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import concurrent.futures
-import contextlib
 import functools
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 import pytest
 import torch
@@ -108,7 +106,7 @@ def test_few_rows_are_filled_up_only_where_that_is_faster(monkeypatch: pytest.Mo
     """With a large matrix in float32."""
     counts: list[int] = []
     monkeypatch.setattr(PackedProduct, "_start", lambda _, inputs: counts.append(len(inputs)) or inputs)
-    for dtype, large, wanted in (
+    for dtype, large, expected in (
         (torch.float32, 1200, [4, 4, 4, 5]),
         (torch.float32, 1201, [1, 3, 4, 5]),
         (torch.bfloat16, 1200, [1, 3, 4, 5]),
@@ -120,7 +118,7 @@ def test_few_rows_are_filled_up_only_where_that_is_faster(monkeypatch: pytest.Mo
         counts.clear()
         for rows in (1, 3, 4, 5):
             product.start(torch.ones(rows, 30))
-        assert counts == wanted
+        assert counts == expected
 
 
 def test_the_product_of_few_rows_with_a_large_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,15 +127,15 @@ def test_the_product_of_few_rows_with_a_large_matrix(monkeypatch: pytest.MonkeyP
     product = build_product(weight, bias, "float32")
     for rows in (1, 2, 3, 4):
         inputs = random_tensor(rows, 30, seed=2)
-        wanted = inputs @ weight.t() + bias
-        torch.testing.assert_close(product(inputs), wanted)
-        torch.testing.assert_close(product.add(wanted, inputs), 2 * wanted - bias)
+        expected = inputs @ weight.t() + bias
+        torch.testing.assert_close(product(inputs), expected)
+        torch.testing.assert_close(product.add(expected, inputs), 2 * expected - bias)
 
 
 SHAPES = """
 import torch
-from elmo_tasks.elmo.fast.products import PackedProduct
-products = [PackedProduct(torch.ones(8, size), torch.ones(8), torch.float32) for size in (8, 16, 24, 32, 40)]
+from elmo_tasks.elmo.fast.products import build_product
+products = [build_product(torch.ones(8, size), torch.ones(8), "float32") for size in (8, 16, 24, 32, 40)]
 others = [(rows, product) for rows in range(2, 129) for product in products]
 for rows, product in [(1, products[0]), *others, (1, products[0]), (1, products[0])]:
     print("rows", rows, flush=True)
@@ -380,39 +378,6 @@ def test_words_are_computed_in_two_blocks_or_more_of_a_bounded_size(
     assert numbers == [1, 1, 2, 2, 3]  # at least 8 and at most 256 words in a block
     encoder([f"{number:040d}" for number in range(142)])
     assert numbers[-1] == 4  # 43 windows each, 2048 at once
-
-
-class Stream(NamedTuple):
-    """A stream of a GPU that says what it waits for."""
-
-    name: str
-    events: list[str]
-
-    def wait_stream(self, other: Stream) -> None:
-        self.events.append(f"{self.name} waits for {other.name}")
-
-
-def test_tasks_on_a_gpu_wait_for_what_came_before_and_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    events: list[str] = []
-    current, one, other = (Stream(name, events) for name in ("current", "one", "other"))
-
-    @contextlib.contextmanager
-    def use(stream: Stream) -> Iterator[None]:
-        events.append(f"on {stream.name}:")
-        yield
-
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: current)
-    monkeypatch.setattr(torch.cuda, "stream", use)
-    monkeypatch.setattr(threads, "_streams", lambda device: (one, other))
-    tasks = [functools.partial(lambda number: events.append(f"task {number}") or number, each) for each in range(3)]
-    assert run_together(tasks, torch.device("cuda")) == [0, 1, 2]
-    assert events == [
-        *("one waits for current", "on one:", "task 0"),
-        *("other waits for current", "on other:", "task 1"),
-        *("one waits for current", "on one:", "task 2"),
-        *("current waits for one", "current waits for other"),
-    ]
-    assert run_together([torch.is_grad_enabled] * 2, torch.device("cuda")) == [False, False]
 
 
 def test_tasks_run_together_without_gradient() -> None:

@@ -175,7 +175,7 @@ def test_files_copies_and_state_dicts_keep_the_lists(folder: Path, tmp_path: Pat
         assert (again.fingerprint() == bilm.fingerprint()) is not half
         assert torch.equal(again.token_encoder.words, bilm.token_encoder.words)  # type: ignore[arg-type]
         loaded = BiLM(bilm.options)
-        with pytest.raises(WeightsError, match="list of words or characters has 1 items; wanted 8"):  # of zeros
+        with pytest.raises(WeightsError, match="list of words or characters has 1 items; expected 8"):  # of zeros
             loaded.token_vectors(["the"])
         loaded.load_state_dict(bilm.state_dict())
         assert_computes(loaded.requires_grad_(False).eval())
@@ -186,10 +186,10 @@ def test_files_copies_and_state_dicts_keep_the_lists(folder: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("words", b"a" * 40, "weights.hdf5: .* has 1 items; wanted 8, as its table"),
+        ("words", b"a" * 40, "weights.hdf5: .* has 1 items; expected 8, as its table"),
         ("words", b"\xff" * 40, "weights.hdf5: .* is damaged: .*utf-8"),
-        ("characters", None, "weights.hdf5: .* has no <eow>; wanted them"),
-        ("characters", 0.5, "weights.hdf5: characters holds float64; wanted bytes"),
+        ("characters", None, "weights.hdf5: .* has no <eow>; expected them"),
+        ("characters", 0.5, "weights.hdf5: characters holds float64; expected bytes"),
     ],
 )
 def test_damaged_lists(folder: Path, name: str, content: bytes | float | None, problem: str) -> None:
@@ -211,15 +211,15 @@ def test_damaged_lists(folder: Path, name: str, content: bytes | float | None, p
 def test_in_the_embedder_of_a_model(folder: Path) -> None:
     embedder = ElmoConfig(bilm=str(folder), dropout=0.0).build()
     mixed = embedder(SENTENCES)["input"]
-    wanted = layers(SENTENCES[0], BiLMOptions.load(BiLMFiles.in_folder(folder).options)).mean(dim=0)
-    torch.testing.assert_close(mixed[0, :3], wanted, **CLOSE)
+    expected = layers(SENTENCES[0], BiLMOptions.load(BiLMFiles.in_folder(folder).options)).mean(dim=0)
+    torch.testing.assert_close(mixed[0, :3], expected, **CLOSE)
 
 
 def test_character_ids_are_refused(folder: Path) -> None:
     ids = batch_to_ids([["the", "cat"]])
     bilm = BiLM.load(folder)
     for compute in (bilm, bilm.layers_of_ids, Elmo(folder)):
-        with pytest.raises(ValueError, match="looks words up in a list; wanted tokens"):
+        with pytest.raises(ValueError, match="looks words up in a list; expected tokens"):
             compute(ids)
     cached = Elmo(folder, dropout=0.0, vocab_to_cache=["", "the", "cat"])
     vectors = cached(None, torch.tensor([[1, 2]]))["elmo_representations"][0]
@@ -312,7 +312,7 @@ def test_pickles_with_code_are_refused(folder: Path, tmp_path: Path, name: str) 
     assert not list((tmp_path / "cache").rglob("*.hdf5"))
     for content in ({"a": "text"}, nn.Linear(1, 1).weight, {1: torch.ones(1)}):
         torch.save(content, folder / name)
-        with pytest.raises(WeightsError, match=f"{name}: .*wanted a state dict"):
+        with pytest.raises(WeightsError, match=f"{name}: .*expected a state dict"):
             BiLMFiles.in_folder(folder)
     (folder / name).write_bytes(b"\x80")
     with pytest.raises(WeightsError, match=f"{name}: damaged"):
@@ -327,7 +327,7 @@ def test_tables_without_rows(folder: Path, table: str, name: str, content: Tenso
     if content is not None:
         tensors[f"{table}_emb_layer.embedding.weight"] = content
     torch.save(tensors, folder / "token_embedder.pkl")
-    with pytest.raises(WeightsError, match=f"{name}:1: .*; wanted an item, a tab and a number below 0"):
+    with pytest.raises(WeightsError, match=f"{name}:1: .*; expected an item, a tab and a number below 0"):
         BiLMFiles.in_folder(folder)
 
 
@@ -338,15 +338,15 @@ def changed(**values: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("word.dic", None, "word.dic: no such file; wanted a whole biLM"),
+        ("word.dic", None, "word.dic: no such file; expected a whole biLM"),
         ("encoder.pkl", None, "encoder.pkl: no such file"),
         ("config.json", None, "config.json: no such file"),
         ("config.json", "{}", "config_path"),
         ("word.dic", "the\t0\n", "word.dic: has no <oov>"),
         ("char.dic", "a\t0\n", "char.dic: has no <bos>, <bow>, <eos>, <eow>, <oov>, <pad>"),
-        ("char.dic", "a\t13\n", "char.dic:1: 'a\\\\t13'; wanted an item, a tab and a number below 13"),
-        ("char.dic", f"a\t{'9' * 5000}\n", "char.dic:1: .*; wanted an item"),
-        ("char.dic", "a b\n", "char.dic:1: 'a b'; wanted an item"),
+        ("char.dic", "a\t13\n", "char.dic:1: 'a\\\\t13'; expected an item, a tab and a number below 13"),
+        ("char.dic", f"a\t{'9' * 5000}\n", "char.dic:1: .*; expected an item"),
+        ("char.dic", "a b\n", "char.dic:1: 'a b'; expected an item"),
         ("cnn_x.json", changed(encoder={"name": "lstm"}), "encoder.name"),
         ("cnn_x.json", changed(token_embedder={"name": "lstm"}), "token_embedder.name"),
         ("cnn_x.json", changed(token_embedder={"word_dim": 0}), "token_embedder.word_dim"),

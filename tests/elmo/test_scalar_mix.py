@@ -103,10 +103,10 @@ def test_what_is_learned(batch: tuple[Tensor, Tensor], weights: bool, gamma: boo
     [{"layers": ()}, {"layers": (0, 4)}, {"layers": (-1,)}, {"layers": (1, 1)}, {"initial_weights": [0.0]}],
 )
 def test_impossible_settings(arguments: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"got .*; wanted"):
+    with pytest.raises(ValueError, match=r"got .*; expected"):
         ScalarMix(4, **arguments)
 
 
 def test_another_number_of_layers(batch: tuple[Tensor, Tensor]) -> None:
-    with pytest.raises(ValueError, match="got 4 of them; wanted 3"):
+    with pytest.raises(ValueError, match="got 4 of them; expected 3"):
         ScalarMix(3)(*batch)

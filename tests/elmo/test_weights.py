@@ -41,7 +41,7 @@ def test_every_version_computes_the_same_fingerprint(bilm: BiLM) -> None:
 def test_a_folder_or_the_bilm_of_the_package(bilm: BiLM, bilm_files: Files) -> None:
     assert BiLM.load(bilm_files[0].parent).fingerprint() == bilm.fingerprint()
     assert BiLM.load().output_size == BiLM.load("default").output_size == 256
-    with pytest.raises(WeightsError, match=r"options.json: neither a folder nor a zip archive; wanted one with"):
+    with pytest.raises(WeightsError, match=r"options.json: neither a folder nor a zip archive; expected one with"):
         BiLM.load(bilm_files[0])
 
 
@@ -85,18 +85,18 @@ def test_layout_of_the_reference(bilm_files: Files) -> None:
 
 def test_261_and_262_characters_mean_the_same(bilm: BiLM, bilm_files: Files) -> None:
     options, weights = bilm_files
-    wanted = bilm.layers([["some", "words"]]).layers
+    expected = bilm.layers([["some", "words"]]).layers
     settings = json.loads(options.read_text())
     settings["char_cnn"]["n_characters"] = 261
     options.write_text(json.dumps(settings))
     loaded = BiLM.load(options, weights)
-    assert torch.equal(loaded.layers([["some", "words"]]).layers, wanted)
+    assert torch.equal(loaded.layers([["some", "words"]]).layers, expected)
     assert loaded.fingerprint() == bilm.fingerprint()
     with h5py.File(weights, "a") as file:
         characters = file["char_embed"][...]
         del file["char_embed"]
         file["char_embed"] = np.concatenate([np.full((1, 4), 7.0, dtype=np.float32), characters])
-    assert torch.equal(BiLM.load(options, weights).layers([["some", "words"]]).layers, wanted)
+    assert torch.equal(BiLM.load(options, weights).layers([["some", "words"]]).layers, expected)
 
 
 def test_fingerprint_tells_bilms_apart(bilm: BiLM) -> None:
@@ -132,16 +132,16 @@ def _remove(name: str) -> Callable[[h5py.File], None]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (_remove(f"{CELL}/W_P_0"), f"{CELL}/W_P_0 missing; wanted by the options"),
+        (_remove(f"{CELL}/W_P_0"), f"{CELL}/W_P_0 missing; expected by the options"),
         (_remove("CNN_high_0"), "CNN_high_0/W_carry and 3 more missing"),
-        (_replace("char_embed", np.zeros((260, 4))), "char_embed has shape 260 x 4; wanted 261 x 4"),
-        (_replace(f"{CELL}/W_0", np.zeros((12, 40))), f"{CELL}/W_0 has shape 12 x 40; wanted 12 x 48"),
+        (_replace("char_embed", np.zeros((260, 4))), "char_embed has shape 260 x 4; expected 261 x 4"),
+        (_replace(f"{CELL}/W_0", np.zeros((12, 40))), f"{CELL}/W_0 has shape 12 x 40; expected 12 x 48"),
         (_replace("CNN_proj/b_proj", np.full(6, np.nan)), "CNN_proj/b_proj holds values that are not finite"),
         (
             _replace("CNN_proj/b_proj", np.zeros(6, dtype=np.int64)),
-            "CNN_proj/b_proj holds int64; wanted floating-point",
+            "CNN_proj/b_proj holds int64; expected floating-point",
         ),
-        (_replace("CNN_proj/b_proj", np.float32(1)), r"CNN_proj/b_proj has shape \(\); wanted 6"),
+        (_replace("CNN_proj/b_proj", np.float32(1)), r"CNN_proj/b_proj has shape \(\); expected 6"),
     ],
 )
 def test_wrong_datasets_are_named(bilm_files: Files, change: Callable[[h5py.File], None], message: str) -> None:
@@ -177,8 +177,8 @@ def _bomb(file: h5py.File) -> None:
         (_virtual, "CNN_proj/b_proj takes its values from other files"),
         (_replace("CNN_proj", h5py.ExternalLink("private.hdf5", "/")), "CNN_proj/W_proj and 1 more behind a link"),
         (_replace("CNN_proj/b_proj", h5py.SoftLink("/CNN/b_cnn_1")), "CNN_proj/b_proj behind a link"),
-        (_replace("CNN_proj/b_proj", h5py.Empty(np.float32)), r"CNN_proj/b_proj has shape \(\); wanted 6"),
-        (_bomb, "char_embed has shape 100000000000 x 1; wanted 261 x 4"),
+        (_replace("CNN_proj/b_proj", h5py.Empty(np.float32)), r"CNN_proj/b_proj has shape \(\); expected 6"),
+        (_bomb, "char_embed has shape 100000000000 x 1; expected 261 x 4"),
     ],
 )
 def test_a_file_must_hold_its_values_itself(
@@ -196,7 +196,7 @@ def test_sizes_that_the_file_does_not_have_take_no_memory(bilm_files: Files) -> 
     settings = json.loads(bilm_files[0].read_text())
     settings["lstm"] |= {"dim": 1 << 20, "projection_dim": 1 << 19}  # 70 TB
     bilm_files[0].write_text(json.dumps(settings))
-    _expect_one_line(bilm_files, r"weights\.hdf5: CNN_proj/W_proj has shape 18 x 6; wanted 18 x 524288")
+    _expect_one_line(bilm_files, r"weights\.hdf5: CNN_proj/W_proj has shape 18 x 6; expected 18 x 524288")
     settings["lstm"]["n_layers"] = 10**9
     bilm_files[0].write_text(json.dumps(settings))
     _expect_one_line(bilm_files, r"options\.json: lstm\.n_layers: .* less than or equal to 1000; got 1000000000")
@@ -213,7 +213,7 @@ def test_weights_that_unpack_to_far_more_than_their_size(options: BiLMOptions, t
         for name, views in _file_views(bilm.token_encoder, bilm.directions).items():
             shape = (sum(map(len, views)), *views[0].shape[1:])
             file.create_dataset(name, shape, np.float32, chunks=shape)
-    _expect_one_line(files, r"weights\.hdf5: unpacks to \d{3},.* bytes; wanted at most 6\d,.*ELMO_TASKS_LIMITS=10")
+    _expect_one_line(files, r"weights\.hdf5: unpacks to \d{3},.* bytes; expected at most 6\d,.*ELMO_TASKS_LIMITS=10")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_weights_that_unpack_to_far_more_than_their_size(options: BiLMOptions, t
     [
         ("lstm", "n_layers", 3, "RNN_0/RNN/MultiRNNCell/Cell2/LSTMCell/B and 5 more missing"),
         ("lstm", "n_layers", 1, f"holds {CELL}/B and 5 more, which the options have no layer for"),
-        ("lstm", "dim", 13, "RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/W_0 has shape 12 x 48; wanted 12 x 52"),
+        ("lstm", "dim", 13, "RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/W_0 has shape 12 x 48; expected 12 x 52"),
         ("char_cnn", "n_highway", 0, "holds CNN_high_0/W_carry and 3 more, which the options have no layer for"),
         ("char_cnn", "filters", [[1, 5], [2, 6]], "holds CNN/W_cnn_2 and 1 more"),
     ],
@@ -243,7 +243,7 @@ def test_damaged_and_foreign_files(bilm_files: Files, tmp_path: Path) -> None:
     options, weights = bilm_files
     whole = weights.read_bytes()
     weights.write_bytes(whole[: len(whole) // 2])
-    _expect_one_line(bilm_files, r"weights\.hdf5: it is cut short; wanted a biLM's weights")
+    _expect_one_line(bilm_files, r"weights\.hdf5: it is cut short; expected a biLM's weights")
     weights.write_bytes(b"")
     _expect_one_line(bilm_files, r"weights\.hdf5: it is not an HDF5 file, or damaged")
     shutil.copy(options, weights)
@@ -252,7 +252,7 @@ def test_damaged_and_foreign_files(bilm_files: Files, tmp_path: Path) -> None:
     _expect_one_line(bilm_files, r"weights\.hdf5: no such file")
     with h5py.File(weights, "w") as file:
         file["pictures/first"] = np.zeros(3)
-    _expect_one_line(bilm_files, r"weights\.hdf5: holds pictures; wanted a biLM's weights in bilm-tf's layout")
+    _expect_one_line(bilm_files, r"weights\.hdf5: holds pictures; expected a biLM's weights in bilm-tf's layout")
 
 
 def _expect_one_line(files: Files, message: str) -> None:

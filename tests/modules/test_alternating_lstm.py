@@ -75,12 +75,12 @@ def test_a_layer_is_the_paper_s_in_values_and_gradients(
     inputs = torch.randn(steps, 3, 5, dtype=dtype, requires_grad=True)
     weights = torch.randn(steps, 3, 4, dtype=dtype)
     outputs = layer(inputs)
-    wanted = torch.stack([plain_layer(layer, sentence) for sentence in inputs.unbind(1)], dim=1)
-    torch.testing.assert_close(outputs, wanted, atol=tolerance, rtol=0)
+    expected = torch.stack([plain_layer(layer, sentence) for sentence in inputs.unbind(1)], dim=1)
+    torch.testing.assert_close(outputs, expected, atol=tolerance, rtol=0)
     variables = [inputs, *layer.parameters()]
     for ours, theirs in zip(
         torch.autograd.grad((outputs * weights).sum(), variables),
-        torch.autograd.grad((wanted * weights).sum(), variables),
+        torch.autograd.grad((expected * weights).sum(), variables),
         strict=True,
     ):
         torch.testing.assert_close(ours, theirs, atol=10 * tolerance, rtol=10 * tolerance)
@@ -173,13 +173,13 @@ def test_fresh_weights_are_orthogonal_and_cells_remember() -> None:
 def test_half_precision_is_close_and_gives_gradients_in_full() -> None:
     encoder = AlternatingLstm(5, 8, 3)
     inputs, mask = torch.randn(4, 6, 5), mask_of([6, 2, 5, 1])
-    wanted = encoder(inputs, mask)
+    expected = encoder(inputs, mask)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         outputs = encoder(inputs, mask)
     assert outputs.dtype == torch.bfloat16
-    torch.testing.assert_close(outputs.float(), wanted, atol=0.03, rtol=0.05)
-    weights = torch.randn_like(wanted)
-    theirs = torch.autograd.grad((wanted * weights).sum(), list(encoder.parameters()))
+    torch.testing.assert_close(outputs.float(), expected, atol=0.03, rtol=0.05)
+    weights = torch.randn_like(expected)
+    theirs = torch.autograd.grad((expected * weights).sum(), list(encoder.parameters()))
     for ours, exact in zip(
         torch.autograd.grad((outputs.float() * weights).sum(), list(encoder.parameters())), theirs, strict=True
     ):
@@ -190,9 +190,9 @@ def test_half_precision_is_close_and_gives_gradients_in_full() -> None:
 def test_works_in_inference_mode() -> None:
     encoder = AlternatingLstm(3, 4, 2).eval()
     inputs, mask = torch.randn(2, 4, 3), mask_of([4, 2])
-    wanted = encoder(inputs, mask)
+    expected = encoder(inputs, mask)
     with torch.inference_mode():
-        torch.testing.assert_close(encoder(inputs, mask), wanted)
+        torch.testing.assert_close(encoder(inputs, mask), expected)
 
 
 def test_the_first_run_of_compiled_steps_gives_the_bits_of_all_others(monkeypatch: pytest.MonkeyPatch) -> None:

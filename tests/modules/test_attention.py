@@ -85,14 +85,14 @@ def test_alignment_by_brute_force() -> None:
     assert found.second_weights.shape == (3, 4, 5)
     for row, (first_length, second_length) in enumerate(zip(first_lengths, second_lengths, strict=True)):
         premise, hypothesis = first[row, :first_length], second[row, :second_length]
-        wanted = torch.zeros(5, 4, dtype=torch.float64)
-        wanted[:first_length, :second_length] = brute_force_weights(premise, hypothesis)
-        torch.testing.assert_close(found.first_weights[row], wanted)
-        torch.testing.assert_close(found.first[row], wanted @ second[row])
-        wanted = torch.zeros(4, 5, dtype=torch.float64)
-        wanted[:second_length, :first_length] = brute_force_weights(hypothesis, premise)
-        torch.testing.assert_close(found.second_weights[row], wanted)
-        torch.testing.assert_close(found.second[row], wanted @ first[row])
+        expected = torch.zeros(5, 4, dtype=torch.float64)
+        expected[:first_length, :second_length] = brute_force_weights(premise, hypothesis)
+        torch.testing.assert_close(found.first_weights[row], expected)
+        torch.testing.assert_close(found.first[row], expected @ second[row])
+        expected = torch.zeros(4, 5, dtype=torch.float64)
+        expected[:second_length, :first_length] = brute_force_weights(hypothesis, premise)
+        torch.testing.assert_close(found.second_weights[row], expected)
+        torch.testing.assert_close(found.second[row], expected @ first[row])
 
 
 def test_padding_changes_neither_alignment_nor_gradients() -> None:
@@ -151,15 +151,15 @@ def test_a_text_is_aligned_with_itself_in_parts(monkeypatch: pytest.MonkeyPatch,
         shapes.append(scores.shape)
         return masked_softmax(scores, mask)
 
-    wanted = align(text, text, mask, mask).first
+    expected = align(text, text, mask, mask).first
     monkeypatch.setattr(attention, "masked_softmax", recorded)
     monkeypatch.setattr(attention, "_SCORES_AT_ONCE", at_once)
     found = align_with_itself(text, mask)
-    torch.testing.assert_close(found, wanted)
+    torch.testing.assert_close(found, expected)
     assert sum(shape[1] for shape in shapes) == 7
     assert all(shape.numel() <= max(at_once, 14) for shape in shapes)
     weights = torch.randn(2, 7, 4)
-    gradients = [torch.autograd.grad((each * weights).sum(), text)[0] for each in (found, wanted)]
+    gradients = [torch.autograd.grad((each * weights).sum(), text)[0] for each in (found, expected)]
     torch.testing.assert_close(*gradients)
 
 

@@ -61,11 +61,11 @@ def test_equals_torch_on_packed_sentences(
     mask = mask_of(lengths, num_tokens)
     inputs = torch.randn(*mask.shape, 7, dtype=dtype, requires_grad=True)
     weights = torch.randn(*mask.shape, 24, dtype=dtype)
-    outputs, wanted = layer(inputs, mask), reference(layer, inputs, mask)
-    torch.testing.assert_close(outputs, wanted, atol=tolerance, rtol=0)
+    outputs, expected = layer(inputs, mask), reference(layer, inputs, mask)
+    torch.testing.assert_close(outputs, expected, atol=tolerance, rtol=0)
     parameters = [inputs, *layer.parameters()]
     for ours, theirs in zip(
-        gradients(outputs, weights, *parameters), gradients(wanted, weights, *parameters), strict=True
+        gradients(outputs, weights, *parameters), gradients(expected, weights, *parameters), strict=True
     ):
         torch.testing.assert_close(ours, theirs, atol=10 * tolerance, rtol=10 * tolerance)
 
@@ -129,8 +129,8 @@ def test_gradients_of_batches_add_up(layer_class: Layer) -> None:
     whole = gradients(layer(inputs, mask), weights, *layer.parameters())
     for rows in (slice(0, 2), slice(2, 4)):
         (layer(inputs[rows], mask[rows]) * weights[rows]).sum().backward()
-    for parameter, wanted in zip(layer.parameters(), whole, strict=True):
-        torch.testing.assert_close(parameter.grad, wanted, atol=1e-5, rtol=1e-5)
+    for parameter, expected in zip(layer.parameters(), whole, strict=True):
+        torch.testing.assert_close(parameter.grad, expected, atol=1e-5, rtol=1e-5)
 
 
 def test_trains_in_bfloat16(layer_class: Layer) -> None:
@@ -138,13 +138,13 @@ def test_trains_in_bfloat16(layer_class: Layer) -> None:
     mask = mask_of([3, 9, 1, 5])
     inputs = torch.randn(*mask.shape, 32, requires_grad=True)
     weights = torch.randn(*mask.shape, 32)
-    wanted = layer(inputs, mask)
+    expected = layer(inputs, mask)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         outputs = layer(inputs, mask)
-    torch.testing.assert_close(outputs.float(), wanted, atol=0.03, rtol=0)
+    torch.testing.assert_close(outputs.float(), expected, atol=0.03, rtol=0)
     parameters = [inputs, *layer.parameters()]
     for ours, theirs in zip(
-        gradients(outputs, weights, *parameters), gradients(wanted, weights, *parameters), strict=True
+        gradients(outputs, weights, *parameters), gradients(expected, weights, *parameters), strict=True
     ):
         assert ours.dtype == torch.float32
         assert (ours - theirs).norm() < 0.02 * theirs.norm()
@@ -196,8 +196,8 @@ def test_a_gpu_gives_what_the_cpu_gives(layer_class: Layer) -> None:
     layer = layer_class(7, 12)
     mask = mask_of([3, 9, 1, 5, 9])
     inputs = torch.randn(*mask.shape, 7)
-    wanted = layer(inputs, mask)
-    torch.testing.assert_close(layer.cuda()(inputs.cuda(), mask.cuda()).cpu(), wanted, atol=1e-5, rtol=0)
+    expected = layer(inputs, mask)
+    torch.testing.assert_close(layer.cuda()(inputs.cuda(), mask.cuda()).cpu(), expected, atol=1e-5, rtol=0)
 
 
 def test_packed_sentences_give_the_same(layer_class: Layer) -> None:

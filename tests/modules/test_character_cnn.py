@@ -82,8 +82,8 @@ def test_gradient_is_that_of_the_definition() -> None:
     vectors = module(torch.tensor([[0] * 9, *([*word, *[0] * (9 - len(word))] for word in words)]))
     plain = torch.stack([plain_word_vector(module, word) for word in words])
     gradients = torch.autograd.grad((vectors * weights).sum(), parameters)
-    for gradient, wanted in zip(gradients, torch.autograd.grad((plain * weights[1:]).sum(), parameters), strict=True):
-        torch.testing.assert_close(gradient, wanted)
+    for gradient, expected in zip(gradients, torch.autograd.grad((plain * weights[1:]).sum(), parameters), strict=True):
+        torch.testing.assert_close(gradient, expected)
 
 
 def test_dropout_drops_a_characters_feature_in_all_its_windows() -> None:
@@ -123,8 +123,8 @@ def test_other_paddings_are_those_of_allennlp(padding: Padding, least: int) -> N
     for row, sentence in enumerate(SENTENCES):
         longest = max(3, least, *map(len, sentence))
         for token, word in enumerate(sentence):
-            wanted = plain_embedding(module, word, longest if padding == "right" else len(word))
-            torch.testing.assert_close(embedded[row, token], wanted)
+            expected = plain_embedding(module, word, longest if padding == "right" else len(word))
+            torch.testing.assert_close(embedded[row, token], expected)
         assert not embedded[row, len(sentence) :].any()
 
 
@@ -138,8 +138,8 @@ def test_gradient_with_padding_to_the_right_is_that_of_the_definition() -> None:
         for token, word in enumerate(sentence):
             plain[row, token] = plain_embedding(module, word, longest)
     gradients = torch.autograd.grad((module.embed(VOCABULARY.index_tokens(SENTENCES)) * weights).sum(), parameters)
-    for gradient, wanted in zip(gradients, torch.autograd.grad((plain * weights).sum(), parameters), strict=True):
-        torch.testing.assert_close(gradient, wanted)
+    for gradient, expected in zip(gradients, torch.autograd.grad((plain * weights).sum(), parameters), strict=True):
+        torch.testing.assert_close(gradient, expected)
 
 
 @pytest.mark.parametrize(("num_layers", "bidirectional"), [(1, False), (2, True)])
@@ -154,8 +154,8 @@ def test_the_lstm_gives_its_last_states(num_layers: int, bidirectional: bool) ->
     assert not vectors[0].any()
     for word, vector in zip(words[1:], vectors[1:], strict=True):
         outputs, _ = module.get_submodule("lstm")(module.embedding(torch.tensor([word])))
-        wanted = torch.cat([outputs[0, -1, :5], outputs[0, 0, 5:]])  # after the last character, and after the first
-        torch.testing.assert_close(vector, wanted)
+        expected = torch.cat([outputs[0, -1, :5], outputs[0, 0, 5:]])  # after the last character, and after the first
+        torch.testing.assert_close(vector, expected)
     assert module(torch.zeros(1, 0, dtype=torch.int64)).tolist() == [[0.0] * module.output_size]
 
 

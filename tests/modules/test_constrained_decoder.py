@@ -44,8 +44,8 @@ def test_is_a_random_field_that_has_learned_nothing_of_pairs(decoder: Constraine
         torch.nn.init.zeros_(parameter)
     mask = torch.arange(6) < torch.tensor([6, 4]).unsqueeze(1)
     emissions = torch.randn(2, 6, 3)
-    for ours, wanted in zip(decoder.best_tags(emissions, mask), field.best_tags(emissions, mask), strict=True):
-        assert torch.equal(ours, wanted)
+    for ours, expected in zip(decoder.best_tags(emissions, mask), field.best_tags(emissions, mask), strict=True):
+        assert torch.equal(ours, expected)
 
 
 def test_has_nothing_to_save(decoder: ConstrainedDecoder) -> None:
@@ -55,7 +55,7 @@ def test_has_nothing_to_save(decoder: ConstrainedDecoder) -> None:
 
 def test_errors(decoder: ConstrainedDecoder) -> None:
     mask = torch.ones(1, 2, dtype=torch.bool)
-    with pytest.raises(ValueError, match=r"wanted \(B, T, 3\)"):
+    with pytest.raises(ValueError, match=r"expected \(B, T, 3\)"):
         decoder.best_tags(torch.zeros(1, 2, 4), mask)
     with pytest.raises(ValueError, match="a gap or an empty sentence"):
         decoder.best_tags(torch.zeros(1, 2, 3), ~mask)

@@ -148,8 +148,8 @@ def test_equals_pytorch_crf() -> None:
     torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-4, check_dtype=False)
     variables = [emissions, *crf.parameters()]
     of_reference, of_ours = (torch.autograd.grad(each.sum(), variables) for each in (expected, actual))
-    for ours, wanted in zip(of_ours, of_reference, strict=True):
-        torch.testing.assert_close(ours, wanted, rtol=1e-4, atol=1e-5)
+    for ours, theirs in zip(of_ours, of_reference, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
     assert best_sequences(crf, emissions, mask) == crf.decode(emissions, mask)
 
 
@@ -250,8 +250,8 @@ def test_tags_in_the_padding_may_be_any_number(padding: int) -> None:
     crf = make_crf(constrained=True)
     emissions, mask = make_batch()
     tags = some_allowed_tags(crf, mask)
-    wanted = crf.log_likelihood(emissions, tags.masked_fill(~mask, 0), mask)
-    assert crf.log_likelihood(emissions, tags.masked_fill(~mask, padding), mask).equal(wanted)
+    expected = crf.log_likelihood(emissions, tags.masked_fill(~mask, 0), mask)
+    assert crf.log_likelihood(emissions, tags.masked_fill(~mask, padding), mask).equal(expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
@@ -338,9 +338,9 @@ def test_refuses_masks_with_gaps_and_empty_sentences(mask: list[list[bool]]) -> 
 def test_refuses_wrong_shapes() -> None:
     crf = make_crf(constrained=False)
     mask = torch.ones(1, 3, dtype=torch.bool)
-    with pytest.raises(ValueError, match=r"wanted \(B, T, 4\)"):
+    with pytest.raises(ValueError, match=r"expected \(B, T, 4\)"):
         crf.best_tags(torch.zeros(1, 3, 5), mask)
     with pytest.raises(ValueError, match="tags: shape"):
         crf.log_likelihood(torch.zeros(1, 3, 4), torch.zeros(1, 2, dtype=torch.int64), mask)
-    with pytest.raises(ValueError, match=r"constraints\.start: shape \(3,\), wanted \(4,\)"):
+    with pytest.raises(ValueError, match=r"constraints\.start: shape \(3,\); expected \(4,\)"):
         ConditionalRandomField(4, TransitionConstraints.none(3))

@@ -33,5 +33,5 @@ def test_does_nothing_in_evaluation() -> None:
 
 @pytest.mark.parametrize("probability", [-0.1, 1.0])
 def test_refuses_what_is_no_probability(probability: float) -> None:
-    with pytest.raises(ValueError, match="wanted at least 0 and less than 1"):
+    with pytest.raises(ValueError, match="expected at least 0 and less than 1"):
         VariationalDropout(probability)

@@ -22,17 +22,17 @@ def build(**settings: Any) -> FeedForward:
 def test_each_layer_is_linear_with_its_activation(activation: str) -> None:
     module = build(activation=activation, pieces=2)
     inputs = torch.randn(2, 7, 4)
-    wanted = inputs.numpy()
+    expected = inputs.numpy()
     for layer in module.layers:
-        values = wanted @ layer.weight.detach().numpy().T + layer.bias.detach().numpy()
+        values = expected @ layer.weight.detach().numpy().T + layer.bias.detach().numpy()
         if activation == "relu":
-            wanted = np.maximum(values, 0)
+            expected = np.maximum(values, 0)
         elif activation == "tanh":
-            wanted = np.tanh(values)
+            expected = np.tanh(values)
         else:  # pairs of neighbours
-            wanted = np.maximum(values[..., 0::2], values[..., 1::2])
+            expected = np.maximum(values[..., 0::2], values[..., 1::2])
     assert module.output_size == 3
-    np.testing.assert_allclose(module(inputs).detach().numpy(), wanted, atol=1e-6)
+    np.testing.assert_allclose(module(inputs).detach().numpy(), expected, atol=1e-6)
 
 
 def test_dropout_is_on_every_layers_output() -> None:

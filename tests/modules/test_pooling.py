@@ -32,8 +32,8 @@ def test_each_feature_of_each_text(
     vectors = torch.randn(3, 4, 5) - 3 * (pool is max_pool)  # a maximum below zero, and so not of the padding
     found = pool(vectors, mask)
     for text, length in enumerate(LENGTHS):
-        wanted = [of_values(vectors[text, :length, feature].tolist()) for feature in range(5)]
-        assert found[text].tolist() == pytest.approx(wanted)
+        expected = [of_values(vectors[text, :length, feature].tolist()) for feature in range(5)]
+        assert found[text].tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("pool", POOLS.values(), ids=POOLS.keys())
@@ -56,9 +56,9 @@ def test_attentive_pooling_is_a_weighted_sum(mask: Tensor) -> None:
     assert torch.equal(weights == 0, ~mask)
     for text, length in enumerate(LENGTHS):
         powers = [math.exp(float(vector @ module.score.weight[0])) for vector in vectors[text, :length]]
-        wanted = [power / sum(powers) for power in powers]
-        assert weights[text, :length].tolist() == pytest.approx(wanted)
-        total = sum(weight * vector for weight, vector in zip(wanted, vectors[text], strict=False))
+        expected = [power / sum(powers) for power in powers]
+        assert weights[text, :length].tolist() == pytest.approx(expected)
+        total = sum(weight * vector for weight, vector in zip(expected, vectors[text], strict=False))
         assert pooled[text].tolist() == pytest.approx(total.tolist(), abs=1e-6)
     padded, _ = module(vectors.masked_fill(~mask.unsqueeze(2), 1e4), mask)
     torch.testing.assert_close(padded, pooled)

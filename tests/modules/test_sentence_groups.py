@@ -46,8 +46,8 @@ def test_padded_sentences_are_what_the_vocabulary_makes_of_them(tokens: Tokens) 
     assert torch.equal(found.mask, expected.mask)
     assert torch.equal(found.words, expected.words)
     assert not found.characters[0].any()
-    spelled, wanted = found.characters[found.distinct], expected.characters[expected.distinct]
-    assert torch.equal(spelled[..., : wanted.shape[2]], wanted)
+    spelled, expected_spelling = found.characters[found.distinct], expected.characters[expected.distinct]
+    assert torch.equal(spelled[..., : expected_spelling.shape[2]], expected_spelling)
     assert len(found.characters) == 7  # six words and the padding
 
 

@@ -56,10 +56,10 @@ def cases(draw: st.DrawFn) -> dict[str, Any]:
 def test_brute_force(case: dict[str, Any]) -> None:
     found = rows(best_spans(**case))
     for row, start, end, mask in zip(found, case["start_logits"], case["end_logits"], case["mask"], strict=True):
-        wanted = brute_force(start, end, mask, case["max_length"])[: case["num_spans"]]
-        missing = [(-1, -1, 0.0)] * (case["num_spans"] - len(wanted))
-        assert [span[:2] for span in row] == [span[:2] for span in wanted + missing]
-        assert [span[2] for span in row] == pytest.approx([span[2] for span in wanted + missing])
+        expected = brute_force(start, end, mask, case["max_length"])[: case["num_spans"]]
+        missing = [(-1, -1, 0.0)] * (case["num_spans"] - len(expected))
+        assert [span[:2] for span in row] == [span[:2] for span in expected + missing]
+        assert [span[2] for span in row] == pytest.approx([span[2] for span in expected + missing])
 
 
 def test_all_spans_share_the_probability() -> None:
@@ -97,9 +97,9 @@ def test_half_precision_is_computed_in_single() -> None:
     start, end = torch.tensor([[8.0, 9.0]]), torch.tensor([[0.0, 0.001]])
     mask = torch.ones(1, 2, dtype=torch.bool)
     found = best_spans(start.bfloat16(), end.bfloat16(), mask, max_length=2, num_spans=3)
-    wanted = best_spans(start.bfloat16().float(), end.bfloat16().float(), mask, max_length=2, num_spans=3)
+    expected = best_spans(start.bfloat16().float(), end.bfloat16().float(), mask, max_length=2, num_spans=3)
     assert found.probabilities.dtype == torch.float32
-    assert rows(found) == rows(wanted)
+    assert rows(found) == rows(expected)
 
 
 def test_the_logits_are_left_as_they_are() -> None:
@@ -138,10 +138,10 @@ def test_memory_grows_with_the_band_alone() -> None:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"end_logits": torch.zeros(2, 4)}, r"shapes \(2, 3\), \(2, 4\), \(2, 3\); wanted \(B, T\) for all three"),
+        ({"end_logits": torch.zeros(2, 4)}, r"shapes \(2, 3\), \(2, 4\), \(2, 3\); expected \(B, T\) for all three"),
         ({"mask": torch.ones(3, dtype=torch.bool)}, r"shapes \(2, 3\), \(2, 3\), \(3,\)"),
-        ({"max_length": 0}, "max_length 0 and num_spans 1; wanted at least 1"),
-        ({"num_spans": 0}, "max_length 5 and num_spans 0; wanted at least 1"),
+        ({"max_length": 0}, "max_length 0 and num_spans 1; expected at least 1"),
+        ({"num_spans": 0}, "max_length 5 and num_spans 0; expected at least 1"),
         ({"mask": torch.tensor([[True, True, True], [False] * 3])}, "sequence 1 of the batch has no real token"),
     ],
 )

@@ -42,10 +42,10 @@ def test_scores() -> None:
     scores = TrilinearScores(3).double()
     first, second = torch.randn(2, 4, 3, dtype=torch.float64), torch.randn(2, 5, 3, dtype=torch.float64)
     found = scores(first, second)
-    wanted = [
+    expected = [
         [[score(scores, x, y) for y in ys] for x in xs] for xs, ys in zip(first.tolist(), second.tolist(), strict=True)
     ]
-    torch.testing.assert_close(found, torch.tensor(wanted, dtype=torch.float64))
+    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64))
 
 
 def test_weights_start_as_those_of_one_layer_after_glorot() -> None:
@@ -68,8 +68,8 @@ def test_attention_flow_by_brute_force() -> None:
         for place, token in enumerate(passage):
             attended = mean(softmax(scores[place]), question)
             products = [[x * y for x, y in zip(token, each, strict=True)] for each in (attended, summary)]
-            wanted = torch.tensor([*token, *attended, *products[0], *products[1]], dtype=torch.float64)
-            torch.testing.assert_close(found[row, place], wanted)
+            expected = torch.tensor([*token, *attended, *products[0], *products[1]], dtype=torch.float64)
+            torch.testing.assert_close(found[row, place], expected)
 
 
 def test_self_attention_by_brute_force() -> None:
@@ -83,9 +83,9 @@ def test_self_attention_by_brute_force() -> None:
         for place, token in enumerate(passage):
             others = [each for other, each in enumerate(passage) if other != place]
             *weights, of_nothing = softmax([*(score(attention.scores, token, other) for other in others), -1.0])
-            wanted = mean(weights, others) if others else [0.0] * 3
+            expected = mean(weights, others) if others else [0.0] * 3
             assert of_nothing > 0
-            torch.testing.assert_close(found[row, place], torch.tensor(wanted, dtype=torch.float64))
+            torch.testing.assert_close(found[row, place], torch.tensor(expected, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("at_once", [1, 14, 30, 10_000])

@@ -47,10 +47,10 @@ def write(folder: Path, text: str) -> Path:
 def assert_is_the_small_file(file: WordVectorFile) -> None:
     assert file.words == ("the", "of", "The")
     assert (len(file), file.dimension) == (3, 3)
-    wanted = np.array([[4, 5, 6], [np.nan] * 3, [0.5, -1, 2e-3], [4, 5, 6]], dtype=np.float32)
+    expected = np.array([[4, 5, 6], [np.nan] * 3, [0.5, -1, 2e-3], [4, 5, 6]], dtype=np.float32)
     rows = file.rows(["The", "absent", "the", "The"])
     assert rows.dtype == np.float32
-    np.testing.assert_array_equal(rows, wanted)
+    np.testing.assert_array_equal(rows, expected)
     assert file.rows([]).shape == (0, 3)
 
 
@@ -116,7 +116,7 @@ def test_files_of_odd_form() -> None:
         assert WordVectorFile(folder / "firstspaces.txt", size).words == (". . .", "the", "of")
         assert WordVectorFile(folder / "tab_then_space.txt", size).words == ("the", "of")
     np.testing.assert_allclose(WordVectorFile(folder / "tab_then_space.txt").rows(["the"])[0, 0], -0.9309)
-    with pytest.raises(ElmoTasksError, match=r"tab_then_space.txt: its vectors have 4 numbers, the config wants 3"):
+    with pytest.raises(ElmoTasksError, match=r"tab_then_space.txt: its vectors have 4 numbers; expected 3, as the config says"):
         open_word_vectors(folder / "tab_then_space.txt", 3)
 
 
@@ -131,11 +131,11 @@ def test_the_first_of_a_repeated_word_counts(tmp_path: Path) -> None:
     [
         ("", "", "holds no word vector"),
         ("0 5\n", "", "holds no word vector"),
-        ("word\n", ":1", "'word'; wanted a word and its numbers, separated by spaces"),
-        ("a 1 2\nb 1\n", ":2", "wanted a word and 2 numbers, separated by spaces; got 'b 1'"),
-        ("a 1 2\n 1 2\n", ":2", "wanted a word and 2 numbers, separated by spaces; got ' 1 2'"),
-        ("2 2\na 1 2\nb 1\n", ":3", "wanted a word and 2 numbers, separated by spaces; got 'b 1'"),
-        ("a 1 2\nb 1 x\n", ":2", "could not convert string to float: 'x'; wanted 2 numbers after the word"),
+        ("word\n", ":1", "'word'; expected a word and its numbers, separated by spaces"),
+        ("a 1 2\nb 1\n", ":2", "expected a word and 2 numbers, separated by spaces; got 'b 1'"),
+        ("a 1 2\n 1 2\n", ":2", "expected a word and 2 numbers, separated by spaces; got ' 1 2'"),
+        ("2 2\na 1 2\nb 1\n", ":3", "expected a word and 2 numbers, separated by spaces; got 'b 1'"),
+        ("a 1 2\nb 1 x\n", ":2", "could not convert string to float: 'x'; expected 2 numbers after the word"),
         ("a 1 2\nb 1 2\nc nan 2\n", ":3", "one of the numbers is not finite"),
         ("2 2\na 1 2\nb 1 1e39\n", ":3", "one of the numbers is not finite"),
         ("3 2\na 1 2\nb 1 2\n", "", "2 word vectors; the first line promises 3. Is the file cut short?"),

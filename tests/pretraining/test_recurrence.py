@@ -61,8 +61,8 @@ def test_outputs_states_and_gradients_equal_the_plain_layers(options: LstmOption
     for direction in range(2):
         torch.testing.assert_close(outputs[direction], expected[direction])
         torch.testing.assert_close(after[direction], expected_states[direction])
-    for gradient, wanted in zip(gradients, expected_gradients, strict=True):
-        torch.testing.assert_close(gradient, wanted)
+    for gradient, expected_gradient in zip(gradients, expected_gradients, strict=True):
+        torch.testing.assert_close(gradient, expected_gradient)
 
 
 def test_a_reset_row_starts_from_zero_and_lets_no_gradient_through() -> None:
@@ -91,10 +91,12 @@ def test_a_reset_row_starts_from_zero_and_lets_no_gradient_through() -> None:
     outputs, _ = run_layer(lstms, (inputs[0], inputs[1]), (states[0], states[1]), torch.float64, resets)
     for direction in range(2):
         torch.testing.assert_close(outputs[direction], expected[direction])
-    wanted = torch.autograd.grad(sum((a * b).sum() for a, b in zip(expected, factors, strict=True)), variables)
+    expected_gradients = torch.autograd.grad(
+        sum((a * b).sum() for a, b in zip(expected, factors, strict=True)), variables
+    )
     gradients = torch.autograd.grad(sum((a * b).sum() for a, b in zip(outputs, factors, strict=True)), variables)
-    for gradient, each in zip(gradients, wanted, strict=True):
-        torch.testing.assert_close(gradient, each)
+    for gradient, expected_gradient in zip(gradients, expected_gradients, strict=True):
+        torch.testing.assert_close(gradient, expected_gradient)
 
 
 def test_bfloat16_products_are_near_the_exact_ones() -> None:
@@ -105,6 +107,6 @@ def test_bfloat16_products_are_near_the_exact_ones() -> None:
     states = lstms[0].initial_state(ROWS), lstms[1].initial_state(ROWS)
     exact, _ = run_layer(lstms, inputs, states, torch.float32)
     rounded, _ = run_layer(lstms, inputs, states, torch.bfloat16)
-    for wanted, got in zip(exact, rounded, strict=True):
+    for expected, got in zip(exact, rounded, strict=True):
         assert got.dtype == torch.float32
-        assert 0 < (got - wanted).norm() < 0.02 * wanted.norm()
+        assert 0 < (got - expected).norm() < 0.02 * expected.norm()

@@ -41,5 +41,5 @@ def test_vectors_and_gradients_equal_the_plain_encoders(options: BiLMOptions, wo
     gradients = torch.autograd.grad((vectors * factors).sum(), parameters)
 
     torch.testing.assert_close(vectors, expected)
-    for gradient, wanted in zip(gradients, expected_gradients, strict=True):
-        torch.testing.assert_close(gradient, wanted)
+    for gradient, expected_gradient in zip(gradients, expected_gradients, strict=True):
+        torch.testing.assert_close(gradient, expected_gradient)

@@ -6,11 +6,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import itertools
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
@@ -26,7 +24,6 @@ from elmo_tasks.elmo.characters import (
     check_sentences,
     ids_to_bytes,
 )
-from elmo_tasks.elmo.fast.graphs import GraphedLstm
 from elmo_tasks.elmo.fast.planner import GroupPlan, plan_groups
 from elmo_tasks.elmo.fast.products import Precision
 from elmo_tasks.elmo.fast.recurrence import FastStack, LstmProducts
@@ -89,13 +86,13 @@ class FastBiLM:
         cached_words: int = 50_000,
     ) -> None:
         if bilm.stateful:
-            raise ValueError("got a biLM that carries state from batch to batch; wanted a stateless one")
+            raise ValueError("got a biLM that carries state from batch to batch; expected a stateless one")
         if other := {parameter.dtype for parameter in bilm.parameters()} - {torch.float32}:
-            raise ValueError(f"got weights in {other.pop()}; wanted float32 (bilm.float()), see `precision`")
+            raise ValueError(f"got weights in {other.pop()}; expected float32 (bilm.float()), see `precision`")
         if min(token_budget, cached_words) < 1:
-            raise ValueError(f"got {token_budget} tokens at once and {cached_words} kept words; wanted at least 1")
+            raise ValueError(f"got {token_budget} tokens at once and {cached_words} kept words; expected at least 1")
         if any(parameter.requires_grad for parameter in bilm.parameters()):
-            raise ValueError("got a biLM whose weights are trained; wanted a frozen one, as they are copied once")
+            raise ValueError("got a biLM whose weights are trained; expected a frozen one, as they are copied once")
         self.options = bilm.options
         self.precision = precision
         self.num_layers = bilm.options.num_layers
@@ -107,10 +104,11 @@ class FastBiLM:
         if bilm.options.lexicon is None:
             encoder = WordEncoder(token_encoder, bilm.options.char_cnn, precision)
         self._words = WordVectors(encoder, cached_words)
-        self._directions = [self._build_stack(stack) for stack in bilm.directions]
+        self._directions = [
+            FastStack([LstmProducts(lstm, precision) for lstm in stack.layers], stack.skips)
+            for stack in bilm.directions
+        ]
         self._repeated: tuple[list[tuple[str, ...]], LayerOutput] | None = None  # the last call's, if some occur twice
-        # The programs of a GPU work in fixed places in memory, so that only one thread at a time can use them.
-        self._turn = threading.Lock() if self.device.type == "cuda" else contextlib.nullcontext()
 
     def __repr__(self) -> str:
         sizes = f"{self.num_layers} layers of {self.output_size}"
@@ -156,7 +154,7 @@ class FastBiLM:
     @_frozen
     def _layers(self, sentences: Sequence[Sequence[Word]]) -> LayerOutput:
         """See `layers`; words can also be given by their character ids."""
-        with self._turn, torch.autocast(self.device.type, enabled=False):
+        with torch.autocast(self.device.type, enabled=False):
             return self._packed_layers(sentences)
 
     def _packed_layers(self, sentences: Sequence[Sequence[Word]]) -> LayerOutput:
@@ -184,7 +182,7 @@ class FastBiLM:
         """
         check_sentences([tokens])
         if chunk_length < 1:
-            raise ValueError(f"got chunks of {chunk_length} tokens; wanted at least 1")
+            raise ValueError(f"got chunks of {chunk_length} tokens; expected at least 1")
         length, half = len(tokens), self.output_size // 2
         read = ([BEGIN_SENTENCE, *tokens], [END_SENTENCE, *reversed(tokens)])
         states = [stack.initial_states(1) for stack in self._directions]
@@ -204,17 +202,10 @@ class FastBiLM:
         def run(stack: FastStack, inputs: Tensor, state: list[LstmState]) -> Tensor:
             return torch.stack([inputs, *stack(inputs, [1] * len(inputs), state)])
 
-        with self._turn, torch.autocast(self.device.type, enabled=False):
+        with torch.autocast(self.device.type, enabled=False):
             inputs = map(self._words.look_up, words)
             tasks = [functools.partial(run, *each) for each in zip(self._directions, inputs, states, strict=True)]
             return run_together(tasks, self.device)
-
-    def _build_stack(self, stack: LstmStack) -> FastStack:
-        products = [LstmProducts(lstm, self.precision) for lstm in stack.layers]
-        if self.device.type != "cuda":
-            return FastStack(products, stack.skips)
-        pool = torch.cuda.graph_pool_handle()  # shared by the layers of one direction, which run one after the other
-        return FastStack([GraphedLstm(layer, self.device, pool) for layer in products], stack.skips)
 
     def _run_direction(
         self, rows: Tensor, vectors: Tensor, plan: GroupPlan, starts: Tensor, longest: int, backward: bool

@@ -30,9 +30,11 @@ def plan_groups(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
     """
     order = sorted((number for number, length in enumerate(lengths) if length > 0), key=lambda each: -lengths[each])
     total = sum(lengths)
-    wanted = total / max(1, -(-total // token_budget))  # so that the last group is not much smaller than the others
+    expected = total / max(1, -(-total // token_budget))  # so that the last group is not much smaller than the others
     return list(
-        batches_of_like_lengths(lengths, order, max_rows=_MOST_SENTENCES, max_tokens=token_budget, enough_tokens=wanted)
+        batches_of_like_lengths(
+            lengths, order, max_rows=_MOST_SENTENCES, max_tokens=token_budget, enough_tokens=expected
+        )
     )
 
 

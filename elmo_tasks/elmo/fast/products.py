@@ -1,7 +1,8 @@
 """Products of rows with fixed matrices, in the fastest way that this processor and this torch have.
 
-The fastest way is tried once on a small product before it is used, and skipped if it is missing or wrong.
-`PlainProduct` and `PlainInt8Product` always work.
+`PlainProduct` and `PlainInt8Product` are the references: they use torch's public functions, and always work. The
+faster ways use operators of torch that are not public. `build_product` is the only door to them: it tries a way once on
+a small product before it is used, and skips it if it is missing or wrong.
 
 # M rows, K inputs of a row, N outputs of a row
 """
@@ -23,10 +24,6 @@ logger = logging.getLogger(__name__)
 
 Precision = Literal["float32", "bfloat16", "int8"]
 """How products are computed: exactly; with factors rounded to 8 significant bits; with factors rounded to 255 steps."""
-
-# oneDNN generates code for each shape of an operation, up to a megabyte, and keeps that of the last 1024: the memory of
-# a process that predicts would grow for hours. It reads this variable before its first operation.
-os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "256")
 
 # With a matrix too large for the processor's cache, oneDNN's float32 kernels are slower for 1 to 3 rows than for 4.
 _FEWEST_ROWS, _LARGE_MATRIX = 4, 1 << 22
@@ -98,9 +95,9 @@ class OneDnnProduct(Product):
 
 
 class PackedProduct(OneDnnProduct):
-    """The product through torch's own operators for oneDNN, with a matrix packed for the processor's caches.
+    """The product of `PlainProduct`, with a matrix packed for the processor's caches, by oneDNN.
 
-    `torch.compile` uses these operators, which are not a public interface; see `PlainProduct`.
+    `torch.compile` uses the same operators.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> None:
@@ -186,7 +183,10 @@ def build_product(weight: Tensor, bias: Tensor | None, precision: Precision) -> 
     """
     on_cpu = weight.device.type == "cpu"
     if precision == "int8" and not on_cpu:
-        raise ValueError(f"precision int8 is only for the CPU, and the biLM is on {weight.device}; wanted bfloat16")
+        raise ValueError(f"precision int8 is only for the CPU, and the biLM is on {weight.device}; expected bfloat16")
+    # oneDNN generates code for each shape of an operation, up to a megabyte, and keeps that of the last 1024: the memory
+    # of a process that predicts would grow for hours. It reads this variable before its first operation.
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "256")
     fastest = _FASTEST[precision]
     way = fastest if on_cpu and _works(fastest, precision) else _PLAIN[precision]
     bias = weight.new_zeros(len(weight)) if bias is None else bias
@@ -207,9 +207,9 @@ def _works(way: Way, precision: Precision) -> bool:
     except (RuntimeError, AttributeError, TypeError) as error:
         logger.debug("%s products: %s is not available here (%s)", precision, way, error)
         return False
-    wanted = plain.add(plain.start(inputs), inputs)
+    expected = plain.add(plain.start(inputs), inputs)
     tolerance = 0.02 if precision == "bfloat16" else 1e-5
-    right = torch.allclose(found, wanted, rtol=tolerance, atol=10 * tolerance)
+    right = torch.allclose(found, expected, rtol=tolerance, atol=10 * tolerance)
     if not right:
         logger.warning("%s: oneDNN gives wrong results on this processor; slower products are used", precision)
     return right

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -85,8 +84,7 @@ class LstmProducts:
             weights.cell_clip,
             lstm.projection_clip,
         )
-        # The operations of a step are so short that the two directions would wait for each other's Python code. On a
-        # GPU they are recorded once.
+        # The operations of a step are so short that the two directions would wait for each other's Python code.
         self.steps = compiled(steps) if self._zeros.device.type == "cpu" else steps
 
     def initial_state(self, rows: int) -> LstmState:
@@ -116,14 +114,6 @@ class LstmProducts:
         return outputs
 
 
-class RecurrentLayer(Protocol):
-    """What runs one layer: `LstmProducts` or a wrapper around it."""
-
-    def initial_state(self, rows: int) -> LstmState: ...
-
-    def run(self, inputs: Tensor, batch_sizes: Sequence[int], state: LstmState) -> Tensor: ...
-
-
 class FastStack:
     """The LSTM layers of one direction; see `LstmStack`.
 
@@ -132,7 +122,7 @@ class FastStack:
         skips: whether each but the first adds its inputs to its outputs.
     """
 
-    def __init__(self, layers: Sequence[RecurrentLayer], skips: bool) -> None:
+    def __init__(self, layers: Sequence[LstmProducts], skips: bool) -> None:
         self._layers = layers
         self._skips = skips
 

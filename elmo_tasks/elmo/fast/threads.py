@@ -1,4 +1,4 @@
-"""Two tasks at once: on the CPU each with half of torch's threads, on a GPU each on a separate stream.
+"""Two tasks at once, each with half of torch's threads.
 
 The two directions of a biLM are independent until they are joined. Running both at once on half of the threads each is
 faster than one after the other on all threads, where each of many short operations waits for the slowest thread.
@@ -23,15 +23,13 @@ def run_together(tasks: Sequence[Callable[[], _ResultT]], device: torch.device) 
 
     Arguments:
         tasks: on the CPU, they may not call this function.
-        device: what they run on.
+        device: what they run on. A GPU runs them one after the other.
 
     Raises:
         Exception: the error of the first failed task, after all tasks have ended.
     """
-    if device.type == "cuda":
-        return _run_on_streams(tasks, device)
     threads = torch.get_num_threads()
-    if threads < 2 or len(tasks) < 2:
+    if device.type != "cpu" or threads < 2 or len(tasks) < 2:
         return [_without_gradient(task) for task in tasks]
     workers = _workers(os.getpid(), threads)
     futures: list[Future[_ResultT]] = [workers.submit(_without_gradient, task) for task in tasks]
@@ -42,26 +40,6 @@ def run_together(tasks: Sequence[Callable[[], _ResultT]], device: torch.device) 
 @torch.no_grad()
 def _without_gradient(task: Callable[[], _ResultT]) -> _ResultT:
     return task()
-
-
-def _run_on_streams(tasks: Sequence[Callable[[], _ResultT]], device: torch.device) -> list[_ResultT]:
-    """Launches tasks one after the other; a GPU computes them at the same time."""
-    current = torch.cuda.current_stream(device)
-    streams = _streams(device)
-    results: list[_ResultT] = []
-    for number, task in enumerate(tasks):
-        stream = streams[number % len(streams)]
-        stream.wait_stream(current)
-        with torch.cuda.stream(stream):
-            results.append(_without_gradient(task))
-    for stream in streams:
-        current.wait_stream(stream)
-    return results
-
-
-@functools.cache
-def _streams(device: torch.device) -> tuple[torch.cuda.Stream, torch.cuda.Stream]:
-    return torch.cuda.Stream(device), torch.cuda.Stream(device)
 
 
 @functools.lru_cache(maxsize=1)

@@ -114,10 +114,10 @@ def query(store: LayerStore, statement: str) -> list[tuple[int, ...]]:
         return connection.execute(statement).fetchall()
 
 
-def assert_same(output: LayerOutput, wanted: LayerOutput) -> None:
+def assert_same(output: LayerOutput, expected: LayerOutput) -> None:
     assert output.layers.dtype == torch.float32
-    assert torch.equal(output.layers, wanted.layers)
-    assert torch.equal(output.mask, wanted.mask)
+    assert torch.equal(output.layers, expected.layers)
+    assert torch.equal(output.mask, expected.mask)
 
 
 def start_filler(folder: Path, stop_at: int | None = None) -> subprocess.Popen[bytes]:

@@ -116,17 +116,17 @@ class TestAccidents:
         assert_same(read(store, SENTENCES), FakeSource().layers(SENTENCES))
 
     def test_no_damage_gives_wrong_vectors(self, full_store: LayerStore) -> None:
-        content, wanted = database(full_store).read_bytes(), FakeSource().layers(SENTENCES)
+        content, expected = database(full_store).read_bytes(), FakeSource().layers(SENTENCES)
         draw = random.Random(1)
         for _ in range(40):
             _replace(database(full_store), _with_other_bit(content, draw.randrange(len(content))))
             store = LayerStore(KEY)
             cached = CachedLayers(FakeSource, store)
             for _ in range(2):
-                assert_same(cached.layers(SENTENCES), wanted)
+                assert_same(cached.layers(SENTENCES), expected)
                 with contextlib.suppress(CacheError):  # which says that the store was damaged and is removed
                     cached.fill(SENTENCES)
-            assert_same(cached.layers(SENTENCES), wanted)
+            assert_same(cached.layers(SENTENCES), expected)
 
     def test_the_layers_of_another_sentence_are_damage(self, full_store: LayerStore) -> None:
         one, other = SENTENCES[0], SENTENCES[5]

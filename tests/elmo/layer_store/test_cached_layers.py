@@ -66,7 +66,7 @@ class TestCachedLayers:
         store = config.build(bilm.fingerprint(), "float32", bilm.num_layers, bilm.output_size)
         cached = CachedLayers(lambda: bilm, store)
         cached.fill(SENTENCES[::2])
-        output, wanted = cached.layers(SENTENCES), bilm.layers(SENTENCES)
+        output, expected = cached.layers(SENTENCES), bilm.layers(SENTENCES)
         assert len(store.missing(SENTENCES)) == len(SENTENCES) // 2
-        torch.testing.assert_close(output.layers, wanted.layers, atol=tolerance, rtol=0)
-        assert torch.equal(output.mask, wanted.mask)
+        torch.testing.assert_close(output.layers, expected.layers, atol=tolerance, rtol=0)
+        assert torch.equal(output.mask, expected.mask)

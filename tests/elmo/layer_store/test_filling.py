@@ -77,8 +77,8 @@ class TestFillAndRead:
     def test_float16_gives_the_sources_vectors_rounded(self) -> None:
         store = LayerStore(HALF_PRECISION_KEY)
         fill(store, SENTENCES, FakeSource())
-        wanted = FakeSource().layers(SENTENCES)
-        assert_same(read(store, SENTENCES), LayerOutput(wanted.layers.half().float(), wanted.mask))
+        expected = FakeSource().layers(SENTENCES)
+        assert_same(read(store, SENTENCES), LayerOutput(expected.layers.half().float(), expected.mask))
 
     def test_a_new_process_finds_everything(self, full_store: LayerStore) -> None:
         again = LayerStore(KEY)
@@ -163,11 +163,11 @@ class TestFillAndRead:
         def read_often() -> None:
             try:
                 for _ in range(20):
-                    assert_same(read(full_store, SENTENCES), wanted)
+                    assert_same(read(full_store, SENTENCES), expected)
             except Exception as error:
                 problems.append(error)
 
-        wanted = FakeSource().layers(SENTENCES)
+        expected = FakeSource().layers(SENTENCES)
         threads = [threading.Thread(target=read_often) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -199,7 +199,7 @@ class TestWrongSources:
             (lambda output: LayerOutput(output.layers + torch.randn(2 * HALF), output.mask), "halves"),
             (
                 lambda output: LayerOutput(output.layers[:, :2], output.mask),
-                r"shape \(1, 2, 2, 8\); wanted \(1, 3, 2, 8\)",
+                r"shape \(1, 2, 2, 8\); expected \(1, 3, 2, 8\)",
             ),
             (lambda output: LayerOutput(output.layers, ~output.mask), "mask"),
         ],

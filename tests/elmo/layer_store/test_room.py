@@ -153,8 +153,8 @@ class TestInfoAndClear:
         assert_same(read(LayerStore(KEY), SENTENCES), FakeSource().layers(SENTENCES))
 
     def test_a_reader_of_a_cleared_store_leaves_the_next_one_alone(self, full_store: LayerStore) -> None:
-        wanted = FakeSource().layers(SENTENCES)
-        assert_same(read(full_store, SENTENCES), wanted)
+        expected = FakeSource().layers(SENTENCES)
+        assert_same(read(full_store, SENTENCES), expected)
         clear()
         fill(LayerStore(KEY), SENTENCES[:20], FakeSource())
         with contextlib.closing(sqlite3.connect(database(full_store), isolation_level=None)) as writer:
@@ -162,7 +162,7 @@ class TestInfoAndClear:
             writer.execute("DELETE FROM sentences")
             # The reader comes upon the journal of a file that is not the one it has open.
             assert (full_store.folder / "layers.sqlite-journal").exists()
-            assert_same(CachedLayers(FakeSource, full_store).layers(SENTENCES), wanted)
+            assert_same(CachedLayers(FakeSource, full_store).layers(SENTENCES), expected)
             assert (full_store.folder / "layers.sqlite-journal").exists()
             writer.execute("ROLLBACK")
         assert_same(read(LayerStore(KEY), SENTENCES[:20]), FakeSource().layers(SENTENCES[:20]))
