@@ -91,7 +91,6 @@ def arithmetic(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(forward_backward, "_is_exact", lambda *_: False)
     else:
         monkeypatch.setattr(forward_backward, "log_partition_in_log_space", None)
-        monkeypatch.setattr(forward_backward, "_posteriors_in_log_space", None)
     return request.param
 
 

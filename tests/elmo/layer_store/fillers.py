@@ -33,30 +33,20 @@ SMALL_PART = 6 * 10 * KEY.token_bytes
 
 
 class FakeSource:
-    """Layers drawn at random for each sentence and place; counts what it is given.
+    """Layers drawn at random for each sentence; remembers what it is given.
 
     Arguments:
-        fail_after: raises an error at the call that follows so many.
         before_call: called with the number of each call.
         scale: of the numbers.
     """
 
-    def __init__(
-        self,
-        fail_after: int | None = None,
-        before_call: Callable[[int], None] | None = None,
-        scale: float = 1.0,
-    ) -> None:
+    def __init__(self, before_call: Callable[[int], None] = lambda call: None, scale: float = 1.0) -> None:
         self.calls: list[list[list[str]]] = []
-        self.fail_after = fail_after
         self.before_call = before_call
         self.scale = scale
 
     def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
-        if self.fail_after is not None and len(self.calls) >= self.fail_after:
-            raise InterruptedError
-        if self.before_call is not None:
-            self.before_call(len(self.calls))
+        self.before_call(len(self.calls))
         self.calls.append([list(tokens) for tokens in sentences])
         longest = max(map(len, sentences), default=0)
         layers = torch.zeros(len(sentences), NUM_LAYERS, longest, 2 * HALF)
@@ -91,11 +81,11 @@ class Answer(NamedTuple):
 
 def fill(
     store: LayerStore,
-    sentences: Sequence[Sequence[str]],
-    source: LayerSource,
+    sentences: Sequence[Sequence[str]] = SENTENCES,
+    source: LayerSource | None = None,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> None:
-    CachedLayers(lambda: source, store).fill(sentences, progress)
+    CachedLayers(lambda: source or FakeSource(), store).fill(sentences, progress)
 
 
 def read(store: LayerStore, sentences: Sequence[Sequence[str]]) -> LayerOutput:
@@ -103,6 +93,14 @@ def read(store: LayerStore, sentences: Sequence[Sequence[str]]) -> LayerOutput:
     output, missing = store.read(sentences)
     assert not missing
     return output
+
+
+def assert_holds(
+    store: LayerStore | LayerKey, sentences: Sequence[Sequence[str]] = SENTENCES, scale: float = 1.0
+) -> None:
+    """A store, or the one of a key when it is opened again, holds sentences with the vectors of `FakeSource`."""
+    opened = LayerStore(store) if isinstance(store, LayerKey) else store
+    assert_same(read(opened, sentences), FakeSource(scale=scale).layers(sentences))
 
 
 def database(store: LayerStore) -> Path:

@@ -5,68 +5,58 @@ from __future__ import annotations
 import pytest
 import torch
 
+from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
 from elmo_tasks.elmo.layer_store import LayerStore, Storage
-from elmo_tasks.elmo.options import BiLMOptions, CharacterCnnOptions, CharacterEmbeddingOptions, LstmOptions
-from elmo_tasks.elmo.random_weights import random_bilm
-from tests.elmo.layer_store.fillers import HALF, NUM_LAYERS, SENTENCES, FakeSource, Unwanted, assert_same
+from tests.elmo.layer_store.fillers import HALF, NUM_LAYERS, SENTENCES, FakeSource, Unwanted, assert_holds, assert_same
 
 
-class TestCachedLayers:
-    def test_with_a_full_store_no_source_is_built(self, full_store: LayerStore) -> None:
-        def never() -> Unwanted:
-            raise AssertionError("built without need")
+def test_with_a_full_store_no_source_is_built(full_store: LayerStore) -> None:
+    def never() -> Unwanted:
+        raise AssertionError("built without need")
 
-        cached = CachedLayers(never, full_store)
-        cached.fill(SENTENCES)
-        assert_same(cached.layers(SENTENCES), FakeSource().layers(SENTENCES))
-        assert (cached.num_layers, cached.output_size) == (NUM_LAYERS, 2 * HALF)
+    cached = CachedLayers(never, full_store)
+    cached.fill(SENTENCES)
+    assert_same(cached.layers(SENTENCES), FakeSource().layers(SENTENCES))
+    assert (cached.num_layers, cached.output_size) == (NUM_LAYERS, 2 * HALF)
 
-    def test_missing_sentences_are_computed_and_not_stored(self, full_store: LayerStore) -> None:
-        built: list[FakeSource] = []
 
-        def build() -> FakeSource:
-            built.append(FakeSource())
-            return built[-1]
+def test_missing_sentences_are_computed_and_not_stored(full_store: LayerStore) -> None:
+    built: list[FakeSource] = []
 
-        cached = CachedLayers(build, full_store)
-        new = [[f"new{number}"] * number for number in range(12)]
-        mixed = [tokens for pair in zip(SENTENCES, new, strict=False) for tokens in pair]
-        assert_same(cached.layers(mixed), FakeSource().layers(mixed))
-        assert_same(cached.layers(new), FakeSource().layers(new))
-        assert len(built) == 1
-        assert sorted(built[0].computed) == sorted(new[1:] * 2)
-        assert len(full_store.missing(new)) == len(new) - 1
+    def build() -> FakeSource:
+        built.append(FakeSource())
+        return built[-1]
 
-    def test_a_stored_sentence_may_be_longer_than_all_missing_ones(self, full_store: LayerStore) -> None:
-        batch = [["new"], SENTENCES[4], ["not", "stored"], SENTENCES[0], []]
-        assert len(SENTENCES[4]) > 2
-        assert_same(CachedLayers(FakeSource, full_store).layers(batch), FakeSource().layers(batch))
+    cached = CachedLayers(build, full_store)
+    new = [[f"new{number}"] * number for number in range(12)]
+    mixed = [tokens for pair in zip(SENTENCES, new, strict=False) for tokens in pair]
+    for sentences in (mixed, new):
+        assert_same(cached.layers(sentences), FakeSource().layers(sentences))
+    assert len(built) == 1
+    assert sorted(built[0].computed) == sorted(new[1:] * 2)
+    assert len(full_store.missing(new)) == len(new) - 1
 
-    def test_fill_stores_for_good(self) -> None:
-        cached = CachedLayers(
-            FakeSource, LayerCacheConfig(storage="float32").build("ab", "float32", NUM_LAYERS, 2 * HALF)
-        )
-        cached.fill(SENTENCES)
-        again = CachedLayers(Unwanted, LayerStore(cached.store.key))
-        assert_same(again.layers(SENTENCES), FakeSource().layers(SENTENCES))
 
-    @pytest.mark.parametrize(("storage", "tolerance"), [("float32", 1e-6), ("float16", 2e-3)])
-    def test_a_bilm_gives_the_same_with_and_without(self, storage: Storage, tolerance: float) -> None:
-        options = BiLMOptions(
-            lstm=LstmOptions(
-                dim=12, projection_dim=6, n_layers=2, cell_clip=3.0, proj_clip=3.0, use_skip_connections=True
-            ),
-            char_cnn=CharacterCnnOptions(
-                embedding=CharacterEmbeddingOptions(dim=4), filters=((1, 4), (3, 8)), activation="relu", n_highway=1
-            ),
-        )
-        bilm = random_bilm(options)
-        config = LayerCacheConfig(storage=storage)
-        store = config.build(bilm.fingerprint(), "float32", bilm.num_layers, bilm.output_size)
-        cached = CachedLayers(lambda: bilm, store)
-        cached.fill(SENTENCES[::2])
-        output, expected = cached.layers(SENTENCES), bilm.layers(SENTENCES)
-        assert len(store.missing(SENTENCES)) == len(SENTENCES) // 2
-        torch.testing.assert_close(output.layers, expected.layers, atol=tolerance, rtol=0)
-        assert torch.equal(output.mask, expected.mask)
+def test_a_stored_sentence_may_be_longer_than_all_missing_ones(full_store: LayerStore) -> None:
+    batch = [["new"], SENTENCES[4], ["not", "stored"], SENTENCES[0], []]
+    assert len(SENTENCES[4]) > 2
+    assert_same(CachedLayers(FakeSource, full_store).layers(batch), FakeSource().layers(batch))
+
+
+def test_fill_stores_for_good() -> None:
+    store = LayerCacheConfig(storage="float32").build("ab", "float32", NUM_LAYERS, 2 * HALF)
+    CachedLayers(FakeSource, store).fill(SENTENCES)
+    assert_holds(store.key)
+
+
+@pytest.mark.parametrize(("storage", "tolerance"), [("float32", 1e-6), ("float16", 2e-3)])
+def test_a_bilm_gives_the_same_with_and_without(bilm: BiLM, storage: Storage, tolerance: float) -> None:
+    config = LayerCacheConfig(storage=storage)
+    store = config.build(bilm.fingerprint(), "float32", bilm.num_layers, bilm.output_size)
+    cached = CachedLayers(lambda: bilm, store)
+    cached.fill(SENTENCES[::2])
+    output, expected = cached.layers(SENTENCES), bilm.layers(SENTENCES)
+    assert len(store.missing(SENTENCES)) == len(SENTENCES) // 2
+    torch.testing.assert_close(output.layers, expected.layers, atol=tolerance, rtol=0)
+    assert torch.equal(output.mask, expected.mask)
