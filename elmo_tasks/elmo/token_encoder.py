@@ -1,5 +1,8 @@
 """The context-independent token layer: character embedding, convolutions, highway layers, projection.
 
+`TokenEncoder` is the reference for `elmo/fast/words.py`, with frozen weights, and `pretraining/token_encoding.py`, in
+training.
+
 # N tokens, C characters per token, E features of a character, F filters, P features of a token
 """
 

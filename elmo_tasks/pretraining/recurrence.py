@@ -1,5 +1,9 @@
 """The biLM's recurrent layers in training: one layer in both directions, forward and back through time.
 
+The reference is `ProjectedLstm` of `elmo/lstm.py` with autograd. Forward and backward of a layer are 1.4 times as fast
+in bfloat16 and 1.1 times in float32 (512 cells, 32 streams of 20 tokens, one core; 1.15 and 1.0 times with 1,024 cells
+and 64 streams); `python -m benchmarks.pretraining_step` measures whole steps. Rows can start anew within a window.
+
 Autograd would keep a dozen tensors for every token and start twice as many small operations. Here a step is one product
 and a few passes over the gates, for both directions in the same operations, so that few of them are started and each is
 large enough for several threads. The gradients of all weights are one product for all steps of a window.
@@ -46,12 +50,12 @@ class _Pass:
         dtype = self._weight.dtype
         self._read = inputs.new_empty(*shape, 2 * size, dtype=dtype)  # (T, D, B, Q)
         self._read[..., :size] = inputs
-        self._put_out = inputs.new_empty(*shape, cells.shape[-1], dtype=dtype)  # half the cells' outputs
+        self._cell_outputs = inputs.new_empty(*shape, cells.shape[-1], dtype=dtype)  # halved
         self.outputs = torch.empty_like(inputs)
-        # Of each step, since the C library would give larger tensors back to the system and take new pages for them:
+        # One tensor for each step, since the C library would give larger tensors back to the system and take new pages for them:
         self._gates: list[Tensor] = []  # (D, B, 4H)
         self.cells = [cells]  # (D, B, H) twice the cells before each step, and after the last one
-        self._curved: list[Tensor] = []  # (D, B, H) sigmoid(2c) - 1/2: half of tanh(c)
+        self._cell_curves: list[Tensor] = []  # (D, B, H) sigmoid(2c) - 1/2: half of tanh(c)
         for step in range(len(inputs)):
             self._read[step, ..., size:] = self._kept(hidden, step)
             hidden = self._step_forward(step)
@@ -64,15 +68,15 @@ class _Pass:
         cells.addcmul_(enter, candidate - 0.5, value=4.0)
         if self._cell_clip is not None:
             cells.clamp_(-self._cell_clip, self._cell_clip)
-        curved = torch.sigmoid(cells).sub_(0.5)
+        curve = torch.sigmoid(cells).sub_(0.5)
         self._gates.append(gates)
         self.cells.append(cells)
-        self._curved.append(curved)
-        put_out, outputs = self._put_out[step], self.outputs[step]
-        put_out.copy_(curved * leave)
+        self._cell_curves.append(curve)
+        cell_outputs, outputs = self._cell_outputs[step], self.outputs[step]
+        cell_outputs.copy_(curve * leave)
         if self._projection is None:
-            return torch.mul(put_out, 2.0, out=outputs)
-        outputs.copy_(torch.bmm(put_out, self._projection.transpose(1, 2)))
+            return torch.mul(cell_outputs, 2.0, out=outputs)
+        outputs.copy_(torch.bmm(cell_outputs, self._projection.transpose(1, 2)))
         if self._output_clip is not None:
             outputs.clamp_(-self._output_clip, self._output_clip)
         return outputs
@@ -100,16 +104,16 @@ class _Pass:
         weight = _sums_of_products(gates, self._read)  # (D, 4H, Q)
         projection = None
         if self._projection is not None:
-            projection = _sums_of_products(outputs.transpose(0, 1), self._put_out)  # (D, P, H)
+            projection = _sums_of_products(outputs.transpose(0, 1), self._cell_outputs)  # (D, P, H)
         return read[..., :size], weight, bias, projection
 
     def _step_backward(self, step: int, outputs: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
         """The gradients of the gates' sums (D, B, 4H), and of the cells before the step (D, B, H)."""
-        put_out = 2.0 * outputs if self._projection is None else torch.bmm(outputs, self._projection)  # (D, B, H)
-        put_out = put_out.to(cells.dtype)
+        cell_outputs = 2.0 * outputs if self._projection is None else torch.bmm(outputs, self._projection)  # (D, B, H)
+        cell_outputs = cell_outputs.to(cells.dtype)
         enter, candidate, forget, leave = self._gates[step].chunk(4, dim=-1)
-        curved = self._curved[step]
-        cells = cells.addcmul(put_out * leave, 0.25 - curved.square())
+        curve = self._cell_curves[step]
+        cells = cells.addcmul(cell_outputs * leave, 0.25 - curve.square())
         cells = _through_clip(cells, self.cells[step + 1], self._cell_clip)
         gates = torch.empty_like(self._gates[step])
         by_gate = gates.chunk(4, dim=-1)
@@ -117,7 +121,7 @@ class _Pass:
         torch.mul(fourfold, candidate - 0.5, out=by_gate[0])
         torch.mul(fourfold, enter, out=by_gate[1])
         torch.mul(cells, self._kept(self.cells[step], step), out=by_gate[2])
-        torch.mul(put_out, curved, out=by_gate[3])
+        torch.mul(cell_outputs, curve, out=by_gate[3])
         return torch.ops.aten.sigmoid_backward(gates, self._gates[step]), self._kept(cells.mul_(forget), step)
 
     def _kept(self, state: Tensor, step: int) -> Tensor:

@@ -18,6 +18,7 @@ SENTENCES = [
     ["Überraschung", "!"],
     [],
     ["The", "bridge", "fell"],
+    ["x" * 30, "y" * 60, "é", ""],
 ]
 
 
@@ -107,12 +108,14 @@ class NumpyBilm:
 
 
 def _largest_difference(bilm: BiLM, reference: NumpyBilm) -> float:
-    output = bilm.layers(SENTENCES)
-    differences = [0.0]
+    """Between the reference and both ways to compute layers."""
+    differences = []
+    outputs = [bilm.layers(SENTENCES), bilm.plain_layers(SENTENCES)]
     for row, tokens in enumerate(SENTENCES):
         if tokens:
-            ours = output.layers[row, :, : len(tokens)].double().numpy()
-            differences.append(float(np.abs(ours - reference.layers(tokens)).max()))
+            expected = reference.layers(tokens)
+            ours = [output.layers[row, :, : len(tokens)].double().numpy() for output in outputs]
+            differences += [float(np.abs(layers - expected).max()) for layers in ours]
     return max(differences)
 
 
@@ -139,6 +142,8 @@ CNN_CHANGES: list[dict[str, Any]] = [
     {"n_highway": 3},
     {"activation": "tanh"},
     {"filters": ((1, 2), (3, 4))},  # no projection of the filters
+    {"filters": ((2, 4), (1, 2))},
+    {"filters": ((1, 5), (3, 7)), "activation": "tanh"},
     {"max_characters_per_token": 9},
     {"n_characters": 261},
 ]

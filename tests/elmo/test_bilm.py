@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import copy
 import json
-import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import h5py
@@ -39,19 +39,6 @@ def test_shapes_mask_and_zero_padding(bilm: BiLM, sentences: list[list[str]]) ->
     assert torch.equal(output.layers[:, 0, :, :6], output.layers[:, 0, :, 6:])
 
 
-def test_a_sentence_alone_batched_padded_and_in_any_order(bilm: BiLM, sentences: list[list[str]]) -> None:
-    alone = [bilm.layers([tokens]).layers[0] for tokens in sentences]
-    rows = list(range(len(sentences)))
-    for seed in range(3):
-        random.Random(seed).shuffle(rows)
-        batched = bilm.layers([sentences[row] for row in rows]).layers
-        padded = bilm.layers([sentences[row] for row in rows] + [["padding"] * 40]).layers
-        for place, row in enumerate(rows):
-            length = len(sentences[row])
-            torch.testing.assert_close(batched[place, :, :length], alone[row], **CLOSE)
-            torch.testing.assert_close(padded[place, :, :length], alone[row], **CLOSE)
-
-
 def test_empty_batches(bilm: BiLM) -> None:
     assert bilm.layers([]).layers.shape == (0, 3, 0, 12)
     assert bilm.layers([[], []]).layers.shape == (2, 3, 0, 12)
@@ -61,11 +48,16 @@ def test_empty_batches(bilm: BiLM) -> None:
 
 
 def test_character_ids_give_the_same_layers(bilm: BiLM, sentences: list[list[str]]) -> None:
-    bordered = bilm(batch_to_ids(sentences))
+    sentences = [*sentences, [], ["<S>", "x" * 60]]
+    ids = torch.nn.functional.pad(batch_to_ids(sentences), [0, 0, 0, 3])
+    bordered = bilm(ids)
     assert bordered.mask.sum(dim=1).tolist() == [len(tokens) + 2 for tokens in sentences]
-    stripped, expected = without_borders(bordered), bilm.layers(sentences)
-    assert torch.equal(stripped.mask, expected.mask)
-    torch.testing.assert_close(stripped.layers, expected.layers, **CLOSE)
+    by_tokens, by_ids, plain = bilm.layers(sentences), bilm.layers_of_ids(ids), without_borders(bordered)
+    assert torch.equal(by_ids.mask, plain.mask)
+    torch.testing.assert_close(by_ids.layers, plain.layers, **CLOSE)
+    assert torch.equal(by_tokens.mask, plain.mask[:, :-3])
+    torch.testing.assert_close(by_tokens.layers, plain.layers[:, :, :-3], **CLOSE)
+    assert bilm.layers_of_ids(batch_to_ids([[], []])).layers.shape == (2, 3, 0, 12)
 
 
 def test_padding_before_a_token_is_refused(bilm: BiLM) -> None:
@@ -74,16 +66,6 @@ def test_padding_before_a_token_is_refused(bilm: BiLM) -> None:
     for read in (bilm, bilm.layers_of_ids):
         with pytest.raises(ValueError, match="padding before a real token"):
             read(ids)
-
-
-def test_ids_take_the_fast_path(bilm: BiLM, sentences: list[list[str]]) -> None:
-    ids = batch_to_ids([*sentences, [], ["<S>", "x" * 60]])
-    padded = torch.nn.functional.pad(ids, [0, 0, 0, 3])
-    expected = without_borders(bilm(padded))
-    found = bilm.layers_of_ids(padded)
-    assert torch.equal(found.mask, expected.mask)
-    torch.testing.assert_close(found.layers, expected.layers, **CLOSE)
-    assert bilm.layers_of_ids(batch_to_ids([[], []])).layers.shape == (2, 3, 0, 12)
 
 
 def test_ids_of_another_form_take_the_plain_path(bilm: BiLM) -> None:
@@ -155,34 +137,31 @@ def test_strings_and_other_things_in_place_of_tokens_are_refused(bilm: BiLM, giv
             list(each.layers_in_chunks("The dog", 3))
 
 
-def test_carried_state_follows_each_row(bilm: BiLM) -> None:
-    """Rows of batches whose size changes equal rows of which each has a biLM of its own."""
+@pytest.mark.parametrize(
+    "batch_lengths",
+    [
+        [range(1 + size)[1:] for size in (2, 3, 1, 3, 2, 4)],  # of changing sizes
+        *([lengths] * 2 for lengths in ((1, 3, 2), (2, 1, 3), (1, 1, 4, 2, 3))),
+    ],
+    ids=str,
+)
+def test_carried_state_follows_each_row(bilm: BiLM, batch_lengths: list[Sequence[int]]) -> None:
+    """Rows of batches equal rows of which each has a biLM of its own.
+
+    Sorting rows of the last lengths and sorting them back are different permutations.
+    """
     bilm.stateful = True
-    words = ["one", "two", "three", "four", "five", "six", "seven"]
-    batches = [[words[row : row + size + 1] for row in range(size)] for size in (2, 3, 1, 3, 2, 4)]
+    batches = [
+        [[f"w{number}{row}{place % 3}" for place in range(length)] for row, length in enumerate(lengths)]
+        for number, lengths in enumerate(batch_lengths)
+    ]
     together = [bilm.layers(batch).layers for batch in batches]
-    for row in range(4):
+    for row in range(max(map(len, batches))):
         bilm.reset_state()
         for batch, layers in zip(batches, together, strict=True):
             if row < len(batch):
                 single = bilm.layers([batch[row]]).layers[0]
                 torch.testing.assert_close(layers[row, :, : len(batch[row])], single, **CLOSE)
-
-
-@pytest.mark.parametrize("lengths", [(1, 3, 2), (2, 1, 3), (1, 1, 4, 2, 3)])
-def test_carried_state_follows_each_row_in_any_order_of_lengths(bilm: BiLM, lengths: tuple[int, ...]) -> None:
-    """Sorting rows of these lengths and sorting them back are different permutations."""
-    order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
-    assert any(order[order[row]] != row for row in range(len(lengths)))
-    bilm.stateful = True
-    batches = [
-        [[f"w{place}{row}{n % 3}" for n in range(length)] for row, length in enumerate(lengths)] for place in (0, 1)
-    ]
-    together = [bilm.layers(batch).layers for batch in batches]
-    for row, length in enumerate(lengths):
-        bilm.reset_state()
-        for batch, layers in zip(batches, together, strict=True):
-            torch.testing.assert_close(layers[row, :, :length], bilm.layers([batch[row]]).layers[0], **CLOSE)
 
 
 def test_no_gradient_flows_into_the_batch_before(bilm: BiLM) -> None:
@@ -210,11 +189,12 @@ def test_state_changes_vectors_only_where_it_is_wanted(bilm: BiLM) -> None:
     assert torch.equal(bilm.layers([["same", "words"]]).layers, fresh)
 
 
-@pytest.mark.parametrize("chunk_length", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize("chunk_length", [1, 2, 3, 4, 7, 13, 500])
+@pytest.mark.parametrize("length", [0, 1, 12, 13])
 @pytest.mark.parametrize("stateful", [False, True])
-def test_chunks_equal_the_whole(bilm: BiLM, chunk_length: int, stateful: bool) -> None:
+def test_chunks_equal_the_whole(bilm: BiLM, chunk_length: int, length: int, stateful: bool) -> None:
     bilm.stateful = stateful
-    tokens = [f"w{number % 5}" for number in range(12)]
+    tokens = [f"w{number % 5}" for number in range(length)]
     whole = [bilm.layers([tokens]).layers[0], bilm.layers([tokens]).layers[0]]
     bilm.reset_state()
     for expected in whole:

@@ -49,8 +49,12 @@ def every_way() -> list[tuple[Precision, products.Way]]:
 
 
 @pytest.mark.parametrize(("precision", "way"), every_way())
-@pytest.mark.parametrize("rows", [1, 3, 4, 50, 129, 700])
-def test_products(precision: Precision, way: products.Way, rows: int) -> None:
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 50, 129, 700])
+@pytest.mark.parametrize("large_matrix", [products._LARGE_MATRIX, 1])
+def test_products(
+    precision: Precision, way: products.Way, rows: int, large_matrix: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(products, "_LARGE_MATRIX", large_matrix)
     weight, bias, inputs = random_tensor(40, 30), random_tensor(40, seed=1), random_tensor(rows, 30, seed=2)
     start = random_tensor(rows, 40, seed=3)
     product = way(weight, bias)
@@ -121,17 +125,6 @@ def test_few_rows_are_filled_up_only_where_that_is_faster(monkeypatch: pytest.Mo
         assert counts == expected
 
 
-def test_the_product_of_few_rows_with_a_large_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "_LARGE_MATRIX", 1)
-    weight, bias = random_tensor(40, 30), random_tensor(40, seed=1)
-    product = build_product(weight, bias, "float32")
-    for rows in (1, 2, 3, 4):
-        inputs = random_tensor(rows, 30, seed=2)
-        expected = inputs @ weight.t() + bias
-        torch.testing.assert_close(product(inputs), expected)
-        torch.testing.assert_close(product.add(expected, inputs), 2 * expected - bias)
-
-
 SHAPES = """
 import torch
 from elmo_tasks.elmo.fast.products import build_product
@@ -171,52 +164,50 @@ def test_each_row_has_its_own_int8_scale() -> None:
     torch.testing.assert_close(product(inputs)[:1], alone)
 
 
-class Missing(Product):
-    def __init__(self, weight: Tensor, bias: Tensor) -> None:
-        raise AttributeError("no such operator")
+class Changed(PlainProduct):
+    """A way with a fault."""
 
-
-class Wrong(PlainProduct):
-    def __init__(self, weight: Tensor, bias: Tensor) -> None:
-        super().__init__(weight, bias, torch.float32)
-
-    def start(self, inputs: Tensor) -> Tensor:
-        return super().start(inputs).clamp(max=10.0)
-
-
-class Rough(Wrong):
-    def start(self, inputs: Tensor) -> Tensor:
-        return super(Wrong, self).start(inputs) * 1.001
-
-
-@pytest.mark.parametrize("way", [Missing, Wrong, Rough])
-def test_a_missing_or_wrong_way_is_not_used(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, way: products.Way
-) -> None:
-    monkeypatch.setattr(products, "_FASTEST", {"float32": way})
-    product = build_product(random_tensor(40, 30), None, "float32")
-    assert type(product) is PlainProduct
-    assert ("gives wrong results" in caplog.text) == (way is not Missing)
-
-
-class Inexact(PlainProduct):
-    def __init__(self, weight: Tensor, bias: Tensor, factor: float, shift: float) -> None:
-        super().__init__(weight, bias, torch.bfloat16)
-        self._factor, self._shift = factor, shift
+    def __init__(self, weight: Tensor, bias: Tensor, dtype: torch.dtype, change: Callable[[Tensor], Tensor]) -> None:
+        super().__init__(weight, bias, dtype)
+        self._change = change
 
     def add(self, start: Tensor, inputs: Tensor) -> Tensor:
-        return self._factor * super().add(start, inputs) + self._shift
+        return self._change(super().add(start, inputs))
 
 
 @pytest.mark.parametrize(
-    ("factor", "shift", "is_used"), [(1.01, 0.0, True), (1.03, 0.0, False), (1.0, 0.1, True), (1.0, 0.5, False)]
+    ("precision", "change", "is_used"),
+    [
+        ("float32", lambda sums: sums, True),
+        ("float32", lambda sums: sums.clamp(max=10.0), False),
+        ("float32", lambda sums: 1.001 * sums, False),
+        ("bfloat16", lambda sums: 1.01 * sums, True),
+        ("bfloat16", lambda sums: 1.03 * sums, False),
+        ("bfloat16", lambda sums: sums + 0.1, True),
+        ("bfloat16", lambda sums: sums + 0.5, False),
+    ],
 )
-def test_a_way_may_differ_by_what_bfloat16_rounds_and_no_more(
-    monkeypatch: pytest.MonkeyPatch, factor: float, shift: float, is_used: bool
+def test_a_way_may_differ_by_rounding_and_no_more(
+    precision: Precision,
+    change: Callable[[Tensor], Tensor],
+    is_used: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    way = functools.partial(Inexact, factor=factor, shift=shift)
-    monkeypatch.setattr(products, "_FASTEST", {"bfloat16": way})
-    assert isinstance(build_product(random_tensor(8, 8), None, "bfloat16"), Inexact) is is_used
+    way = functools.partial(Changed, dtype=getattr(torch, precision), change=change)
+    monkeypatch.setattr(products, "_FASTEST", {precision: way})
+    product = build_product(random_tensor(40, 30), None, precision)
+    assert type(product) is (Changed if is_used else PlainProduct)
+    assert ("gives wrong results" in caplog.text) is not is_used
+
+
+def test_a_missing_way_is_not_used(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    def missing(weight: Tensor, bias: Tensor) -> Product:
+        raise AttributeError("no such operator")
+
+    monkeypatch.setattr(products, "_FASTEST", {"float32": missing})
+    assert type(build_product(random_tensor(40, 30), None, "float32")) is PlainProduct
+    assert "gives wrong results" not in caplog.text
 
 
 class Counting(OneDnnProduct):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 
 import pydantic
@@ -10,8 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_tasks.elmo.fast.compilation import compiled
-from elmo_tasks.modules import alternating_lstm
 from elmo_tasks.modules.alternating_lstm import (
     AlternatingLstm,
     AlternatingLstmConfig,
@@ -25,13 +22,6 @@ from elmo_tasks.modules.encoders import EncoderConfig
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(3)
-
-
-@pytest.fixture(params=["compiled", "in Python"])
-def _steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the steps compiled, and as they are where torch cannot compile them."""
-    if request.param == "in Python":
-        monkeypatch.setattr(alternating_lstm, "_compiled", lambda steps: steps())
 
 
 def mask_of(lengths: list[int]) -> Tensor:
@@ -62,7 +52,6 @@ def plain_stack(encoder: AlternatingLstm, sentence: Tensor) -> Tensor:
     return sentence
 
 
-@pytest.mark.usefixtures("_steps")
 @pytest.mark.parametrize(("steps", "highway_bias"), [(1, False), (2, True), (7, False), (7, True)])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
 def test_a_layer_is_the_paper_s_in_values_and_gradients(
@@ -86,7 +75,6 @@ def test_a_layer_is_the_paper_s_in_values_and_gradients(
         torch.testing.assert_close(ours, theirs, atol=10 * tolerance, rtol=10 * tolerance)
 
 
-@pytest.mark.usefixtures("_steps")
 def test_gradient_is_the_derivative() -> None:
     encoder = AlternatingLstm(3, 2, 2).double()
     mask = mask_of([2, 4, 1])
@@ -169,7 +157,6 @@ def test_fresh_weights_are_orthogonal_and_cells_remember() -> None:
     assert [layer.input_weight.shape[0], layer.recurrent_weight.shape[0]] == [48, 40]
 
 
-@pytest.mark.usefixtures("_steps")
 def test_half_precision_is_close_and_gives_gradients_in_full() -> None:
     encoder = AlternatingLstm(5, 8, 3)
     inputs, mask = torch.randn(4, 6, 5), mask_of([6, 2, 5, 1])
@@ -193,18 +180,6 @@ def test_works_in_inference_mode() -> None:
     expected = encoder(inputs, mask)
     with torch.inference_mode():
         torch.testing.assert_close(encoder(inputs, mask), expected)
-
-
-def test_the_first_run_of_compiled_steps_gives_the_bits_of_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alternating_lstm, "_compiled", functools.cache(lambda steps: compiled(steps())))
-    encoder, mask = AlternatingLstm(9, 24, 2), mask_of([6, 3])
-    inputs = torch.randn(2, 6, 9)
-    results = []
-    for _ in range(4):
-        outputs = encoder(inputs, mask)
-        results.append([outputs, *torch.autograd.grad(outputs.square().sum(), list(encoder.parameters()))])
-    for result in results[1:]:
-        assert all(torch.equal(one, first) for one, first in zip(result, results[0], strict=True))
 
 
 def test_config() -> None:

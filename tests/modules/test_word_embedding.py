@@ -78,7 +78,9 @@ def test_a_run_needs_no_file(vectors: str, vocabulary: Vocabulary) -> None:
 
 
 def test_refuses_a_file_of_another_size(vectors: str, vocabulary: Vocabulary) -> None:
-    with pytest.raises(ElmoTasksError, match=r"its vectors have 3 numbers; expected 4, as the config says; set .* to 3"):
+    with pytest.raises(
+        ElmoTasksError, match=r"its vectors have 3 numbers; expected 4, as the config says; set .* to 3"
+    ):
         WordEmbeddingConfig(vectors=vectors, size=4).build(vocabulary)
 
 

@@ -116,7 +116,9 @@ def test_files_of_odd_form() -> None:
         assert WordVectorFile(folder / "firstspaces.txt", size).words == (". . .", "the", "of")
         assert WordVectorFile(folder / "tab_then_space.txt", size).words == ("the", "of")
     np.testing.assert_allclose(WordVectorFile(folder / "tab_then_space.txt").rows(["the"])[0, 0], -0.9309)
-    with pytest.raises(ElmoTasksError, match=r"tab_then_space.txt: its vectors have 4 numbers; expected 3, as the config says"):
+    with pytest.raises(
+        ElmoTasksError, match=r"tab_then_space.txt: its vectors have 4 numbers; expected 3, as the config says"
+    ):
         open_word_vectors(folder / "tab_then_space.txt", 3)
 
 

@@ -1,5 +1,7 @@
 """A frozen biLM's layers, as fast as the machine allows.
 
+The reference is `BiLM.plain_layers`; `recurrence.py` says how many times faster this is.
+
 # B sentences, T tokens of the longest, N steps of a group in one direction, with borders, L LSTM layers,
 # P features of one direction, D = 2P features of a layer
 """

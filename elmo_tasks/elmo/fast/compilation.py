@@ -1,4 +1,8 @@
-"""Modules that run without the Python interpreter, which only one thread can use at a time."""
+"""Modules that run without the Python interpreter, which only one thread can use at a time.
+
+The reference is the module itself. A biLM computes single sentences 1.4 times as fast with compiled steps, and batches
+of 32 1.2 times (one core; `python -m benchmarks.bilm`).
+"""
 
 from __future__ import annotations
 

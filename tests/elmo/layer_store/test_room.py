@@ -71,7 +71,7 @@ def test_what_the_disk_has_left_can_be_used_up(folder: Path, monkeypatch: pytest
     for free in (NEED, NEED - 1):
         monkeypatch.setattr("shutil.disk_usage", lambda path, free=free: usage._replace(free=free))
         assert fits(LayerStore(KEY)) is (free == NEED)
-    with pytest.raises(CacheError, match=rf"the disk of {folder} has only 989 bytes left.*ELMO_TASKS_CACHE"):
+    with pytest.raises(CacheError, match=rf"the disk of {folder}/layers has only 989 bytes left.*ELMO_TASKS_CACHE"):
         fill(LayerStore(KEY), SENTENCES, Unwanted())
 
 
