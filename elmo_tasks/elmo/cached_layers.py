@@ -15,7 +15,8 @@ from pydantic import Field
 from torch import Tensor
 
 from elmo_tasks.config import Config
-from elmo_tasks.elmo.layer_store import TORCH_TYPES, LayerKey, LayerStore, Storage
+from elmo_tasks.elmo.layer_key import TORCH_TYPES, LayerKey, Storage
+from elmo_tasks.elmo.layer_store import LayerStore
 from elmo_tasks.elmo.layers import LayerOutput, LayerSource
 from elmo_tasks.errors import CacheError
 from elmo_tasks.text.batches import batches_of_like_lengths
@@ -116,11 +117,11 @@ def _stored_features(output: LayerOutput, lengths: list[int], key: LayerKey) -> 
         raise ValueError(f"the biLM's layers have the shape {tuple(output.layers.shape)}; expected {expected}")
     if output.mask.sum(dim=1).tolist() != lengths:
         raise ValueError("the mask of the biLM's layers does not have the sentences' lengths")
-    spared = key.spared
+    omitted = key.omitted
     features = output.layers.transpose(1, 2)[output.mask].flatten(1)  # (N, (L+1) D)
-    if not torch.equal(features[:, :spared], features[:, spared : 2 * spared]):
+    if not torch.equal(features[:, :omitted], features[:, omitted : 2 * omitted]):
         raise ValueError("the halves of the token layer differ; expected the same features for both directions")
-    exact = features[:, spared:]  # (N, F)
+    exact = features[:, omitted:]  # (N, F)
     stored = exact.to(TORCH_TYPES[key.storage])
     if key.storage == "float16" and not stored.isfinite().all():
         raise CacheError(

@@ -17,7 +17,6 @@ import contextlib
 import dataclasses
 import datetime
 import hashlib
-import json
 import logging
 import os
 import re
@@ -35,6 +34,7 @@ import torch
 import xxhash
 from torch import Tensor
 
+from elmo_tasks.elmo.layer_key import TORCH_TYPES, LayerKey
 from elmo_tasks.elmo.layers import LayerOutput
 from elmo_tasks.errors import CacheError
 from elmo_tasks.files.atomic import atomic_folder
@@ -44,57 +44,17 @@ from elmo_tasks.text.tokens import mask_of_lengths
 
 logger = logging.getLogger(__name__)
 
-Storage = Literal["float16", "float32"]
-TORCH_TYPES: dict[Storage, torch.dtype] = {"float16": torch.float16, "float32": torch.float32}
-
-_FORMAT_VERSION = 3  # raise it when a change of the table makes old stores unreadable
-
 _ABOUT, _DATABASE = "about.json", "layers.sqlite"
 # The last one comes from messages that quote a damaged name.
 _DATABASE_ERRORS = (sqlite3.DatabaseError, UnicodeDecodeError)
-# `info` reads only the index of key and tokens. The checksum covers key and layers.
+# A change of the table needs a new version in `layer_key`. `info` reads only the index of key and tokens. The checksum
+# covers key and layers.
 _TABLE = "sentences (key BLOB, tokens INTEGER, checksum INTEGER, layers BLOB, UNIQUE (key, tokens))"
 _SENTENCE_BYTES = 750  # of a sentence on average, in addition to its layers: keys and unused ends of pages
 _KEYS_PER_QUERY = 500  # SQLite allows at least 999
 _LOCK_SECONDS = 60.0  # how long to wait for another process that is reading or writing
 _OFF = "or turn the layer cache off (layer_cache: null): the model is then run in every epoch"
 _ADVICE = f"Make room on its disk, set ELMO_TASKS_CACHE to a folder of a local disk with file locks, {_OFF}"
-
-
-@dataclasses.dataclass(frozen=True)
-class LayerKey:
-    """What layers depend on in addition to the tokens, and how they are stored."""
-
-    fingerprint: str  # a hash of the biLM's weights and options, or of a transformer's files
-    precision: str  # of the computation, such as "float32" or "bfloat16"; of a transformer, also pooling and layers
-    num_layers: int  # L + 1, including the token layer
-    output_size: int  # D
-    storage: Storage = "float16"  # the type of the stored numbers
-    has_token_layer: bool = True  # whether layer 0 is a biLM's, with two equal halves
-
-    @property
-    def name(self) -> str:
-        """The name of the store."""
-        values = dataclasses.astuple(self)
-        if self.has_token_layer:
-            values = values[:-1]  # the stores of biLMs are older than this value
-        content = json.dumps([_FORMAT_VERSION, values])
-        return hashlib.sha256(content.encode()).hexdigest()[:32]
-
-    @property
-    def spared(self) -> int:
-        """How many of a token's numbers are not stored: the halves of a biLM's token layer are equal."""
-        return self.output_size // 2 if self.has_token_layer else 0
-
-    @property
-    def features(self) -> int:
-        """The stored numbers F of a token."""
-        return self.num_layers * self.output_size - self.spared
-
-    @property
-    def token_bytes(self) -> int:
-        """The size of a token's stored layers."""
-        return self.features * TORCH_TYPES[self.storage].itemsize
 
 
 class LayerStore:
@@ -134,36 +94,34 @@ class LayerStore:
         """
         lengths = [len(tokens) for tokens in sentences]
         keys = [sentence_key(tokens) for tokens in sentences]
-        records = self._look_up("checksum, layers", keys)
-        stored = {row: record for row, record in enumerate(records) if record is not None}
+        found = self._look_up("checksum, layers", keys)
         # SQLite notices damage of its page structure, but not of the stored values.
         if not all(
-            isinstance(content, bytes) and checksum == _checksum(keys[row], content)
-            for row, (checksum, content) in stored.items()
+            isinstance(layers, bytes) and _checksum(key, layers) == kept for key, (kept, layers) in found.items()
         ):
             self._discard("a checksum is wrong")
-            stored = {}
-        longest, spared, size = max(lengths, default=0), self.key.spared, self.key.output_size
+            found = {}
+        stored = {row: found[key][1] for row, key in enumerate(keys) if key in found}
+        longest, omitted = max(lengths, default=0), self.key.omitted
         # A token's features are stored in the order of its layers, only the token layer's first half is missing. So
         # one copy for each sentence is enough, which also converts the numbers.
-        layers = torch.zeros(len(sentences), longest, spared + self.key.features)  # (B, T, P+F)
+        layers = torch.zeros(len(sentences), longest, omitted + self.key.features)  # (B, T, P+F)
         if stored:
-            buffer = bytearray().join(content for _, content in stored.values())
+            buffer = bytearray().join(stored.values())
             vectors = torch.frombuffer(buffer, dtype=TORCH_TYPES[self.key.storage]).view(-1, self.key.features)
             for row, part in zip(stored, vectors.split([lengths[row] for row in stored]), strict=True):
-                layers[row, : lengths[row], spared:] = part
-        layers[..., :spared] = layers[..., spared : 2 * spared]
-        layers = layers.unflatten(-1, (self.key.num_layers, size)).transpose(1, 2)  # (B, L+1, T, D)
-        mask = mask_of_lengths(lengths, longest)
-        return LayerOutput(layers, mask), [row for row, tokens in enumerate(sentences) if tokens and row not in stored]
+                layers[row, : lengths[row], omitted:] = part
+        layers[..., :omitted] = layers[..., omitted : 2 * omitted]
+        layers = layers.unflatten(-1, (self.key.num_layers, -1)).transpose(1, 2)  # (B, L+1, T, D)
+        missing = [row for row, tokens in enumerate(sentences) if tokens and row not in stored]
+        return LayerOutput(layers, mask_of_lengths(lengths, longest)), missing
 
     def missing(self, sentences: Sequence[Sequence[str]]) -> list[Sequence[str]]:
         """The distinct non-empty sentences that are not stored, the longest first."""
         by_key = {sentence_key(tokens): tokens for tokens in sentences if tokens}
         keys = sorted(by_key)
-        records = self._look_up("tokens", keys)
-        missing = (by_key[key] for key, record in zip(keys, records, strict=True) if record is None)
-        return sorted(missing, key=len, reverse=True)
+        found = self._look_up("tokens", keys)
+        return sorted((by_key[key] for key in keys if key not in found), key=len, reverse=True)
 
     @contextlib.contextmanager
     def filling(self, sentences: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
@@ -207,10 +165,8 @@ class LayerStore:
                     connection.execute("INSERT OR IGNORE INTO sentences VALUES (?, ?, ?, ?)", record)
         except (OSError, *_DATABASE_ERRORS) as error:
             self._discard_if_damaged(error)
-            need = self._need(sentences)[1]
-            raise CacheError(
-                f"{self.folder}: the layer cache cannot be written: {error}; needs {need}. {_ADVICE}"
-            ) from error
+            problem = f"the layer cache cannot be written: {error}; needs {self._need(sentences)[1]}"
+            raise CacheError(f"{self.folder}: {problem}. {_ADVICE}") from error
 
     def _create(self) -> None:
         """Makes an empty store, which other processes see when it is complete."""
@@ -221,23 +177,21 @@ class LayerStore:
             with contextlib.closing(_connect(temporary / _DATABASE, "rw")) as connection:
                 connection.execute(f"CREATE TABLE {_TABLE}")
 
-    def _look_up(self, columns: str, keys: Sequence[bytes]) -> list[Any]:
-        """The records of keys; None for missing ones."""
+    def _look_up(self, columns: str, keys: Sequence[bytes]) -> dict[bytes, Any]:
+        """The records that are stored, by their keys."""
         problem: Exception | None = None
         for _ in range(2):  # a new connection undoes what a killed process has left half done
+            found: dict[bytes, Any] = {}
             try:
-                connection = self._connection()
-                if connection is None:
-                    return [None] * len(keys)
-                found: dict[bytes, Any] = {}
+                if (connection := self._connection()) is None:
+                    return found
                 for first in range(0, len(keys), _KEYS_PER_QUERY):
                     some = keys[first : first + _KEYS_PER_QUERY]
                     marks = ",".join("?" * len(some))
                     statement = f"SELECT key, {columns} FROM sentences WHERE key IN ({marks})"
                     found.update((key, record) for key, *record in connection.execute(statement, some))
-                return [found.get(key) for key in keys]
+                return found
             except _DATABASE_ERRORS as error:
-                self._disconnect()
                 self._discard_if_damaged(error)
                 problem = error
         raise CacheError(f"{self.folder}: the layer cache cannot be read: {problem}. {_ADVICE}") from problem
@@ -259,6 +213,7 @@ class LayerStore:
             connection.close()
 
     def _discard_if_damaged(self, error: Exception) -> None:
+        self._disconnect()
         # Errors that may pass, such as a locked file, are subclasses.
         if type(error) in _DATABASE_ERRORS or "no such table" in str(error):
             self._discard(str(error))
@@ -268,8 +223,8 @@ class LayerStore:
         self._disconnect()
         with contextlib.suppress(CacheError), _locked(self._lock, self.folder, wait=False):
             _remove(self.folder)
-            said = "this layer cache is damaged and removed; it will be filled again"
-            logger.warning("%s: %s: %s", self.folder, said, problem)
+            message = "%s: this layer cache is damaged and removed; it will be filled again: %s"
+            logger.warning(message, self.folder, problem)
 
     def _need(self, sentences: Sequence[Sequence[str]]) -> tuple[int, str]:
         """The bytes that sentences need, and a description."""
@@ -280,19 +235,17 @@ class LayerStore:
     def _check_room(self, sentences: Sequence[Sequence[str]]) -> None:
         size, need = self._need(sentences)
         (_, used), bound = usage(), round(self.max_gigabytes * 1e9)
-        if used + size > bound:
-            raise CacheError(
-                f"the layer cache needs {need}, and {human_size(used)} are used already, together more than its bound "
-                f"of {human_size(bound)}. Raise max_gigabytes (now {self.max_gigabytes:g}), make room with `elmo-tasks "
-                f"cache clear layers`, {_OFF}"
-            )
         existing = next(folder for folder in self.folder.parents if folder.exists())
         free = shutil.disk_usage(existing).free
-        if size > free:
-            raise CacheError(
-                f"the layer cache needs {need}, but the disk of {existing} has only {human_size(free)} left. Make room "
-                f"there, set ELMO_TASKS_CACHE to a folder of another disk, {_OFF}"
-            )
+        if used + size > bound:
+            problem = f"and {human_size(used)} are used already, together more than its bound of {human_size(bound)}"
+            advice = f"Raise max_gigabytes (now {self.max_gigabytes:g}), make room with `elmo-tasks cache clear layers`"
+        elif size > free:
+            problem = f"but the disk of {existing} has only {human_size(free)} left"
+            advice = "Make room there, set ELMO_TASKS_CACHE to a folder of another disk"
+        else:
+            return
+        raise CacheError(f"the layer cache needs {need}, {problem}. {advice}, {_OFF}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -308,9 +261,9 @@ class StoreInfo:
 
     def as_row(self) -> tuple[str, ...]:
         """As texts: name, model, precision, storage, sentences, tokens, size, time of last use."""
-        key, used = self.key, self.last_used.astimezone()
-        counts = (f"{self.sentences:,}", f"{self.tokens:,}", human_size(self.bytes), f"{used:%Y-%m-%d %H:%M}")
-        return self.name[:8], key.fingerprint[:8], key.precision, key.storage, *counts
+        key, counts = self.key, (f"{self.sentences:,}", f"{self.tokens:,}", human_size(self.bytes))
+        used = f"{self.last_used.astimezone():%Y-%m-%d %H:%M}"
+        return self.name[:8], key.fingerprint[:8], key.precision, key.storage, *counts, used
 
 
 def info() -> list[StoreInfo]:
@@ -320,8 +273,10 @@ def info() -> list[StoreInfo]:
         CacheError: one of them cannot be read.
     """
     found: list[StoreInfo] = []
-    for about in (folder / _ABOUT for folder in _folders() if (folder / _ABOUT).is_file()):
-        folder, sentences, tokens = about.parent, 0, 0
+    for folder in _folders():
+        about, sentences, tokens = folder / _ABOUT, 0, 0
+        if not about.is_file():
+            continue
         advice = f"remove this layer cache with `elmo-tasks cache clear {folder.name}`"
         key = read_json(about, LayerKey, f"the description of a layer cache; {advice}", error=CacheError)
         try:
@@ -350,12 +305,11 @@ def clear(name: str | None = None) -> tuple[int, int]:
     Raises:
         CacheError: the name does not fit exactly one store, or a process is filling one.
     """
-    known = _folders()
-    chosen = [folder for folder in known if folder.name.startswith(name or "")]
+    chosen = [folder for folder in _folders() if folder.name.startswith(name or "")]
     if name is not None and len(chosen) != 1:
-        problem = "no layer cache has" if not chosen else "more than one layer cache has"
-        names = ", ".join(folder.name for folder in known) or "none"
-        raise CacheError(f"{problem} a name that begins with {name!r}; there are: {names}")
+        names = ", ".join(folder.name for folder in _folders()) or "none"
+        number = "more than one" if chosen else "no"
+        raise CacheError(f"{number} layer cache has a name that begins with {name!r}; there are: {names}")
     freed = 0
     for folder in chosen:
         with _locked(filelock.FileLock(f"{folder}.lock"), folder, wait=False):
@@ -390,8 +344,8 @@ def _remove(folder: Path) -> None:
 
 
 def _folders() -> list[Path]:
-    folders = (path for path in (cache_folder() / "layers").glob("*") if path.is_dir())
-    return sorted(path for path in folders if re.fullmatch("[0-9a-f]+", path.name))
+    paths = sorted((cache_folder() / "layers").glob("*"))
+    return [path for path in paths if path.is_dir() and re.fullmatch("[0-9a-f]+", path.name)]
 
 
 @contextlib.contextmanager

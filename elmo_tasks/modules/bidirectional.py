@@ -1,8 +1,8 @@
 """LSTM and GRU layers over padded sentences; the bidirectional ones are fast to train on the CPU too.
 
-The references are torch's own layers over packed sentences. A training step of `BiLstm` is 2.4 times as fast, and one of
-`BiGru` 1.5 times (60 units, 32 sentences of up to 40 tokens, one core). With `nn.LSTM` over packed sentences, a whole
-step of a tagger takes 1.6 times as long (docs/speed.md; `python -m benchmarks.tagger_step`).
+The references are torch's own layers over packed sentences. A training step of `BiLstm` is 2.4 times as fast, and that
+of `BiGru` 1.5 times (60 units, 32 sentences of up to 40 tokens, one core). With `nn.LSTM` over packed sentences, a
+whole step of a tagger takes 1.6 times as long (docs/speed.md; `python -m benchmarks.tagger_step`).
 
 # B batch, T tokens, D features of the input, H units of one direction
 """

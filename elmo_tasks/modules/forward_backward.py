@@ -69,12 +69,11 @@ def posteriors(scores: ChainScores) -> Tensor:
     if sums.exact:
         return sums.posteriors
     with torch.inference_mode(False), torch.enable_grad():
-        copies = [
-            tensor.detach().clone() for tensor in (scores.emissions, scores.start, scores.transitions, scores.end)
-        ]
-        emissions = copies[0].requires_grad_()
-        total = log_partition_in_log_space(ChainScores(*copies, scores.lengths.clone()))
-        return torch.autograd.grad(total.sum(), emissions)[0]
+        # Copies, since autograd takes no tensors of inference mode.
+        copies = {field.name: getattr(scores, field.name).detach().clone() for field in dataclasses.fields(scores)}
+        copies["emissions"].requires_grad_()
+        total = log_partition_in_log_space(ChainScores(**copies))
+        return torch.autograd.grad(total.sum(), copies["emissions"])[0]
 
 
 def log_partition_in_log_space(scores: ChainScores) -> Tensor:

@@ -52,7 +52,7 @@ class _Pass:
         self._read[..., :size] = inputs
         self._cell_outputs = inputs.new_empty(*shape, cells.shape[-1], dtype=dtype)  # halved
         self.outputs = torch.empty_like(inputs)
-        # One tensor for each step, since the C library would give larger tensors back to the system and take new pages for them:
+        # One tensor for each step: larger ones would be given back to the system, and each window would need new pages.
         self._gates: list[Tensor] = []  # (D, B, 4H)
         self.cells = [cells]  # (D, B, H) twice the cells before each step, and after the last one
         self._cell_curves: list[Tensor] = []  # (D, B, H) sigmoid(2c) - 1/2: half of tanh(c)

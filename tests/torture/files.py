@@ -237,7 +237,8 @@ def _layers(folder: Path) -> Any:
     """What the undamaged store holds."""
     import os
 
-    from elmo_tasks.elmo.layer_store import LayerKey, LayerStore
+    from elmo_tasks.elmo.layer_key import LayerKey
+    from elmo_tasks.elmo.layer_store import LayerStore
 
     before, os.environ["ELMO_TASKS_CACHE"] = os.environ["ELMO_TASKS_CACHE"], str(folder.parent.parent)
     try:

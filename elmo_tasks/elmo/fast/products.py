@@ -184,8 +184,8 @@ def build_product(weight: Tensor, bias: Tensor | None, precision: Precision) -> 
     on_cpu = weight.device.type == "cpu"
     if precision == "int8" and not on_cpu:
         raise ValueError(f"precision int8 is only for the CPU, and the biLM is on {weight.device}; expected bfloat16")
-    # oneDNN generates code for each shape of an operation, up to a megabyte, and keeps that of the last 1024: the memory
-    # of a process that predicts would grow for hours. It reads this variable before its first operation.
+    # oneDNN generates code for each shape of an operation, up to a megabyte, and keeps that of the last 1024: memory
+    # would grow for hours in a process that predicts. It reads this variable before its first operation.
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "256")
     fastest = _FASTEST[precision]
     way = fastest if on_cpu and _works(fastest, precision) else _PLAIN[precision]

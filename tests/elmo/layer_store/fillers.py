@@ -22,7 +22,8 @@ import torch
 
 from elmo_tasks.elmo import cached_layers
 from elmo_tasks.elmo.cached_layers import CachedLayers
-from elmo_tasks.elmo.layer_store import LayerKey, LayerStore
+from elmo_tasks.elmo.layer_key import LayerKey
+from elmo_tasks.elmo.layer_store import LayerStore
 from elmo_tasks.elmo.layers import LayerOutput, LayerSource
 
 HALF, NUM_LAYERS = 4, 3

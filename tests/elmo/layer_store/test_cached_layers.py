@@ -7,7 +7,8 @@ import torch
 
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
-from elmo_tasks.elmo.layer_store import LayerStore, Storage
+from elmo_tasks.elmo.layer_key import Storage
+from elmo_tasks.elmo.layer_store import LayerStore
 from tests.elmo.layer_store.fillers import HALF, NUM_LAYERS, SENTENCES, FakeSource, Unwanted, assert_holds, assert_same
 
 

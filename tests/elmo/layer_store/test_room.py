@@ -18,7 +18,8 @@ import torch
 
 from elmo_tasks.elmo import layer_store
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
-from elmo_tasks.elmo.layer_store import LayerKey, LayerStore, Storage, clear, info, usage
+from elmo_tasks.elmo.layer_key import TORCH_TYPES, LayerKey, Storage
+from elmo_tasks.elmo.layer_store import LayerStore, clear, info, usage
 from elmo_tasks.errors import CacheError
 from elmo_tasks.files.cache import human_size
 from tests.elmo.layer_store.fillers import (
@@ -84,7 +85,7 @@ def test_the_bound_is_for_what_is_written(storage: Storage) -> None:
         fill(store, sentences * 2, Unwanted())
     megabytes = float(str(caught.value).split()[4])
     with LayerStore(key).filling(sentences) as missing:
-        store.write(missing, torch.randn(4650, key.features).to(layer_store.TORCH_TYPES[storage]))
+        store.write(missing, torch.randn(4650, key.features).to(TORCH_TYPES[storage]))
     assert 0.97 < sum(path.stat().st_size for path in store.folder.iterdir()) / 1e6 / megabytes < 1.03
     fill(store, sentences, Unwanted())  # a full store beyond its bound can be read
 
