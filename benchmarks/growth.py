@@ -32,7 +32,9 @@ from elmo_tasks.config.data_folder import DATA_VARIABLE
 from elmo_tasks.elmo import PUBLISHED_OPTIONS, random_bilm
 from elmo_tasks.elmo.fast import FastBiLM, Precision
 from elmo_tasks.predictors import build_predictor
-from elmo_tasks.runs.train import Data, ExperimentConfig, build_model
+from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.experiment_data import Data
+from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 
 Sentences = list[list[str]]

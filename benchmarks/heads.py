@@ -28,12 +28,14 @@ from torch.profiler import ProfilerActivity, profile
 from benchmarks import common
 from benchmarks.common import Clock, Measurement
 from elmo_tasks.config import load_config
+from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.train import Data, ExperimentConfig, build_model
+from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.tasks import Batch
 from elmo_tasks.training.batching import BatchLoader
-from elmo_tasks.training.loop import Loop, Objective
 from elmo_tasks.training.random_state import seed_everything
+from elmo_tasks.training.trainer import Objective, Trainer
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 BASELINE, CACHED, COMPUTED = KINDS = ("no ELMo", "ELMo, layers cached", "ELMo, biLM at work")
@@ -46,7 +48,7 @@ def all_configs() -> list[Path]:
     return [CONFIGS / path.name for path in sorted((CONFIGS / "baselines").glob("*.jsonnet"))]
 
 
-def prepare(config: ExperimentConfig, kind: str, num_steps: int, folder: Path) -> tuple[Loop, list[Step]]:
+def prepare(config: ExperimentConfig, kind: str, num_steps: int, folder: Path) -> tuple[Trainer, list[Step]]:
     """A loop, and the first steps of its first epoch."""
     seed_everything(config.random_seed)
     data = Data.read(config)
@@ -58,13 +60,14 @@ def prepare(config: ExperimentConfig, kind: str, num_steps: int, folder: Path) -
         examples = (example for step in steps for batch, _ in step for example in batch.examples)
         model.embedder.prepare([tokens for example in examples for tokens in data.reader.task.texts(example)])
     total = config.trainer.num_epochs * loader.num_steps(0, config.trainer.num_gradient_accumulation_steps)
-    return Loop(config.trainer, Objective(model), RunFolder(folder).records, config.trainer.accelerator(), total), steps
+    records = RunFolder(folder).records
+    return Trainer(config.trainer, Objective(model), records, config.trainer.accelerator(), total), steps
 
 
 class Parts:
     """Measures the seconds of ELMo, of the embedder with ELMo, and of the whole forward pass."""
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Trainer) -> None:
         self.seconds = {"elmo": 0.0, "embedder": 0.0, "forward": 0.0}
         modules = {"embedder": loop.objective.model.embedder, "forward": loop.objective.model}
         if loop.objective.model.embedder.elmo is not None:
@@ -85,7 +88,7 @@ class Parts:
             hook.remove()
 
 
-def run(loop: Loop, steps: Sequence[Step]) -> Measurement:
+def run(loop: Trainer, steps: Sequence[Step]) -> Measurement:
     """Measures these training steps."""
     clock = Clock()
     for step in steps:
@@ -93,7 +96,7 @@ def run(loop: Loop, steps: Sequence[Step]) -> Measurement:
     return clock.stop()
 
 
-def decoding_seconds(loop: Loop, steps: Sequence[Step]) -> float:
+def decoding_seconds(loop: Trainer, steps: Sequence[Step]) -> float:
     """The time to decode the outputs of the steps' batches."""
     seconds = 0.0
     loop.objective.model.eval()
@@ -108,7 +111,7 @@ def decoding_seconds(loop: Loop, steps: Sequence[Step]) -> float:
     return seconds
 
 
-def python_share(loop: Loop, steps: Sequence[Step]) -> float:
+def python_share(loop: Trainer, steps: Sequence[Step]) -> float:
     """The share of the steps' time outside of torch operations."""
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         begin = time.perf_counter()

@@ -40,7 +40,7 @@ from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
-from elmo_tasks.training.loop import Loop, Objective
+from elmo_tasks.training.trainer import Objective, Trainer
 from elmo_tasks.training.trainer_config import TrainerConfig
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,-'"
@@ -98,7 +98,7 @@ def make_batches(num_sentences: int = 14_000, batch_size: int = 32) -> tuple[Voc
     return vocabulary, BatchLoader(DataLoaderConfig(batch_size=batch_size), data, Tagging("BIOUL"), vocabulary)
 
 
-def make_loop(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed: bool, precision: str) -> Loop:
+def make_trainer(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed: bool, precision: str) -> Trainer:
     embedder = Embedder(
         WordEmbedding(vocabulary.num_trained_words, NUM_FIXED_WORDS, WordEmbeddingConfig(size=50)),
         CharacterCnnConfig().build(len(vocabulary.characters)),
@@ -115,13 +115,14 @@ def make_loop(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed: b
     settings |= {"grad_norm": 5.0, "moving_average": {"decay": 0.999}, "device": "cpu", "precision": precision}
     config = TrainerConfig.model_validate(settings)
     folder = RunFolder(Path(tempfile.gettempdir()))  # nothing is written to it
-    return Loop(config, Objective(model), folder.records, config.accelerator(), config.num_epochs * loader.num_steps(0))
+    num_steps = config.num_epochs * loader.num_steps(0)
+    return Trainer(config, Objective(model), folder.records, config.accelerator(), num_steps)
 
 
 class Parts:
     """Measures the seconds of the parts of training steps."""
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Trainer) -> None:
         self.seconds: dict[str, float] = collections.defaultdict(float)
         model: Any = loop.objective.model
         for name, module in {"embedder": model.embedder, "encoder": model.encoder}.items():
@@ -139,7 +140,7 @@ class Parts:
         return note
 
 
-def compare(loops: dict[str, Loop], steps: Sequence[Step], repeats: int) -> dict[str, dict[str, Any]]:
+def compare(loops: dict[str, Trainer], steps: Sequence[Step], repeats: int) -> dict[str, dict[str, Any]]:
     """Measures all kinds of step in turns. The first turn, in which oneDNN compiles its kernels, does not count."""
     measurements: dict[str, list[Measurement]] = {name: [] for name in loops}
     for _ in range(repeats + 1):
@@ -184,7 +185,7 @@ def main() -> None:
     results = {}
     for threads in arguments.threads:
         torch.set_num_threads(threads)
-        loops = {kind[0]: make_loop(vocabulary, loader, *kind[1:], arguments.precision) for kind in KINDS}
+        loops = {kind[0]: make_trainer(vocabulary, loader, *kind[1:], arguments.precision) for kind in KINDS}
         results[threads] = compare(loops, steps, arguments.repeats)
     print(table(results, arguments.repeats))
     common.write_json(arguments.json, {"machine": common.machine(), "results": results})

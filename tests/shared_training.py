@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
         return cli.main(arguments)
     from elmo_tasks.commands.arguments import default_run_folder
     from elmo_tasks.config import describe, load_config
-    from elmo_tasks.runs.train import ExperimentConfig
+    from elmo_tasks.runs.experiment_config import ExperimentConfig
 
     parsed = cli.make_parser(arguments).parse_args(arguments)
     config = load_config(parsed.config, ExperimentConfig, parsed.set, dict(parsed.ext_var))

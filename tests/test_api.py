@@ -26,7 +26,7 @@ from elmo_tasks.elmo import TINY_OPTIONS, BiLM, FastBiLM, ScalarMix, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
 from elmo_tasks.predictors import Predictor, build_predictor
 from elmo_tasks.runs import load
-from elmo_tasks.runs.train import ExperimentConfig
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 
 TEXT = "Mira Dolvane joined Karvel as coach. Karvel closed a mill."
 SENTENCES = [["Mira", "Dolvane", "joined", "Karvel", ".", "Karvel", "left", "."], ["Karvel"]]

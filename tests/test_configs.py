@@ -13,10 +13,10 @@ from elmo_tasks.config import load_config, to_json
 from elmo_tasks.config.packaged import CPU_RULE
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.runs import load, train
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.load import load_run
-from elmo_tasks.runs.train import ExperimentConfig
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
-from elmo_tasks.training.loop import Loop
+from elmo_tasks.training.trainer import Trainer
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 TASKS = sorted(
@@ -77,9 +77,9 @@ def test_trains_evaluates_and_predicts(name: str, variables: dict[str, str], tmp
 def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(
     name: str, variables: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    step = Loop.step
+    step = Trainer.step
 
-    def failing(self: Loop, parts: Any) -> float:
+    def failing(self: Trainer, parts: Any) -> float:
         if self.progress.step == 1:
             raise KeyboardInterrupt
         return step(self, parts)
@@ -90,7 +90,7 @@ def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(
 
     train("whole")
     with monkeypatch.context() as patch:
-        patch.setattr(Loop, "step", failing)
+        patch.setattr(Trainer, "step", failing)
         with pytest.raises(KeyboardInterrupt):
             train("parts")
     train("parts", resume=True)

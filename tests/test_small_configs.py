@@ -13,7 +13,7 @@ from elmo_tasks.config import load_config
 from elmo_tasks.config.packaged import packaged_configs
 from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.runs import train
-from elmo_tasks.runs.train import ExperimentConfig
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.training.batching import BatchLoader
 
 SMALL = sorted(name for name in packaged_configs() if name.startswith("small/"))

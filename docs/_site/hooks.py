@@ -22,7 +22,7 @@ from mkdocs.structure.pages import Page
 from elmo_tasks import cli
 from elmo_tasks.config import config_schema
 from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
-from elmo_tasks.runs.train import ExperimentConfig
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 
 REPOSITORY = Path(__file__).parent.parent.parent
 # The pages made from files outside of docs/.

@@ -83,8 +83,9 @@ def add_train(parser: argparse.ArgumentParser) -> None:
 
 def run_train(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import include_packages
+    from elmo_tasks.runs.experiment_config import ExperimentConfig
     from elmo_tasks.runs.repeated import train_folds, train_seeds
-    from elmo_tasks.runs.train import ExperimentConfig, train
+    from elmo_tasks.runs.train import train
 
     include_packages(arguments.include_package)
     if arguments.dry_run:
@@ -112,7 +113,7 @@ def _say_what_is_next(folder: Path, packages: Sequence[str]) -> None:
     import shlex
 
     from elmo_tasks.config import load_config
-    from elmo_tasks.runs.train import ExperimentConfig
+    from elmo_tasks.runs.experiment_config import ExperimentConfig
     from elmo_tasks.tasks import Reading, SemanticRoles, TextPairs
 
     config = load_config(folder / "config.json", ExperimentConfig)
@@ -263,7 +264,7 @@ def run_config(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import config_schema, include_packages
     from elmo_tasks.config.jsonnet import evaluate
     from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
-    from elmo_tasks.runs.train import ExperimentConfig
+    from elmo_tasks.runs.experiment_config import ExperimentConfig
 
     include_packages(arguments.include_package)
     if arguments.schema:

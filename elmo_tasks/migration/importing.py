@@ -33,8 +33,9 @@ from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.training import convert_data_loader, convert_trainer
 from elmo_tasks.migration.weights import Weights
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.train import ExperimentConfig, build_model
+from elmo_tasks.runs.model_building import build_model
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +115,7 @@ def import_allennlp(
         write_tensors(run.frozen, {name: tensor for name, tensor in tensors.items() if name not in trained})
         write_tensors(run.model, {name: tensor for name, tensor in tensors.items() if name in trained})
         write_json(run.origin, {"allennlp": str(archive.path), **dataclasses.asdict(imported)})
-        run.begin(resolved)  # last: it makes the folder a run
+        run.create(resolved)  # last: it makes the folder a run
         return imported
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from elmo_tasks.pretraining.language_model import LanguageModel, LayerStates
 from elmo_tasks.pretraining.softmax import SoftmaxConfig
 from elmo_tasks.pretraining.windows import Window
-from elmo_tasks.training.loop import Loop, Objective
+from elmo_tasks.training.trainer import Objective, Trainer
 
 _STEPS_TRIED = 4  # the first takes far longer
 
@@ -41,10 +41,10 @@ class StreamObjective(Objective):
         self.states = loss.states
         return loss.mean
 
-    def carried(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         return {"dtype": str(self.dtype).removeprefix("torch."), "states": self.states}
 
-    def carry_on(self, carried: dict[str, Any]) -> None:
+    def load_state(self, carried: dict[str, Any]) -> None:
         dtype = getattr(torch, carried["dtype"])
         if not isinstance(dtype, torch.dtype):
             raise TypeError(f"{carried['dtype']} is not a type of numbers")
@@ -52,7 +52,7 @@ class StreamObjective(Objective):
         self.states = send_to_device(carried["states"], self.model.softmax_bias.device)
 
 
-def try_out(loop: Loop, objective: StreamObjective, window: Window) -> tuple[float, int]:
+def try_out(loop: Trainer, objective: StreamObjective, window: Window) -> tuple[float, int]:
     """Tries steps without changing weights or states: the seconds of the fastest, and the bytes that training needs."""
     device, states, seconds = loop.accelerator.device, objective.states, math.inf
     for _ in range(_STEPS_TRIED):

@@ -31,9 +31,9 @@ from elmo_tasks.pretraining.windows import SlotReader, TokenStreams, Window
 from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import Tokenizer
 from elmo_tasks.training.callbacks import Callback
-from elmo_tasks.training.loop import Loop
 from elmo_tasks.training.precision import product_type
 from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
+from elmo_tasks.training.trainer import Trainer
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ def pretrain(
         raise RunError(f"{run.path}: contains the biLM to start from; choose another folder for the result")
     with contextlib.nullcontext() if dry_run or not accelerator.is_main_process else locked(run.path):
         described = {**to_json(config), "from": str(start_from) if start_from else None}
-        begins = dry_run or run.claim(described, resume=resume, force=force, kind=PretrainingConfig)
+        begins = dry_run or run.reserve(described, resume=resume, force=force, kind=PretrainingConfig)
         accelerator.wait_for_everyone()  # no process writes before all have looked
         if not begins and run.results.is_file() and not run.changed:
             logger.info("%s: finished before; nothing to do", run.path)
@@ -126,7 +126,7 @@ def pretrain(
         streams = TokenStreams(training, *sizes, config.random_seed, trainer.reset_share, process)
         objective = StreamObjective(model, config.softmax, product_type(trainer.precision, accelerator.device))
         num_steps = max(1, round(trainer.num_epochs * streams.windows_per_epoch))
-        loop = Loop(trainer, objective, run.records, accelerator, num_steps, callbacks)
+        loop = Trainer(trainer, objective, run.records, accelerator, num_steps, callbacks)
         resumes = not begins and run.training_state.is_file()
         if resumes:
             loop.resume()  # before the plan, since it decides on the precision
@@ -139,7 +139,7 @@ def pretrain(
             if force:
                 run.clear()
             write_json(run.text, text)
-            run.begin(described)
+            run.create(described)
         if not resumes:
             if not begins:
                 run.warn_without_state()
@@ -192,7 +192,7 @@ def _windows(streams: TokenStreams, first: int, end: int) -> Iterator[tuple[int,
             first += 1
 
 
-def _evaluate(loop: Loop, objective: StreamObjective, streams: TokenStreams, reader: SlotReader) -> dict[str, Any]:
+def _evaluate(loop: Trainer, objective: StreamObjective, streams: TokenStreams, reader: SlotReader) -> dict[str, Any]:
     """Measures the perplexity of held-out text, writes the biLM, and returns the record that it adds to the log."""
     main, progress = loop.accelerator.is_main_process, loop.progress
     with loop.averaged():
@@ -246,7 +246,7 @@ def _build_model(config: PretrainingConfig, corpus: Corpus, start_from: str | Pa
     return LanguageModel(bilm, vocabulary, config.dropout)
 
 
-def _plan(corpus: Corpus, streams: TokenStreams, loop: Loop, objective: StreamObjective) -> dict[str, str]:
+def _plan(corpus: Corpus, streams: TokenStreams, loop: Trainer, objective: StreamObjective) -> dict[str, str]:
     """The plan, for which the first window is tried out; training is not affected."""
     generators = random_state()
     seconds, memory = try_out(loop, objective, next(streams.windows(0)))

@@ -14,13 +14,13 @@ from elmo_tasks.pretraining.softmax import SampledSoftmax, SoftmaxConfig
 from elmo_tasks.training.optimizers import AdamW, OptimizerConfig
 from elmo_tasks.training.precision import Precision
 from elmo_tasks.training.schedules import CosineDecay, SchedulerConfig
-from elmo_tasks.training.trainer_config import LoopConfig
+from elmo_tasks.training.trainer_config import BaseTrainerConfig
 
 Count = Annotated[int, Field(ge=1)]
 SizeName = Literal["tiny", "small", "medium", "original"]
 
 
-class PretrainerConfig(LoopConfig):
+class PretrainerConfig(BaseTrainerConfig):
     """How a language model is trained. Names that a task's trainer has too have the same meaning."""
 
     num_epochs: Annotated[float, Field(gt=0)] = Field(1.0, description="how often the text is read, also fractions")

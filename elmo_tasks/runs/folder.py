@@ -44,7 +44,7 @@ from elmo_tasks.files.json_files import read_json
 from elmo_tasks.modules.transformer_files import CONFIG, HUB, TOKENIZER, WEIGHTS, TransformerFiles
 from elmo_tasks.files.overwriting import check_folder, check_kind
 from elmo_tasks.files.paths import local_path
-from elmo_tasks.training.loop import STATE_FILE
+from elmo_tasks.training.trainer import STATE_FILE
 from elmo_tasks.files.tensor_files import BEGIN_AGAIN, read_tensors, tensor_shapes
 
 logger = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class Folder:
         self.tensorboard = self.path / "tensorboard"
         self.files: tuple[Path, ...] = (self.config, self.versions, self.training_state, self.tensorboard)
         self.begun: tuple[Path, ...] = (self.versions, self.tensorboard)  # may be there before the config is
-        self.changed: frozenset[str] = frozenset()  # keys of the config that `claim` found to differ, and accepted
+        self.changed: frozenset[str] = frozenset()  # keys of the config that `reserve` found to differ, and accepted
 
     def adjustable(self) -> Collection[str]:
         """Keys of the config that may differ when the run is resumed."""
@@ -85,7 +85,7 @@ class Folder:
     def is_started(self) -> bool:
         return self.config.is_file()
 
-    def claim(self, config: Mapping[str, Any], *, resume: bool, force: bool, kind: type[Config] | None = None) -> bool:
+    def reserve(self, config: Mapping[str, Any], *, resume: bool, force: bool, kind: type[Config] | None = None) -> bool:
         """Checks that a run with this config can be written here, and changes no file. Sets `changed`.
 
         Arguments:
@@ -95,7 +95,7 @@ class Folder:
             kind: the config's class. Keys that it has gained since the run began are compared by their defaults.
 
         Returns:
-            whether a new run begins, so that `begin` must be called.
+            whether a new run begins, so that `create` must be called.
 
         Raises:
             RunError: the folder holds a run, and neither `resume` nor `force` is given, or the run has another config.
@@ -138,7 +138,7 @@ class Folder:
         earlier = read_json(self.config, dict[str, Any], f"the config of a run ({BEGIN_AGAIN})")
         return earlier | (_with_defaults(earlier, kind) if kind else {})
 
-    def begin(self, config: Mapping[str, Any], included: Collection[str] = (), *, precision: str | None = None) -> None:
+    def create(self, config: Mapping[str, Any], included: Collection[str] = (), *, precision: str | None = None) -> None:
         """Writes the packages' versions and, last, the config, which marks the folder as that of a run.
 
         Arguments:

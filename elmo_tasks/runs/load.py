@@ -14,7 +14,9 @@ from elmo_tasks.config import Overrides, include_packages, load_config, override
 from elmo_tasks.data_readers.in_memory import Source, source_name
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.errors import RunError, UnknownLabelError, UnknownTypeError, some_of
-from elmo_tasks.runs.train import ExperimentConfig, build_model, check_frozen_models, read_examples, tensor_shapes
+from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.experiment_data import read_examples
+from elmo_tasks.runs.model_building import build_model, check_frozen_models, tensor_shapes
 from elmo_tasks.files.locks import locked
 from elmo_tasks.metrics.confusion import Confusion
 from elmo_tasks.models.model import TaskModel

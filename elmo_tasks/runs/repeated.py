@@ -11,7 +11,8 @@ from typing import Any
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.config import Overrides, load_config, override_list
 from elmo_tasks.progress import is_main_process
-from elmo_tasks.runs.train import ExperimentConfig, train
+from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.train import train
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.files.json_files import from_json
 from elmo_tasks.files.overwriting import check_kind

@@ -34,7 +34,10 @@ from elmo_tasks.modules.transformer import TransformerConfig
 from elmo_tasks.modules.transformer_files import HUB
 from elmo_tasks.files.json_lines import read_record
 from elmo_tasks.runs.archive import include_bilm, include_transformer, open_run
-from elmo_tasks.runs.folder import WORD_VECTORS, RunFolder, Split
+from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
+from elmo_tasks.runs.experiment_data import Data
+from elmo_tasks.runs.folder import RunFolder, Split
+from elmo_tasks.runs.model_building import build_model, check_frozen_models, tensor_shapes
 from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.tasks import Task
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
@@ -45,145 +48,12 @@ from elmo_tasks.training.callbacks import Callback
 from elmo_tasks.training.trainer_config import TrainerConfig
 from elmo_tasks.training.evaluation import evaluate as evaluate_model
 from elmo_tasks.training.evaluation import ordered_lines, pairs_to
-from elmo_tasks.training.loop import Loop, Objective
+from elmo_tasks.training.trainer import Trainer, Objective
 from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.training.data_splits import Fold, TrainShare
 from elmo_tasks.runs.warm_start import warm_start
 
 logger = logging.getLogger(__name__)
-
-
-class ExperimentConfig(Config):
-    """A whole experiment: what is read, what is trained on it and how."""
-
-    foreign_keys = {  # noqa: RUF012
-        "corpus": "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`",
-        "arms": "describes a study, not a task; use `elmo-tasks study`",
-        "space": "describes a search, not a task; use `elmo-tasks tune`",
-        "char_cnn": "the options of a biLM, not a config; --set model.embedder.elmo.bilm=DIR names its folder",
-        "data": "data as SQuAD has it, not a config; name it with --set train_data_path=FILE",
-    }
-
-    dataset_reader: DatasetReaderConfig
-    validation_dataset_reader: DatasetReaderConfig | None = Field(
-        None, description="reads what is evaluated, for the same task; default: `dataset_reader`"
-    )
-    train_data_path: LocalPath = Field(description="file, compressed or not, or hub data set, to learn from")
-    validation_data_path: LocalPath = Field(description="the same, to choose the best epoch")
-    test_data_path: LocalPath | None = Field(None, description="the same, evaluated once, after training")
-    train_share: TrainShare | None = Field(None, description="trains on a random share of the training data")
-    fold: Fold | None = Field(None, description="holds out a fold of the training data, in place of the test data")
-    vocabulary: VocabularyConfig = VocabularyConfig()
-    model: ModelConfig
-    data_loader: DataLoaderConfig
-    validation_data_loader: DataLoaderConfig | None = Field(
-        None, description="batches for evaluation; by default those of `data_loader`, in a fixed order"
-    )
-    trainer: TrainerConfig
-    random_seed: Annotated[int, Field(ge=0, lt=2**63)] = 13370
-    evaluate_on_test: bool = Field(True, description="evaluates the best epoch on `test_data_path`, where there is one")
-
-    @field_validator("model")
-    @classmethod
-    def _fits_the_readers(cls, model: ModelConfig, info: ValidationInfo) -> ModelConfig:
-        reader, evaluation_reader = info.data.get("dataset_reader"), info.data.get("validation_dataset_reader")
-        for key, given in (("dataset_reader", reader), ("validation_dataset_reader", evaluation_reader)):
-            if given and (problem := given.misfit(model.task, key=key, other=model, other_key="model")):
-                raise ValueError(problem)
-        if reader and evaluation_reader:
-            keys = {"key": "validation_dataset_reader", "other_key": "dataset_reader"}
-            if problem := evaluation_reader.misfit(reader.task, other=reader, **keys):
-                raise ValueError(problem)
-        return model
-
-    @field_validator("trainer")
-    @classmethod
-    def _has_the_metric(cls, trainer: TrainerConfig, info: ValidationInfo) -> TrainerConfig:
-        if model := info.data.get("model"):
-            trainer.check_metric({**model.task.build_metric().compute(), "loss": 0.0})
-        return trainer
-
-    def has_test(self) -> bool:
-        """Whether the best epoch is evaluated on test data, or on a fold that is held out."""
-        return self.fold is not None or (self.test_data_path is not None and self.evaluate_on_test)
-
-    def evaluation_loader(self) -> DataLoaderConfig:
-        return (self.validation_data_loader or self.data_loader).model_copy(update={"shuffle": False, "min_batches": 1})
-
-    def evaluation_reader(self) -> DatasetReaderConfig:
-        return self.validation_dataset_reader or self.dataset_reader
-
-    def elmo(self) -> ElmoConfig | None:
-        return self.model.embedder.elmo
-
-    def transformer(self) -> TransformerConfig | None:
-        return self.model.embedder.transformer
-
-
-class BestEpoch(Config):
-    """What readers of `metrics.json` use of the best epoch's record."""
-
-    model_config = ConfigDict(extra="allow")
-    epoch: int
-    validation: dict[str, int | Number]
-
-
-class Results(Config):
-    """The contents of `metrics.json`."""
-
-    best: BestEpoch
-    test: dict[str, int | Number] | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Data:
-    """The data sets of a run."""
-
-    reader: DatasetReader  # of the training data
-    evaluation_reader: DatasetReader  # of the held-out data
-    training: datasets.Dataset
-    held_out: tuple[datasets.Dataset, ...]  # the validation data and, if there is any, the test data
-
-    @classmethod
-    def read(cls, config: ExperimentConfig, given: Mapping[str, Source | None] | None = None) -> Data:
-        """Reads the data sets: those in `given`, by their key in the config, and the config's."""
-        reader, evaluation_reader = config.dataset_reader.build(), config.evaluation_reader().build()
-        keys = ("train_data_path", "validation_data_path", "test_data_path")
-        source, *others = ((given or {}).get(key, getattr(config, key)) for key in keys)
-        if config.fold or not config.has_test():
-            others = others[:1]
-        held_out = [read_examples(evaluation_reader, other) for other in others if other is not None]
-        training = read_examples(reader, source)
-        if config.fold:
-            training, test = config.fold.split(training, read_examples(evaluation_reader, source), reader.task)
-            held_out.append(test)
-        if config.train_share:
-            training = config.train_share.take(training)
-        return cls(reader, evaluation_reader, training, tuple(held_out))
-
-    def vocabulary(self, config: ExperimentConfig) -> Vocabulary:
-        pretrained = config.model.embedder.pretrained_words()
-        return config.vocabulary.build(self.reader.task, self.training, self.held_out, pretrained)
-
-    def hashes(self, config: ExperimentConfig) -> dict[str, str]:
-        """Of the contents on which a run depends, by their names in messages."""
-        parts = zip(("training data", "validation data", "test data"), (self.training, *self.held_out), strict=False)
-        hashes = {name: examples_hash(examples, self.reader.task) for name, examples in parts}
-        vectors = config.model.embedder.word_vectors_hash()
-        return {**hashes, WORD_VECTORS: vectors} if vectors else hashes
-
-    def texts(self, model: TaskModel[Any, Any]) -> list[Sequence[str]]:
-        """Every sequence of tokens that the model embeds, each once."""
-        examples = (example for data in (self.training, *self.held_out) for example in data)
-        return list(dict.fromkeys(tuple(tokens) for example in examples for tokens in model.embedded_texts(example)))
-
-
-def read_examples(reader: DatasetReader, source: Source) -> datasets.Dataset:
-    """A data set to learn from or to score; raises `DataError` if it has no gold labels that could be found."""
-    examples = reader.read(source)
-    if problem := reader.task.nothing_to_learn(examples):
-        raise DataError(source_name(source), problem)
-    return examples
 
 
 def train(
@@ -240,7 +110,7 @@ def train(
     trainer = config.trainer.with_precision(run.begun_precision() if resume else None)
     accelerator = trainer.accelerator(run.tensorboard)
     with locked(run.path) if accelerator.is_main_process else contextlib.nullcontext():
-        begins = run.claim(to_json(config), resume=resume, force=force, kind=ExperimentConfig)
+        begins = run.reserve(to_json(config), resume=resume, force=force, kind=ExperimentConfig)
         accelerator.wait_for_everyone()  # no process writes before all have looked
         finished, goes_on = not begins and run.metrics.is_file(), not begins and run.training_state.is_file()
         if finished and not run.changed:
@@ -278,7 +148,7 @@ def train(
             for part in data.held_out
         )
         num_steps = trainer.num_epochs * training.num_steps(0, accumulated)
-        loop = Loop(trainer, Objective(model), run.records, accelerator, num_steps, callbacks)
+        loop = Trainer(trainer, Objective(model), run.records, accelerator, num_steps, callbacks)
         _log_sizes(config, model, data)
         model.embedder.prepare(data.texts(model))
         if begins and accelerator.is_main_process:
@@ -346,7 +216,7 @@ def _predict(
 
 
 def _epoch_record(
-    config: TrainerConfig, loop: Loop, model: TaskModel, metrics: dict[str, float], better: bool, evaluation: float
+    config: TrainerConfig, loop: Trainer, model: TaskModel, metrics: dict[str, float], better: bool, evaluation: float
 ) -> dict[str, Any]:
     """The line of `metrics.jsonl` for an epoch, which is logged too. `evaluation` took this many seconds."""
     progress = loop.progress
@@ -398,7 +268,7 @@ def _begin(
     trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     # The tensors of a frozen biLM or transformer are not in the model's state: they lie in its own files.
     write_tensors(folder.frozen, {name: each for name, each in model.state_dict().items() if name not in trained})
-    folder.begin(to_json(config), own_packages(config), precision=precision)
+    folder.create(to_json(config), own_packages(config), precision=precision)
 
 
 def _refer_to_frozen(config: ExperimentConfig, folder: RunFolder) -> None:
@@ -431,7 +301,7 @@ def _check_changes(run: RunFolder, trainer: TrainerConfig, *, finished: bool, go
         )
 
 
-def _keep_changes(config: ExperimentConfig, run: RunFolder, loop: Loop) -> None:
+def _keep_changes(config: ExperimentConfig, run: RunFolder, loop: Trainer) -> None:
     """Writes what has changed in the config of a resumed run, and removes results that are no longer its last."""
     progress, num_epochs = loop.progress, config.trainer.num_epochs
     begun = progress.epoch + (progress.recent_steps > 0)
@@ -458,14 +328,6 @@ def _take_up(config: ExperimentConfig, folder: RunFolder, vocabulary: Vocabulary
         )
     check_frozen_models(config, folder)
     model.load_state_dict(read_tensors(folder.frozen), strict=False)
-
-
-def check_frozen_models(config: ExperimentConfig, folder: RunFolder) -> None:
-    """Raises `RunError` if the config's biLM or transformer is not the one that the run began with."""
-    if elmo := config.elmo():
-        folder.check_bilm(elmo.files())
-    if transformer := config.transformer():
-        folder.check_transformer(transformer.files)
 
 
 def _start_from(
@@ -505,22 +367,6 @@ def _recorded_origin(folder: RunFolder) -> dict[str, Any] | None:
         return None
     origin = read_json(folder.origin, dict[str, Any], "the origin of a run")
     return origin if {"run", "model"} <= origin.keys() else None
-
-
-def build_model(config: ExperimentConfig, vocabulary: Vocabulary, *, pretrained: bool) -> TaskModel:
-    """The untrained model. With `pretrained`, the word vectors are read; otherwise a run's tensors replace them."""
-    embedder = config.model.embedder.build(vocabulary, pretrained=pretrained)
-    return config.model.build(vocabulary, embedder)
-
-
-def tensor_shapes(config: ExperimentConfig, vocabulary: Vocabulary, folder: RunFolder) -> dict[str, tuple[int, ...]]:
-    """The shapes of the model's tensors. No memory is taken for them, since the config may be a stranger's."""
-    try:
-        with shapes_only():
-            model = build_model(config, vocabulary, pretrained=False)
-    except (RuntimeError, OverflowError, TypeError) as error:  # torch's, of sizes beyond what it can count
-        raise RunError(f"{folder.config}: its sizes are too large for a model ({one_line(error)})") from None
-    return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
 
 
 def _log_sizes(config: ExperimentConfig, model: TaskModel, data: Data) -> None:

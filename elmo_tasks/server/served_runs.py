@@ -19,9 +19,9 @@ from elmo_tasks.predictors.free_memory import release_memory_after
 from elmo_tasks.predictors.predictor import ExampleError, Fields
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.runs.archive import open_run
+from elmo_tasks.runs.experiment_config import Results
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.load import Run, load_run, run_predictor
-from elmo_tasks.runs.train import Results
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.text.label_order import natural_order

@@ -15,7 +15,7 @@ from elmo_tasks.config import Config, load_config
 from elmo_tasks.config.data_folder import advice_last
 from elmo_tasks.config.packaged import find_search
 from elmo_tasks.errors import ConfigError, ElmoTasksError
-from elmo_tasks.runs.train import ExperimentConfig
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.studies.study import as_overrides, config_beside, missing_files
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from elmo_tasks.config.packaged import find_study
 from elmo_tasks.data_readers.reader import HUB_PREFIX
 from elmo_tasks.errors import ConfigError, ElmoTasksError, WeightsError, did_you_mean
 from elmo_tasks.files.paths import stored_file
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import Split
-from elmo_tasks.runs.train import ExperimentConfig
 from elmo_tasks.training.data_splits import TrainShare
 
 

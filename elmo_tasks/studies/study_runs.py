@@ -30,8 +30,9 @@ from elmo_tasks.files.json_files import Number, from_json, read_json, write_json
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.overwriting import check_kind
 from elmo_tasks.files.text import read_lines
+from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
 from elmo_tasks.runs.folder import RunFolder, Split
-from elmo_tasks.runs.train import ExperimentConfig, Results, check_frozen_models
+from elmo_tasks.runs.model_building import check_frozen_models
 from elmo_tasks.studies.study import Study, StudyConfig, StudyRun, as_options
 
 logger = logging.getLogger(__name__)

@@ -49,7 +49,7 @@ class Unfreezing(Config):
     epoch: Annotated[int, Field(ge=1)] = Field(description="the first epoch, counted from 1, in which they are trained")
 
 
-class LoopConfig(Config):
+class BaseTrainerConfig(Config):
     """How a head or a language model is trained. The names are AllenNLP's."""
 
     num_epochs: Annotated[float, Field(gt=0)]
@@ -143,7 +143,7 @@ def _forget_earlier_run(device: str, mixed_precision: str) -> None:
             AcceleratorState._reset_state(reset_partial_state=not torch.distributed.is_initialized())
 
 
-class TrainerConfig(LoopConfig):
+class TrainerConfig(BaseTrainerConfig):
     """How a head is trained."""
 
     num_epochs: Annotated[int, Field(ge=1)] = Field(description="most epochs")

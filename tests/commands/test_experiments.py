@@ -16,7 +16,7 @@ from elmo_tasks import cli
 from elmo_tasks.commands import experiments
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.metrics.coreference import CoreferenceScores
-from elmo_tasks.runs.train import ExperimentConfig
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 
 DEFAULT_FOLDERS = {
     "own.json": "runs/own",

@@ -17,7 +17,7 @@ import pytest
 from elmo_tasks import cli
 from elmo_tasks.files.tensor_files import read_state, read_tensors
 from elmo_tasks.runs import load, train
-from elmo_tasks.training.loop import Loop
+from elmo_tasks.training.trainer import Trainer
 
 pytestmark = pytest.mark.slow
 
@@ -112,14 +112,14 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
     trained: Path, tmp_path: Path, room: Room, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved: list[int] = []
-    plain_save = Loop.save
+    plain_save = Trainer.save
 
-    def save(loop: Loop) -> None:
+    def save(loop: Trainer) -> None:
         saved.append(loop.progress.step)
         with room(2000) if len(saved) == 2 else contextlib.nullcontext():
             plain_save(loop)
 
-    monkeypatch.setattr(Loop, "save", save)
+    monkeypatch.setattr(Trainer, "save", save)
     run = tmp_path / "run"
     command = ["train", str(trained / "experiment.json"), "--set", "trainer.num_epochs=2", "--quiet", "-s", str(run)]
     assert cli.main(command) == 2

@@ -18,7 +18,7 @@ from elmo_tasks.config.packaged import find_config, packaged_configs, packaged_s
 from elmo_tasks.data_readers import Conll2003Config, SrlConll2012Config
 from elmo_tasks.errors import ConfigError, DataError
 from elmo_tasks.modules.word_vectors import WordVectorFile
-from elmo_tasks.runs.train import ExperimentConfig
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 
 REPOSITORY = Path(__file__).parents[2]
 NAMES = list(packaged_configs())

@@ -11,7 +11,7 @@ import pytest
 
 from elmo_tasks.config import load_config
 from elmo_tasks.data_readers import DatasetReaderConfig
-from elmo_tasks.runs.train import ExperimentConfig
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 
 REPOSITORY = Path(__file__).parents[2]
 GUIDE = (REPOSITORY / "docs" / "own_data.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ import pytest
 from elmo_tasks.config import describe, load_config
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.errors import ConfigError
-from elmo_tasks.runs.train import ExperimentConfig
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
 from tests.data_readers.readers import (
     CONLLU,

@@ -153,19 +153,19 @@ def test_a_run_does_not_begin_over_other_files(kind: type[Folder], name: str, re
     with pytest.raises(
         RunError, match=f"holds {name}, which the run would overwrite; choose another folder, or --force"
     ):
-        kind(tmp_path).claim({}, resume=resume, force=False)
-    assert kind(tmp_path).claim({}, resume=resume, force=True)
+        kind(tmp_path).reserve({}, resume=resume, force=False)
+    assert kind(tmp_path).reserve({}, resume=resume, force=True)
 
 
 def test_a_run_that_was_stopped_while_it_began_can_be_resumed(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     folder.vocabulary.touch()
-    assert folder.claim({}, resume=True, force=False)
+    assert folder.reserve({}, resume=True, force=False)
     with pytest.raises(RunError, match=r"holds vocabulary\.json"):
-        folder.claim({}, resume=False, force=False)
+        folder.reserve({}, resume=False, force=False)
 
 
 def test_a_run_needs_a_folder_that_can_be_written_to(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ElmoTasksError, match="file: not a folder"):
-        RunFolder(tmp_path / "file" / "run").claim({}, resume=False, force=False)
+        RunFolder(tmp_path / "file" / "run").reserve({}, resume=False, force=False)

@@ -22,8 +22,8 @@ from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
 from elmo_tasks.pretraining.text_files import find_files
 from elmo_tasks.runs.archive import open_run
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.train import ExperimentConfig
 
 
 @pytest.fixture

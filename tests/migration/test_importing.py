@@ -20,9 +20,9 @@ from elmo_tasks.errors import RunError
 from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.migration import import_allennlp
 from elmo_tasks.migration.migration_error import MigrationError
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.load import load_run
-from elmo_tasks.runs.train import ExperimentConfig
 from tests.migration.archives import (
     CHARACTERS,
     HIDDEN,

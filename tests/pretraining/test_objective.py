@@ -57,8 +57,8 @@ def test_what_is_carried_into_the_next_step_goes_round() -> None:
     objective = make_objective(FullSoftmax())
     objective(first)
     other = make_objective(FullSoftmax(), torch.bfloat16)
-    other.carry_on(objective.carried())
+    other.load_state(objective.state())
     assert other.dtype == torch.float32
     assert other(second).equal(objective(second))
     with pytest.raises(TypeError, match="nn is not a type of numbers"):
-        other.carry_on({"dtype": "nn", "states": None})
+        other.load_state({"dtype": "nn", "states": None})

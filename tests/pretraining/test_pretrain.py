@@ -30,19 +30,19 @@ from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
 from elmo_tasks.pretraining.run_files import PretrainingFolder
 from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 from elmo_tasks.training.callbacks import Callback, Progress
-from elmo_tasks.training.loop import Loop
+from elmo_tasks.training.trainer import Trainer
 
 
 def stop_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ends the training before it makes a step, as a killed process ends."""
-    plain_step: Callable[..., float] = Loop.step
+    plain_step: Callable[..., float] = Trainer.step
 
-    def stopping(loop: Loop, parts: Any) -> float:
+    def stopping(loop: Trainer, parts: Any) -> float:
         if loop.progress.step == step:
             raise SystemExit
         return plain_step(loop, parts)
 
-    monkeypatch.setattr(Loop, "step", stopping)
+    monkeypatch.setattr(Trainer, "step", stopping)
 
 
 def weights(folder: Path) -> dict[str, np.ndarray]:

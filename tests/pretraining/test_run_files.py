@@ -17,14 +17,14 @@ WRITTEN = (
 def test_no_file_of_another_is_overwritten(name: str, tmp_path: Path) -> None:
     (tmp_path / name).touch()
     with pytest.raises(RunError, match=rf"holds {name}, which the run would overwrite"):
-        PretrainingFolder(tmp_path).claim({}, resume=False, force=False)
-    assert PretrainingFolder(tmp_path).claim({}, resume=False, force=True)
+        PretrainingFolder(tmp_path).reserve({}, resume=False, force=False)
+    assert PretrainingFolder(tmp_path).reserve({}, resume=False, force=True)
 
 
 def test_a_pretraining_that_was_stopped_while_it_began_can_be_resumed(tmp_path: Path) -> None:
     (tmp_path / "text.json").touch()
     (tmp_path / "versions.json").touch()
-    assert PretrainingFolder(tmp_path).claim({}, resume=True, force=False)
+    assert PretrainingFolder(tmp_path).reserve({}, resume=True, force=False)
 
 
 def test_all_its_files_are_removed_and_no_others(tmp_path: Path) -> None:

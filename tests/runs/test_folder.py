@@ -23,41 +23,41 @@ def test_a_folder_says_what_can_be_done_with_the_run_it_holds(tmp_path: Path) ->
     folder = RunFolder(tmp_path)
     config = {"model": {"dropout": 0.5}}
     other = {"model": {"dropout": 0.1}}
-    assert folder.claim(config, resume=True, force=False)  # there is nothing to go on with
+    assert folder.reserve(config, resume=True, force=False)  # there is nothing to go on with
     folder.versions.write_text("{}")  # of a run that was stopped while it began
-    assert folder.claim(config, resume=True, force=False)
+    assert folder.reserve(config, resume=True, force=False)
     with pytest.raises(RunError, match=r"holds versions\.json, which the run would overwrite"):
-        folder.claim(config, resume=False, force=False)
-    folder.begin(config)
-    assert not folder.claim(config, resume=True, force=False)
+        folder.reserve(config, resume=False, force=False)
+    folder.create(config)
+    assert not folder.reserve(config, resume=True, force=False)
     with pytest.raises(
         RunError,
         match=r"holds a run; --resume \(resume=True\) goes on with it, --force \(force=True\) removes it first",
     ):
-        folder.claim(config, resume=False, force=False)
+        folder.reserve(config, resume=False, force=False)
     with pytest.raises(RunError, match="holds a run of another config; choose another folder"):
-        folder.claim(other, resume=False, force=False)
+        folder.reserve(other, resume=False, force=False)
     with pytest.raises(RunError, match=r"these keys differ: model\.dropout"):
-        folder.claim(other, resume=True, force=False)
+        folder.reserve(other, resume=True, force=False)
     for more in ({**config, "seed": 1}, {"model": {"dropout": 0.5, "size": 3}}, {}):
         with pytest.raises(RunError, match=r"these keys differ: (seed|model\.size|model)$"):
-            folder.claim(more, resume=True, force=False)
+            folder.reserve(more, resume=True, force=False)
     many = {"model": {"size": 3, "layers": 2, "dropout": 0.1, "bias": True}, "data": "a.txt", "trainer": {"seed": 1}}
     with pytest.raises(
         RunError, match=r"differ: data, model\.bias, model\.dropout, model\.layers, model\.size, trainer$"
     ):
-        folder.claim(many, resume=True, force=False)
-    assert folder.claim(other, resume=False, force=True)
+        folder.reserve(many, resume=True, force=False)
+    assert folder.reserve(other, resume=False, force=True)
     assert folder.is_started()  # until the new run begins
 
 
 def test_keys_that_a_later_version_added_do_not_keep_a_run_from_its_folder(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     today = to_json(TrainerConfig(num_epochs=3, validation_metric="+f1"))
-    folder.begin({name: value for name, value in today.items() if name != "trackers"})
-    assert not folder.claim(today, resume=True, force=False, kind=TrainerConfig)
+    folder.create({name: value for name, value in today.items() if name != "trackers"})
+    assert not folder.reserve(today, resume=True, force=False, kind=TrainerConfig)
     with pytest.raises(RunError, match="these keys differ: trackers"):
-        folder.claim({**today, "trackers": []}, resume=True, force=False, kind=TrainerConfig)
+        folder.reserve({**today, "trackers": []}, resume=True, force=False, kind=TrainerConfig)
 
 
 @pytest.mark.parametrize("kind", [RunFolder, PretrainingFolder])
@@ -101,27 +101,27 @@ def test_bilm_files_are_found_by_their_published_names(tmp_path: Path, monkeypat
 @pytest.mark.parametrize("name", ["metrics.jsonl", "metrics.json", "training.pt"])
 def test_a_pipe_in_the_place_of_a_file_is_refused(name: str, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    folder.begin({"a": 1})
+    folder.create({"a": 1})
     os.mkfifo(tmp_path / name)
     with pytest.raises(RunError, match=f"{name}: not a regular file"):
-        folder.claim({"a": 1}, resume=True, force=False)
+        folder.reserve({"a": 1}, resume=True, force=False)
 
 
 def test_resuming_nothing_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    assert RunFolder(tmp_path).claim({"a": 1}, resume=True, force=False)
+    assert RunFolder(tmp_path).reserve({"a": 1}, resume=True, force=False)
     assert "no run to resume there; a new one begins" in caplog.text
 
 
 def test_the_packages_of_a_run_s_parts_are_remembered_in_order(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    folder.begin({"a": 1}, ["mine.two", "mine", "a_third"])
+    folder.create({"a": 1}, ["mine.two", "mine", "a_third"])
     assert folder.included_packages() == ["a_third", "mine", "mine.two"]
     folder.versions.write_text(json.dumps({"include-package": ["mine", "rm -rf", 3]}))
     assert folder.included_packages() == ["mine"]  # a stranger's run may name anything
     for content in ("{}", '{"include-package": "mine"}', "["):
         folder.versions.write_text(content)
         assert folder.included_packages() == []
-    folder.begin({"a": 1})
+    folder.create({"a": 1})
     assert "include-package" not in json.loads(folder.versions.read_text())
 
 

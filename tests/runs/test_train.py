@@ -26,7 +26,8 @@ from elmo_tasks.evaluation.systems import read_predictions
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError, RunError, WeightsError
-from elmo_tasks.runs.train import ExperimentConfig
+from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.metrics.span_f1 import SpanF1
 from elmo_tasks.predictors import build_predictor
@@ -36,7 +37,7 @@ from elmo_tasks.files.tensor_files import read_state
 from elmo_tasks.text.tokenizers import TREEBANK
 from elmo_tasks.runs.load import load_run
 from elmo_tasks.training import trainer_config as training_config
-from elmo_tasks.training.loop import Loop
+from elmo_tasks.training.trainer import Trainer
 
 QUICK = ("trainer.num_epochs=2",)
 
@@ -340,11 +341,11 @@ def train_until_killed(
 ) -> None:
     """Trains, and is killed after the last epoch."""
 
-    def killed(loop: Loop, values: Any) -> None:
+    def killed(loop: Trainer, values: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Loop, "set_parameters", killed)
+        patch.setattr(Trainer, "set_parameters", killed)
         with pytest.raises(KeyboardInterrupt):
             train.train(described, run, overrides=overrides)
 
@@ -563,7 +564,7 @@ def test_an_extended_run_that_is_killed_goes_on(
     run, longer = tmp_path / "run", (NOT_SPANNING, "trainer.num_epochs=3")
     train.train(config_file, run, overrides=(NOT_SPANNING, "trainer.num_epochs=1"))
     with monkeypatch.context() as patch:
-        patch.setattr(Loop, "step", lambda loop, parts: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(Trainer, "step", lambda loop, parts: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             train.train(config_file, run, overrides=longer, resume=True)
     assert not (run / "metrics.json").exists()
@@ -729,7 +730,7 @@ def test_mean_and_deviation_of_what_all_runs_have() -> None:
 def test_faults_are_found_before_any_data_is_read(
     config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(train.Data, "read", lambda *arguments: pytest.fail("data was read"))
+    monkeypatch.setattr(Data, "read", lambda *arguments: pytest.fail("data was read"))
     faults = ("trainer.patiense=3", "model.dropout=2", "trainer.optimizer.type=adan", "data_loader.batch_size=eight")
     for fault, problem in (
         ("trainer.validation_metric=+f2", r"no metric 'f2'; there are accuracy, f1"),
@@ -759,7 +760,7 @@ MISFITS = [
 def test_a_reader_that_does_not_fit_the_model_is_refused_with_the_config(
     key: str, reader: str, problem: str, config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(train.Data, "read", lambda *arguments: pytest.fail("data was read"))
+    monkeypatch.setattr(Data, "read", lambda *arguments: pytest.fail("data was read"))
     with pytest.raises(ConfigError, match=rf"experiment\.json:\d+: model: {key} .*{problem}"):
         train.train(config_file, tmp_path / "run", overrides=[f"{key}={reader}"])
     assert not (tmp_path / "run").exists()
@@ -848,7 +849,7 @@ def test_folds_hold_out_every_training_example_once(config_file: Path, sample_fo
     ]
     held_out = [[pair["example"]["line"] for pair in fold] for fold in pairs]
     assert all(lines == sorted(lines) for lines in held_out)
-    data = train.Data.read(load_config(config_file, ExperimentConfig))
+    data = Data.read(load_config(config_file, ExperimentConfig))
     assert sorted(held_out[0] + held_out[1]) == list(data.training["line"])
     documents = [{pair["example"]["document"] for pair in fold} for fold in pairs]
     assert documents[0].isdisjoint(documents[1])
@@ -871,11 +872,11 @@ def test_folds_hold_out_every_training_example_once(config_file: Path, sample_fo
 def test_a_run_learns_from_its_share_of_the_training_data(config_file: Path) -> None:
     shares = ("", "train_share.share=0.5", "train_share.share=0.1")
     parts = [
-        train.Data.read(load_config(config_file, ExperimentConfig, (share,) if share else ())) for share in shares
+        Data.read(load_config(config_file, ExperimentConfig, (share,) if share else ())) for share in shares
     ]
     whole, half, tenth = ([tuple(tokens) for tokens in part.training["tokens"]] for part in parts)
     assert (len(half), len(tenth)) == (len(whole) // 2, len(whole) // 10)
     assert set(tenth) < set(half) < set(whole)
     assert {len(part.held_out[0]) for part in parts} == {len(parts[0].held_out[0])}
-    fold = train.Data.read(load_config(config_file, ExperimentConfig, (shares[1], "fold.number=1", "fold.of=2")))
+    fold = Data.read(load_config(config_file, ExperimentConfig, (shares[1], "fold.number=1", "fold.of=2")))
     assert len(fold.training) == round((len(whole) - len(fold.held_out[1])) / 2)  # a share of what is not held out

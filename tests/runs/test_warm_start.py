@@ -22,11 +22,14 @@ from elmo_tasks.runs import load
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import RunError
-from elmo_tasks.runs.train import Data, ExperimentConfig, build_model, train
+from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.experiment_data import Data
+from elmo_tasks.runs.model_building import build_model
+from elmo_tasks.runs.train import train
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
 from elmo_tasks.text.vocabulary import Vocabulary
-from elmo_tasks.training.loop import Loop
+from elmo_tasks.training.trainer import Trainer
 from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.runs.warm_start import warm_start
 
@@ -269,7 +272,7 @@ def test_a_run_that_was_stopped_before_its_first_epoch_starts_from_the_same_run_
     train(config_file, whole, from_run=earlier, overrides=SHORT)
     for again in ({"from_run": earlier}, {}):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Loop, "step", Mock(side_effect=KeyboardInterrupt))
+            patch.setattr(Trainer, "step", Mock(side_effect=KeyboardInterrupt))
             with pytest.raises(KeyboardInterrupt):
                 train(config_file, run, from_run=earlier, overrides=SHORT, force=run.exists())
         assert not (run / "training.pt").exists()
@@ -284,7 +287,7 @@ def test_a_run_does_not_start_again_from_another_run(config_file: Path, earlier:
     tensors = read_tensors(other / "model.safetensors")
     write_tensors(other / "model.safetensors", {name: tensor + 1 for name, tensor in tensors.items()})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Loop, "step", Mock(side_effect=KeyboardInterrupt))
+        patch.setattr(Trainer, "step", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             train(config_file, tmp_path / "run", from_run=earlier, overrides=SHORT)
     with pytest.raises(

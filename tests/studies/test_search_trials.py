@@ -18,8 +18,8 @@ import pytest
 from elmo_tasks import cli
 from elmo_tasks.config import load_config
 from elmo_tasks.errors import ElmoTasksError, RunError, WriteError
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.train import ExperimentConfig
 from elmo_tasks.studies import search_trials
 from elmo_tasks.studies.search_results import SearchResults, TrialResult
 from elmo_tasks.studies.search_trials import Pruning, run_search

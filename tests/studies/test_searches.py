@@ -17,7 +17,7 @@ from elmo_tasks import cli
 from elmo_tasks.config import load_config
 from elmo_tasks.config.packaged import find_search, packaged_searches
 from elmo_tasks.errors import ConfigError
-from elmo_tasks.runs.train import ExperimentConfig
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 from elmo_tasks.studies.search_results import SearchRecord, TrialResult, short_names
 from elmo_tasks.studies.searches import Dimension, Search, expected_best

@@ -14,8 +14,8 @@ from elmo_tasks import cli
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.config.packaged import packaged_studies
 from elmo_tasks.errors import ConfigError
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.train import ExperimentConfig
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 from elmo_tasks.studies.study import Arm, Part, Study, as_overrides
 from elmo_tasks.studies.study_runs import StudyFolder, train_arguments

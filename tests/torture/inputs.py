@@ -136,7 +136,7 @@ def _configs(shop: Path) -> Iterator[Target]:
         def run(path: Path) -> None:
             from elmo_tasks.config import describe, load_config
             from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
-            from elmo_tasks.runs.train import ExperimentConfig
+            from elmo_tasks.runs.experiment_config import ExperimentConfig
 
             chosen = {"tagger": ExperimentConfig, "pretraining": PretrainingConfig}[kind]
             target = shop / f"{kind}.json" if path.suffix == ".txt" else path

@@ -11,7 +11,9 @@ import pytest
 
 from elmo_tasks.config import load_config
 from elmo_tasks.metrics import Metric
-from elmo_tasks.runs.train import Data, ExperimentConfig, build_model
+from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.experiment_data import Data
+from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.tasks.tagging import Tagging
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.evaluation import evaluate, ordered_lines, pairs_to

@@ -17,16 +17,18 @@ from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError
 from elmo_tasks.files.tensor_files import read_state, write_state
 from elmo_tasks.runs import train as train_module
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.train import ExperimentConfig, build_model, train
+from elmo_tasks.runs.model_building import build_model
+from elmo_tasks.runs.train import train
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.callbacks import Callback, Progress
-from elmo_tasks.training.loop import Loop, Objective
 from elmo_tasks.training.random_state import seed_everything
+from elmo_tasks.training.trainer import Objective, Trainer
 
 
-def make_loop(config_file: Path, folder: Path, *overrides: str) -> tuple[Loop, BatchLoader]:
+def make_trainer(config_file: Path, folder: Path, *overrides: str) -> tuple[Trainer, BatchLoader]:
     """A loop on the experiment's data, its model freshly made, and the training data."""
     config = load_config(config_file, ExperimentConfig, overrides)
     seed_everything(1)
@@ -37,21 +39,21 @@ def make_loop(config_file: Path, folder: Path, *overrides: str) -> tuple[Loop, B
     training = BatchLoader(config.data_loader, data, reader.task, vocabulary, seed=1)
     folder.mkdir(exist_ok=True)
     trainer, run = config.trainer, RunFolder(folder)
-    return Loop(
+    return Trainer(
         trainer, Objective(model), run.records, trainer.accelerator(), num_steps=trainer.num_epochs * 7
     ), training
 
 
 @pytest.fixture
-def loops(monkeypatch: pytest.MonkeyPatch) -> list[Loop]:
+def loops(monkeypatch: pytest.MonkeyPatch) -> list[Trainer]:
     """The loops that `train.train` makes during a test."""
-    made: list[Loop] = []
+    made: list[Trainer] = []
 
-    def make(*arguments: Any) -> Loop:
-        made.append(Loop(*arguments))
+    def make(*arguments: Any) -> Trainer:
+        made.append(Trainer(*arguments))
         return made[-1]
 
-    monkeypatch.setattr(train_module, "Loop", make)
+    monkeypatch.setattr(train_module, "Trainer", make)
     return made
 
 
@@ -69,8 +71,8 @@ def test_accumulated_batches_make_the_step_of_one_large_batch(
 ) -> None:
     # Without noise and shuffling the small batches are the parts of the large ones.
     settings = (*NO_DROPOUT, "data_loader.shuffle=false", "trainer.optimizer.type=sgd")
-    large, large_batches = make_loop(config_file, tmp_path / "large", *settings, f"data_loader.batch_size={whole}")
-    small, small_batches = make_loop(
+    large, large_batches = make_trainer(config_file, tmp_path / "large", *settings, f"data_loader.batch_size={whole}")
+    small, small_batches = make_trainer(
         config_file,
         tmp_path / "small",
         *settings,
@@ -83,8 +85,13 @@ def test_accumulated_batches_make_the_step_of_one_large_batch(
         torch.testing.assert_close(parameter, expected, atol=1e-5, rtol=1e-4)
 
 
+CLIPPED = ("trainer.grad_norm=0.01", "trainer.grad_clipping=0.001")
+
+
 def test_clipping_limits_the_gradients(config_file: Path, tmp_path: Path) -> None:
-    loop, training = make_loop(config_file, tmp_path / "run", "trainer.grad_norm=0.01", "trainer.grad_clipping=0.001")
+    loop, training = make_trainer(
+        config_file, tmp_path / "run", "trainer.grad_norm=0.01", "trainer.grad_clipping=0.001"
+    )
     loop.step(next(training.steps(0)))
     gradients = [parameter.grad for parameter in loop.parameters.values() if parameter.grad is not None]
     assert max(gradient.abs().max().item() for gradient in gradients) <= 0.001001
@@ -95,7 +102,7 @@ def test_clipping_limits_the_gradients(config_file: Path, tmp_path: Path) -> Non
 def test_clipped_gradients_are_the_exact_ones_within_the_limit(config_file: Path, tmp_path: Path, setting: str) -> None:
     gradients = []
     for name, settings in (("free", ()), ("clipped", (setting,))):
-        loop, training = make_loop(config_file, tmp_path / name, *NO_DROPOUT, "data_loader.shuffle=false", *settings)
+        loop, training = make_trainer(config_file, tmp_path / name, *NO_DROPOUT, "data_loader.shuffle=false", *settings)
         loop.step(next(training.steps(0)))
         gradients.append([parameter.grad for parameter in loop.parameters.values()])
     free, clipped = gradients
@@ -109,7 +116,7 @@ def test_clipped_gradients_are_the_exact_ones_within_the_limit(config_file: Path
 
 
 def test_regularizer_is_lambda_times_the_squares_of_the_mix(config_file: Path, tmp_path: Path) -> None:
-    loop, _ = make_loop(config_file, tmp_path / "run", "trainer.regularizers.0.l1=0.5")
+    loop, _ = make_trainer(config_file, tmp_path / "run", "trainer.regularizers.0.l1=0.5")
     (name,) = [name for name in loop.parameters if name.endswith("mixes.input.weights")]
     with torch.no_grad():
         loop.parameters[name].copy_(torch.tensor([1.0, -2.0, 3.0]))
@@ -125,7 +132,7 @@ def test_the_penalty_is_added_to_the_loss_once_in_each_step(
     losses, gradients = [], []
     for name, entries in (("without", []), ("with", [{"parameters": "mixes.*weights", **penalties}])):
         settings = (*NO_DROPOUT, "trainer.grad_norm=null", f"trainer.regularizers={json.dumps(entries)}")
-        loop, training = make_loop(config_file, tmp_path / name, *settings)
+        loop, training = make_trainer(config_file, tmp_path / name, *settings)
         (mix,) = [each for key, each in loop.parameters.items() if key.endswith("mixes.input.weights")]
         with torch.no_grad():
             mix.copy_(torch.tensor([1.0, -2.0, 3.0]))
@@ -141,11 +148,11 @@ def test_the_penalty_is_added_to_the_loss_once_in_each_step(
 def test_seconds_are_those_of_steps_and_the_rate_moves_after_each(
     config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loop, training = make_loop(
+    loop, training = make_trainer(
         config_file, tmp_path / "run", "trainer.trackers=[]", "model.embedder.elmo=null", "trainer.regularizers=[]"
     )
     now = 0.0
-    monkeypatch.setattr("elmo_tasks.training.loop.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("elmo_tasks.training.trainer.time", SimpleNamespace(monotonic=lambda: now))
     steps, rates, progress = training.steps(0), [], loop.progress
     now = 1000.0  # before the first step
     with loop:
@@ -166,7 +173,7 @@ def test_seconds_are_those_of_steps_and_the_rate_moves_after_each(
 
 
 def test_learns_and_leaves_the_best_epoch_in_model_and_folder(
-    config_file: Path, tmp_path: Path, loops: list[Loop]
+    config_file: Path, tmp_path: Path, loops: list[Trainer]
 ) -> None:
     folder = tmp_path / "run"
     best = train(config_file, folder, overrides=["trainer.num_epochs=4"])["best"]
@@ -182,7 +189,7 @@ def test_learns_and_leaves_the_best_epoch_in_model_and_folder(
     assert list((folder / "tensorboard").iterdir())
 
 
-def test_patience_ends_a_run_that_gets_no_better(config_file: Path, tmp_path: Path, loops: list[Loop]) -> None:
+def test_patience_ends_a_run_that_gets_no_better(config_file: Path, tmp_path: Path, loops: list[Trainer]) -> None:
     # The loss of a model that unlearns grows from the first epoch on.
     overrides = (
         "trainer.num_epochs=20",
@@ -228,7 +235,7 @@ def test_schedules_move_after_each_epoch_by_its_metric(
     assert [record["learning_rate"] for record in records] == [[rate] for rate in rates]
 
 
-def test_average_is_what_is_evaluated_and_saved(config_file: Path, tmp_path: Path, loops: list[Loop]) -> None:
+def test_average_is_what_is_evaluated_and_saved(config_file: Path, tmp_path: Path, loops: list[Trainer]) -> None:
     train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
     assert loops[0].average is not None
     saved = safetensors.torch.load_file(tmp_path / "run" / "model.safetensors")
@@ -240,7 +247,7 @@ def test_average_is_what_is_evaluated_and_saved(config_file: Path, tmp_path: Pat
 
 
 def test_loss_that_is_not_finite_ends_the_run(config_file: Path, tmp_path: Path) -> None:
-    loop, training = make_loop(config_file, tmp_path / "run")
+    loop, training = make_trainer(config_file, tmp_path / "run")
     with torch.no_grad():
         list(loop.parameters.values())[-1].fill_(math.nan)
     with pytest.raises(ElmoTasksError, match="the loss is nan at step 1"):
@@ -260,7 +267,7 @@ def test_unknown_metric_names_the_known(config_file: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("more", [(), ("model.embedder.elmo.requires_grad=true",)], ids=["frozen", "trained biLM"])
-def test_bfloat16_trains(config_file: Path, tmp_path: Path, loops: list[Loop], more: tuple[str, ...]) -> None:
+def test_bfloat16_trains(config_file: Path, tmp_path: Path, loops: list[Trainer], more: tuple[str, ...]) -> None:
     seen: list[torch.dtype] = []
 
     class Looking(Callback):
@@ -289,15 +296,15 @@ def test_stopped_between_steps_and_resumed_is_the_same_run(
     """An exception takes the place of a kill, at a step after the last saved state; see also test_processes.py."""
     overrides = ("trainer.checkpoint_every_steps=4",)
     train(config_file, tmp_path / "whole", overrides=overrides)
-    step = Loop.step
+    step = Trainer.step
 
-    def failing(self: Loop, parts: Any) -> float:
+    def failing(self: Trainer, parts: Any) -> float:
         if self.progress.step == 10:
             raise SystemExit
         return step(self, parts)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Loop, "step", failing)
+        patch.setattr(Trainer, "step", failing)
         with pytest.raises(SystemExit):
             train(config_file, tmp_path / "parts", overrides=overrides)
     assert read_state(tmp_path / "parts" / "training.pt")["progress"]["recent_steps"] == 1
@@ -384,8 +391,8 @@ GRADUALLY = (LEARNS, f"trainer.unfreeze={json.dumps(BY_LAYER)}")
 def test_what_is_frozen_at_first_is_trained_from_its_epoch_on(
     config_file: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.INFO, "elmo_tasks.training.loop"):
-        loop, training = make_loop(config_file, tmp_path / "run", *GRADUALLY, "trainer.learning_rate_scheduler={}")
+    with caplog.at_level(logging.INFO, "elmo_tasks.training.trainer"):
+        loop, training = make_trainer(config_file, tmp_path / "run", *GRADUALLY, "trainer.learning_rate_scheduler={}")
     number = len([name for name in loop.parameters if ".layers.1." in name and "bilm" in name])
     assert caplog.messages[0] == f"{number} parameter tensors are trained from epoch 2 on"
     first = dict.fromkeys(loop.parameters, 1)
@@ -415,13 +422,15 @@ def test_what_is_frozen_at_first_is_trained_from_its_epoch_on(
 )
 def test_impossible_unfreezing(config_file: Path, tmp_path: Path, unfreeze: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        make_loop(config_file, tmp_path / "run", f"trainer.unfreeze={unfreeze}")
+        make_trainer(config_file, tmp_path / "run", f"trainer.unfreeze={unfreeze}")
 
 
 def test_the_bilm_has_a_learning_rate_of_its_own(config_file: Path, tmp_path: Path) -> None:
     groups = json.dumps([{"parameters": "bilm", "lr": 0.0001}])
     settings = (LEARNS, "trainer.optimizer.type=sgd", "trainer.optimizer.lr=0.5", "trainer.learning_rate_scheduler={}")
-    loop, training = make_loop(config_file, tmp_path / "run", *settings, f"trainer.optimizer.parameter_groups={groups}")
+    loop, training = make_trainer(
+        config_file, tmp_path / "run", *settings, f"trainer.optimizer.parameter_groups={groups}"
+    )
     before = {name: parameter.detach().clone() for name, parameter in loop.parameters.items()}
     loop.step(next(training.steps(0)))
     for name, parameter in loop.parameters.items():
@@ -435,16 +444,16 @@ def test_unfrozen_layer_by_layer_stopped_and_resumed_is_the_same_run(
 ) -> None:
     overrides = (*GRADUALLY, "trainer.num_epochs=4", "trainer.checkpoint_every_steps=4")
     train(config_file, tmp_path / "whole", overrides=overrides)
-    step = Loop.step
+    step = Trainer.step
     for stop in (6, 13, 20):  # in epochs 1, 2 and 3, of 7 steps
 
-        def failing(self: Loop, parts: Any, stop: int = stop) -> float:
+        def failing(self: Trainer, parts: Any, stop: int = stop) -> float:
             if self.progress.step == stop:
                 raise KeyboardInterrupt
             return step(self, parts)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Loop, "step", failing)
+            patch.setattr(Trainer, "step", failing)
             with pytest.raises(KeyboardInterrupt):
                 train(config_file, tmp_path / "parts", overrides=overrides, resume=True)
     train(config_file, tmp_path / "parts", overrides=overrides, resume=True)
@@ -457,7 +466,7 @@ def test_unfrozen_layer_by_layer_stopped_and_resumed_is_the_same_run(
 
 
 def test_records_that_came_after_the_saved_state_are_made_again(config_file: Path, tmp_path: Path) -> None:
-    loop, _ = make_loop(config_file, tmp_path / "run", "trainer.trackers=[]")
+    loop, _ = make_trainer(config_file, tmp_path / "run", "trainer.trackers=[]")
     for epoch in (1, 2):
         loop.record({"epoch": epoch})
     loop.save()
@@ -480,7 +489,7 @@ def test_cached_layers_give_the_losses_of_computed_ones(config_file: Path, tmp_p
 
 
 def test_a_state_of_an_earlier_version_is_one_clear_error(config_file: Path, tmp_path: Path) -> None:
-    loop, _ = make_loop(config_file, tmp_path / "run")
+    loop, _ = make_trainer(config_file, tmp_path / "run")
     loop.save()
     path = tmp_path / "run" / "training.pt"
     state = read_state(path)
@@ -528,7 +537,7 @@ DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 
 
 def test_a_damaged_state_is_one_clear_error(config_file: Path, tmp_path: Path) -> None:
-    loop, training = make_loop(
+    loop, training = make_trainer(
         config_file, tmp_path / "run", "trainer.trackers=[]", "model.embedder.elmo=null", "trainer.regularizers=[]"
     )
     loop.step(next(training.steps(0)))

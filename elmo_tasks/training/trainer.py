@@ -30,7 +30,7 @@ from elmo_tasks.files.tensor_files import BEGIN_AGAIN, DAMAGED_STATE, read_state
 from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
 from elmo_tasks.training.optimizers import find_parameters
 from elmo_tasks.training.random_state import random_state, set_random_state
-from elmo_tasks.training.trainer_config import LoopConfig
+from elmo_tasks.training.trainer_config import BaseTrainerConfig
 
 logger = logging.getLogger(__name__)
 
@@ -67,14 +67,14 @@ class Objective(nn.Module):
     def forward(self, batch: Any) -> Tensor:
         return self.model.loss(self.model(batch), batch)
 
-    def carried(self) -> Any:
+    def state(self) -> Any:
         """What this process carries from one step into the next, as tensors and plain values."""
 
-    def carry_on(self, carried: Any) -> None:
-        """Restores what `carried` returned."""
+    def load_state(self, carried: Any) -> None:
+        """Restores what `state` returned."""
 
 
-class Loop:
+class Trainer:
     """Trains one model. A `with` block around the steps starts and ends the callbacks.
 
     Ctrl-C within the block lets a step that is under way end, saves the state and raises `KeyboardInterrupt`. The state
@@ -92,7 +92,7 @@ class Loop:
 
     def __init__(
         self,
-        config: LoopConfig,
+        config: BaseTrainerConfig,
         objective: Objective,
         records: Path,
         accelerator: Accelerator,
@@ -131,7 +131,7 @@ class Loop:
         self._in_step = self._interrupted = self._is_whole = False  # the last: a state that `save` could write
         self._earlier_handler: Any = None
 
-    def __enter__(self) -> Loop:
+    def __enter__(self) -> Trainer:
         if threading.current_thread() is threading.main_thread():
             self._earlier_handler = signal.getsignal(signal.SIGINT)
             if self._earlier_handler is signal.default_int_handler:
@@ -258,7 +258,7 @@ class Loop:
 
     def save(self) -> None:
         """Writes the state from which `resume` continues."""
-        processes = gather_object([{"generators": random_state(), "carried": self.objective.carried()}])
+        processes = gather_object([{"generators": random_state(), "carried": self.objective.state()}])
         if not self.accelerator.is_main_process:
             return
         state = {
@@ -320,7 +320,7 @@ class Loop:
             self.average.load_state_dict(state.average)
         own_process = state.processes[self.accelerator.process_index]
         set_random_state(own_process.generators)
-        self.objective.carry_on(own_process.carried)
+        self.objective.load_state(own_process.carried)
 
     @torch.no_grad()
     def set_parameters(self, values: Mapping[str, Tensor]) -> None:
