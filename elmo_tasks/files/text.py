@@ -146,6 +146,8 @@ def decode_lines(stream: ByteLines, name: str | Path, *, columns: bool = False) 
         if columns or (number == 1 and error.object[-1:] != b"\n"):
             number, before = number + before.count(b"\r"), before[before.rfind(b"\r") + 1 :]
         problem = f"byte 0x{byte:02x} at column {len(before) + 1} is not UTF-8; wanted UTF-8 text"
+        if _BINARY.search(error.object):
+            problem += ", and the file seems to be binary: export it as text, such as word vectors with binary=False"
         raise DataError(name, problem, number) from None
     except DAMAGE_ERRORS as error:
         raise DataError(name, f"the compressed file is damaged or cut short ({error})", number + 1) from None
