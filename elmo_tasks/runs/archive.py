@@ -6,11 +6,11 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from elmo_tasks.elmo.bilm import BiLM
+from elmo_tasks.errors import AllenNlpArchiveError, RunError
 from elmo_tasks.files import archives
 from elmo_tasks.files.atomic import atomic_folder, atomic_write
 from elmo_tasks.files.cache import used_cache
-from elmo_tasks.elmo.bilm import BiLM
-from elmo_tasks.errors import AllenNlpArchiveError, RunError
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.runs.folder import RunFolder

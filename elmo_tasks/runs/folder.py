@@ -36,16 +36,15 @@ from typing import Any, Literal
 import pydantic
 from torch import nn
 
-from elmo_tasks.files.json_files import write_json
 from elmo_tasks.config import Config, to_json
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.errors import FORCE, RESUME, RunError, WeightsError, some_of
-from elmo_tasks.files.json_files import read_json
-from elmo_tasks.modules.transformer_files import CONFIG, HUB, TOKENIZER, WEIGHTS, TransformerFiles
+from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.overwriting import check_folder, check_kind
 from elmo_tasks.files.paths import local_path
-from elmo_tasks.training.trainer import STATE_FILE
 from elmo_tasks.files.tensor_files import BEGIN_AGAIN, read_tensors, tensor_shapes
+from elmo_tasks.modules.transformer_files import CONFIG, HUB, TOKENIZER, WEIGHTS, TransformerFiles
+from elmo_tasks.training.trainer import STATE_FILE
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +84,9 @@ class Folder:
     def is_started(self) -> bool:
         return self.config.is_file()
 
-    def reserve(self, config: Mapping[str, Any], *, resume: bool, force: bool, kind: type[Config] | None = None) -> bool:
+    def reserve(
+        self, config: Mapping[str, Any], *, resume: bool, force: bool, kind: type[Config] | None = None
+    ) -> bool:
         """Checks that a run with this config can be written here, and changes no file. Sets `changed`.
 
         Arguments:
@@ -138,7 +139,9 @@ class Folder:
         earlier = read_json(self.config, dict[str, Any], f"the config of a run ({BEGIN_AGAIN})")
         return earlier | (_with_defaults(earlier, kind) if kind else {})
 
-    def create(self, config: Mapping[str, Any], included: Collection[str] = (), *, precision: str | None = None) -> None:
+    def create(
+        self, config: Mapping[str, Any], included: Collection[str] = (), *, precision: str | None = None
+    ) -> None:
         """Writes the packages' versions and, last, the config, which marks the folder as that of a run.
 
         Arguments:

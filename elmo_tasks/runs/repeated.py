@@ -8,15 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.files.json_files import write_json
 from elmo_tasks.config import Overrides, load_config, override_list
+from elmo_tasks.files.json_files import from_json, write_json
+from elmo_tasks.files.overwriting import check_kind
+from elmo_tasks.files.text import read_lines
 from elmo_tasks.progress import is_main_process
 from elmo_tasks.runs.experiment_config import ExperimentConfig
-from elmo_tasks.runs.train import train
-from elmo_tasks.files.text import read_lines
-from elmo_tasks.files.json_files import from_json
-from elmo_tasks.files.overwriting import check_kind
 from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.train import train
 from elmo_tasks.training.callbacks import flatten
 
 logger = logging.getLogger(__name__)

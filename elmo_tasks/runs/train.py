@@ -3,55 +3,48 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import logging
 import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import datasets
 from accelerate import Accelerator
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 # Importing the packages of parts registers their types.
 import elmo_tasks.data_readers
 import elmo_tasks.models
 import elmo_tasks.modules  # noqa: F401
-from elmo_tasks.files.json_files import write_json
-from elmo_tasks.config import Config, LocalPath, Overrides, load_config, own_packages, to_json
+from elmo_tasks.config import Overrides, load_config, own_packages, to_json
 from elmo_tasks.data_readers.in_memory import Source, source_name
-from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, examples_hash
-from elmo_tasks.elmo import BiLM, ElmoConfig
+from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.errors import FORCE, DataError, ElmoTasksError, RunError, counted, one_line
-from elmo_tasks.files.json_files import Number, read_json
-from elmo_tasks.files.locks import locked
-from elmo_tasks.models.model import ModelConfig, TaskModel
-from elmo_tasks.modules.transformer import TransformerConfig
-from elmo_tasks.modules.transformer_files import HUB
+from elmo_tasks.elmo.shapes_only import shapes_only
+from elmo_tasks.errors import FORCE, ElmoTasksError, RunError, counted
+from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.json_lines import read_record
+from elmo_tasks.files.locks import locked
+from elmo_tasks.files.tensor_files import read_tensors, write_tensors
+from elmo_tasks.models.model import TaskModel
+from elmo_tasks.modules.transformer_files import HUB
 from elmo_tasks.runs.archive import include_bilm, include_transformer, open_run
 from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.folder import RunFolder, Split
 from elmo_tasks.runs.model_building import build_model, check_frozen_models, tensor_shapes
-from elmo_tasks.elmo.shapes_only import shapes_only
+from elmo_tasks.runs.warm_start import warm_start
 from elmo_tasks.tasks import Task
-from elmo_tasks.files.tensor_files import read_tensors, write_tensors
-from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.advice import judge, warn_of_few_steps
-from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
+from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.callbacks import Callback
-from elmo_tasks.training.trainer_config import TrainerConfig
 from elmo_tasks.training.evaluation import evaluate as evaluate_model
 from elmo_tasks.training.evaluation import ordered_lines, pairs_to
-from elmo_tasks.training.trainer import Trainer, Objective
 from elmo_tasks.training.random_state import seed_everything
-from elmo_tasks.training.data_splits import Fold, TrainShare
-from elmo_tasks.runs.warm_start import warm_start
+from elmo_tasks.training.trainer import Objective, Trainer
+from elmo_tasks.training.trainer_config import TrainerConfig
 
 logger = logging.getLogger(__name__)
 

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.errors import RunError, some_of
 from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.modules.transformer import TransformerConfig
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 logger = logging.getLogger(__name__)

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.files.json_files import write_json
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import RunError, WeightsError
-from elmo_tasks.runs.train import train
+from elmo_tasks.files.json_files import write_json
+from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.runs.archive import include_bilm, open_run, write_archive
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.files.tensor_files import write_tensors
+from elmo_tasks.runs.train import train
 
 
 def test_archive_is_opened_like_its_folder(tmp_path: Path) -> None:

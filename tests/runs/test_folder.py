@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from elmo_tasks.files import hashes
 from elmo_tasks.config import to_json
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import RunError, WeightsError
+from elmo_tasks.files import hashes
+from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.pretraining.run_files import PretrainingFolder
 from elmo_tasks.runs.folder import Folder, RunFolder
-from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.training.trainer_config import TrainerConfig
 
 

@@ -19,23 +19,21 @@ import torch
 from accelerate import PartialState
 
 from elmo_tasks import cli
-from elmo_tasks.runs import train
-from elmo_tasks.runs import repeated
-from elmo_tasks.runs import load
-from elmo_tasks.evaluation.systems import read_predictions
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError, RunError, WeightsError
-from elmo_tasks.runs.experiment_config import ExperimentConfig
-from elmo_tasks.runs.experiment_data import Data
+from elmo_tasks.evaluation.systems import read_predictions
+from elmo_tasks.files.tensor_files import read_state
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.metrics.span_f1 import SpanF1
 from elmo_tasks.predictors import build_predictor
-from elmo_tasks.runs.repeated import mean_and_deviation
+from elmo_tasks.runs import load, repeated, train
+from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.files.tensor_files import read_state
-from elmo_tasks.text.tokenizers import TREEBANK
 from elmo_tasks.runs.load import load_run
+from elmo_tasks.runs.repeated import mean_and_deviation
+from elmo_tasks.text.tokenizers import TREEBANK
 from elmo_tasks.training import trainer_config as training_config
 from elmo_tasks.training.trainer import Trainer
 
@@ -871,9 +869,7 @@ def test_folds_hold_out_every_training_example_once(config_file: Path, sample_fo
 
 def test_a_run_learns_from_its_share_of_the_training_data(config_file: Path) -> None:
     shares = ("", "train_share.share=0.5", "train_share.share=0.1")
-    parts = [
-        Data.read(load_config(config_file, ExperimentConfig, (share,) if share else ())) for share in shares
-    ]
+    parts = [Data.read(load_config(config_file, ExperimentConfig, (share,) if share else ())) for share in shares]
     whole, half, tenth = ([tuple(tokens) for tokens in part.training["tokens"]] for part in parts)
     assert (len(half), len(tenth)) == (len(whole) // 2, len(whole) // 10)
     assert set(tenth) < set(half) < set(whole)

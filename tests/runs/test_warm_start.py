@@ -17,21 +17,21 @@ from torch import Tensor
 
 import elmo_tasks
 from elmo_tasks import cli
-from elmo_tasks.runs import train as train_module
-from elmo_tasks.runs import load
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import RunError
+from elmo_tasks.files.tensor_files import read_tensors, write_tensors
+from elmo_tasks.runs import load
+from elmo_tasks.runs import train as train_module
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
+from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.runs.train import train
-from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.files.tensor_files import read_tensors, write_tensors
-from elmo_tasks.text.vocabulary import Vocabulary
-from elmo_tasks.training.trainer import Trainer
-from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.runs.warm_start import warm_start
+from elmo_tasks.text.vocabulary import Vocabulary
+from elmo_tasks.training.random_state import seed_everything
+from elmo_tasks.training.trainer import Trainer
 
 BEFORE = [
     ("Mira left Oslo .", "U-PER O U-LOC O"),

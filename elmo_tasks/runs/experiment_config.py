@@ -1,0 +1,104 @@
+"""A whole experiment as a config, and what its results hold."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+
+# Importing the packages of parts registers their types.
+import elmo_tasks.data_readers
+import elmo_tasks.models
+import elmo_tasks.modules  # noqa: F401
+from elmo_tasks.config import Config, LocalPath
+from elmo_tasks.data_readers.reader import DatasetReaderConfig
+from elmo_tasks.elmo import ElmoConfig
+from elmo_tasks.files.json_files import Number
+from elmo_tasks.models.model import ModelConfig
+from elmo_tasks.modules.transformer import TransformerConfig
+from elmo_tasks.text.vocabulary import VocabularyConfig
+from elmo_tasks.training.batching import DataLoaderConfig
+from elmo_tasks.training.data_splits import Fold, TrainShare
+from elmo_tasks.training.trainer_config import TrainerConfig
+
+
+class ExperimentConfig(Config):
+    """A whole experiment: what is read, what is trained on it and how."""
+
+    foreign_keys = {  # noqa: RUF012
+        "corpus": "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`",
+        "arms": "describes a study, not a task; use `elmo-tasks study`",
+        "space": "describes a search, not a task; use `elmo-tasks tune`",
+        "char_cnn": "the options of a biLM, not a config; --set model.embedder.elmo.bilm=DIR names its folder",
+        "data": "data as SQuAD has it, not a config; name it with --set train_data_path=FILE",
+    }
+
+    dataset_reader: DatasetReaderConfig
+    validation_dataset_reader: DatasetReaderConfig | None = Field(
+        None, description="reads what is evaluated, for the same task; default: `dataset_reader`"
+    )
+    train_data_path: LocalPath = Field(description="file, compressed or not, or hub data set, to learn from")
+    validation_data_path: LocalPath = Field(description="the same, to choose the best epoch")
+    test_data_path: LocalPath | None = Field(None, description="the same, evaluated once, after training")
+    train_share: TrainShare | None = Field(None, description="trains on a random share of the training data")
+    fold: Fold | None = Field(None, description="holds out a fold of the training data, in place of the test data")
+    vocabulary: VocabularyConfig = VocabularyConfig()
+    model: ModelConfig
+    data_loader: DataLoaderConfig
+    validation_data_loader: DataLoaderConfig | None = Field(
+        None, description="batches for evaluation; by default those of `data_loader`, in a fixed order"
+    )
+    trainer: TrainerConfig
+    random_seed: Annotated[int, Field(ge=0, lt=2**63)] = 13370
+    evaluate_on_test: bool = Field(True, description="evaluates the best epoch on `test_data_path`, where there is one")
+
+    @field_validator("model")
+    @classmethod
+    def _fits_the_readers(cls, model: ModelConfig, info: ValidationInfo) -> ModelConfig:
+        reader, evaluation_reader = info.data.get("dataset_reader"), info.data.get("validation_dataset_reader")
+        for key, given in (("dataset_reader", reader), ("validation_dataset_reader", evaluation_reader)):
+            if given and (problem := given.misfit(model.task, key=key, other=model, other_key="model")):
+                raise ValueError(problem)
+        if reader and evaluation_reader:
+            keys = {"key": "validation_dataset_reader", "other_key": "dataset_reader"}
+            if problem := evaluation_reader.misfit(reader.task, other=reader, **keys):
+                raise ValueError(problem)
+        return model
+
+    @field_validator("trainer")
+    @classmethod
+    def _has_the_metric(cls, trainer: TrainerConfig, info: ValidationInfo) -> TrainerConfig:
+        if model := info.data.get("model"):
+            trainer.check_metric({**model.task.build_metric().compute(), "loss": 0.0})
+        return trainer
+
+    def has_test(self) -> bool:
+        """Whether the best epoch is evaluated on test data, or on a fold that is held out."""
+        return self.fold is not None or (self.test_data_path is not None and self.evaluate_on_test)
+
+    def evaluation_loader(self) -> DataLoaderConfig:
+        return (self.validation_data_loader or self.data_loader).model_copy(update={"shuffle": False, "min_batches": 1})
+
+    def evaluation_reader(self) -> DatasetReaderConfig:
+        return self.validation_dataset_reader or self.dataset_reader
+
+    def elmo(self) -> ElmoConfig | None:
+        return self.model.embedder.elmo
+
+    def transformer(self) -> TransformerConfig | None:
+        return self.model.embedder.transformer
+
+
+class BestEpoch(Config):
+    """What readers of `metrics.json` use of the best epoch's record."""
+
+    model_config = ConfigDict(extra="allow")
+    epoch: int
+    validation: dict[str, int | Number]
+
+
+class Results(Config):
+    """The contents of `metrics.json`."""
+
+    best: BestEpoch
+    test: dict[str, int | Number] | None = None
