@@ -8,17 +8,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from elmo_tasks.data_readers.conll2012 import (
-    FEWEST_COLUMNS,
-    NO_WORD,
-    conll2012_files,
-    read_conll2012,
-)
+from elmo_tasks.data_readers.conll2012 import FEWEST_COLUMNS, NO_WORD, conll2012_files, read_conll2012
 from elmo_tasks.data_readers.coreference_column import parse_coreference_column
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
-from elmo_tasks.tasks import Coreference
+from elmo_tasks.tasks import Coreference, Task
 
 logger = logging.getLogger(__name__)
 
@@ -27,10 +22,7 @@ class CoreferenceConll2012Config(DatasetReaderConfig):
     """Coreference from the columns of CoNLL-2012: OntoNotes, OntoGUM, LitBank, and others in the same form."""
 
     type: Literal["coref_conll2012"] = "coref_conll2012"
-
-    @property
-    def task(self) -> Coreference:
-        return Coreference()
+    task: ClassVar[Task] = Coreference()
 
     def build(self) -> CoreferenceConll2012Reader:
         return CoreferenceConll2012Reader(self)

@@ -134,9 +134,11 @@ class DatasetReader(abc.ABC):
     Class attributes:
         version: raise it when a change of the code gives other examples, so that no cached file is used. A reader of
             your own needs it only in a notebook: otherwise a change of your files is seen.
+        reads_text: whether the tokenizer makes tokens of the source, so that its version is part of the cache's key.
     """
 
     version: ClassVar[int] = 3
+    reads_text: ClassVar[bool] = False
 
     def __init__(self, config: DatasetReaderConfig) -> None:
         self.config = config
@@ -186,8 +188,9 @@ class DatasetReader(abc.ABC):
         return datasets.Dataset.from_file(str(path))
 
     def cache_key(self) -> list[Any]:
-        """What the examples depend on, next to the source. A reader of raw text adds the version of its tokenizer."""
-        return [type(self).__module__, type(self).__name__, self.version, to_json(self.config), sorted(PLACE_FEATURES)]
+        """What the examples depend on, in addition to the source."""
+        key = [type(self).__module__, type(self).__name__, self.version, to_json(self.config), sorted(PLACE_FEATURES)]
+        return [*key, self.tokenizer.version] if self.reads_text else key
 
     def file_key(self, path: Path) -> list[str]:
         """What the examples of a file or folder depend on: the content of its files."""

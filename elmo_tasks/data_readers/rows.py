@@ -111,6 +111,7 @@ class RowReader(DatasetReader):
 
     version = 4
     config: RowReaderConfig
+    reads_text = True
 
     @abstractmethod
     def records(self, path: Path) -> Iterator[Record]:
@@ -135,9 +136,6 @@ class RowReader(DatasetReader):
                     location = f"{name}: example {example['line']}, token "
                     example["tags"] = tag_reader.convert(example["tags"], location, 0)
                 yield example
-
-    def cache_key(self) -> list[Any]:
-        return [*super().cache_key(), self.tokenizer.version]
 
     def _examples(
         self, records: Callable[[RowReader], Iterator[Record]], source: str, names: list[str] | None

@@ -88,6 +88,7 @@ class SnliReader(DatasetReader):
     """
 
     config: SnliConfig
+    reads_text = True
 
     def read(self, source: Source) -> datasets.Dataset:
         """As every reader; `SICK.txt:TRAIN`, `:TRIAL` and `:TEST` are the SemEval sets of one file."""
@@ -112,9 +113,6 @@ class SnliReader(DatasetReader):
             row._replace(columns={**row.columns, label: labels.get(row.columns[label], row.columns[label])})
             for row in hub_records(rows, source)
         )
-
-    def cache_key(self) -> list[Any]:
-        return [*super().cache_key(), self.tokenizer.version]
 
     def _pairs(self, records: Iterator[Record]) -> Iterator[dict[str, Any]]:
         sample = list(itertools.islice(records, SAMPLE_PAIRS))

@@ -68,6 +68,7 @@ class SquadReader(DatasetReader):
     """
 
     config: SquadConfig
+    reads_text = True
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         builder, is_taken = QuestionBuilder(self.tokenizer), _evenly_spread(self.config.share)
@@ -100,9 +101,6 @@ class SquadReader(DatasetReader):
             for question in paragraph.objects("qas"):
                 with self.bad_units.caught():
                     yield builder.build(question, passage)
-
-    def cache_key(self) -> list[Any]:
-        return [*super().cache_key(), self.tokenizer.version]
 
 
 def located(make: Callable[[], _ValueT], location: str) -> _ValueT:
@@ -145,7 +143,8 @@ class QuestionBuilder:
     def build(self, question: Record, passage: Passage) -> dict[str, Any]:
         """The example of a question, an object with `id`, `question` and `answers` as files have them."""
         answers = [(answer.get("text", str), answer.get("answer_start", int)) for answer in question.objects("answers")]
-        question_id, text = _question_id(question), question.get("question", str)
+        question_id = str(question.get("id", int if type(question.value("id")) is int else str))
+        text = question.get("question", str)
         location = f"{question.location} (question {question_id!r})"
         if question_id in self._ids:
             raise DataError(location, "an earlier question has the same id; each question needs its own")
@@ -179,10 +178,6 @@ class QuestionBuilder:
                 self._num_answers,
                 ", ".join(ids[:_NAMED_IDS]) + (", ..." if len(ids) > _NAMED_IDS else ""),
             )
-
-
-def _question_id(question: Record) -> str:
-    return str(question.get("id", int if type(question.value("id")) is int else str))
 
 
 def _find_answer(text: str, start: int, passage: Passage, location: str) -> tuple[tuple[int, int], bool]:

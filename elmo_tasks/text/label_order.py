@@ -5,13 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-SENTIMENT_LABELS = (
-    "very negative",
-    "negative",
-    "neutral",
-    "positive",
-    "very positive",
-)  # 0 to 4 in the treebank
+SENTIMENT_LABELS = ("very negative", "negative", "neutral", "positive", "very positive")  # 0 to 4 in the treebank
 INFERENCE_LABELS = ("entailment", "neutral", "contradiction")  # as SNLI lists them
 
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
