@@ -12,7 +12,7 @@ from elmo_tasks.data_readers.squad import QuestionBuilder, located, with_answers
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import BYTE_ORDER_MARK
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
+from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TaskRegistry, TextPairs
 from elmo_tasks.tasks.coreference import token_speakers
 from elmo_tasks.tasks.reading import Passage
 from elmo_tasks.tasks.semantic_roles import SCHEME
@@ -190,15 +190,12 @@ class RowExamples:
         return record.get(column, list)
 
 
-ROW_TASKS: dict[str, RowTask] = {
-    "classification": RowTask(Classification, ("text", "label"), (), "label", RowExamples.classification),
-    "text_pairs": RowTask(TextPairs, ("premise", "hypothesis", "label"), (), "label", RowExamples.text_pairs),
-    "tagging": RowTask(Tagging, ("tokens", "tags"), (), "tags", RowExamples.tagging),
-    "semantic_roles": RowTask(
-        SemanticRoles, ("tokens", "predicate", "tags"), ("lemma",), "tags", RowExamples.semantic_roles
-    ),
-    "reading": RowTask(Reading, ("question", "passage", "answers"), ("id",), None, RowExamples.reading),
-    "coreference": RowTask(
-        Coreference, ("sentences", "clusters"), ("speakers", "genre", "document"), None, RowExamples.coreference
-    ),
-}
+_ROW_TASKS = (
+    RowTask(Classification, ("text", "label"), (), "label", RowExamples.classification),
+    RowTask(TextPairs, ("premise", "hypothesis", "label"), (), "label", RowExamples.text_pairs),
+    RowTask(Tagging, ("tokens", "tags"), (), "tags", RowExamples.tagging),
+    RowTask(SemanticRoles, ("tokens", "predicate", "tags"), ("lemma",), "tags", RowExamples.semantic_roles),
+    RowTask(Reading, ("question", "passage", "answers"), ("id",), None, RowExamples.reading),
+    RowTask(Coreference, ("sentences", "clusters"), ("speakers", "genre", "document"), None, RowExamples.coreference),
+)
+ROW_TASKS = TaskRegistry[RowTask]({row_task.task.name: row_task for row_task in _ROW_TASKS})

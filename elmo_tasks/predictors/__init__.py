@@ -14,25 +14,27 @@ from elmo_tasks.predictors.predictor import DEFAULT_BATCH_TOKENS, Input, Predict
 from elmo_tasks.predictors.reading import ReadingPredictor
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
+from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TaskRegistry, TextPairs
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
 
 __all__ = ["DEFAULT_BATCH_TOKENS", "AllenNlpPredictor", "Input", "Predictor", "build_predictor", "register_predictor"]
 
-_PREDICTORS: dict[type[Task], type[Predictor]] = {
-    Classification: ClassifierPredictor,
-    Coreference: CoreferencePredictor,
-    Reading: ReadingPredictor,
-    SemanticRoles: SemanticRolesPredictor,
-    Tagging: TaggerPredictor,
-    TextPairs: InferencePredictor,
-}
+PREDICTORS = TaskRegistry[type[Predictor]](
+    {
+        Classification.name: ClassifierPredictor,
+        Coreference.name: CoreferencePredictor,
+        Reading.name: ReadingPredictor,
+        SemanticRoles.name: SemanticRolesPredictor,
+        Tagging.name: TaggerPredictor,
+        TextPairs.name: InferencePredictor,
+    }
+)
 
 
 def register_predictor(task: type[Task], predictor: type[Predictor]) -> None:
     """Makes `build_predictor` use a predictor for a task and its subclasses."""
-    _PREDICTORS[task] = predictor
+    PREDICTORS[task.name] = predictor
 
 
 def build_predictor(
@@ -43,7 +45,7 @@ def build_predictor(
     tokenizer: Tokenizer = TREEBANK,
     predicates: Predictor | None = None,
 ) -> Predictor:
-    """The predictor for a model, by the class of the model's task or the nearest of its bases.
+    """The predictor for a model, that of its task or of the nearest of the task's base classes.
 
     Arguments:
         tokenizer: splits raw text.
@@ -53,7 +55,7 @@ def build_predictor(
         TypeError: no predictor is registered for such a task.
         ElmoTasksError: `predicates` does not find predicates, or the model does not need them.
     """
-    chosen = next((_PREDICTORS[task] for task in type(model.task).__mro__ if task in _PREDICTORS), None)
+    chosen = PREDICTORS.find(model.task)
     if chosen is None:
         raise TypeError(f"no predictor for the task {type(model.task).__name__}; see register_predictor")
     predictor = chosen(model, vocabulary, batch_tokens=batch_tokens, tokenizer=tokenizer)

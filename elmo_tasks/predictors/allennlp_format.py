@@ -10,7 +10,7 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.predictors.fields import one_of, text_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.predictors.semantic_roles import marked_roles
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
+from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TaskRegistry, TextPairs
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.reading import passage_tokens
 
@@ -52,7 +52,7 @@ class AllenNlpPredictor(Predictor):
         super().__init__(
             predictor.model, predictor.vocabulary, batch_tokens=predictor.batch_tokens, tokenizer=tokenizer
         )
-        kind = next((_FORMATS[task] for task in type(self.task).__mro__ if task in _FORMATS), None)
+        kind = FORMATS.find(self.task)
         if kind is None:
             raise TypeError(f"AllenNLP has no predictor for the task {type(self.task).__name__}")
         if find_predicates is not None and not isinstance(self.task, SemanticRoles):
@@ -166,11 +166,13 @@ class _Format(NamedTuple):
     one_sentence: bool = False  # whether its text is one sequence of tokens for our predictor too
 
 
-_FORMATS: dict[type[Task], _Format] = {
-    Tagging: _Format(("sentence_tagger",), ("sentence",), _tags, one_sentence=True),
-    SemanticRoles: _Format(("semantic_role_labeling",), ("sentence",), _verbs, one_sentence=True),
-    Classification: _Format(("text_classifier",), ("sentence",), _class),
-    TextPairs: _Format(("textual_entailment",), ("premise", "hypothesis"), _entailment),
-    Reading: _Format(("reading_comprehension", "machine_comprehension"), ("question", "passage"), _answer),
-    Coreference: _Format(("coreference_resolution",), ("document",), _clusters),
-}
+FORMATS = TaskRegistry[_Format](
+    {
+        Tagging.name: _Format(("sentence_tagger",), ("sentence",), _tags, one_sentence=True),
+        SemanticRoles.name: _Format(("semantic_role_labeling",), ("sentence",), _verbs, one_sentence=True),
+        Classification.name: _Format(("text_classifier",), ("sentence",), _class),
+        TextPairs.name: _Format(("textual_entailment",), ("premise", "hypothesis"), _entailment),
+        Reading.name: _Format(("reading_comprehension", "machine_comprehension"), ("question", "passage"), _answer),
+        Coreference.name: _Format(("coreference_resolution",), ("document",), _clusters),
+    }
+)

@@ -8,7 +8,7 @@ from typing import Any
 
 from elmo_tasks.rendering.drawing import Drawing, Mark, MarkedText, Rows
 from elmo_tasks.rendering.tasks import located
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
+from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TaskRegistry, TextPairs
 from elmo_tasks.tasks.reading import character_span
 from elmo_tasks.text.tag_schemes import spans_of_tags
 
@@ -24,13 +24,13 @@ def describe_versions(task: Task, example: Example, predictions: Mapping[str, Ma
     metric = task.build_metric()
     named = {"gold": metric.right(example), **predictions}
     versions = {name: each[metric.field] for name, each in named.items()}
-    kind = next((kind for kind in type(task).__mro__ if kind in _DESCRIPTIONS), None)
-    if kind is None:
+    description = DESCRIPTIONS_OF_VERSIONS.find(task)
+    if description is None:
         texts = [("", " ".join(tokens)) for tokens in task.texts(example)]
         return [Rows([*texts, *((name, json.dumps(each, ensure_ascii=False)) for name, each in versions.items())])]
     if isinstance(task, Tagging) and not task.tag_scheme:
         return _tags(example, versions)
-    return _DESCRIPTIONS[kind](example, versions)
+    return description(example, versions)
 
 
 def _tags(example: Example, versions: Versions) -> Drawing:
@@ -85,11 +85,13 @@ def _coreference(example: Example, versions: Versions) -> Drawing:
     return [Rows(rows)]
 
 
-_DESCRIPTIONS: dict[type[Task], Callable[[Example, Versions], Drawing]] = {
-    Classification: _classification,
-    Coreference: _coreference,
-    Reading: _reading,
-    SemanticRoles: _spans,
-    Tagging: _spans,
-    TextPairs: _text_pairs,
-}
+DESCRIPTIONS_OF_VERSIONS = TaskRegistry[Callable[[Example, Versions], Drawing]](
+    {
+        Classification.name: _classification,
+        Coreference.name: _coreference,
+        Reading.name: _reading,
+        SemanticRoles.name: _spans,
+        Tagging.name: _spans,
+        TextPairs.name: _text_pairs,
+    }
+)

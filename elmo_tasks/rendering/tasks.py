@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Rows, ShadedText
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
+from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TaskRegistry, TextPairs
 from elmo_tasks.text.tag_schemes import OUTSIDE, spans_of_tags
 
 Result = Mapping[str, Any]
@@ -20,13 +20,12 @@ def describe(task: Task, result: Result) -> Drawing:
 
     A task without a description, its own or that of a base class, gets its keys and values.
     """
-    description = next((_DESCRIPTIONS[kind] for kind in type(task).__mro__ if kind in _DESCRIPTIONS), _items)
-    return description(result)
+    return (DESCRIPTIONS.find(task) or _items)(result)
 
 
 def register_description(task: type[Task], description: Description) -> None:
     """Makes `describe` use a function for the results of a task and its subclasses."""
-    _DESCRIPTIONS[task] = description
+    DESCRIPTIONS[task.name] = description
 
 
 def _tagging(result: Result) -> Drawing:
@@ -123,11 +122,13 @@ def located(result: Result) -> tuple[str, list[tuple[int, int]]]:
     return text.removesuffix("\n"), places
 
 
-_DESCRIPTIONS: dict[type[Task], Description] = {
-    Classification: _classification,
-    Coreference: _coreference,
-    Reading: _reading,
-    SemanticRoles: _semantic_roles,
-    Tagging: _tagging,
-    TextPairs: _text_pairs,
-}
+DESCRIPTIONS = TaskRegistry[Description](
+    {
+        Classification.name: _classification,
+        Coreference.name: _coreference,
+        Reading.name: _reading,
+        SemanticRoles.name: _semantic_roles,
+        Tagging.name: _tagging,
+        TextPairs.name: _text_pairs,
+    }
+)

@@ -176,10 +176,9 @@ def _description(run: Run, path: str | Path) -> dict[str, Any]:
         results = read_json(folder.metrics, Results, "the metrics of a run")
         scores, scored_on = (results.test, "test") if results.test else (results.best.validation, "validation")
     mixes = [{"name": name, **mix} for name, mix in run.model.embedder.mix_weights().items()]
-    vocabulary = run.vocabulary.labels
-    tasks = (name for name, task in ROW_TASKS.items() if isinstance(run.model.task, task.task))
+    vocabulary, task = run.vocabulary.labels, run.model.task
     return {
-        "task": next(tasks, type(run.model.task).__name__),
+        "task": next((name for name in task.names() if name in ROW_TASKS), type(task).__name__),
         "labels": next(
             (natural_order(known) or list(known) for kind in (TAGS, LABELS) if (known := vocabulary.get(kind))), None
         ),

@@ -3,6 +3,7 @@
 from elmo_tasks.tasks.classification import Classification
 from elmo_tasks.tasks.coreference import Coreference
 from elmo_tasks.tasks.reading import Reading
+from elmo_tasks.tasks.registry import TaskRegistry
 from elmo_tasks.tasks.semantic_roles import SemanticRoles
 from elmo_tasks.tasks.tagging import Tagging
 from elmo_tasks.tasks.task import Batch, Task
@@ -16,5 +17,6 @@ __all__ = [
     "SemanticRoles",
     "Tagging",
     "Task",
+    "TaskRegistry",
     "TextPairs",
 ]

@@ -33,6 +33,7 @@ class ClassificationBatch(Batch):
 class Classification(Task):
     """A label for each text. An example is `{"tokens": [str], "label": str}`; for prediction, `tokens` are enough."""
 
+    name: ClassVar[str] = "classification"
     summary: ClassVar[str] = "texts with a label each"
     features: ClassVar[datasets.Features] = datasets.Features({"tokens": STRINGS, "label": STRING})
 

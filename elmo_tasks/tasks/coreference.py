@@ -58,6 +58,7 @@ class Coreference(Task):
     A batch has 0 for no genre, and for one that the vocabulary does not have; the log names each such genre once.
     """
 
+    name: ClassVar[str] = "coreference"
     summary: ClassVar[str] = "documents with clusters of mentions"
     features: ClassVar[datasets.Features] = datasets.Features(
         {

@@ -50,6 +50,7 @@ class Reading(Task):
     (inclusive) of each. `unanswered` makes an example to predict, without `id` and answers.
     """
 
+    name: ClassVar[str] = "reading"
     summary: ClassVar[str] = "questions, each with a passage and the place of its answer"
     features: ClassVar[datasets.Features] = datasets.Features(
         {

@@ -46,6 +46,7 @@ class SemanticRoles(Task):
     A label in one tag adds both of its tags to the vocabulary. The words of a sentence count once for each predicate.
     """
 
+    name: ClassVar[str] = "semantic_roles"
     summary: ClassVar[str] = "sentences with a predicate and the tags of its roles"
     features: ClassVar[datasets.Features] = datasets.Features(
         {

@@ -46,6 +46,7 @@ class Tagging(Task):
         single_tokens: every span is one token long. Then only the tags of examples are added to the vocabulary.
     """
 
+    name: ClassVar[str] = "tagging"
     summary: ClassVar[str] = "sentences with a tag for every token"
     features: ClassVar[datasets.Features] = datasets.Features(
         {"tokens": STRINGS, "tags": STRINGS, "document": INTEGER, "sentence": INTEGER}

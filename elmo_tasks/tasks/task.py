@@ -38,6 +38,8 @@ class Task(ABC):
     of a task are the settings that a reader and a head must share. A config can set a field with a key of that name.
 
     Class attributes:
+        name: what configs and pages call the task; what belongs to it is registered under this name. A subclass without
+            one gets that of its class and module.
         summary: what the examples are, in a few words, for messages.
         features: the columns of an example of a data set. An example to predict has no labels.
         optional: the columns that examples given in memory may lack.
@@ -45,10 +47,21 @@ class Task(ABC):
             one is longer than a sentence can be.
     """
 
+    name: ClassVar[str]
     summary: ClassVar[str]
     features: ClassVar[datasets.Features]
     optional: ClassVar[frozenset[str]] = frozenset()
     sentence_columns: ClassVar[tuple[str, ...]] = ("tokens",)
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if "name" not in vars(cls):
+            cls.name = f"{cls.__module__}.{cls.__qualname__}"
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """The name of the task and those of its base classes, the nearest first."""
+        return [vars(kind)["name"] for kind in cls.__mro__ if "name" in vars(kind)]
 
     def texts(self, example: Example) -> Iterable[Sequence[str]]:
         """The token sequences of an example, for the vocabulary and the biLM; by default its `tokens`."""

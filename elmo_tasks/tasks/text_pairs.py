@@ -39,6 +39,7 @@ class TextPairs(Task):
             it instead of with a real one; None for no such token.
     """
 
+    name: ClassVar[str] = "text_pairs"
     summary: ClassVar[str] = "pairs of texts with a label each"
     features: ClassVar[datasets.Features] = datasets.Features(
         {"premise": STRINGS, "hypothesis": STRINGS, "label": STRING}

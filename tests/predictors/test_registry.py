@@ -7,14 +7,18 @@ from torch import nn
 
 import elmo_tasks.predictors
 import elmo_tasks.tasks
+from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.models import TaskModel
 from elmo_tasks.models.biattentive_classifier import BiattentiveClassifier
 from elmo_tasks.models.crf_tagger import CrfTagger
 from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler
-from elmo_tasks.predictors import AllenNlpPredictor, Predictor, allennlp_format, build_predictor, register_predictor
+from elmo_tasks.predictors import PREDICTORS, AllenNlpPredictor, Predictor, build_predictor, register_predictor
+from elmo_tasks.predictors.allennlp_format import FORMATS
 from elmo_tasks.predictors.tagger import TaggerPredictor
-from elmo_tasks.tasks import Tagging, Task
+from elmo_tasks.rendering.label_versions import DESCRIPTIONS_OF_VERSIONS
+from elmo_tasks.rendering.tasks import DESCRIPTIONS
+from elmo_tasks.tasks import Tagging, Task, TaskRegistry
 from elmo_tasks.text.tokenizers import UnicodeTokenizer
 
 
@@ -43,7 +47,7 @@ def test_the_nearest_base_s_predictor_is_taken(predictor: TaggerPredictor, monke
     class OwnTagging(Tagging):
         pass
 
-    monkeypatch.setattr(elmo_tasks.predictors, "_PREDICTORS", {})
+    monkeypatch.setattr(elmo_tasks.predictors, "PREDICTORS", TaskRegistry())
     predictor.model.task = OwnTagging("BIOUL")
 
     def build() -> Predictor:
@@ -66,16 +70,18 @@ def test_predicates_are_for_semantic_roles_and_found_by_a_tagger(predictor: Tagg
         build_predictor(labeller, predictor.vocabulary, predicates=other)
 
 
-def test_every_task_has_a_predictor() -> None:
-    own = {value for value in vars(elmo_tasks.tasks).values() if isinstance(value, type)}
-    tasks = {value for value in own if issubclass(value, Task) and value is not Task}
-    served = set(elmo_tasks.predictors._PREDICTORS)
-    assert tasks == {task for task in served if task.__module__.startswith("elmo_tasks.")}
+def test_what_belongs_to_a_task_is_registered_under_its_name() -> None:
+    """Other tests add tasks of their own."""
+    tasks = (getattr(elmo_tasks.tasks, name) for name in elmo_tasks.tasks.__all__)
+    names = {task.name for task in tasks if issubclass(task, Task) and task is not Task}
+    assert names == {"classification", "coreference", "reading", "semantic_roles", "tagging", "text_pairs"}
+    registries = (PREDICTORS, DESCRIPTIONS, DESCRIPTIONS_OF_VERSIONS, FORMATS, ROW_TASKS)
+    assert [names - registry.keys() for registry in registries] == [set()] * len(registries)
 
 
-def test_allennlp_has_a_predictor_for_every_task_but_those_of_users(predictor: TaggerPredictor) -> None:
-    own = {task for task in elmo_tasks.predictors._PREDICTORS if task.__module__.startswith("elmo_tasks.")}
-    assert set(allennlp_format._FORMATS) == own  # other tests add tasks of their own
-    predictor.model.task = object()  # type: ignore[assignment]
-    with pytest.raises(TypeError, match="AllenNLP has no predictor for the task object"):
-        AllenNlpPredictor(TaggerPredictor(predictor.model, predictor.vocabulary))
+def test_allennlp_has_no_predictor_for_the_tasks_of_users(
+    predictor: TaggerPredictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(FORMATS, "tagging")
+    with pytest.raises(TypeError, match="AllenNLP has no predictor for the task Tagging"):
+        AllenNlpPredictor(predictor)

@@ -7,7 +7,7 @@ import pytest
 
 from elmo_tasks.rendering import describe, register_description, tasks
 from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Rows, ShadedText
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TextPairs
+from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TaskRegistry, TextPairs
 
 
 def marked(part: object) -> list[tuple[str, str]]:
@@ -108,11 +108,11 @@ class OwnTask(Classification):
 
 
 def test_own_tasks_have_their_description_or_that_of_their_base(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "_DESCRIPTIONS", dict(tasks._DESCRIPTIONS))
+    monkeypatch.setattr(tasks, "DESCRIPTIONS", TaskRegistry(tasks.DESCRIPTIONS))
     result = {"tokens": ["a"], "attention": [1.0], "label": "x", "probabilities": {"x": 1.0}}
     assert describe(OwnTask(), result) == describe(Classification(), result)
     own: Drawing = [MarkedText("own")]
     register_description(OwnTask, lambda result: own)
     assert describe(OwnTask(), result) is own
-    del tasks._DESCRIPTIONS[OwnTask], tasks._DESCRIPTIONS[Classification]
+    del tasks.DESCRIPTIONS[OwnTask.name], tasks.DESCRIPTIONS[Classification.name]
     assert describe(OwnTask(), {"text": "zwölf", "n": ["ö", 1]}) == [Rows([("text", "zwölf"), ("n", '["ö", 1]')])]

@@ -33,6 +33,7 @@ class TopicsBatch(Batch):
 class Topics(Task):
     """The topic of a sentence. An example is `{"tokens": [str], "topic": str}`; for prediction, `tokens` are enough."""
 
+    name: ClassVar[str] = "topics"
     summary: ClassVar[str] = "sentences with a topic each"
     features: ClassVar[datasets.Features] = datasets.Features({"tokens": STRINGS, "topic": STRING})
 
