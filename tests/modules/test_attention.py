@@ -10,15 +10,12 @@ from torch import Tensor
 
 from elmo_tasks.modules import attention
 from elmo_tasks.modules.attention import align, align_with_itself, masked_softmax
+from tests.modules.helpers import mask_of
 
 
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(3)
-
-
-def mask_of(lengths: list[int], num_tokens: int | None = None) -> Tensor:
-    return torch.arange(num_tokens or max(lengths)) < torch.tensor(lengths).unsqueeze(1)
 
 
 def brute_force_weights(queries: Tensor, keys: Tensor) -> Tensor:

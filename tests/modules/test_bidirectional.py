@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elmo_tasks.modules import bidirectional
 from elmo_tasks.modules.bidirectional import BidirectionalLayer, BiGru, BiLstm, ForwardLstm, reversal
+from tests.modules.helpers import gradients, mask_of
 
 Layer = type[BiLstm] | type[BiGru]
 
@@ -19,10 +20,6 @@ Layer = type[BiLstm] | type[BiGru]
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(5)
-
-
-def mask_of(lengths: list[int], num_tokens: int | None = None) -> Tensor:
-    return torch.arange(num_tokens or max(lengths)) < torch.tensor(lengths).unsqueeze(1)
 
 
 @pytest.fixture(params=[BiLstm, BiGru])
@@ -39,10 +36,6 @@ def reference(layer: BidirectionalLayer, inputs: Tensor, mask: Tensor) -> Tensor
 
 def torchs(layer_class: Layer) -> type[nn.LSTM] | type[nn.GRU]:
     return nn.LSTM if layer_class is BiLstm else nn.GRU
-
-
-def gradients(outputs: Tensor, weights: Tensor, *inputs: Tensor) -> list[Tensor]:
-    return list(torch.autograd.grad((outputs * weights).sum(), inputs))
 
 
 LENGTHS = pytest.mark.parametrize(
@@ -63,24 +56,9 @@ def test_equals_torch_on_packed_sentences(
     weights = torch.randn(*mask.shape, 24, dtype=dtype)
     outputs, expected = layer(inputs, mask), reference(layer, inputs, mask)
     torch.testing.assert_close(outputs, expected, atol=tolerance, rtol=0)
-    parameters = [inputs, *layer.parameters()]
-    for ours, theirs in zip(
-        gradients(outputs, weights, *parameters), gradients(expected, weights, *parameters), strict=True
-    ):
-        torch.testing.assert_close(ours, theirs, atol=10 * tolerance, rtol=10 * tolerance)
-
-
-def test_gradient_is_the_derivative(layer_class: Layer) -> None:
-    layer = layer_class(3, 2).double()
-    mask = mask_of([2, 4, 1])
-    names, parameters = zip(*layer.named_parameters(), strict=True)
-
-    def outputs(inputs: Tensor, *values: Tensor) -> Tensor:
-        return torch.func.functional_call(layer, dict(zip(names, values, strict=True)), (inputs, mask))
-
-    inputs = torch.randn(3, 4, 3, dtype=torch.float64, requires_grad=True)
-    copies = [parameter.detach().clone().requires_grad_() for parameter in parameters]
-    assert torch.autograd.gradcheck(outputs, (inputs, *copies))
+    variables = [inputs, *layer.parameters()]
+    ours, theirs = gradients(outputs, weights, variables), gradients(expected, weights, variables)
+    torch.testing.assert_close(ours, theirs, atol=10 * tolerance, rtol=10 * tolerance)
 
 
 def test_state_is_that_of_torchs_layer(layer_class: Layer) -> None:
@@ -90,64 +68,6 @@ def test_state_is_that_of_torchs_layer(layer_class: Layer) -> None:
     inputs = torch.randn(2, 4, 3)
     whole = torch.ones(2, 4, dtype=torch.bool)
     torch.testing.assert_close(layer(inputs, whole), other(inputs)[0], atol=1e-6, rtol=0)
-
-
-def test_padding_changes_neither_outputs_nor_gradients(layer_class: Layer) -> None:
-    layer = layer_class(4, 6)
-    mask = mask_of([3, 5, 1], 8)
-    inputs = torch.randn(3, 8, 4)
-    results = []
-    for value in (0.0, 1e6):
-        filled = inputs.masked_fill(~mask.unsqueeze(2), value).requires_grad_()
-        outputs = layer(filled, mask)
-        results.append([outputs, *gradients(outputs, torch.ones_like(outputs), filled, *layer.parameters())])
-    for first, second in zip(*results, strict=True):
-        assert torch.equal(first, second)
-    assert (results[0][0][~mask] == 0).all()
-    assert (results[0][1][~mask] == 0).all()  # the gradient of the padding
-
-
-def test_repeats_itself_to_the_bit(layer_class: Layer) -> None:
-    layer = layer_class(40, 32)
-    mask = mask_of([12, 7, 20, 1] * 8)
-    inputs = torch.randn(*mask.shape, 40, requires_grad=True)
-
-    def run() -> list[Tensor]:
-        outputs = layer(inputs, mask)
-        return [outputs, *gradients(outputs, torch.ones_like(outputs), inputs, *layer.parameters())]
-
-    first = run()
-    for _ in range(3):
-        assert all(torch.equal(one, other) for one, other in zip(first, run(), strict=True))
-
-
-def test_gradients_of_batches_add_up(layer_class: Layer) -> None:
-    layer = layer_class(4, 6)
-    mask = mask_of([3, 5, 1, 4])
-    inputs = torch.randn(4, 5, 4)
-    weights = torch.randn(4, 5, 12)
-    whole = gradients(layer(inputs, mask), weights, *layer.parameters())
-    for rows in (slice(0, 2), slice(2, 4)):
-        (layer(inputs[rows], mask[rows]) * weights[rows]).sum().backward()
-    for parameter, expected in zip(layer.parameters(), whole, strict=True):
-        torch.testing.assert_close(parameter.grad, expected, atol=1e-5, rtol=1e-5)
-
-
-def test_trains_in_bfloat16(layer_class: Layer) -> None:
-    layer = layer_class(32, 16)
-    mask = mask_of([3, 9, 1, 5])
-    inputs = torch.randn(*mask.shape, 32, requires_grad=True)
-    weights = torch.randn(*mask.shape, 32)
-    expected = layer(inputs, mask)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        outputs = layer(inputs, mask)
-    torch.testing.assert_close(outputs.float(), expected, atol=0.03, rtol=0)
-    parameters = [inputs, *layer.parameters()]
-    for ours, theirs in zip(
-        gradients(outputs, weights, *parameters), gradients(expected, weights, *parameters), strict=True
-    ):
-        assert ours.dtype == torch.float32
-        assert (ours - theirs).norm() < 0.02 * theirs.norm()
 
 
 @pytest.fixture

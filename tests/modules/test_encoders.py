@@ -1,11 +1,14 @@
+"""All encoders keep one contract; and what is special about the stacked ones."""
+
 from __future__ import annotations
 
 import pydantic
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from elmo_tasks.modules.encoders import (
+    Encoder,
     EncoderConfig,
     StackedBiGru,
     StackedBiGruConfig,
@@ -13,6 +16,7 @@ from elmo_tasks.modules.encoders import (
     StackedBiLstmConfig,
     initialize_gates,
 )
+from tests.modules.helpers import gradients, mask_of
 
 
 @pytest.fixture(autouse=True)
@@ -40,26 +44,82 @@ def test_config_refuses(settings: dict[str, object]) -> None:
         StackedBiLstmConfig.model_validate(settings)
 
 
-@STACKED
-def test_neither_padding_nor_neighbours_change_a_sentence(stacked: type[StackedBiLstm] | type[StackedBiGru]) -> None:
-    encoder = stacked(5, (6, 4))
-    lengths = [2, 7, 1, 4]
-    mask = torch.arange(9) < torch.tensor(lengths).unsqueeze(1)  # wider than the longest sentence
-    inputs = torch.randn(4, 9, 5).masked_fill(~mask.unsqueeze(2), 1e9)
-    together = encoder(inputs, mask)
-    for row, length in enumerate(lengths):
+@pytest.fixture(
+    params=[
+        {"type": "stacked_bilstm", "hidden_sizes": (6, 4)},
+        {"type": "stacked_bigru", "hidden_sizes": (6, 4)},
+        {"type": "alternating_lstm", "hidden_size": 6, "num_layers": 3},
+        {"type": "stacked_highway_bilstm", "hidden_size": 4, "num_layers": 2},
+    ],
+    ids=lambda settings: settings["type"],
+)
+def encoder(request: pytest.FixtureRequest) -> Encoder:
+    """Each encoder that reads in both directions, of five features."""
+    return EncoderConfig.model_validate(request.param).build(5)
+
+
+LENGTHS = [2, 7, 1, 4]
+
+
+def test_neither_padding_nor_neighbours_change_a_sentence_or_a_gradient(encoder: Encoder) -> None:
+    mask = mask_of(LENGTHS, 9)  # wider than the longest sentence
+    inputs, weights = torch.randn(4, 9, 5), torch.randn(4, 9, encoder.output_size)
+    results = []
+    for value in (0.0, 1e6):
+        filled = inputs.masked_fill(~mask.unsqueeze(2), value).requires_grad_()
+        outputs = encoder(filled, mask)
+        results.append([outputs, *gradients(outputs, weights, [filled, *encoder.parameters()])])
+        for each in results[-1][:2]:  # the outputs, and the gradient of the inputs
+            assert (each[~mask] == 0).all()
+            assert each[mask].any(dim=1).all()
+    for first, second in zip(*results, strict=True):
+        assert torch.equal(first, second)
+    for row, length in enumerate(LENGTHS):
         alone = encoder(inputs[row : row + 1, :length], mask[row : row + 1, :length])
-        torch.testing.assert_close(together[row, :length], alone[0])
-    assert (together[~mask] == 0).all()
+        torch.testing.assert_close(outputs[row, :length], alone[0])
+        (alone[0] * weights[row, :length]).sum().backward()
+    for parameter, whole in zip(encoder.parameters(), results[0][2:], strict=True):  # those of sentences add up
+        torch.testing.assert_close(parameter.grad, whole, atol=1e-5, rtol=1e-5)
 
 
-@STACKED
-def test_output_depends_on_both_sides(stacked: type[StackedBiLstm] | type[StackedBiGru]) -> None:
-    encoder = stacked(5, (6, 4)).eval()
-    inputs = torch.randn(1, 5, 5, requires_grad=True)
-    encoder(inputs, torch.ones(1, 5, dtype=torch.bool))[0, 2].sum().backward()
-    assert inputs.grad is not None
-    assert (inputs.grad[0].abs().sum(1) > 0).all()
+def test_every_token_sees_all_of_its_sentence_also_in_inference_mode(encoder: Encoder) -> None:
+    inputs, mask = torch.randn(1, 5, 5, requires_grad=True), mask_of([5])
+    outputs = encoder.eval()(inputs, mask)
+    (gradient,) = torch.autograd.grad(outputs[0, 2].sum(), inputs)
+    assert gradient[0].any(1).all()
+    with torch.inference_mode():
+        torch.testing.assert_close(encoder(inputs, mask), outputs)
+
+
+def test_gradient_is_the_derivative(encoder: Encoder) -> None:
+    encoder, mask = encoder.double(), mask_of([2, 4, 1])
+    names, parameters = zip(*encoder.named_parameters(), strict=True)
+
+    def outputs(inputs: Tensor, *values: Tensor) -> Tensor:
+        return torch.func.functional_call(encoder, dict(zip(names, values, strict=True)), (inputs, mask))
+
+    inputs = torch.randn(3, 4, 5, dtype=torch.float64, requires_grad=True)
+    copies = [parameter.detach().clone().requires_grad_() for parameter in parameters]
+    assert torch.autograd.gradcheck(outputs, (inputs, *copies), fast_mode=True)
+
+
+def test_repeats_itself_to_the_bit_and_trains_in_bfloat16(encoder: Encoder) -> None:
+    mask = mask_of(LENGTHS * 4)
+    inputs, weights = torch.randn(16, 7, 5, requires_grad=True), torch.randn(16, 7, encoder.output_size)
+
+    def run() -> list[Tensor]:
+        outputs = encoder(inputs, mask)
+        return [outputs.float(), *gradients(outputs.float(), weights, [inputs, *encoder.parameters()])]
+
+    first = run()
+    for _ in range(3):
+        assert all(map(torch.equal, first, run()))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rounded = run()
+    torch.testing.assert_close(rounded[0], first[0], atol=0.03, rtol=0.05)
+    for ours, theirs in zip(rounded, first, strict=True):
+        assert ours.dtype == torch.float32
+        assert (ours - theirs).norm() < 0.05 * theirs.norm()
 
 
 @STACKED

@@ -7,19 +7,15 @@ from collections.abc import Sequence
 
 import pytest
 import torch
-from torch import Tensor
 
 from elmo_tasks.modules import attention as attention_module
 from elmo_tasks.modules.attention import AttentionFlow, SelfAttention, TrilinearScores
+from tests.modules.helpers import mask_of
 
 
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(6)
-
-
-def mask_of(lengths: list[int], num_tokens: int | None = None) -> Tensor:
-    return torch.arange(num_tokens or max(lengths)) < torch.tensor(lengths).unsqueeze(1)
 
 
 def score(scores: TrilinearScores, one: Sequence[float], other: Sequence[float]) -> float:
