@@ -83,18 +83,12 @@ def test_stateful_reads_one_by_one_in_order(text: Path, bilm: BiLM, max_tokens: 
     bilm.stateful = True
     bilm.layers([["something", "before"]])
     entries = _embed(text, bilm, max_tokens=max_tokens)
+    in_memory = embed_sentences([line.split() for line in LINES], bilm)
     bilm.reset_state()
-    for number, line in enumerate(LINES):
+    for number, (line, vectors) in enumerate(zip(LINES, in_memory, strict=True)):
         np.testing.assert_allclose(entries[str(number)], _whole(bilm, line), rtol=0, atol=1e-5)
+        np.testing.assert_allclose(vectors.numpy(), entries[str(number)], rtol=0, atol=1e-5)
     assert np.abs(entries["2"] - entries["5"]).max() > 0.01
-
-
-def test_sentences_in_memory_are_read_like_those_of_a_file_if_state_is_carried(text: Path, bilm: BiLM) -> None:
-    bilm.stateful = True
-    bilm.layers([["something", "before"]])
-    entries = _embed(text, bilm)
-    for number, vectors in enumerate(embed_sentences([line.split() for line in LINES], bilm)):
-        np.testing.assert_allclose(vectors.numpy(), entries[str(number)], rtol=0, atol=1e-6)
 
 
 def test_raw_text_goes_through_the_tokenizer(text: Path, bilm: BiLM) -> None:
@@ -118,17 +112,6 @@ def test_compressed_text_and_no_sentences(text: Path, bilm: BiLM) -> None:
     output = text.parent / "vectors.hdf5"
     assert embed_file(packed, output, bilm, keep_sentences=False, show_progress=False) == len(LINES)
     assert set(_read(output)) == {"0", "1", "2", "3", "4", "5"}
-
-
-def test_more_sentences_than_are_sorted_at_once(tmp_path: Path, bilm: BiLM) -> None:
-    lines = [" ".join(["word"] * (1 + number * 7 % 5)) for number in range(200)]
-    path = tmp_path / "many.txt"
-    path.write_text("\n".join(lines))
-    assert embed_file(path, tmp_path / "vectors.hdf5", bilm, max_tokens=16, show_progress=False) == 200
-    entries = _read(tmp_path / "vectors.hdf5")
-    assert {name: data.shape[1] for name, data in entries.items() if name.isdecimal()} == {
-        str(number): len(line.split()) for number, line in enumerate(lines)
-    }
 
 
 class Recorder:

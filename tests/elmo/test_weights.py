@@ -41,7 +41,7 @@ def test_every_version_computes_the_same_fingerprint(bilm: BiLM) -> None:
 def test_a_folder_or_the_bilm_of_the_package(bilm: BiLM, bilm_files: Files) -> None:
     assert BiLM.load(bilm_files[0].parent).fingerprint() == bilm.fingerprint()
     assert BiLM.load().output_size == BiLM.load("default").output_size == 256
-    with pytest.raises(WeightsError, match=r"options.json: neither a folder nor a zip archive; expected one with"):
+    with pytest.raises(WeightsError, match=r"options.json: neither a folder nor a zip archive; .*one with"):
         BiLM.load(bilm_files[0])
 
 
@@ -129,27 +129,6 @@ def _remove(name: str) -> Callable[[h5py.File], None]:
     return lambda file: file.__delitem__(name)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (_remove(f"{CELL}/W_P_0"), f"{CELL}/W_P_0 missing; expected by the options"),
-        (_remove("CNN_high_0"), "CNN_high_0/W_carry and 3 more missing"),
-        (_replace("char_embed", np.zeros((260, 4))), "char_embed has shape 260 x 4; expected 261 x 4"),
-        (_replace(f"{CELL}/W_0", np.zeros((12, 40))), f"{CELL}/W_0 has shape 12 x 40; expected 12 x 48"),
-        (_replace("CNN_proj/b_proj", np.full(6, np.nan)), "CNN_proj/b_proj holds values that are not finite"),
-        (
-            _replace("CNN_proj/b_proj", np.zeros(6, dtype=np.int64)),
-            "CNN_proj/b_proj holds int64; expected floating-point",
-        ),
-        (_replace("CNN_proj/b_proj", np.float32(1)), r"CNN_proj/b_proj has shape \(\); expected 6"),
-    ],
-)
-def test_wrong_datasets_are_named(bilm_files: Files, change: Callable[[h5py.File], None], message: str) -> None:
-    with h5py.File(bilm_files[1], "a") as file:
-        change(file)
-    _expect_one_line(bilm_files, rf"weights\.hdf5: {message}")
-
-
 def _external_storage(file: h5py.File) -> None:
     del file["CNN_proj/b_proj"]
     private = Path(file.filename).with_name("private")
@@ -173,6 +152,16 @@ def _bomb(file: h5py.File) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (_remove(f"{CELL}/W_P_0"), f"{CELL}/W_P_0 missing; expected by the options"),
+        (_remove("CNN_high_0"), "CNN_high_0/W_carry and 3 more missing"),
+        (_replace("char_embed", np.zeros((260, 4))), "char_embed has shape 260 x 4; expected 261 x 4"),
+        (_replace(f"{CELL}/W_0", np.zeros((12, 40))), f"{CELL}/W_0 has shape 12 x 40; expected 12 x 48"),
+        (_replace("CNN_proj/b_proj", np.full(6, np.nan)), "CNN_proj/b_proj holds values that are not finite"),
+        (
+            _replace("CNN_proj/b_proj", np.zeros(6, dtype=np.int64)),
+            "CNN_proj/b_proj holds int64; expected floating-point",
+        ),
+        (_replace("CNN_proj/b_proj", np.float32(1)), r"CNN_proj/b_proj has shape \(\); expected 6"),
         (_external_storage, "CNN_proj/b_proj takes its values from other files"),
         (_virtual, "CNN_proj/b_proj takes its values from other files"),
         (_replace("CNN_proj", h5py.ExternalLink("private.hdf5", "/")), "CNN_proj/W_proj and 1 more behind a link"),
@@ -181,7 +170,7 @@ def _bomb(file: h5py.File) -> None:
         (_bomb, "char_embed has shape 100000000000 x 1; expected 261 x 4"),
     ],
 )
-def test_a_file_must_hold_its_values_itself(
+def test_wrong_datasets_are_named_and_a_file_must_hold_its_values_itself(
     bilm_files: Files, change: Callable[[h5py.File], None], message: str
 ) -> None:
     with h5py.File(bilm_files[1], "a") as file:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import itertools
-
 import pytest
 import torch
 
@@ -16,26 +14,6 @@ END = torch.tensor([True, False, True])
 def decoder() -> ConstrainedDecoder:
     torch.manual_seed(2)
     return ConstrainedDecoder(TransitionConstraints(START, BETWEEN, END))
-
-
-def is_allowed(tags: tuple[int, ...]) -> bool:
-    return bool(START[tags[0]] and END[tags[-1]] and all(BETWEEN[pair] for pair in itertools.pairwise(tags)))
-
-
-def test_finds_the_best_of_all_allowed_sequences(decoder: ConstrainedDecoder) -> None:
-    lengths = (5, 1, 3, 2)
-    mask = torch.arange(5) < torch.tensor(lengths).unsqueeze(1)
-    emissions = torch.randn(4, 5, 3).masked_fill(~mask.unsqueeze(2), 1e6)
-    tags, scores = decoder.best_tags(emissions, mask)
-    for row, length in enumerate(lengths):
-        found = {
-            sequence: sum(emissions[row, token, tag].item() for token, tag in enumerate(sequence))
-            for sequence in itertools.product(range(3), repeat=length)
-            if is_allowed(sequence)
-        }
-        best = max(found, key=lambda sequence: found[sequence])
-        assert tags[row].tolist() == [*best, *([0] * (5 - length))]
-        assert scores[row].item() == pytest.approx(found[best], abs=1e-5)
 
 
 def test_is_a_random_field_that_has_learned_nothing_of_pairs(decoder: ConstrainedDecoder) -> None:

@@ -152,21 +152,6 @@ def test_equals_pytorch_crf() -> None:
     assert best_sequences(crf, emissions, mask) == crf.decode(emissions, mask)
 
 
-def test_equals_pytorch_crf_with_forbidden_transitions_at_minus_10000() -> None:
-    ours = make_crf(constrained=True)
-    reference = torchcrf.CRF(NUM_TAGS, batch_first=True).double()
-    reference.load_state_dict(ours.state_dict())
-    with torch.no_grad():
-        reference.start_transitions[~ours.constraints.start] = -10000
-        reference.transitions[~ours.constraints.between] = -10000
-        reference.end_transitions[~ours.constraints.end] = -10000
-    emissions, mask = make_batch()
-    tags = some_allowed_tags(ours, mask)
-    expected = reference(emissions, tags, mask, "none")
-    torch.testing.assert_close(ours.log_likelihood(emissions, tags, mask), expected, atol=1e-5, rtol=0)
-    assert best_sequences(ours, emissions, mask) == reference.decode(emissions, mask)
-
-
 @pytest.mark.parametrize("scale", [100.0, 1000.0])
 @pytest.mark.parametrize("constrained", [False, True])
 def test_extreme_scores_stay_exact(scale: float, constrained: bool) -> None:
@@ -228,20 +213,6 @@ def test_what_is_forbidden_gets_no_mass_and_no_gradient() -> None:
     assert crf.transitions.grad is not None
     assert (crf.transitions.grad[~crf.constraints.between] == 0).all()
     assert (crf.transitions.grad[crf.constraints.between] != 0).all()
-
-
-def test_padding_and_neighbours_change_nothing() -> None:
-    crf = make_crf(constrained=True)
-    emissions, mask = make_batch()
-    tags = some_allowed_tags(crf, mask)
-    together = crf.log_likelihood(emissions, tags, mask)
-    marginals = crf.marginals(emissions, mask)
-    for row, length in enumerate(LENGTHS):
-        alone = emissions[row : row + 1, :length], mask[row : row + 1, :length]
-        likelihood = crf.log_likelihood(alone[0], tags[row : row + 1, :length], alone[1])
-        torch.testing.assert_close(likelihood[0], together[row])
-        torch.testing.assert_close(crf.marginals(*alone)[0], marginals[row, :length])
-        assert best_sequences(crf, *alone) == [best_sequences(crf, emissions, mask)[row]]
 
 
 @pytest.mark.parametrize("padding", [-100, 99])
