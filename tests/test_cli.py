@@ -71,6 +71,14 @@ def test_the_module_is_the_command() -> None:
     assert (done.returncode, done.stdout) == (0, f"elmo-tasks {__version__}\n")
 
 
+@pytest.mark.parametrize(("line", "completed"), [("elmo-tasks tra", "train "), ("elmo-tasks train --see", "--seeds ")])
+def test_the_shell_completes_commands_and_options(line: str, completed: str, tmp_path: Path) -> None:
+    shell = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "COMP_TYPE": "9"}
+    output = {"_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "completions")}
+    subprocess.run([sys.executable, "-m", "elmo_tasks"], env={**os.environ, **shell, **output}, check=True, timeout=60)
+    assert (tmp_path / "completions").read_text() == completed
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_s_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = help_of(command, capsys=capsys)

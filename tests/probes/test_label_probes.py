@@ -170,6 +170,7 @@ def test_a_fifth_is_held_out() -> None:
     assert split_sentences(every, seed=1) == (training, test) != split_sentences(every, seed=2)
     with pytest.raises(ElmoTasksError, match=r"4 different sentence\(s\); wanted at least 5"):
         split_sentences(every[:4], seed=1)
+    assert list(map(len, split_sentences(every[:5], seed=1))) == [4, 1]
 
 
 def test_too_few_labels(bilm: BiLM) -> None:
