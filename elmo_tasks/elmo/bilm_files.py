@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import zipfile
 from pathlib import Path
+from typing import ClassVar
 
 from elmo_tasks.elmo import many_langs
 from elmo_tasks.elmo.bilm_zip import unzipped
+from elmo_tasks.elmo.frozen_files import FrozenFiles
 from elmo_tasks.errors import WeightsError
-from elmo_tasks.files.hashes import kept_hash
 from elmo_tasks.files.paths import is_clutter, local_path
 
 DEFAULT_BILM = "default"
@@ -25,11 +25,24 @@ def bilm_folder(name: str | Path) -> Path:
 
 
 @dataclasses.dataclass(frozen=True)
-class BiLMFiles:
+class BiLMFiles(FrozenFiles):
     """The two files of a biLM in the layout of bilm-tf and AllenNLP."""
 
+    names: ClassVar[tuple[str, ...]] = ("options.json", "weights.hdf5")
+    expected: ClassVar[str] = "expected a biLM's options.json and weights.hdf5"
     options: Path
     weights: Path
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        return dict(zip(self.names, (self.options, self.weights), strict=True))
+
+    @property
+    def shown_path(self) -> Path:
+        return self.weights
+
+    def location(self) -> dict[str, str]:
+        return {"options": str(self.options), "weights": str(self.weights)}
 
     @classmethod
     def in_folder(cls, folder: str | Path) -> BiLMFiles:
@@ -70,21 +83,6 @@ class BiLMFiles:
         if folder is None and options is not None and weights is not None:
             return cls(local_path(options), local_path(weights))
         raise WeightsError("wanted either the folder of a biLM or both its options and its weights")
-
-    def fingerprint(self) -> str:
-        """The SHA-256 of both files' contents, in hexadecimal. It identifies the biLM without loading it.
-
-        A process reads the files once, and again only after they have changed.
-
-        Raises:
-            WeightsError: a file is missing.
-        """
-        digest = hashlib.sha256()
-        for path in (self.options, self.weights):
-            if not path.is_file():
-                raise WeightsError(f"{path}: no such file")
-            digest.update(kept_hash(path).encode())
-        return digest.hexdigest()
 
 
 def _only(folder: Path, pattern: str) -> Path:

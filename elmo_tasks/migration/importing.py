@@ -78,7 +78,7 @@ def import_allennlp(
     check_kind(run.path, run.config.name, remedy="name another folder for the run")
     if bilm is not None and not Path(bilm, _WEIGHTS).is_file():
         check_kind(bilm, remedy="name another folder with --bilm")
-    if bilm is not None and Path(bilm).resolve() == run.bilm.resolve():
+    if bilm is not None and Path(bilm).resolve() == run.bilm.copies.resolve():
         raise RunError(f"{bilm}: belongs to the run; leave --bilm out, or name a folder outside of {run.path}")
     if not force and (present := [each.name for each in run.files if each.exists()]):
         raise RunError(f"{run.path}: holds {', '.join(present)}; name another folder, or --force removes them first")
@@ -94,7 +94,7 @@ def import_allennlp(
             embedder = dataclasses.replace(embedder, bilm=None)  # its memory is free again
             values = _config(params, embedder, head)
             if files:
-                values["model"]["embedder"]["elmo"] |= {"options": str(files.options), "weights": str(files.weights)}
+                values["model"]["embedder"]["elmo"] |= files.location()
             config, more = _with_training(values, params)
             tensors = {f"embedder.{name}": tensor for name, tensor in embedder.tensors.items()} | dict(head.tensors)
             trained = _check(config, embedder, tensors)
@@ -107,10 +107,8 @@ def import_allennlp(
             run.clear()
         resolved = to_json(config)
         if files:
-            files = _moved_bilm(files, shared or run.bilm)
-            names = {"options": str(files.options.resolve()), "weights": str(files.weights.resolve())}
-            write_json(run.bilm_reference, {**names, "fingerprint": files.fingerprint()})
-            resolved["model"]["embedder"]["elmo"] |= names
+            files = _moved_bilm(files, shared or run.bilm.copies)
+            resolved["model"]["embedder"]["elmo"] |= run.bilm.refer_to(files)
         embedder.vocabulary.save(run.vocabulary)
         write_tensors(run.frozen, {name: tensor for name, tensor in tensors.items() if name not in trained})
         write_tensors(run.model, {name: tensor for name, tensor in tensors.items() if name in trained})

@@ -5,25 +5,24 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import safetensors.torch
 from safetensors import SafetensorError
 
+from elmo_tasks.elmo.frozen_files import FrozenFiles
 from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.errors import ElmoTasksError, WeightsError, one_line
-from elmo_tasks.files.hashes import kept_hash
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.paths import local_path
 
 HUB = "hub:"
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 
-_WANTED = f"wanted one with a transformer's {CONFIG}, {WEIGHTS} and {TOKENIZER}"
+_EXPECTED = f"expected a folder with a transformer's {CONFIG}, {WEIGHTS} and {TOKENIZER}"
 _SIZES = ("hidden_size", "num_hidden_layers", "max_position_embeddings", "vocab_size")
 _MOST_LAYERS = 1000
 # Settings that name code or files elsewhere. Those that begin with "_" are the library's own.
@@ -31,9 +30,11 @@ _IGNORED = ("attn_implementation", "auto_map", "experts_implementation", "quanti
 
 
 @dataclasses.dataclass(frozen=True)
-class TransformerFiles:
+class TransformerFiles(FrozenFiles):
     """The three files of a transformer, as the library `transformers` and the hub name them."""
 
+    names: ClassVar[tuple[str, ...]] = (CONFIG, WEIGHTS, TOKENIZER)
+    expected: ClassVar[str] = f"{_EXPECTED} (weights in pickles are not read)"
     folder: Path
 
     @classmethod
@@ -51,27 +52,19 @@ class TransformerFiles:
             return cls(_snapshot(model.removeprefix(HUB), local_only))
         if not (folder := local_path(model)).is_dir():
             found = "not a folder" if folder.exists() else "no such folder"
-            raise WeightsError(f"{model}: {found}; {_WANTED}, or {HUB}NAME for a model of the hub")
+            raise WeightsError(f"{model}: {found}; {_EXPECTED}, or {HUB}NAME for a model of the hub")
         return cls(folder)
 
     @property
     def paths(self) -> dict[str, Path]:
-        """The three files by name."""
-        return {name: self.folder / name for name in (CONFIG, WEIGHTS, TOKENIZER)}
+        return {name: self.folder / name for name in self.names}
 
-    def fingerprint(self) -> str:
-        """The SHA-256 of the files' contents, in hexadecimal; like `BiLMFiles.fingerprint`.
+    @property
+    def shown_path(self) -> Path:
+        return self.folder
 
-        Raises:
-            WeightsError: a file is missing.
-        """
-        digest = hashlib.sha256()
-        for path in self.paths.values():
-            if not path.is_file():
-                pickles = " (weights in pickles are not read)" if path.name == WEIGHTS else ""
-                raise WeightsError(f"{path}: no such file; {_WANTED}{pickles}")
-            digest.update(kept_hash(path).encode())
-        return digest.hexdigest()
+    def location(self) -> dict[str, str]:
+        return {"model": str(self.folder)}
 
     def read_config(self) -> Any:
         """The library's config of the model.
@@ -143,7 +136,7 @@ class TransformerFiles:
         try:
             tokenizer = Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises no other class
-            raise WeightsError(f"{path}: missing, or not a tokenizer ({one_line(error)}); {_WANTED}") from None
+            raise WeightsError(f"{path}: missing, or not a tokenizer ({one_line(error)}); {_EXPECTED}") from None
         if (size := tokenizer.get_vocab_size()) > config.vocab_size:
             raise WeightsError(f"{path}: {size} word pieces; the model has {config.vocab_size}")
         tokenizer.no_truncation()
@@ -159,10 +152,10 @@ def _snapshot(name: str, local_only: bool) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(snapshot_download(name, allow_patterns=[CONFIG, WEIGHTS, TOKENIZER], local_files_only=local_only))
+        return Path(snapshot_download(name, allow_patterns=list(TransformerFiles.names), local_files_only=local_only))
     except (OSError, ValueError) as error:
         place = "not downloaded to this machine yet" if local_only else "not found on the hub or on this machine"
-        raise WeightsError(f"{HUB}{name}: {place} ({one_line(error)}); or name a folder: {_WANTED}") from None
+        raise WeightsError(f"{HUB}{name}: {place} ({one_line(error)}); or name a folder: {_EXPECTED}") from None
 
 
 def _library() -> ModuleType:

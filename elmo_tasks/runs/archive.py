@@ -1,44 +1,18 @@
-"""Runs that are complete in themselves: copying the biLM into a run, packing a run into an archive, opening either."""
+"""Archives of runs: packing a run, and opening it again."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
-from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.errors import AllenNlpArchiveError, RunError
 from elmo_tasks.files import archives
-from elmo_tasks.files.atomic import atomic_folder, atomic_write
+from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.runs.folder import RunFolder
 
 _ALLENNLP_WEIGHTS = "weights.th"
-
-
-def include_bilm(folder: RunFolder) -> None:
-    """Copies the files of the run's biLM into its folder; raises `RunError` if they have moved."""
-    if not folder.bilm.is_dir():
-        files = folder.bilm_files()
-        _include(folder, "biLM", {"options.json": files.options, "weights.hdf5": files.weights}, folder.bilm)
-
-
-def include_transformer(folder: RunFolder) -> None:
-    """Like `include_bilm`, for the files of the run's transformer."""
-    if not folder.transformer.is_dir():
-        _include(folder, "transformer", folder.transformer_files().paths, folder.transformer)
-
-
-def _include(folder: RunFolder, kind: str, files: Mapping[str, Path], target: Path) -> None:
-    with atomic_folder(target) as copies:
-        for name, source in files.items():
-            try:
-                with open(source, "rb") as content, atomic_write(copies / name) as copy:
-                    shutil.copyfileobj(content, copy, 1 << 20)
-            except FileNotFoundError:
-                raise RunError(f"{folder.path}: the run's {kind} is no longer at {source}") from None
 
 
 def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) -> None:
@@ -58,19 +32,8 @@ def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) ->
     for path in packed.values():
         if path.resolve().parent != folder.path.resolve():  # someone else's run could name any file of this machine
             raise RunError(f"{path}: a link to {path.resolve()}; wanted a file of the run, so put a copy in its place")
-    if with_bilm and folder.bilm_reference.is_file() and not folder.bilm_options.is_file():
-        files = folder.bilm_files()
-        for path in (files.options, files.weights):
-            if not path.is_file():
-                raise RunError(f"{folder.path}: the run's biLM is no longer at {path}")
-        folder.check_bilm(files)
-        BiLM.load(files.options, files.weights)
-        packed |= {"bilm/options.json": files.options, "bilm/weights.hdf5": files.weights}
-    if with_bilm and folder.transformer_reference.is_file():
-        transformer = folder.transformer_files()
-        folder.check_transformer(lambda: transformer)
-        transformer.load()
-        packed |= {f"transformer/{name}": path for name, path in transformer.paths.items()}
+    for frozen in folder.frozen_models if with_bilm else ():
+        packed |= frozen.files_to_archive()
     archives.pack(packed, archive)
 
 

@@ -8,7 +8,7 @@ frozen.safetensors    tensors that training does not change, except the biLM's a
 model.safetensors     the best epoch's trained parameters
 bilm.json             the biLM's files and their hash, as the run began with them
 bilm/                 the biLM's files themselves, where the run is self-contained
-transformer.json      the place of the transformer and the hash of its files, as the run began with them
+transformer.json      where the transformer is and the hash of its files, as the run began with them
 transformer/          the transformer's files themselves, where the run is self-contained
 bilm_options.json     the options of a biLM that is trained with the task; its weights are in model.safetensors
 origin.json           the run that it began from (--from), and what it took over; or the archive of AllenNLP's
@@ -29,7 +29,7 @@ import logging
 import platform
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,13 +37,13 @@ import pydantic
 from torch import nn
 
 from elmo_tasks.config import Config, to_json
-from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
-from elmo_tasks.errors import FORCE, RESUME, RunError, WeightsError, some_of
+from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.errors import FORCE, RESUME, RunError, some_of
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.overwriting import check_folder, check_kind
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.files.tensor_files import BEGIN_AGAIN, read_tensors, tensor_shapes
-from elmo_tasks.modules.transformer_files import CONFIG, HUB, TOKENIZER, WEIGHTS, TransformerFiles
+from elmo_tasks.runs.frozen_models import FrozenModel, RunBiLM, RunTransformer
 from elmo_tasks.training.trainer import STATE_FILE
 
 logger = logging.getLogger(__name__)
@@ -54,12 +54,11 @@ _MODULE_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 Split = Literal["validation", "test"]
 """The data that the best epoch is scored on."""
 
-_ELMO, _TRANSFORMER = "model.embedder.elmo", "model.embedder.transformer"  # keys of a config
 _VECTORS, WORD_VECTORS = "model.embedder.words.vectors", "word vectors"  # a key of a config, and one of data.json
 _LENGTH = ("trainer.num_epochs", "trainer.patience")  # what may change when a run goes on
-# And the places of files whose content is checked.
+# And the paths of files whose content is checked.
 _DATA = ("train_data_path", "validation_data_path", "test_data_path")
-_PLACES = (*_DATA, _VECTORS, f"{_ELMO}.bilm", f"{_ELMO}.options", f"{_ELMO}.weights", f"{_TRANSFORMER}.model")
+_PATHS = (*_DATA, _VECTORS, *RunBiLM.keys(), *RunTransformer.keys())
 
 
 class Folder:
@@ -180,28 +179,6 @@ class Folder:
                 path.unlink(missing_ok=True)
 
 
-class BiLMReference(Config):
-    """The contents of `bilm.json`: either the default biLM or two files, and the fingerprint of both."""
-
-    bilm: Literal["default"] | None = None
-    options: str | None = None
-    weights: str | None = None
-    fingerprint: str
-
-    @pydantic.model_validator(mode="after")
-    def _names_one(self) -> BiLMReference:
-        if {self.options is None, self.weights is None} != {self.bilm is not None}:
-            raise ValueError("wanted either 'bilm' or both 'options' and 'weights'")
-        return self
-
-
-class TransformerReference(Config):
-    """The contents of `transformer.json`: the transformer's folder, or `hub:NAME`, and the fingerprint of its files."""
-
-    model: str
-    fingerprint: str
-
-
 class RunFolder(Folder):
     """The files of a task model's run.
 
@@ -216,24 +193,22 @@ class RunFolder(Folder):
         self.frozen = self.path / "frozen.safetensors"
         self.model = self.path / "model.safetensors"
         self.data = self.path / "data.json"
-        self.bilm_reference = self.path / "bilm.json"
-        self.bilm = self.path / "bilm"
         self.bilm_options = self.path / "bilm_options.json"
-        self.transformer_reference = self.path / "transformer.json"
-        self.transformer = self.path / "transformer"
+        self.bilm = RunBiLM(self.path, archive, BiLMFiles(self.bilm_options, self.model))
+        self.transformer = RunTransformer(self.path, archive)
+        self.frozen_models: tuple[FrozenModel, ...] = (self.bilm, self.transformer)
         self.origin = self.path / "origin.json"
         self.records = self.path / "metrics.jsonl"
         self.metrics = self.path / "metrics.json"
         self.predictions = self.path / "predictions.jsonl"
         self.validation_predictions = self.path / "predictions_validation.jsonl"
-        self.files += (self.vocabulary, self.frozen, self.model, self.bilm_reference, self.bilm, self.bilm_options)
-        self.files += (self.origin, self.records, self.metrics, self.predictions, self.validation_predictions)
-        self.files += (self.transformer_reference, self.transformer, self.data)
-        self.begun += (self.vocabulary, self.frozen, self.bilm_reference, self.bilm, self.bilm_options, self.origin)
-        self.begun += (self.transformer_reference, self.transformer, self.data)
+        begun = [self.vocabulary, self.frozen, self.bilm_options, self.origin, self.data]
+        begun += [path for model in self.frozen_models for path in (model.reference, model.copies)]
+        self.begun += tuple(begun)
+        self.files += (*begun, self.model, self.records, self.metrics, self.predictions, self.validation_predictions)
 
     def adjustable(self) -> Collection[str]:
-        return (*_LENGTH, *_PLACES) if self.data.is_file() else _LENGTH
+        return (*_LENGTH, *_PATHS) if self.data.is_file() else _LENGTH
 
     def trains_more(self) -> bool:
         """Whether the config says how long to train, other than before."""
@@ -259,125 +234,8 @@ class RunFolder(Folder):
     def packed(self) -> dict[str, Path]:
         """The files of the folder that an archive can have, by their names in it."""
         names = (self.config, self.versions, self.vocabulary, self.frozen, self.model, self.records, self.metrics)
-        references = (self.bilm_reference, self.bilm_options, self.transformer_reference)
-        own = {path.name: path for path in (*names, *references, self.origin)}
-        own |= {f"bilm/{name}": self.bilm / name for name in ("options.json", "weights.hdf5")}
-        return own | {f"transformer/{name}": self.transformer / name for name in (CONFIG, WEIGHTS, TOKENIZER)}
-
-    def read_bilm_reference(self) -> BiLMReference:
-        """The contents of `bilm.json`; raises `RunError` if it is missing or damaged."""
-        return read_json(self.bilm_reference, BiLMReference, "the reference to the biLM of a run")
-
-    def bilm_files(self) -> BiLMFiles:
-        """The files of the run's biLM: copies in the run, those that it refers to, or the default biLM's.
-
-        Of a biLM that was trained with the task, these are its options and the model, which has its weights.
-
-        Raises:
-            RunError: the reference is damaged; or the run was in an archive, and names files outside of it.
-        """
-        if self.bilm_options.is_file():
-            return BiLMFiles(self.bilm_options, self.model)
-        if self.bilm.is_dir():
-            return BiLMFiles.in_folder(self.bilm)
-        reference = self.read_bilm_reference()
-        if reference.options is None or reference.weights is None:
-            return BiLMFiles.in_folder(DEFAULT_BILM)
-        if self.archive:
-            raise RunError(
-                f"{self.archive}: does not contain its biLM, and an archive cannot name files outside of it; say where "
-                f"the biLM is with --set {_ELMO}.bilm=DIR"
-            )
-        logger.info("%s: the biLM is at %s", self.path, reference.weights)
-        return BiLMFiles(Path(reference.options), Path(reference.weights))
-
-    def check_bilm(self, files: BiLMFiles) -> None:
-        """Raises `RunError` if these are not the files of the biLM that the run has, or began with."""
-        if files == BiLMFiles(self.bilm_options, self.model):  # its weights are checked as those of the model
-            return
-        reference = self.read_bilm_reference()  # before any file that the config names is opened
-        found, wanted = files.fingerprint(), reference.fingerprint
-        if found != wanted:
-            replaced = reference.bilm == DEFAULT_BILM and files == BiLMFiles.in_folder(DEFAULT_BILM)
-            reason = "the package has a newer biLM than when the run was trained; train again, or " if replaced else ""
-            raise RunError(
-                f"{files.weights}: not the biLM that the run was trained with (fingerprint {found[:12]}, wanted "
-                f"{wanted[:12]}): {reason}name a folder with the run's biLM by --set {_ELMO}.bilm=DIR"
-            )
-
-    def bilm_place(self, given: Sequence[str]) -> dict[str, str | None]:
-        """Where the run's biLM is, as values for the config's keys.
-
-        Arguments:
-            given: overrides of the config; if they name a place, only the other way of naming one is set to None.
-
-        Raises:
-            RunError: the biLM has moved.
-        """
-        elmo = _ELMO
-        keys = {override.partition("=")[0] for override in given}
-        if not self.bilm_reference.is_file() or keys & {"model", "model.embedder", elmo}:
-            return {}
-        if f"{elmo}.bilm" in keys:
-            return {f"{elmo}.options": None, f"{elmo}.weights": None}
-        if keys & {f"{elmo}.options", f"{elmo}.weights"}:
-            return {f"{elmo}.bilm": None}
-        files = self.bilm_files()
-        for path in (files.options, files.weights):
-            if not path.is_file() and path != self.model:  # whose absence means that no epoch has finished
-                raise RunError(
-                    f"{self.path}: the run's biLM is no longer at {path}; say where with --set {elmo}.bilm=DIR"
-                )
-        return {f"{elmo}.bilm": None, f"{elmo}.options": str(files.options), f"{elmo}.weights": str(files.weights)}
-
-    def read_transformer_reference(self) -> TransformerReference:
-        """The contents of `transformer.json`; raises `RunError` if it is missing or damaged."""
-        return read_json(self.transformer_reference, TransformerReference, "the reference to the transformer of a run")
-
-    def transformer_files(self) -> TransformerFiles:
-        """The files of the run's transformer: copies in the run, or those that it refers to.
-
-        Raises:
-            RunError: the reference is damaged; the transformer has moved, or is not on this machine; or the run was in
-                an archive, and names files outside of it.
-        """
-        if self.transformer.is_dir():
-            return TransformerFiles(self.transformer)
-        reference, key = self.read_transformer_reference(), _TRANSFORMER
-        if self.archive:
-            raise RunError(
-                f"{self.archive}: does not contain its transformer, and an archive cannot name files outside of it; "
-                f"say where the transformer is with --set {key}.model=DIR"
-            )
-        logger.info("%s: the transformer is at %s", self.path, reference.model)
-        try:
-            return TransformerFiles.of(reference.model, local_only=True)  # a stranger's run downloads nothing
-        except WeightsError as error:
-            place = reference.model if reference.model.startswith(HUB) else "DIR"
-            raise RunError(f"{self.path}: its transformer: {error}; say where with --set {key}.model={place}") from None
-
-    def check_transformer(self, find: Callable[[], TransformerFiles]) -> None:
-        """Raises `RunError` if these are not the files of the transformer that the run began with.
-
-        Arguments:
-            find: gives the files. It is not called without a reference: what only the config names is not looked for.
-        """
-        wanted = self.read_transformer_reference().fingerprint
-        files = find()
-        found = files.fingerprint()
-        if found != wanted:
-            raise RunError(
-                f"{files.folder}: not the transformer that the run was trained with (fingerprint {found[:12]}, wanted "
-                f"{wanted[:12]})"
-            )
-
-    def transformer_place(self, given: Sequence[str]) -> dict[str, str | None]:
-        """Where the run's transformer is, as `bilm_place`."""
-        keys = {override.partition("=")[0] for override in given}
-        own = {"model", "model.embedder", _TRANSFORMER, f"{_TRANSFORMER}.model"}
-        if not self.transformer_reference.is_file() or keys & own:
-            return {}
-        return {f"{_TRANSFORMER}.model": str(self.transformer_files().folder)}
+        own = {path.name: path for path in (*names, self.bilm_options, self.origin)}
+        return own | self.bilm.archived_paths() | self.transformer.archived_paths()
 
     def check_tensors(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Compares the shapes of the run's tensors with those of a model, without reading the tensors.

@@ -62,9 +62,9 @@ def load_run(path: str | Path, *, overrides: Overrides = ()) -> Run:
             of a package that is not included.
     """
     folder, overrides = open_run(path), override_list(overrides)
-    places = folder.bilm_place(overrides) | folder.transformer_place(overrides)
+    locations = folder.bilm.location(overrides) | folder.transformer.location(overrides)
     try:
-        config = load_config(folder.config, ExperimentConfig, overrides, replaced=places)
+        config = load_config(folder.config, ExperimentConfig, overrides, replaced=locations)
     except UnknownTypeError:
         if not (packages := folder.included_packages()):
             raise

@@ -28,7 +28,5 @@ def tensor_shapes(config: ExperimentConfig, vocabulary: Vocabulary, folder: RunF
 
 def check_frozen_models(config: ExperimentConfig, folder: RunFolder) -> None:
     """Raises `RunError` if the config's biLM or transformer is not the one that the run began with."""
-    if elmo := config.elmo():
-        folder.check_bilm(elmo.files())
-    if transformer := config.transformer():
-        folder.check_transformer(transformer.files)
+    for frozen in folder.frozen_models:
+        frozen.check(config.model.embedder)

@@ -19,7 +19,6 @@ import elmo_tasks.modules  # noqa: F401
 from elmo_tasks.config import Overrides, load_config, own_packages, to_json
 from elmo_tasks.data_readers.in_memory import Source, source_name
 from elmo_tasks.elmo import BiLM
-from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.errors import FORCE, ElmoTasksError, RunError, counted
@@ -28,8 +27,7 @@ from elmo_tasks.files.json_lines import read_record
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
 from elmo_tasks.models.model import TaskModel
-from elmo_tasks.modules.transformer_files import HUB
-from elmo_tasks.runs.archive import include_bilm, include_transformer, open_run
+from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.folder import RunFolder, Split
@@ -247,14 +245,12 @@ def _begin(
     """Writes what a run's folder holds before the first step, in place of an earlier run or what is left of one."""
     folder.clear()
     write_json(folder.data, hashes)
-    _refer_to_frozen(config, folder)
-    if elmo := config.elmo():
-        if elmo.requires_grad:
-            BiLMOptions.load(elmo.files().options).save(folder.bilm_options)
-        elif copy_frozen:
-            include_bilm(folder)
-    if config.transformer() and copy_frozen:
-        include_transformer(folder)
+    if (elmo := config.elmo()) and elmo.requires_grad:
+        BiLMOptions.load(elmo.files().options).save(folder.bilm_options)
+    for frozen in folder.frozen_models:
+        frozen.refer_to_config(config.model.embedder)
+        if copy_frozen:
+            frozen.copy_files()
     if origin:
         write_json(folder.origin, origin)
     vocabulary.save(folder.vocabulary)
@@ -262,20 +258,6 @@ def _begin(
     # The tensors of a frozen biLM or transformer are not in the model's state: they lie in its own files.
     write_tensors(folder.frozen, {name: each for name, each in model.state_dict().items() if name not in trained})
     folder.create(to_json(config), own_packages(config), precision=precision)
-
-
-def _refer_to_frozen(config: ExperimentConfig, folder: RunFolder) -> None:
-    """Writes where the biLM and the transformer are, and their fingerprints."""
-    if elmo := config.elmo():
-        files = elmo.files()
-        reference = {"options": str(files.options.resolve()), "weights": str(files.weights.resolve())}
-        if elmo.bilm == DEFAULT_BILM:  # the package may move
-            reference = {"bilm": DEFAULT_BILM}
-        write_json(folder.bilm_reference, {**reference, "fingerprint": files.fingerprint()})
-    if transformer := config.transformer():
-        place = transformer.model if transformer.model.startswith(HUB) else str(Path(transformer.model).resolve())
-        reference = {"model": place, "fingerprint": transformer.files().fingerprint()}
-        write_json(folder.transformer_reference, reference)
 
 
 def _check_changes(run: RunFolder, trainer: TrainerConfig, *, finished: bool, goes_on: bool) -> None:
@@ -303,7 +285,8 @@ def _keep_changes(config: ExperimentConfig, run: RunFolder, loop: Trainer) -> No
     if loop.accelerator.is_main_process:
         for path in (run.metrics, run.predictions, run.validation_predictions) if run.trains_more() else ():
             path.unlink(missing_ok=True)
-        _refer_to_frozen(config, run)
+        for frozen in run.frozen_models:
+            frozen.refer_to_config(config.model.embedder)
         write_json(run.config, to_json(config))
 
 
@@ -348,7 +331,7 @@ def _start_from(
     def shapes_of(other: Vocabulary) -> dict[str, tuple[int, ...]]:
         return tensor_shapes(config, other, folder)
 
-    origin = warm_start(model, vocabulary, shapes_of, config.elmo(), source, transformer=config.transformer())
+    origin = warm_start(model, vocabulary, shapes_of, config.model.embedder, source)
     if recorded and origin["model"] != recorded["model"]:
         raise RunError(f"{source}: not the run that {folder.path} began from; {FORCE} begins it again")
     return origin

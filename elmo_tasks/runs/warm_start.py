@@ -12,13 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.errors import RunError, some_of
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.tensor_files import read_tensors
-from elmo_tasks.modules.transformer import TransformerConfig
+from elmo_tasks.modules.embedder import EmbedderConfig
 from elmo_tasks.runs.archive import open_run
-from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 logger = logging.getLogger(__name__)
@@ -34,9 +32,8 @@ def warm_start(
     model: nn.Module,
     vocabulary: Vocabulary,
     shapes_of: Callable[[Vocabulary], Shapes],
-    elmo: ElmoConfig | None,
+    embedder: EmbedderConfig,
     path: str | Path,
-    transformer: TransformerConfig | None = None,
 ) -> dict[str, Any]:
     """Gives a new model the tensors of a trained run that fit. Logs what is new here, and what was not taken over.
 
@@ -47,9 +44,8 @@ def warm_start(
         model: the new model.
         vocabulary: the new model's.
         shapes_of: the shapes of the new model's tensors if it had another vocabulary.
-        elmo: the new model's, to warn if the run was trained with another biLM.
+        embedder: the new model's, to warn if the run was trained with another biLM or transformer.
         path: the folder or archive of the run, which may be of any head or task.
-        transformer: the new model's, as `elmo`.
 
     Returns:
         the contents of `origin.json`.
@@ -83,14 +79,9 @@ def warm_start(
     logger.info("%s: %d of %d tensors are taken over; new: %s", path, len(taken), len(target), fresh or "nothing")
     if not_taken:
         logger.info("%s: not taken over: %s", path, _reasons(not_taken))
-    if elmo and run.bilm_reference.is_file():
-        _compare_bilms(elmo, run, path)
-    if (
-        transformer
-        and run.transformer_reference.is_file()
-        and run.read_transformer_reference().fingerprint != transformer.files().fingerprint()
-    ):
-        logger.warning("%s: was trained with another transformer, whose vectors differ", path)
+    for frozen in run.frozen_models:
+        if difference := frozen.difference(embedder):
+            logger.warning("%s: %s", path, difference)
     return {"run": str(path), "model": content_hash(run.model), "taken": taken, "not_taken": not_taken, "new": new}
 
 
@@ -162,14 +153,6 @@ def _copy(target: Tensor, source: Tensor, rows: Mapping[int, tuple[Sequence[str]
         places.append(pairs[:, 0].view([-1 if each == axis else 1 for each in range(target.dim())]))
     target[tuple(places)] = source.to(target.dtype)
     return ""
-
-
-def _compare_bilms(elmo: ElmoConfig, run: RunFolder, path: str | Path) -> None:
-    """Warns if the new model does not have the biLM for whose vectors the run's weights were made."""
-    if run.bilm_options.is_file() and not elmo.requires_grad:
-        logger.warning("%s: its biLM, trained with the task, is not taken over by a model whose biLM is frozen", path)
-    elif not run.bilm_options.is_file() and run.read_bilm_reference().fingerprint != elmo.files().fingerprint():
-        logger.warning("%s: was trained with another biLM, whose vectors differ", path)
 
 
 def _listed(kind: str, names: Sequence[str]) -> str:

@@ -359,7 +359,7 @@ def _key_of(place: Path) -> str | None:
 
 def _misfit(config: ExperimentConfig, place: RunFolder) -> str | None:
     """Why the run there has another frozen biLM or transformer than the config names now; None if it has not."""
-    if not (place.bilm_reference.is_file() or place.transformer_reference.is_file()):
+    if not any(frozen.reference.is_file() for frozen in place.frozen_models):
         return None
     try:
         check_frozen_models(config, place)

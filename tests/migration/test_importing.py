@@ -199,11 +199,11 @@ def test_the_bilm_is_written_in_the_published_layout(archive: Path, tmp_path: Pa
     run = RunFolder(tmp_path / "run")
     imported = import_allennlp(archive, run.path)
     assert any("clips and skip connections are those of the published models" in note for note in imported.notes)
-    written = BiLM.load(run.bilm)
+    written = BiLM.load(run.bilm.copies)
     assert written.options.architecture() == OPTIONS.architecture()
     for name, tensor in bilm().state_dict().items():
         torch.testing.assert_close(written.state_dict()[name], tensor)
-    run.check_bilm(run.bilm_files())
+    run.bilm.files_to_archive()
     assert not [name for name in (read_tensors(run.model) | read_tensors(run.frozen)) if "bilm" in name]
 
 

@@ -447,7 +447,7 @@ def test_starts_from_a_run_whose_vocabulary_has_another_order(built: Built, tmp_
         return {name: tuple(tensor.shape) for name, tensor in build(vocabulary).state_dict().items()}
 
     model = build(vocabulary)
-    origin = warm_start(model, vocabulary, shapes, None, tmp_path)
+    origin = warm_start(model, vocabulary, shapes, built.config.embedder, tmp_path)
     assert not origin["not_taken"]
     assert not origin["new"]
     restored = dataclasses.replace(built, vocabulary=vocabulary, model=model)

@@ -13,7 +13,7 @@ from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import RunError, WeightsError
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.tensor_files import write_tensors
-from elmo_tasks.runs.archive import include_bilm, open_run, write_archive
+from elmo_tasks.runs.archive import open_run, write_archive
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.train import train
 
@@ -43,7 +43,7 @@ def small_run(tmp_path: Path) -> RunFolder:
     files = BiLMFiles(tmp_path / "small_options.json", tmp_path / "small_weights.hdf5")
     random_bilm(TINY_OPTIONS, seed=1).save(files.options, files.weights)
     reference = {"options": str(files.options), "weights": str(files.weights), "fingerprint": files.fingerprint()}
-    write_json(folder.bilm_reference, reference)
+    write_json(folder.bilm.reference, reference)
     return folder
 
 
@@ -52,7 +52,7 @@ def test_an_archive_has_the_bilm_if_wanted_and_leaves_the_run_as_it_is(
     small_run: RunFolder, tmp_path: Path, self_contained: bool
 ) -> None:
     if self_contained:
-        include_bilm(small_run)
+        small_run.bilm.copy_files()
     before = sorted(small_run.path.rglob("*"))
     without = {"bilm.json", "config.json", "model.safetensors"}
     for with_bilm, names in ((True, {"bilm/options.json", "bilm/weights.hdf5", *without}), (False, without)):
@@ -80,7 +80,7 @@ def test_an_archive_names_no_bilm_outside_of_it(small_run: RunFolder, tmp_path: 
     write_archive(small_run, tmp_path / "run.tar.gz", with_bilm=False)
     opened = open_run(tmp_path / "run.tar.gz")
     with pytest.raises(RunError, match=r"run\.tar\.gz: does not contain its biLM.* --set model\.embedder\.elmo\.bilm"):
-        opened.bilm_files()
+        opened.bilm.files()
     with pytest.raises(RunError, match=r"run\.tar\.gz: does not contain its biLM"):
         write_archive(opened, tmp_path / "other.tar.gz", with_bilm=True)
 
@@ -88,18 +88,18 @@ def test_an_archive_names_no_bilm_outside_of_it(small_run: RunFolder, tmp_path: 
 def test_packing_reads_no_private_file(small_run: RunFolder, tmp_path: Path) -> None:
     private = tmp_path / "private"
     private.write_text("secret")
-    reference = json.loads(small_run.bilm_reference.read_text())
+    reference = json.loads(small_run.bilm.reference.read_text())
     options = Path(reference["options"])
     for files in (BiLMFiles(private, private), BiLMFiles(options, private)):
         # Even if the hash of the file is known.
         named = {"options": str(files.options), "weights": str(files.weights), "fingerprint": files.fingerprint()}
-        write_json(small_run.bilm_reference, named)
+        write_json(small_run.bilm.reference, named)
         with pytest.raises(WeightsError, match="private"):
             write_archive(small_run, tmp_path / "run.tar.gz", with_bilm=True)
-    write_json(small_run.bilm_reference, {**reference, "fingerprint": "0" * 64})
+    write_json(small_run.bilm.reference, {**reference, "fingerprint": "0" * 64})
     with pytest.raises(RunError, match="not the biLM that the run was trained with"):
         write_archive(small_run, tmp_path / "run.tar.gz", with_bilm=True)
-    write_json(small_run.bilm_reference, reference)
+    write_json(small_run.bilm.reference, reference)
     small_run.metrics.symlink_to(private)
     with pytest.raises(RunError, match=r"metrics\.json: a link to .*private"):
         write_archive(small_run, tmp_path / "run.tar.gz", with_bilm=True)

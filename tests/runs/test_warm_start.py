@@ -77,7 +77,8 @@ class Start:
         seed_everything(7)
         self.model = build_model(config, self.vocabulary, pretrained=True)
         self.fresh = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
-        self.origin = warm_start(self.model, self.vocabulary, lambda other: shapes(config, other), config.elmo(), run)
+        embedder = config.model.embedder
+        self.origin = warm_start(self.model, self.vocabulary, lambda other: shapes(config, other), embedder, run)
         self.started = self.model.state_dict()
 
 

@@ -294,9 +294,9 @@ def test_a_run_with_another_bilm_does_not_belong_to_the_study(
     files = run.config.elmo().files()
     place = place_run(tmp_path / "runs" / "one" / "seed_1", run.config)
     reference = {"options": str(files.options), "weights": str(files.weights), "fingerprint": files.fingerprint()}
-    place.bilm_reference.write_text(json.dumps(reference))
+    place.bilm.reference.write_text(json.dumps(reference))
     assert StudyFolder(tmp_path / "runs", study).places[0].path == place.path
-    place.bilm_reference.write_text(json.dumps(reference | {"fingerprint": "0" * 64}))
+    place.bilm.reference.write_text(json.dumps(reference | {"fingerprint": "0" * 64}))
     found = StudyFolder(tmp_path / "runs", study)
     assert found.places[0].path == tmp_path / "runs" / "one" / "seed_1_2"
     assert found.others == [place.path]
