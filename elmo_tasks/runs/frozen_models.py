@@ -94,8 +94,8 @@ class FrozenModel(abc.ABC):
         """Raises `RunError` if the reference is missing or damaged."""
         reference = read_json(self.reference, Reference, f"the reference to the {self.title} of a run")
         if (found := tuple(reference.location())) not in self.locations:
-            ways = " or ".join(map(repr, self.locations))
-            raise RunError(f"{self.reference}: expected a fingerprint and the keys {ways}, got {found}")
+            expected = " or ".join(" and ".join(map(repr, names)) for names in self.locations)
+            raise RunError(f"{self.reference}: expected {expected}, got {' and '.join(map(repr, found)) or 'neither'}")
         return reference
 
     def refer_to(self, files: FrozenFiles, lasting: str | None = None) -> dict[str, str]:
