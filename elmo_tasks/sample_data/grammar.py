@@ -117,10 +117,10 @@ def conll_2012_rows(
         lemmas: for each predicate's token its lemma and sense.
     """
     parse = bracket_column([Span("TOP", 0, len(sentence.tokens) - 1)], len(sentence.tokens))
-    for place, (token, part_of_speech) in enumerate(zip(sentence.tokens, sentence.parts_of_speech, strict=True)):
-        lemma = (lemmas or {}).get(place, ("-", "-"))
-        fields = [document, "0", str(place), token, part_of_speech, parse[place], *lemma, "-", speaker, "*"]
-        yield "   ".join([*fields, *(column[place] for column in columns)])
+    for index, (token, part_of_speech) in enumerate(zip(sentence.tokens, sentence.parts_of_speech, strict=True)):
+        lemma = (lemmas or {}).get(index, ("-", "-"))
+        fields = [document, "0", str(index), token, part_of_speech, parse[index], *lemma, "-", speaker, "*"]
+        yield "   ".join([*fields, *(column[index] for column in columns)])
     yield ""
 
 
@@ -128,4 +128,4 @@ def bracket_column(spans: Sequence[Span], length: int) -> list[str]:
     """The cells of a column that marks spans with parentheses, one cell per token."""
     begins = {start: f"({label}" for label, start, _ in spans}
     ends = {span.end for span in spans}
-    return [f"{begins.get(place, '')}*{')' if place in ends else ''}" for place in range(length)]
+    return [f"{begins.get(index, '')}*{')' if index in ends else ''}" for index in range(length)]

@@ -54,10 +54,10 @@ def _lines(names: Sequence[str], count: int, generator: random.Random, file: str
 def _words(sentence: MarkedSentence) -> Iterator[str]:
     """A line for each word. The two words of "didn't" or "don't" follow a line for the range of both."""
     following = [*sentence.tokens[1:], ""]
-    for place, (token, tag) in enumerate(zip(sentence.tokens, sentence.parts_of_speech, strict=True), start=1):
-        if following[place - 1] == "n't":
-            yield "\t".join([f"{place}-{place + 1}", f"{token}n't", *["_"] * 8])
-        yield "\t".join([str(place), token, "_", _universal(token.lower(), tag), tag, *["_"] * 5])
+    for number, (token, tag) in enumerate(zip(sentence.tokens, sentence.parts_of_speech, strict=True), start=1):
+        if following[number - 1] == "n't":
+            yield "\t".join([f"{number}-{number + 1}", f"{token}n't", *["_"] * 8])
+        yield "\t".join([str(number), token, "_", _universal(token.lower(), tag), tag, *["_"] * 5])
 
 
 def _universal(word: str, tag: str) -> str:

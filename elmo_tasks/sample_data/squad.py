@@ -70,8 +70,8 @@ def _passage(names: Sequence[str], generator: random.Random, identifier: str) ->
         asked = generator.choice(tuple(_QUESTIONS))
         answer = deed.parts[asked]
         # Whole words are searched for, because one name can be the beginning of another.
-        (place, *_) = (match.start() for match in re.finditer(rf"\b{re.escape(answer)}\b", deed.statement))
-        answers = [{"text": answer, "answer_start": start + place}]
+        (index, *_) = (match.start() for match in re.finditer(rf"\b{re.escape(answer)}\b", deed.statement))
+        answers = [{"text": answer, "answer_start": start + index}]
         questions.append({"id": f"{identifier}-{number}", "question": _question(deed, asked), "answers": answers})
         statements.append(deed.statement)
         start += len(deed.statement) + 1

@@ -42,7 +42,7 @@ def _lines(names: Sequence[str], count: int, generator: random.Random, file: str
 
 def _rows(sentence: MarkedSentence, document: str) -> Iterator[str]:
     length = len(sentence.tokens)
-    columns: dict[int, list[str]] = {}  # by the place of the verb
+    columns: dict[int, list[str]] = {}  # by the index of the verb
     lemmas = {}
     for frame in sentence.spans:
         if frame.bracket != "{":
@@ -52,7 +52,7 @@ def _rows(sentence: MarkedSentence, document: str) -> Iterator[str]:
         lemmas[verb.start] = (lemma, sense)
         roles = [Span(role.label.partition("=")[0], role.start, role.end) for role in frame.inner]
         columns[verb.start] = bracket_column(roles, length)
-    roles_of_frames = [columns[place] for place in sorted(columns)]
+    roles_of_frames = [columns[index] for index in sorted(columns)]
     return conll_2012_rows(document, sentence, [*roles_of_frames, ["-"] * length], lemmas=lemmas)
 
 

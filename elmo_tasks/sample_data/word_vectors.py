@@ -51,9 +51,9 @@ def _neighbour_counts(sentences: Sequence[Sequence[str]], words: Sequence[str]) 
     rows: list[int] = []
     columns: list[int] = []
     for sentence in sentences:
-        places = [ids[_BORDER], *(ids[token] for token in sentence), ids[_BORDER]]
-        rows += 2 * places[1:-1]
-        columns += [*places[:-2], *(place + len(ids) for place in places[2:])]
+        neighbours = [ids[_BORDER], *(ids[token] for token in sentence), ids[_BORDER]]
+        rows += 2 * neighbours[1:-1]
+        columns += [*neighbours[:-2], *(row + len(ids) for row in neighbours[2:])]
     shape = (len(words), 2 * len(ids))
     return sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape).tocsr()  # adds up repeated entries
 

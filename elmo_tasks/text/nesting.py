@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 
 class Piece(NamedTuple):
-    """A piece of text, or the place where a span opens or closes."""
+    """A piece of text, or the position where a span opens or closes."""
 
     kind: Literal["text", "open", "close"]
     text: str = ""
@@ -21,16 +21,16 @@ def nested_pieces(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Piece
         spans: first character of each, and the one after its last. They may nest. One that crosses an earlier one is
             left out. Of equal ones the first is the outermost.
     """
-    # Spans close before others open at the same place: the innermost, which opened last, first.
-    # Of those that open at a place, the longest comes first, since it is the outermost.
+    # Spans close before others open at the same position: the innermost, which opened last, first.
+    # Of those that open at a position, the longest comes first, since it is the outermost.
     drawn = _without_crossing(spans)
     closing = [(spans[number][1], 0, -spans[number][0], -number) for number in drawn]
     opening = [(spans[number][0], 1, -spans[number][1], number) for number in drawn]
     last = 0
-    for place, opens, _, number in sorted(closing + opening):
-        if last < place:
-            yield Piece("text", text[last:place])
-            last = place
+    for position, opens, _, number in sorted(closing + opening):
+        if last < position:
+            yield Piece("text", text[last:position])
+            last = position
         yield Piece("open" if opens else "close", span=abs(number))
     if last < len(text):
         yield Piece("text", text[last:])

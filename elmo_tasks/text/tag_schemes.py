@@ -154,8 +154,8 @@ def find_fault(tags: Sequence[str], scheme: TagScheme) -> tuple[int, str] | None
             prefixes = ", ".join(f"{prefix}-LABEL" for prefix in _PREFIXES[scheme])
             return position, f"{tag!r} is not a tag of {scheme}; expected O or one of {prefixes}"
         if scheme != "IOB1" and not _may_follow(previous, tag, scheme):
-            place = "at the beginning of a sentence" if previous is None else f"after {previous!r}"
-            return position, f"{tag!r} {place} is not valid in {scheme}"
+            where = "at the beginning of a sentence" if previous is None else f"after {previous!r}"
+            return position, f"{tag!r} {where} is not valid in {scheme}"
         previous = tag
     if tags and not _may_follow(previous, None, scheme):
         return len(tags) - 1, f"{previous!r} at the end of a sentence is not valid in {scheme}"

@@ -51,11 +51,11 @@ class Tokenizer(abc.ABC):
         """
 
     def tokenize(self, text: str) -> list[list[Token]]:
-        """The tokens of each sentence, with their places."""
+        """The tokens of each sentence, with their offsets."""
         return [[Token(text[start:end], start, end) for start, end in sentence] for sentence in self.spans(text)]
 
     def words(self, text: str) -> list[Token]:
-        """The tokens of all sentences, with their places."""
+        """The tokens of all sentences, with their offsets."""
         return [token for sentence in self.tokenize(text) for token in sentence]
 
     def strings(self, text: str) -> Iterator[list[str]]:

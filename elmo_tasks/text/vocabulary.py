@@ -180,7 +180,7 @@ class Vocabulary:
         return self._word_ids.get(word.lower() if self.lowercase_words else word, UNKNOWN)
 
     def frequency_rank(self, word: str) -> int | None:
-        """The place of a word among those of the training data, 1 being the most frequent; None if it is not there, or
+        """The rank of a word among those of the training data, 1 being the most frequent; None if it is not there, or
         less often than `min_count`.
         """
         row = self.word_id(word)
