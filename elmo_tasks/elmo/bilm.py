@@ -143,8 +143,8 @@ class BiLM(nn.Module):
         rows: dict[str, int] = {BEGIN_SENTENCE: _BEGIN_ROW, END_SENTENCE: _END_ROW}
         padded_length = max(map(len, sentences), default=0) + 2
         index = torch.zeros(len(sentences), padded_length, dtype=torch.int64)  # (B, S)
-        for place, tokens in zip(index, sentences, strict=True):
-            place[: len(tokens) + 2] = torch.tensor(_numbered(tokens, rows))
+        for row, tokens in zip(index, sentences, strict=True):
+            row[: len(tokens) + 2] = torch.tensor(_numbered(tokens, rows))
         lengths = torch.tensor([len(tokens) for tokens in sentences], dtype=torch.int64)
         table = self.token_vectors(list(rows))
         return without_borders(self.contextualize(table, index.to(table.device), lengths.to(table.device)))
@@ -222,7 +222,7 @@ class BiLM(nn.Module):
                 read = inputs.flip(0) if backward else inputs
                 outputs, states = stack(read, [1] * len(read), states)
                 layers = torch.stack([read, *outputs])  # (L+1, tokens, P)
-                # Places in the sentence are one less than in the index, which begins with the border.
+                # Positions in the sentence are one less than in the index, which begins with the border.
                 first, last = max(start, 1), min(start + chunk_length, len(tokens) + 1)
                 if first < last:
                     layers = layers.flip(1) if backward else layers

@@ -57,16 +57,18 @@ def check_sentences(sentences: Sequence[Sequence[str]]) -> None:
     Raises:
         TypeError: a sentence is a string, whose items would be its characters, or a token is not a string.
     """
-    for place, tokens in enumerate([sentences] if isinstance(sentences, str) else sentences):
+    for number, tokens in enumerate([sentences] if isinstance(sentences, str) else sentences):
         if isinstance(tokens, str):
-            given = f"the string {sentences!r}" if isinstance(sentences, str) else f"the string {tokens!r} (at {place})"
+            given = (
+                f"the string {sentences!r}" if isinstance(sentences, str) else f"the string {tokens!r} (at {number})"
+            )
             raise TypeError(
                 f"got {given} in place of a tokenized sentence; expected a list of tokens for each sentence, such as "
                 "[['The', 'dog'], ['Hello']]. elmo_tasks.tokenize splits text"
             )
         for token in tokens:
             if not isinstance(token, str):
-                raise TypeError(f"sentence {place} has the token {token!r}; expected strings")
+                raise TypeError(f"sentence {number} has the token {token!r}; expected strings")
 
 
 def tokens_to_ids(tokens: Sequence[str | bytes], max_characters: int = MAX_CHARACTERS) -> Tensor:

@@ -164,10 +164,10 @@ class Elmo(nn.Module):
             num_words = len(self._cached_vectors) - 2
             if bool((unknown := (word_inputs < 0) | (word_inputs >= num_words)).any()):
                 if inputs is None:
-                    place = tuple(unknown.nonzero()[0].tolist())
+                    position = tuple(unknown.nonzero()[0].tolist())
                     raise ValueError(
-                        f"word_inputs{list(place)} is {word_inputs[place].item()}, but the cached vocabulary has the "
-                        f"words 0 to {num_words - 1}; expected one of them, or inputs, the characters of all words"
+                        f"word_inputs{list(position)} is {word_inputs[position].item()}, but the cached vocabulary has "
+                        f"the words 0 to {num_words - 1}; expected one of them, or inputs, the characters of all words"
                     )
                 word_inputs = None
         if word_inputs is not None:

@@ -157,8 +157,8 @@ def _sentences(source: str | Path | IO[bytes], tokenize: Tokenizer | None) -> It
     for _, line in raw_lines(source, tokenized=tokenize is None):
         lines += 1
         split = tokenize(line) if tokenize is not None else [line.split()]
-        for place, tokens in enumerate(split, start=1):
-            done = lines if place == len(split) else 0
+        for nth, tokens in enumerate(split, start=1):
+            done = lines if nth == len(split) else 0
             yield _Sentence(number, list(tokens), done)
             number, lines = number + 1, lines - done
 

@@ -33,5 +33,5 @@ class LayerChunk:
     """All layers of some tokens of one sentence, in one direction."""
 
     layers: Tensor  # (L+1, tokens, P)
-    tokens: slice  # the tokens' places in the sentence
+    tokens: slice  # the tokens' positions in the sentence
     features: slice  # the direction's half of the D features

@@ -191,12 +191,12 @@ def _read_list(path: Path, size: int, needed: Sequence[str]) -> list[str]:
     """The items of a list by their numbers, below `size`; numbers without an item have an empty one."""
     items = [""] * size
     for number, line in read_lines(path):
-        item, _, place = line.strip().rpartition("\t")
-        if not re.fullmatch("[0-9]{1,9}", place) or int(place) >= size:
+        item, _, index = line.strip().rpartition("\t")
+        if not re.fullmatch("[0-9]{1,9}", index) or int(index) >= size:
             raise WeightsError(
                 f"{path}:{number}: {line.strip()[:80]!r}; expected an item, a tab and a number below {size}"
             )
-        items[int(place)] = item or _NO_ITEM
+        items[int(index)] = item or _NO_ITEM
     if absent := missing(items, needed):
         raise WeightsError(f"{path}: has no {absent}; expected a list of ELMoForManyLangs")
     return items

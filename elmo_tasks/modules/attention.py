@@ -209,8 +209,8 @@ class SelfAttention(nn.Module):
         """(B, A, D): the results of the tokens from `start` to `end`, exclusive."""
         scores = self.scores(passage[:, start:end], passage)  # (B, A, T)
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        places = torch.arange(mask.shape[1], device=mask.device)  # (T,)
-        is_other = places != places[start:end].unsqueeze(1)  # (A, T)
+        positions = torch.arange(mask.shape[1], device=mask.device)  # (T,)
+        is_other = positions != positions[start:end].unsqueeze(1)  # (A, T)
         scores = scores.masked_fill(~(mask.unsqueeze(1) & is_other), torch.finfo(scores.dtype).min)
         nothing = self.nothing.to(scores.dtype).expand(*scores.shape[:2], 1)  # (B, A, 1)
         weights = torch.cat([scores, nothing], dim=2).softmax(dim=2)[:, :, :-1]  # (B, A, T)

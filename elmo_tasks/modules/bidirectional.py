@@ -26,9 +26,9 @@ logger = logging.getLogger(__name__)
 
 
 def reversal(lengths: Tensor, num_tokens: int) -> Tensor:
-    """(T, B) int64: the place of the token that comes at each time when each sentence is read from its end.
+    """(T, B) int64: the position of the token that comes at each time when each sentence is read from its end.
 
-    The padding stays in its place. Applying the order twice restores the original one.
+    The padding stays where it is. Applying the order twice restores the original one.
 
     Arguments:
         lengths: (B,) int64, in tokens.
@@ -102,7 +102,7 @@ class BidirectionalLayer(nn.RNNBase):
         return self._padded(inputs, mask) if inputs.device.type == "cpu" else self._packed(inputs, mask)
 
     def _packed(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        lengths = mask.sum(1).cpu()  # packing wants them there
+        lengths = mask.sum(1).cpu()  # where packing needs them
         packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
         outputs, _ = super().forward(packed)
         return pad_packed_sequence(outputs, batch_first=True, total_length=mask.shape[1])[0]
@@ -167,9 +167,9 @@ def _orders(mask: Tensor) -> tuple[Tensor, Tensor]:
     forward = torch.arange(num_tokens, device=mask.device).unsqueeze(1).expand_as(backward)  # (T, B)
     sentences = torch.arange(num_sentences, device=mask.device)  # (B,)
     directions = torch.arange(2, device=mask.device).view(2, 1)  # (2, 1)
-    places = torch.stack([forward, backward], dim=1)  # (T, 2, B), tokens by steps and steps by tokens
-    to_read = (sentences * num_tokens + places) * 2 + directions  # (T, 2, B)
-    to_write = (places * 2 + directions) * num_sentences + sentences  # (T, 2, B)
+    positions = torch.stack([forward, backward], dim=1)  # (T, 2, B), tokens by steps and steps by tokens
+    to_read = (sentences * num_tokens + positions) * 2 + directions  # (T, 2, B)
+    to_write = (positions * 2 + directions) * num_sentences + sentences  # (T, 2, B)
     return to_read.flatten(), to_write.permute(2, 0, 1).flatten()
 
 

@@ -166,9 +166,9 @@ class CharacterCnn(CharacterEncoder):
         """
         lengths = (characters != 0).sum(1, keepdim=True)  # (U, 1)
         num_windows = (lengths + 2 * margin - self.width + 1).clamp(min=0).masked_fill(lengths == 0, 0)
-        places = torch.arange(characters.shape[1] + margin, device=characters.device)  # of a window's first character
-        words, places = (places < num_windows).nonzero(as_tuple=True)  # (R,), (R,)
-        first_rows = words * (characters.shape[1] + 2 * margin) + places
+        starts = torch.arange(characters.shape[1] + margin, device=characters.device)  # of a window's first character
+        words, starts = (starts < num_windows).nonzero(as_tuple=True)  # (R,), (R,)
+        first_rows = words * (characters.shape[1] + 2 * margin) + starts
         return words, first_rows.unsqueeze(1) + torch.arange(self.width, device=characters.device), num_windows
 
 
@@ -212,9 +212,9 @@ class CharacterLstm(CharacterEncoder):
             return self.embedding.weight.new_zeros(len(characters), self.output_size)
         lengths = (characters != 0).sum(1)  # (U,)
         embedded = self.dropout(self.embedding(characters))  # (U, C, E)
-        lengths_there = lengths.clamp(min=1).cpu()  # packing wants them there, and no empty words
+        cpu_lengths = lengths.clamp(min=1).cpu()  # packing needs them there, and no empty words
         with lstm_inputs(embedded) as embedded:
-            packed = pack_padded_sequence(embedded, lengths_there, batch_first=True, enforce_sorted=False)
+            packed = pack_padded_sequence(embedded, cpu_lengths, batch_first=True, enforce_sorted=False)
             _, (states, _) = self.lstm(packed)  # (layers * directions, U, units)
         directions = 2 if self.lstm.bidirectional else 1
         vectors = states[-directions:].transpose(0, 1).flatten(1)  # (U, F)

@@ -65,7 +65,7 @@ class GroupedSentenceEncoder(nn.Module):
             the vectors of the sentences' tokens, in the order of the sentences.
         """
         new_starts = np.cumsum(lengths) - lengths  # among the tokens of these sentences
-        inputs, encoded, places = [], [], []
+        inputs, encoded, positions = [], [], []
         for rows in batches_of_like_lengths(lengths.tolist(), max_padded=_GROUP_TOKENS, least_share=_LEAST_SHARE):
             group = np.array(rows)
             sentences = padded_sentences(tokens, starts[group], lengths[group])
@@ -77,8 +77,8 @@ class GroupedSentenceEncoder(nn.Module):
             flat = torch.from_numpy(np.flatnonzero(is_token)).to(read.device)
             inputs.append(read.flatten(0, 1).index_select(0, flat))
             encoded.append(outputs.flatten(0, 1).index_select(0, flat))
-            places.append((new_starts[group, None] + offsets)[is_token])
-        order = torch.from_numpy(np.concatenate(places)).to(inputs[0].device)  # (N,)
+            positions.append((new_starts[group, None] + offsets)[is_token])
+        order = torch.from_numpy(np.concatenate(positions)).to(inputs[0].device)  # (N,)
         return TokenVectors(inputs=_placed(inputs, order), encoded=_placed(encoded, order))
 
 
@@ -87,21 +87,21 @@ def padded_sentences(tokens: Tokens, starts: NDArray[np.int64], lengths: NDArray
     device = tokens.words.device
     offsets = torch.arange(int(lengths.max()), device=device)  # (T,)
     mask = offsets < torch.from_numpy(lengths).to(device).unsqueeze(1)  # (S, T)
-    places = (torch.from_numpy(starts).to(device).unsqueeze(1) + offsets).masked_fill(~mask, 0)  # (S, T)
-    distinct = tokens.distinct[0, places].masked_fill(~mask, 0)  # (S, T)
+    positions = (torch.from_numpy(starts).to(device).unsqueeze(1) + offsets).masked_fill(~mask, 0)  # (S, T)
+    distinct = tokens.distinct[0, positions].masked_fill(~mask, 0)  # (S, T)
     with_padding = torch.cat([distinct.new_zeros(1), distinct.flatten()])  # row 0 of the characters is padding
     used, numbers = torch.unique(with_padding, return_inverse=True)
     row = tokens.texts[0]
     return Tokens(
         texts=[row[start : start + length] for start, length in zip(starts.tolist(), lengths.tolist(), strict=True)],
         mask=mask,
-        words=tokens.words[0, places].masked_fill(~mask, 0),
+        words=tokens.words[0, positions].masked_fill(~mask, 0),
         distinct=numbers[1:].view_as(distinct),
         characters=tokens.characters[used],
     )
 
 
 def _placed(parts: list[Tensor], order: Tensor) -> Tensor:
-    """The rows of all parts, row n at place `order[n]`."""
+    """The rows of all parts, row n at position `order[n]`."""
     joined = torch.cat(parts)
     return torch.zeros_like(joined).index_copy(0, order, joined)

@@ -63,12 +63,12 @@ def best_spans(
     longest = min(max_length, mask.shape[1])  # L
     scores = _span_scores(start_logits, end_logits, mask, longest).flatten(1)  # (B, T * L), by start, then by length
     log_partition = scores.logsumexp(dim=1, keepdim=True)  # (B, 1)
-    best, places = _first_maxima(scores, num_spans)  # (B, N), (B, N)
+    best, indices = _first_maxima(scores, num_spans)  # (B, N), (B, N)
     is_span = best > _NONE
-    starts = places // longest
+    starts = indices // longest
     return BestSpans(
         starts=starts.masked_fill(~is_span, -1),
-        ends=(starts + places % longest).masked_fill(~is_span, -1),
+        ends=(starts + indices % longest).masked_fill(~is_span, -1),
         probabilities=(best - log_partition).exp().clamp(max=1),
     )
 
@@ -82,7 +82,7 @@ def _span_scores(start_logits: Tensor, end_logits: Tensor, mask: Tensor, longest
 
 
 def _first_maxima(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` highest scores of each row and their places, (B, N) each; overwrites `scores`.
+    """The `count` highest scores of each row and their indices, (B, N) each; overwrites `scores`.
 
     `topk` would be free to choose any of equal scores; `max` takes the first.
     """
@@ -90,5 +90,5 @@ def _first_maxima(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     for _ in range(count):
         maxima.append(scores.max(dim=1, keepdim=True))  # (B, 1), (B, 1)
         scores.scatter_(1, maxima[-1].indices, _NONE)
-    best, places = zip(*maxima, strict=True)
-    return torch.cat(best, dim=1), torch.cat(places, dim=1)
+    best, indices = zip(*maxima, strict=True)
+    return torch.cat(best, dim=1), torch.cat(indices, dim=1)

@@ -198,7 +198,7 @@ def _parse_header(line: str) -> tuple[int | None, int]:
 def _count_numbers(line: str) -> int:
     """How many fields there are from the first number on, after the first field, which is a word or a part of it."""
     fields = line.rstrip(" ").split(" ")[1:]
-    return next((len(fields) - place for place, field in enumerate(fields) if _is_number(field)), 0)
+    return next((len(fields) - index for index, field in enumerate(fields) if _is_number(field)), 0)
 
 
 def _is_number(text: str) -> bool:

@@ -81,7 +81,7 @@ class _MaximumOverWindows(torch.autograd.Function):
         words_at = [_rounded_up(sum(number > position for number in num_windows)) for position in range(num_windows[0])]
         earliest = int(first_invalid.min())
         best = filters.new_full((len(characters), len(filters)), -torch.inf)  # (U, F)
-        places = torch.zeros_like(best, dtype=_INTEGERS[filters.dtype])
+        best_at = torch.zeros_like(best, dtype=_INTEGERS[filters.dtype])
         for position, words in enumerate(words_at):
             windows = characters[:words, position : position + width].flatten(1)  # (words, width E)
             values = functional.linear(windows, filters, bias)  # (words, F)
@@ -89,22 +89,22 @@ class _MaximumOverWindows(torch.autograd.Function):
                 values.masked_fill_(first_invalid <= position, -torch.inf)
             highest = torch.maximum(best[:words], values)
             # The last position that was better than all before it.
-            better = torch.ne(_bits(highest), _bits(best[:words]), out=torch.empty_like(places[:words]))
-            torch.maximum(places[:words], better.mul_(position), out=places[:words])
+            better = torch.ne(_bits(highest), _bits(best[:words]), out=torch.empty_like(best_at[:words]))
+            torch.maximum(best_at[:words], better.mul_(position), out=best_at[:words])
             best[:words] = highest
-        ctx.save_for_backward(characters, filters, places)
+        ctx.save_for_backward(characters, filters, best_at)
         ctx.words_at = words_at
         return best
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        characters, filters, places = ctx.saved_tensors
+        characters, filters, best_at = ctx.saved_tensors
         of_characters = torch.zeros_like(characters)
         of_filters = torch.zeros_like(filters, dtype=torch.promote_types(filters.dtype, torch.float32))
         width = filters.shape[1] // characters.shape[2]
         for position, words in enumerate(ctx.words_at):
-            here = torch.eq(places[:words], position, out=torch.empty_like(places[:words]))
+            here = torch.eq(best_at[:words], position, out=torch.empty_like(best_at[:words]))
             chosen = here.mul_(_bits(gradient[:words])).view(gradient.dtype)  # (words, F), elsewhere 0
             window = slice(position, position + width)
             of_filters += chosen.t() @ characters[:words, window].flatten(1)

@@ -124,13 +124,13 @@ class FastBiLM:
         """
         check_sentences(sentences)
         rows: dict[tuple[str, ...], int] = {}
-        places = [rows.setdefault(tuple(tokens), len(rows)) for tokens in sentences]
+        numbers = [rows.setdefault(tuple(tokens), len(rows)) for tokens in sentences]
         distinct, known = list(rows), self._repeated
         if known is None and len(rows) == len(sentences):
             return self._layers(distinct)
         output = known[1] if known and known[0] == distinct else self._layers(distinct)
         self._repeated = (distinct, output) if len(rows) < len(sentences) else None
-        return LayerOutput(output.layers[places], output.mask[places])
+        return LayerOutput(output.layers[numbers], output.mask[numbers])
 
     def layers_of_ids(self, character_ids: Tensor) -> LayerOutput:
         """The layers of sentences given as character ids that `reads` accepts; see `BiLM.layers_of_ids`.
@@ -214,8 +214,8 @@ class FastBiLM:
     ) -> None:
         """Computes one direction's half of all layers of a group; see `layers` and `GroupPlan`."""
         inputs = vectors[plan.reads(backward).to(vectors.device)]  # (N, P)
-        places = starts[plan.sentences] + plan.positions(backward)  # (tokens,)
+        targets = starts[plan.sentences] + plan.positions(backward)  # (tokens,)
         stack = self._directions[backward]
         for output in (inputs, *stack(inputs, plan.batch_sizes, stack.initial_states(plan.num_borders))):
-            rows.index_copy_(0, (2 * places + backward).to(rows.device), output[plan.num_borders :])
-            places += longest  # where the next layer's token vectors are
+            rows.index_copy_(0, (2 * targets + backward).to(rows.device), output[plan.num_borders :])
+            targets += longest  # where the next layer's token vectors are

@@ -66,7 +66,7 @@ class GroupPlan:
         return len(self.lengths)
 
     def positions(self, backward: bool) -> Tensor:
-        """(tokens,) the place in its sentence of each token, in the order in which a direction reads them."""
+        """(tokens,) the position in its sentence of each token, in the order in which a direction reads them."""
         return self.lengths[self.sentences] - 1 - self.steps if backward else self.steps
 
     def reads(self, backward: bool) -> Tensor:

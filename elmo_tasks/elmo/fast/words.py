@@ -34,10 +34,10 @@ _FEWEST_WORDS_AT_ONCE, _MOST_WORDS_AT_ONCE = 8, 256
 class WordEncoder:
     """The token encoder, for words of any lengths.
 
-    A filter's value at a window is a sum over the window's characters, each in its place. There are few different
-    characters, so the values of all filters for each character in each place are computed once. A window's values are
-    then a sum of rows, one for each place of the widest filter, without a product. Words of like length are computed
-    together, and windows of padding are read once. Numbers equal `TokenEncoder`'s up to rounding.
+    A filter's value at a window is a sum over the window's characters, each at its position. There are few different
+    characters, so the values of all filters for each character at each position are computed once. A window's values
+    are then a sum of rows, one for each position of the widest filter, without a product. Words of like length are
+    computed together, and windows of padding are read once. Numbers equal `TokenEncoder`'s up to rounding.
 
     Arguments:
         encoder: what to compute; its weights must not change.
@@ -51,8 +51,8 @@ class WordEncoder:
         self._width = max(convolution.kernel_size[0] for convolution in encoder.convolutions)
         self._max_characters = options.max_characters_per_token
         found, self._bias = _filter_characters(encoder, self._width)
-        # Where the rows of each place begin.
-        self._places = len(self._characters) * torch.arange(self._width, device=found.device)
+        # Where the rows of each position begin.
+        self._offsets = len(self._characters) * torch.arange(self._width, device=found.device)
         self._found = found.to(torch.float32 if precision == "float32" else torch.float16)
         self._highways = [_build_highway(highway, precision) for highway in encoder.highways]
         self._projection: Product | None = None
@@ -84,7 +84,7 @@ class WordEncoder:
             filters = torch.cat([convolution(characters).amax(dim=-1) for convolution in self._convolutions], dim=-1)
         else:
             windows = ids[:, : longest + self._width].unfold(1, self._width, 1)  # (U, longest + 1, width)
-            windows = windows + self._places  # rows of `_found`
+            windows = windows + self._offsets  # rows of `_found`
             if self._found.device.type == "mps":  # torch has no `embedding_bag` there before 2.10
                 sums = self._found[windows].sum(dim=2)  # (U, longest + 1, F)
             else:
@@ -146,10 +146,10 @@ class WordVectors:
 
 
 def _filter_characters(encoder: TokenEncoder, width: int) -> tuple[Tensor, Tensor]:
-    """The value of every filter for every character at every place of a window `width` characters wide; and the biases.
+    """The value of each filter for each character at each position of a window `width` characters wide; and the biases.
 
     Returns:
-        (width * characters, F), all characters in the first place first, zeros where a filter is not so wide; (F,)
+        (width * characters, F), all characters at the first position first, zeros where a filter is not so wide; (F,)
     """
     characters = encoder.embedding.weight.detach()  # (characters, E)
     found = [
