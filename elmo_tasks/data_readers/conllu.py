@@ -58,7 +58,7 @@ class ConlluReader(DatasetReader):
             if is_empty:
                 continue
             numbered = list(lines)
-            if any(_NEW_DOCUMENT.match(line) for _, line in numbered):
+            if any(line[0] == "#" and _NEW_DOCUMENT.match(line) for _, line in numbered):
                 numbers.border()
             with self.bad_units.caught():
                 sentence, first_line = self._parse(numbered, path)
