@@ -221,24 +221,17 @@ def test_hub_data_set_with_strings_and_one_split(cache: Path, tmp_path: Path) ->
     assert Conll2003Config(hub_columns=("words", "tags")).build().read(source)["tags"][:] == [["U-LOC"]]
 
 
-def test_hub_data_set_whose_split_is_left_open(cache: Path, tmp_path: Path) -> None:
+def test_hub_data_sets_that_cannot_be_loaded(cache: Path, tmp_path: Path) -> None:
     source = write_tagged(tmp_path / "hub", train=HUB_ROWS, test=HUB_ROWS)
-    with pytest.raises(ElmoTasksError, match=f"say which split: {source}:train, {source}:test"):
-        Conll2003Config().build().read(source)
-
-
-def test_hub_data_set_without_the_split_or_at_all(cache: Path, tmp_path: Path) -> None:
-    source = write_tagged(tmp_path / "hub", train=HUB_ROWS)
-    with pytest.raises(ElmoTasksError, match=r"hub:dev: cannot be loaded: .*dev"):
-        Conll2003Config().build().read(f"{source}:dev")
-    with pytest.raises(ElmoTasksError, match=r"nowhere: cannot be loaded"):
-        Conll2003Config().build().read(f"hub:{tmp_path}/nowhere")
-
-
-def test_hub_data_set_that_needs_a_script(cache: Path, tmp_path: Path) -> None:
-    write(tmp_path / "hub" / "hub.py", "")
-    with pytest.raises(ElmoTasksError, match=r"cannot be loaded: .*script"):
-        Conll2003Config().build().read(f"hub:{tmp_path / 'hub'}")
+    write(tmp_path / "script" / "script.py", "")
+    for name, message in (
+        (source, f": say which split: {source}:train, {source}:test"),
+        (f"{source}:dev", ": cannot be loaded: .*dev"),
+        (f"hub:{tmp_path}/nowhere", ": cannot be loaded"),
+        (f"hub:{tmp_path}/script", ": cannot be loaded: .*script"),
+    ):
+        with pytest.raises(ElmoTasksError, match=f"^{name}{message}"):
+            Conll2003Config().build().read(name)
 
 
 def unknown_label(reader: DatasetReader, source: Source, namespace: str, label: str) -> str:
@@ -246,7 +239,7 @@ def unknown_label(reader: DatasetReader, source: Source, namespace: str, label: 
     return str(reader.unknown_label(source, reader.read(source), error))
 
 
-def test_an_unknown_label_is_told_with_file_and_line(cache: Path, path: Path, tmp_path: Path) -> None:
+def test_an_unknown_label_is_named_with_file_and_line(cache: Path, path: Path, tmp_path: Path) -> None:
     problem = "in the example that begins here: the label 'U-PER' is not among the tags of the run: other."
     assert unknown_label(Conll2003Config().build(), path, "tags", "U-PER") == (
         f"{path}:4: {problem} --unknown-labels count (unknown_labels='count') counts it as an error of the run"
@@ -265,15 +258,12 @@ def test_an_unknown_label_is_told_with_file_and_line(cache: Path, path: Path, tm
     sick.write_text("".join("\t".join(row) + "\n" for row in [columns, *rows]))
     message = unknown_label(SnliConfig().build(), f"{sick}:TEST", "labels", "entailment")
     assert message.startswith(f"{sick}:3: in the example that begins here: the label 'entailment'")
-
-
-def test_an_unknown_label_of_a_hub_data_set_is_told_with_its_row(cache: Path, tmp_path: Path) -> None:
     source = write_tagged(tmp_path / "hub", train=HUB_ROWS)
     message = unknown_label(Conll2003Config().build(), source, "tags", "B-PER")
     assert message.startswith(f"{source}: row 2: the label 'B-PER' is not among the tags of the run")
 
 
-def test_without_lines_an_unknown_label_is_told_with_its_example(
+def test_without_lines_an_unknown_label_is_named_with_its_example(
     cache: Path, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parse = Conll2003Reader.examples
