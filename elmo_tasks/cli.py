@@ -76,6 +76,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         raise
     set_up_logging(parsed.verbosity)
     try:
+        if "include_package" in parsed and not getattr(parsed, "list", False):
+            from elmo_tasks.config import include_packages
+
+            include_packages(parsed.include_package)
         parsed.run(parsed)
     except KeyboardInterrupt:
         _say_how_to_go_on(parsed)
@@ -85,7 +89,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _say_how_to_go_on(parsed: argparse.Namespace) -> None:
-    from elmo_tasks.commands.arguments import command_to_go_on
+    from elmo_tasks.commands.options import command_to_go_on
 
     if command := command_to_go_on(parsed.words, parsed):
         with contextlib.suppress(OSError):

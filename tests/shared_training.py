@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
         arguments = [*arguments, "--set", f"trainer.num_epochs={epochs}"]
     if arguments[:1] != ["train"] or any(f"--{name.replace('_', '-')}" in arguments for name in _NOT_SHARED):
         return cli.main(arguments)
-    from elmo_tasks.commands.arguments import default_run_folder
+    from elmo_tasks.commands.options import default_run_folder
     from elmo_tasks.config import describe, load_config
     from elmo_tasks.runs.experiment_config import ExperimentConfig
 

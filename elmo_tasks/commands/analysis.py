@@ -1,23 +1,15 @@
-"""The commands that look at what systems get right and wrong."""
+"""The commands that look at results: what systems get right and wrong, and pictures of runs."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from elmo_tasks.commands.arguments import (
-    add_device,
-    add_flag,
-    add_include_package,
-    add_unknown_labels,
-    device_overrides,
-    positive,
-    random_seed,
-    refuse_torchrun,
-)
+from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_json, print_metrics, print_table
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files.overwriting import check_output
 
 if TYPE_CHECKING:
     from elmo_tasks.evaluation.comparison import Comparison, Difference
@@ -38,31 +30,25 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         "test data of each run's config)",
     )
     parser.add_argument("--metric", metavar="NAME", help="the score to compare (default: the main one of the task)")
+    options.add_number(parser, "--resamples", 10_000, "of the tests and intervals")
+    options.add_seed(parser, 13370, "of the resamples")
     parser.add_argument(
-        "--resamples", type=positive, default=10_000, metavar="N", help="of the tests and intervals (default: 10000)"
-    )
-    parser.add_argument(
-        "--seed", type=random_seed, default=13370, metavar="N", help="of the resamples (default: 13370)"
-    )
-    parser.add_argument(
-        "--examples", type=positive, default=0, metavar="N", help="also show the N examples that changed most"
+        "--examples", type=options.positive, default=0, metavar="N", help="also show the N examples that changed most"
     )
     _add_common(parser)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
-    add_device(parser)
-    add_unknown_labels(parser)
-    add_flag(parser, "--json", "print JSON instead of tables")
-    add_include_package(parser)
+    options.add_device(parser)
+    options.add_unknown_labels(parser)
+    options.add_flag(parser, "--json", "print JSON instead of tables")
+    options.add_include_package(parser)
 
 
 def run_compare(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.config import include_packages
     from elmo_tasks.evaluation.comparison import compare, split_paths
 
-    refuse_torchrun("compare")
-    include_packages(arguments.include_package)
+    options.refuse_torchrun("compare")
     systems, data = split_paths(arguments.paths)
     comparison = compare(
         systems,
@@ -72,7 +58,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
         seed=arguments.seed,
         num_examples=arguments.examples,
         unknown_labels=arguments.unknown_labels,
-        overrides=device_overrides(arguments),
+        overrides=options.device_overrides(arguments),
     )
     if arguments.json:
         print_json(comparison.to_json())
@@ -159,19 +145,15 @@ def add_errors(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "data", metavar="DATA", nargs="?", help="the data to evaluate a run on (default: the test data of its config)"
     )
-    parser.add_argument(
-        "--examples", type=positive, default=20, metavar="N", help="show the N worst examples (default: 20)"
-    )
+    options.add_number(parser, "--examples", 20, "show the N worst examples")
     _add_common(parser)
 
 
 def run_errors(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.config import include_packages
     from elmo_tasks.evaluation.error_report import errors
     from elmo_tasks.evaluation.systems import is_data_file
 
-    refuse_torchrun("errors")
-    include_packages(arguments.include_package)
+    options.refuse_torchrun("errors")
     if arguments.data is not None and is_data_file(arguments.path):
         raise ElmoTasksError(f"{arguments.path}: a file of predictions needs no data; wanted no {arguments.data}")
     report = errors(
@@ -179,7 +161,7 @@ def run_errors(arguments: argparse.Namespace) -> None:
         arguments.data,
         num_examples=arguments.examples,
         unknown_labels=arguments.unknown_labels,
-        overrides=device_overrides(arguments),
+        overrides=options.device_overrides(arguments),
     )
     if arguments.json:
         print_json(report.to_json())
@@ -217,3 +199,37 @@ def print_confusion(table: ConfusionTable, title: str) -> None:
 
     columns, *rows = cells(table)
     print_table(f"{title}, gold (rows) and predicted (columns)", columns, rows)
+
+
+def add_plot(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_paths", metavar="RUN", nargs="+", help="the folders or archives of runs")
+    parser.add_argument("--output", metavar="FILE", required=True, help="the .svg, .png or .pdf file to write")
+    options.add_force(parser)
+    confusion = "also evaluate the run on this data, and draw which label is taken for which"
+    parser.add_argument("--confusion", metavar="DATA", help=confusion)
+    options.add_device(parser)
+    options.add_unknown_labels(parser)
+    options.add_include_package(parser)
+
+
+def run_plot(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.evaluation.plots import RunCurves, check_format, plot_runs
+
+    check_output(arguments.output, force=arguments.force)
+    check_format(arguments.output)
+    confusion: Any = None
+    if arguments.confusion:
+        if len(arguments.run_paths) > 1:
+            raise ElmoTasksError(f"--confusion with {len(arguments.run_paths)} runs; wanted a single one")
+        from elmo_tasks.runs.load import evaluate
+
+        metrics = evaluate(
+            arguments.run_paths[0],
+            arguments.confusion,
+            confusion=True,
+            unknown_labels=arguments.unknown_labels,
+            overrides=options.device_overrides(arguments),
+        )
+        confusion = metrics["confusion"]
+    plot_runs(arguments.output, [RunCurves.read(path) for path in arguments.run_paths], confusion)
+    print(arguments.output)

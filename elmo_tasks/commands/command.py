@@ -61,7 +61,7 @@ COMMANDS = {
         "elmo-tasks archive runs/ner ner.tar.gz",
     ),
     "plot": _command(
-        "plotting.plot",
+        "analysis.plot",
         "draw the curves of runs, the weights of their layers, and which labels are confused",
         "elmo-tasks plot runs/ner --output ner.svg --confusion eng.testb",
     ),
@@ -91,7 +91,7 @@ COMMANDS = {
         "elmo-tasks report runs/studies/benchmarks",
     ),
     "tune": _command(
-        "tuning.tune",
+        "studies.tune",
         "search for the best values of a config's keys, on the validation data",
         "elmo-tasks tune tune_quick",
     ),

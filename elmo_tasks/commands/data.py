@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from elmo_tasks.commands.arguments import add_force, integers, random_seed
+from elmo_tasks.commands import options
 from elmo_tasks.errors import ElmoTasksError
 
 
@@ -13,11 +13,11 @@ def add_sample_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--task", default="all", metavar="TASK", help="the name of a task, for example ner, or all (default: all)"
     )
-    add_force(parser)
-    parser.add_argument("--seed", type=random_seed, default=13, metavar="N", help="the random seed (default: 13)")
+    options.add_force(parser)
+    options.add_seed(parser, 13)
     parser.add_argument(
         "--sentences",
-        type=integers,
+        type=options.integers,
         default=(1000, 200, 200),
         metavar="N,N,N",
         help="the number of sentences for training, development and test; tasks whose examples are paragraphs or "

@@ -9,27 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elmo_tasks.commands import options
 from elmo_tasks.commands.analysis import print_confusion
-from elmo_tasks.commands.arguments import (
-    add_config_and_folder,
-    add_config_arguments,
-    add_config_path,
-    add_flag,
-    add_force,
-    add_from,
-    add_run_arguments,
-    add_run_path,
-    add_tokenizer_arguments,
-    add_training_arguments,
-    add_unknown_labels,
-    at_least_two,
-    default_run_folder,
-    device_overrides,
-    refuse_torchrun,
-    run_overrides,
-    seeds,
-    tokenizer_overrides,
-)
 from elmo_tasks.commands.console import print_json, print_metrics, print_training_metrics
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.overwriting import check_output
@@ -44,18 +25,18 @@ _TRAINING = ("resume", "force", "self_contained", "predictions")  # arguments of
 
 
 def add_train(parser: argparse.ArgumentParser) -> None:
-    add_config_and_folder(parser, "the experiment", "the run")
-    add_from(
+    options.add_config_and_folder(parser, "the experiment", "the run")
+    options.add_from(
         parser,
         "RUN",
         "start from what fits of this run's weights, its folder or archive: rows of words, characters and labels are "
         "taken by name; with --resume, a run that has begun goes on with its own state",
     )
-    add_config_arguments(parser)
+    options.add_config_arguments(parser)
     repeated = parser.add_mutually_exclusive_group()
     repeated.add_argument(
         "--seeds",
-        type=seeds,
+        type=options.seeds,
         default=(),
         metavar="SEEDS",
         help="train once per seed, such as 1-3 or 1,2,5; print mean and standard deviation. 3 is seed 3 only, and not "
@@ -63,7 +44,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     )
     repeated.add_argument(
         "--folds",
-        type=at_least_two,
+        type=options.at_least_two,
         metavar="K",
         help="cross-validation: train K times, each time without one part of the training data, which is then "
         "predicted; print the score of all predictions together. Documents stay whole where they are known",
@@ -76,22 +57,22 @@ def add_train(parser: argparse.ArgumentParser) -> None:
         help="write what the best epoch predicts for this data to the run's folder, with only what is scored, for "
         "`compare` and `errors`; may be given twice",
     )
-    add_flag(parser, "--self-contained", "copy the files of the biLM and of the transformer into the run's folder")
-    add_training_arguments(parser)
-    add_flag(parser, "--dry-run", "check and print the config without reading any data")
+    options.add_flag(
+        parser, "--self-contained", "copy the files of the biLM and of the transformer into the run's folder"
+    )
+    options.add_training_arguments(parser)
+    options.add_flag(parser, "--dry-run", "check and print the config without reading any data")
 
 
 def run_train(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.config import include_packages
     from elmo_tasks.runs.experiment_config import ExperimentConfig
     from elmo_tasks.runs.repeated import train_folds, train_seeds
     from elmo_tasks.runs.train import train
 
-    include_packages(arguments.include_package)
     if arguments.dry_run:
         _print_config(arguments, ExperimentConfig)
         return
-    folder = arguments.run_folder or default_run_folder(arguments.config)
+    folder = arguments.run_folder or options.default_run_folder(arguments.config)
     settings: dict[str, Any] = {name: getattr(arguments, name) for name in _TRAINING}
     settings |= {"overrides": arguments.set, "variables": dict(arguments.ext_var), "from_run": arguments.start_from}
     if arguments.seeds:
@@ -134,28 +115,26 @@ def _print_config(arguments: argparse.Namespace, kind: type[Config]) -> None:
 
 
 def add_evaluate(parser: argparse.ArgumentParser) -> None:
-    add_run_arguments(parser)
+    options.add_run_arguments(parser)
     parser.add_argument(
         "data", metavar="DATA", help="a file or hub data set with gold labels that the run's reader can read"
     )
     parser.add_argument(
         "--predictions", metavar="FILE", help="write each example with its prediction to this file, as JSON lines"
     )
-    add_unknown_labels(parser)
-    add_flag(parser, "--confusion", "also count which label is taken for which")
+    options.add_unknown_labels(parser)
+    options.add_flag(parser, "--confusion", "also count which label is taken for which")
     parser.add_argument("--output", metavar="FILE", help="write the metrics to this file, as JSON")
-    add_force(parser)
-    add_flag(parser, "--json", "print the metrics as JSON instead of a table")
+    options.add_force(parser)
+    options.add_flag(parser, "--json", "print the metrics as JSON instead of a table")
 
 
 def run_evaluate(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.config import include_packages
     from elmo_tasks.files.json_files import write_json
     from elmo_tasks.runs.load import evaluate
 
     for path in (arguments.predictions, arguments.output):
         check_output(path, force=arguments.force, stream=True)
-    include_packages(arguments.include_package)
     metrics = evaluate(
         arguments.run_path,
         arguments.data,
@@ -163,7 +142,7 @@ def run_evaluate(arguments: argparse.Namespace) -> None:
         confusion=arguments.confusion,
         batch_tokens=arguments.batch_tokens,
         unknown_labels=arguments.unknown_labels,
-        overrides=run_overrides(arguments),
+        overrides=options.run_overrides(arguments),
     )
     if not is_main_process():
         return
@@ -179,7 +158,7 @@ def run_evaluate(arguments: argparse.Namespace) -> None:
 
 
 def add_predict(parser: argparse.ArgumentParser) -> None:
-    add_run_arguments(parser)
+    options.add_run_arguments(parser)
     parser.add_argument("input", metavar="INPUT", help="the input file, compressed or not, or - for standard input")
     parser.add_argument(
         "--format",
@@ -196,15 +175,15 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         help="what to do with an input that is not usable. fail: end with an error; files then have the results of the "
         "inputs before it. skip: go on, and say at the end what was skipped (default: fail)",
     )
-    add_tokenizer_arguments(parser, "the tokenizer of the run's config")
+    options.add_tokenizer_arguments(parser, "the tokenizer of the run's config")
     parser.add_argument(
         "--output", metavar="FILE", help="write the results to this file, as JSON lines, instead of printing them"
     )
     parser.add_argument(
         "--html", metavar="FILE", help="write the results to this file, as a page to look at, instead of printing them"
     )
-    add_force(parser)
-    add_flag(parser, "--json", "print JSON lines on a terminal too, instead of coloured text")
+    options.add_force(parser)
+    options.add_flag(parser, "--json", "print JSON lines on a terminal too, instead of coloured text")
     parser.add_argument(
         "--predicates", metavar="RUN", help="for semantic roles: the run of a tagger that finds the predicates"
     )
@@ -212,7 +191,6 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
 
 def run_predict(arguments: argparse.Namespace) -> None:
     from elmo_tasks.commands.prediction import predict_stream
-    from elmo_tasks.config import include_packages
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor
     from elmo_tasks.runs.load import load_predictor
 
@@ -220,15 +198,14 @@ def run_predict(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError("--html shows results with their own keys; wanted it without --format allennlp")
     for output in (arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)
-    refuse_torchrun("predict")
-    include_packages(arguments.include_package)
+    options.refuse_torchrun("predict")
     batch_tokens = arguments.batch_tokens or DEFAULT_BATCH_TOKENS
     predicates = None
     if arguments.predicates:
         predicates = load_predictor(
-            arguments.predicates, overrides=device_overrides(arguments), batch_tokens=batch_tokens
+            arguments.predicates, overrides=options.device_overrides(arguments), batch_tokens=batch_tokens
         )
-    overrides = [*tokenizer_overrides(arguments), *run_overrides(arguments)]
+    overrides = [*options.tokenizer_overrides(arguments), *options.run_overrides(arguments)]
     predictor = load_predictor(
         arguments.run_path, overrides=overrides, batch_tokens=batch_tokens, predicates=predicates
     )
@@ -237,17 +214,17 @@ def run_predict(arguments: argparse.Namespace) -> None:
 
 def add_config(parser: argparse.ArgumentParser) -> None:
     about = "the Jsonnet or JSON file, or the name of a config in the package (not needed for --list and --schema)"
-    add_config_path(parser, about, nargs="?")
-    add_config_arguments(parser)
+    options.add_config_path(parser, about, nargs="?")
+    options.add_config_arguments(parser)
     action = parser.add_mutually_exclusive_group()
-    add_flag(action, "--list", "list the configs in the package")
+    options.add_flag(action, "--list", "list the configs in the package")
     action.add_argument(
         "--copy",
         metavar="FILE",
         help="copy a config of the package to this file, which works in any folder, to change it",
     )
-    add_force(parser)
-    add_flag(action, "--schema", "print the JSON schema of all configs, for use in editors")
+    options.add_force(parser)
+    options.add_flag(action, "--schema", "print the JSON schema of all configs, for use in editors")
 
 
 def run_config(arguments: argparse.Namespace) -> None:
@@ -261,12 +238,11 @@ def run_config(arguments: argparse.Namespace) -> None:
             raise ElmoTasksError("--copy copies the file as it is; wanted it without --set and --ext-var")
         _copy_config(arguments.config, arguments.copy, force=arguments.force)
         return
-    from elmo_tasks.config import config_schema, include_packages
+    from elmo_tasks.config import config_schema
     from elmo_tasks.config.jsonnet import evaluate
     from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
     from elmo_tasks.runs.experiment_config import ExperimentConfig
 
-    include_packages(arguments.include_package)
     if arguments.schema:
         print_json(config_schema(ExperimentConfig, PretrainingConfig))
         return
@@ -296,10 +272,10 @@ def _copy_config(name: str, target: str, *, force: bool) -> None:
 
 
 def add_archive(parser: argparse.ArgumentParser) -> None:
-    add_run_path(parser)
+    options.add_run_path(parser)
     parser.add_argument("file", metavar="FILE.tar.gz", help="the archive to write")
-    add_force(parser)
-    add_flag(
+    options.add_force(parser)
+    options.add_flag(
         parser,
         "--without-bilm",
         "leave the biLM and the transformer out and store their hashes; those who use the archive say where they are "

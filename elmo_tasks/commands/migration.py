@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 
-from elmo_tasks.commands.arguments import add_force
+from elmo_tasks.commands import options
 
 logger = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ def add_import_allennlp(parser: argparse.ArgumentParser) -> None:
         help="the folder for the biLM of the model's ELMo, which several runs can share: if it holds the same biLM, it "
         "is used (default: RUN/bilm)",
     )
-    add_force(parser)
+    options.add_force(parser)
 
 
 def run_import_allennlp(arguments: argparse.Namespace) -> None:

@@ -4,41 +4,28 @@ from __future__ import annotations
 
 import argparse
 
-from elmo_tasks.commands.arguments import (
-    BILM_TOKENIZER,
-    add_config_and_folder,
-    add_config_arguments,
-    add_device,
-    add_flag,
-    add_from,
-    add_include_package,
-    add_tokenizer_arguments,
-    add_training_arguments,
-    chosen_device,
-    chosen_tokenizer,
-    default_run_folder,
-)
+from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_json, print_table
 from elmo_tasks.progress import is_main_process
 
 
 def add_pretrain(parser: argparse.ArgumentParser) -> None:
-    add_config_and_folder(parser, "the pretraining", "the biLM")
-    add_from(parser, "BILM", "fine-tune this biLM: the folder with its *options.json and *weights.hdf5, or default")
-    add_config_arguments(parser)
-    add_training_arguments(parser)
+    options.add_config_and_folder(parser, "the pretraining", "the biLM")
+    options.add_from(
+        parser, "BILM", "fine-tune this biLM: the folder with its *options.json and *weights.hdf5, or default"
+    )
+    options.add_config_arguments(parser)
+    options.add_training_arguments(parser)
     dry_run = "prepare the text, print the number of tokens and steps and the estimated time and memory, then stop"
-    add_flag(parser, "--dry-run", dry_run)
+    options.add_flag(parser, "--dry-run", dry_run)
 
 
 def run_pretrain(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.config import include_packages
     from elmo_tasks.pretraining.pretrain import pretrain
 
-    include_packages(arguments.include_package)
     results = pretrain(
         arguments.config,
-        arguments.run_folder or default_run_folder(arguments.config),
+        arguments.run_folder or options.default_run_folder(arguments.config),
         overrides=arguments.set,
         variables=dict(arguments.ext_var),
         start_from=arguments.start_from,
@@ -56,20 +43,18 @@ def run_pretrain(arguments: argparse.Namespace) -> None:
 def add_perplexity(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bilm", metavar="BILM", help="the folder of a pretrained biLM, or default")
     parser.add_argument("text", metavar="TEXT", nargs="+", help="text files or glob patterns, compressed or not")
-    add_tokenizer_arguments(parser, BILM_TOKENIZER)
-    add_include_package(parser)
-    add_device(parser, "auto")
-    add_flag(parser, "--json", "print the results as JSON instead of a table")
+    options.add_tokenizer_arguments(parser, options.BILM_TOKENIZER)
+    options.add_include_package(parser)
+    options.add_device(parser, "auto")
+    options.add_flag(parser, "--json", "print the results as JSON instead of a table")
 
 
 def run_perplexity(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.config import include_packages
     from elmo_tasks.pretraining.pretrain import perplexity_of_text
     from elmo_tasks.text.tokenizer_config import parse_tokenizer
 
-    include_packages(arguments.include_package)
-    name = chosen_tokenizer(arguments)
-    tokenizer, device = parse_tokenizer(name) if name else None, chosen_device(arguments)
+    name = options.chosen_tokenizer(arguments)
+    tokenizer, device = parse_tokenizer(name) if name else None, options.chosen_device(arguments)
     result = perplexity_of_text(arguments.bilm, arguments.text, tokenizer, device)
     if arguments.json:
         print_json(result)

@@ -6,14 +6,7 @@ import argparse
 import logging
 from typing import TYPE_CHECKING
 
-from elmo_tasks.commands.arguments import (
-    add_device,
-    add_flag,
-    add_force,
-    add_include_package,
-    chosen_device,
-    random_seed,
-)
+from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_json, print_table
 from elmo_tasks.config.data_folder import DATA_VARIABLE, data_folder
 from elmo_tasks.errors import ElmoTasksError
@@ -39,9 +32,7 @@ def add_probe(parser: argparse.ArgumentParser) -> None:
         help=f"wsd: word senses; pos: parts of speech, both from ${DATA_VARIABLE}; or a file with labels of tokens, "
         "spans or semantic roles",
     )
-    parser.add_argument(
-        "--bilm", default="default", metavar="DIR", help="the folder of the biLM (default: the biLM in the package)"
-    )
+    options.add_bilm(parser)
     parser.add_argument(
         "--reader",
         metavar="NAME",
@@ -62,22 +53,20 @@ def add_probe(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=f"word vectors to compare with (default: the GloVe vectors in ${DATA_VARIABLE})",
     )
-    add_device(parser, "auto")
-    parser.add_argument("--seed", type=random_seed, default=0, metavar="N", help="the random seed (default: 0)")
-    add_flag(parser, "--json", "print the results as JSON instead of tables")
+    options.add_device(parser, "auto")
+    options.add_seed(parser, 0)
+    options.add_flag(parser, "--json", "print the results as JSON instead of tables")
     parser.add_argument("--output", metavar="FILE", help="also write the results to this file, as JSON")
-    add_force(parser)
-    add_include_package(parser)
+    options.add_force(parser)
+    options.add_include_package(parser)
 
 
 def run_probe(arguments: argparse.Namespace) -> None:
     import dataclasses
 
-    from elmo_tasks.config import include_packages
     from elmo_tasks.files.json_files import write_json
 
     check_output(arguments.output, force=arguments.force, stream=True)
-    include_packages(arguments.include_package)
     probe = (_probe_senses if arguments.what == _SENSES else _probe_labels)(arguments)
     result = {"probe": arguments.what, "bilm": arguments.bilm, **dataclasses.asdict(probe)}
     if arguments.output:
@@ -107,7 +96,7 @@ def _probe_senses(arguments: argparse.Namespace) -> SenseProbe:
 
     if given := [f"--{name}" for name in ("reader", "test", "pooling") if getattr(arguments, name)]:
         raise ElmoTasksError(f"{', '.join(given)}: not for {_SENSES}")
-    bilm, data = BiLM.load(arguments.bilm).to(chosen_device(arguments)), read_sense_data(data_folder() / "wsd")
+    bilm, data = BiLM.load(arguments.bilm).to(options.chosen_device(arguments)), read_sense_data(data_folder() / "wsd")
     return probe_senses(bilm, data, vectors=_word_vectors(arguments.vectors))
 
 
@@ -124,7 +113,7 @@ def _probe_labels(arguments: argparse.Namespace) -> LabelProbe:
         if arguments.test:
             raise ElmoTasksError(f"--test: not for {_PARTS_OF_SPEECH}, which has a test file; wanted a FILE instead")
     reader = parse_part(DatasetReaderConfig, arguments.reader or reader_name, "reader", _POS_READER).build()
-    bilm = BiLM.load(arguments.bilm).to(chosen_device(arguments))
+    bilm = BiLM.load(arguments.bilm).to(options.chosen_device(arguments))
     training = labelled_sentences(reader, train)
     if test:
         tested = labelled_sentences(reader, test)

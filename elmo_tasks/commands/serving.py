@@ -6,7 +6,7 @@ import argparse
 import importlib.util
 from pathlib import Path
 
-from elmo_tasks.commands.arguments import add_device, add_include_package, device_overrides, positive
+from elmo_tasks.commands import options
 from elmo_tasks.errors import ElmoTasksError
 
 _NEEDED = ("fastapi", "fastapi_offline", "prometheus_client", "uvicorn")
@@ -27,8 +27,8 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help="the address to serve at; 0.0.0.0 is all of this machine (default: 127.0.0.1, for this machine only)",
     )
-    parser.add_argument("--port", type=_port, default=8000, metavar="N", help="0 is any free one (default: 8000)")
-    add_device(parser)
+    options.add_number(parser, "--port", 8000, "0 is any free one", _port)
+    options.add_device(parser)
     parser.add_argument(
         "--neighbors",
         metavar="FILE",
@@ -55,14 +55,15 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         ("--max-waiting-tokens", limits.queue_tokens, "the maximum number of their tokens; more get 429"),
         ("--timeout", round(limits.timeout_seconds), "how many seconds a request may take; then it gets 504"),
     ):
-        group.add_argument(name, type=positive, default=default, metavar="N", help=f"{text} (default: {default})")
-    add_include_package(parser)
+        group.add_argument(
+            name, type=options.positive, default=default, metavar="N", help=f"{text} (default: {default})"
+        )
+    options.add_include_package(parser)
 
 
 def run_serve(arguments: argparse.Namespace) -> None:
     if any(importlib.util.find_spec(name) is None for name in _NEEDED):
         raise ElmoTasksError("serve needs packages that are not installed: pip install 'elmo-tasks[server]'")
-    from elmo_tasks.config import include_packages
     from elmo_tasks.server.app import create_app
     from elmo_tasks.server.bilm_vectors import bilms_of_runs
     from elmo_tasks.server.bounds import Limits
@@ -79,9 +80,10 @@ def run_serve(arguments: argparse.Namespace) -> None:
         timeout_seconds=arguments.timeout,
         connections=2 * arguments.max_requests,
     )
-    include_packages(arguments.include_package)
     with bind(arguments.host, arguments.port) as bound:  # before the runs are loaded, which takes a while
-        runs = load_runs(arguments.runs, batch_tokens=limits.batch_tokens, overrides=device_overrides(arguments))
+        runs = load_runs(
+            arguments.runs, batch_tokens=limits.batch_tokens, overrides=options.device_overrides(arguments)
+        )
         bilms = bilms_of_runs(runs, Path(arguments.neighbors) if arguments.neighbors else None)
         for run in runs.values():
             run.predictor.warm_up()

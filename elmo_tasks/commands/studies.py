@@ -1,18 +1,20 @@
-"""The commands that run studies and write their reports."""
+"""The commands that train many runs, studies and searches of hyperparameters, and write their reports."""
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elmo_tasks.commands.arguments import add_config_arguments, add_flag, positive, seeds, shares
+from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_table
 from elmo_tasks.errors import ElmoTasksError, counted
 
 if TYPE_CHECKING:
+    from elmo_tasks.studies.searches import Search
     from elmo_tasks.studies.study_runs import StudyFolder
 
 logger = logging.getLogger(__name__)
@@ -25,9 +27,7 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-s", "--study-folder", metavar="DIR", help="the folder of its runs (default: runs/studies/<name of the study>)"
     )
-    parser.add_argument(
-        "--jobs", type=positive, default=1, metavar="N", help="how many runs train at a time (default: 1)"
-    )
+    options.add_number(parser, "--jobs", 1, "how many runs train at a time")
     parser.add_argument(
         "--arm",
         action="append",
@@ -38,38 +38,36 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--shares",
-        type=shares,
+        type=options.shares,
         default=(),
         metavar="S,S",
         help="train only runs with these shares of the training data, such as 0.01,1",
     )
     parser.add_argument(
         "--seeds",
-        type=seeds,
+        type=options.seeds,
         default=(),
         metavar="SEEDS",
         help="train only runs with these seeds, such as 1-3 or 1,2,5",
     )
-    add_config_arguments(parser, "study", "seeds=[1] or changes.trainer.num_epochs=1")
-    add_flag(parser, "--dry-run", "check everything, and list the runs with their state and estimated time")
-    add_flag(parser, "--list", "list the studies in the package")
+    options.add_config_arguments(parser, "study", "seeds=[1] or changes.trainer.num_epochs=1")
+    options.add_flag(parser, "--dry-run", "check everything, and list the runs with their state and estimated time")
+    options.add_flag(parser, "--list", "list the studies in the package")
 
 
 def run_study(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config.packaged import packaged_studies
 
     if arguments.list:
-        print_summaries(packaged_studies())
+        _print_summaries(packaged_studies())
         return
     if arguments.study is None:
         raise ElmoTasksError("no study given; give a file or a name of --list")
     import shlex  # here, because it makes every command start later
 
-    from elmo_tasks.config import include_packages
     from elmo_tasks.studies.study import Part, Study
     from elmo_tasks.studies.study_runs import StudyFolder, run_study
 
-    include_packages(arguments.include_package)
     part = Part(arguments.arm, arguments.shares, arguments.seeds)
     study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var), part)
     path = Path(arguments.study_folder or Path("runs", "studies", Path(arguments.study).stem))
@@ -77,7 +75,7 @@ def run_study(arguments: argparse.Namespace) -> None:
     if arguments.dry_run:
         _print_plan(folder, arguments.jobs)
         return
-    command = command_line("study", arguments.study, path, arguments)
+    command = _command_line("study", arguments.study, path, arguments)
     failures = run_study(folder, command=command, num_jobs=arguments.jobs, packages=arguments.include_package)
     if failures:
         lines = "".join(f"\n  {failure}" for failure in failures)
@@ -87,7 +85,7 @@ def run_study(arguments: argparse.Namespace) -> None:
     logger.info("  %s", shlex.join(["elmo-tasks", "report", str(path)]))
 
 
-def print_summaries(files: Mapping[str, Path]) -> None:
+def _print_summaries(files: Mapping[str, Path]) -> None:
     """Prints the names of files of the package, each with its summary."""
     from elmo_tasks.config.packaged import summary
 
@@ -96,7 +94,7 @@ def print_summaries(files: Mapping[str, Path]) -> None:
         print(f"{name:<{width}}  {summary(path)}")
 
 
-def command_line(name: str, source: str, folder: Path, arguments: argparse.Namespace) -> str:
+def _command_line(name: str, source: str, folder: Path, arguments: argparse.Namespace) -> str:
     """A command with `add_config_arguments`, as a shell takes it, to be repeated."""
     import shlex
 
@@ -141,3 +139,62 @@ def run_report(arguments: argparse.Namespace) -> None:
     is_search = Path(arguments.folder, SEARCH).is_file()
     for path in (write_search_report if is_search else write_report)(arguments.folder):
         print(path)
+
+
+def add_tune(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "search", metavar="FILE", nargs="?", help="the Jsonnet or JSON file, or the name of a search in the package"
+    )
+    parser.add_argument(
+        "-s",
+        "--search-folder",
+        metavar="DIR",
+        help="the folder of its trials (default: runs/studies/<name of the file>)",
+    )
+    options.add_config_arguments(parser, "search", "trials=10 or changes.trainer.num_epochs=1")
+    options.add_flag(parser, "--dry-run", "check everything, and print the space")
+    options.add_flag(parser, "--list", "list the searches in the package")
+
+
+def run_tune(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.config.packaged import packaged_searches
+
+    if arguments.list:
+        _print_summaries(packaged_searches())
+        return
+    if arguments.search is None:
+        raise ElmoTasksError("no search given; give a file or a name of --list")
+    options.refuse_torchrun("tune")
+    from elmo_tasks.studies.searches import Search
+
+    search = Search.load(arguments.search, arguments.set, dict(arguments.ext_var))
+    if arguments.dry_run:
+        _print_space(search)
+        return
+    if importlib.util.find_spec("optuna") is None:
+        raise ElmoTasksError("a search needs Optuna, which is not installed: pip install 'elmo-tasks[tune]'")
+    from elmo_tasks.studies.search_results import SearchResults, write_search_report
+    from elmo_tasks.studies.search_trials import run_search
+
+    path = Path(arguments.search_folder or Path("runs", "studies", Path(arguments.search).stem))
+    run_search(path, search, command=_command_line("tune", arguments.search, path, arguments))
+    results = SearchResults.read(path)
+    for table in (results.trial_table(), results.expected_table()):
+        print_table(table.title, table.columns, table.rows)
+    print(results.record.train_command(results.best()))
+    for written in (path / "best.json", *write_search_report(path)):
+        logger.info("%s", written)
+
+
+def _print_space(search: Search) -> None:
+    rows = [
+        [
+            each.key,
+            "choices" if each.dimension.choices else "whole numbers" if each.whole else "numbers",
+            str(each.dimension),
+        ]
+        for each in search.parameters
+    ]
+    print_table(search.config.title, ("key", "kind", "values"), rows)
+    metric = search.experiment.trainer.validation_metric
+    print(f"{search.config.trials} trials of {search.config_file}, by the validation metric {metric}")

@@ -7,18 +7,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elmo_tasks.commands.arguments import (
-    BILM_TOKENIZER,
-    add_device,
-    add_flag,
-    add_force,
-    add_include_package,
-    add_tokenizer_arguments,
-    chosen_device,
-    chosen_tokenizer,
-    positive,
-    random_seed,
-)
+from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_json, print_table
 from elmo_tasks.errors import CacheError, ElmoTasksError, counted
 from elmo_tasks.files.overwriting import check_kind, check_output
@@ -33,7 +22,7 @@ logger = logging.getLogger(__name__)
 def add_embed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT", help="a UTF-8 text file, compressed or not, or - for standard input")
     parser.add_argument("--output", metavar="FILE", required=True, help="the .hdf5 or .npz file to write")
-    add_force(parser)
+    options.add_force(parser)
     parser.add_argument(
         "--bilm",
         metavar="DIR",
@@ -58,20 +47,14 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
         help="of matrix products; bfloat16 and int8 are less exact, and faster on processors with AVX-512 or AMX "
         "(default: float32)",
     )
-    add_flag(
+    options.add_flag(
         computation, "--stateful", "carry the state of the LSTMs from batch to batch, as bilm-tf does; much slower"
     )
-    add_device(parser, "auto")
-    add_flag(parser, "--no-index", "leave out sentence_to_index, which needs all sentences in memory")
-    add_tokenizer_arguments(parser, BILM_TOKENIZER)
-    add_include_package(parser)
-    parser.add_argument(
-        "--batch-tokens",
-        type=positive,
-        default=4096,
-        metavar="N",
-        help="the maximum number of tokens in a batch (default: 4096)",
-    )
+    options.add_device(parser, "auto")
+    options.add_flag(parser, "--no-index", "leave out sentence_to_index, which needs all sentences in memory")
+    options.add_tokenizer_arguments(parser, options.BILM_TOKENIZER)
+    options.add_include_package(parser)
+    options.add_number(parser, "--batch-tokens", 4096, "the maximum number of tokens in a batch")
 
 
 def run_embed(arguments: argparse.Namespace) -> None:
@@ -84,7 +67,7 @@ def run_embed(arguments: argparse.Namespace) -> None:
     from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 
     check_output(arguments.output, force=arguments.force)
-    device = chosen_device(arguments)
+    device = options.chosen_device(arguments)
     if arguments.precision == "int8" and device.type != "cpu":
         if arguments.device == "cuda":
             raise ElmoTasksError("--precision int8 is only for the CPU; use --device cpu, or another precision")
@@ -118,17 +101,13 @@ def add_neighbors(parser: argparse.ArgumentParser) -> None:
         "--word", required=True, metavar="WORD", help="the token of the sentence to find neighbours for"
     )
     parser.add_argument("--pool", required=True, metavar="FILE", help="the text to search, compressed or not")
-    add_tokenizer_arguments(parser, BILM_TOKENIZER)
-    add_include_package(parser)
-    add_device(parser, "auto")
-    parser.add_argument(
-        "--bilm", default="default", metavar="DIR", help="the folder of the biLM (default: the biLM in the package)"
-    )
-    add_flag(parser, "--same-word", "search only for other occurrences of the word")
-    parser.add_argument(
-        "--count", type=positive, default=5, metavar="N", help="the number of neighbours per layer (default: 5)"
-    )
-    add_flag(parser, "--json", "print the neighbours as JSON instead of tables")
+    options.add_tokenizer_arguments(parser, options.BILM_TOKENIZER)
+    options.add_include_package(parser)
+    options.add_device(parser, "auto")
+    options.add_bilm(parser)
+    options.add_flag(parser, "--same-word", "search only for other occurrences of the word")
+    options.add_number(parser, "--count", 5, "the number of neighbours per layer")
+    options.add_flag(parser, "--json", "print the neighbours as JSON instead of tables")
 
 
 def run_neighbors(arguments: argparse.Namespace) -> None:
@@ -139,7 +118,7 @@ def run_neighbors(arguments: argparse.Namespace) -> None:
 
     files = BiLMFiles.in_folder(arguments.bilm)
     tokenizer = _tokenizer(arguments, files.options.parent)
-    bilm = BiLM.load(files.options, files.weights).to(chosen_device(arguments))
+    bilm = BiLM.load(files.options, files.weights).to(options.chosen_device(arguments))
     query = find_token([token.text for token in tokenizer.words(arguments.sentence)], arguments.word)
     lines = raw_lines(arguments.pool, tokenized=arguments.tokenized)
     pool = (sentence for _, line in lines for sentence in tokenizer.strings(line))
@@ -158,11 +137,9 @@ def run_neighbors(arguments: argparse.Namespace) -> None:
 
 def _tokenizer(arguments: argparse.Namespace, folder: Path) -> Tokenizer:
     """The tokenizer that the options name, or that of the biLM in the folder."""
-    from elmo_tasks.config import include_packages
     from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
 
-    include_packages(arguments.include_package)
-    name = chosen_tokenizer(arguments)
+    name = options.chosen_tokenizer(arguments)
     return parse_tokenizer(name) if name else tokenizer_of_bilm(folder)
 
 
@@ -230,8 +207,8 @@ def add_random_bilm(parser: argparse.ArgumentParser) -> None:
         default="small",
         help="a published size, or tiny (default: small)",
     )
-    parser.add_argument("--seed", type=random_seed, default=0, metavar="N", help="the random seed (default: 0)")
-    add_force(parser)
+    options.add_seed(parser, 0)
+    options.add_force(parser)
 
 
 def run_random_bilm(arguments: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from elmo_tasks import cli
-from elmo_tasks.commands import arguments
+from elmo_tasks.commands.options import complete_config, default_run_folder
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.config.data_folder import _SAMPLE_FOLDERS
 from elmo_tasks.config.jsonnet import evaluate
@@ -119,15 +119,15 @@ def test_commands(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_default_run_folder_of_a_name(elsewhere: Path) -> None:
-    assert arguments.default_run_folder("cpu/baselines/sst5") == Path("runs/cpu/baselines/sst5")
+    assert default_run_folder("cpu/baselines/sst5") == Path("runs/cpu/baselines/sst5")
     (elsewhere / "cpu").mkdir()
     (elsewhere / "cpu" / "sst5").write_text("{}")
-    assert arguments.default_run_folder("cpu/sst5") == Path("runs/sst5")
+    assert default_run_folder("cpu/sst5") == Path("runs/sst5")
 
 
 def test_names_and_files_are_completed(elsewhere: Path) -> None:
     (elsewhere / "snow.jsonnet").touch()
-    assert arguments._complete_config("sn") == ["snli", "snli_decomposable", "snow.jsonnet"]
+    assert complete_config("sn") == ["snli", "snli_decomposable", "snow.jsonnet"]
 
 
 def test_missing_data_says_what_to_do() -> None:

@@ -14,8 +14,8 @@ import pytest
 import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.cli import main, make_parser
-from elmo_tasks.commands.arguments import command_to_go_on, default_run_folder, run_overrides, tokenizer_overrides
 from elmo_tasks.commands.command import COMMANDS, GROUPS
+from elmo_tasks.commands.options import command_to_go_on, default_run_folder, run_overrides, tokenizer_overrides
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.evaluation.comparison import compare

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,23 @@ def add_flag(parser: argparse._ActionsContainer, name: str, help: str) -> None:
     parser.add_argument(name, action="store_true", help=help)
 
 
+def add_number(
+    parser: argparse._ActionsContainer, name: str, default: int, help: str, kind: Callable[[str], int] | None = None
+) -> None:
+    """An option with a whole number, positive unless another `kind` parses it; the help ends with its default."""
+    help = f"{help} (default: {default})"
+    parser.add_argument(name, type=kind or positive, default=default, metavar="N", help=help)
+
+
+def add_seed(parser: argparse.ArgumentParser, default: int, help: str = "the random seed") -> None:
+    add_number(parser, "--seed", default, help, random_seed)
+
+
+def add_bilm(parser: argparse.ArgumentParser) -> None:
+    help = "the folder of the biLM (default: the biLM in the package)"
+    parser.add_argument("--bilm", default="default", metavar="DIR", help=help)
+
+
 def add_include_package(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--include-package",
@@ -33,10 +50,10 @@ def add_include_package(parser: argparse.ArgumentParser) -> None:
 
 def add_config_path(parser: argparse.ArgumentParser, help: str, nargs: str | None = None) -> None:
     action = parser.add_argument("config", metavar="CONFIG", nargs=nargs, help=help)
-    action.completer = _complete_config  # type: ignore[attr-defined]  # for argcomplete
+    action.completer = complete_config  # type: ignore[attr-defined]  # for argcomplete
 
 
-def _complete_config(prefix: str, **_: object) -> list[str]:
+def complete_config(prefix: str, **_: object) -> list[str]:
     """The names of configs in the package, and files, for the shell."""
     from argcomplete.completers import FilesCompleter
 
