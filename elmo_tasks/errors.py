@@ -17,7 +17,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, a used-up qu
 
 
 class ElmoTasksError(Exception):
-    """A problem that the user can fix. The message says what was found, what was wanted and where."""
+    """A problem that the user can fix. The message says what was found, what was expected and where."""
 
     exit_code = 2
 
@@ -41,7 +41,7 @@ class DataError(ElmoTasksError):
 
     Arguments:
         path: the file.
-        problem: what was found and what was wanted.
+        problem: what was found and what was expected.
         line: the number of the line, from 1, if the problem is in a single line.
     """
 
@@ -62,25 +62,25 @@ class WriteError(ElmoTasksError):
     Arguments:
         path: the file.
         reason: why the system refuses.
-        wanted: how many bytes were to be written, as far as is known.
+        expected: how many bytes were to be written, as far as is known.
         remedy: what to do; by default what the reason suggests.
     """
 
     def __init__(
-        self, path: str | Path, reason: OSError | str, wanted: int | None = None, *, remedy: str | None = None
+        self, path: str | Path, reason: OSError | str, expected: int | None = None, *, remedy: str | None = None
     ) -> None:
         text = reason if isinstance(reason, str) else reason.strerror or str(reason)
-        size = f"; wanted at least {wanted:,} bytes" if wanted else ""
+        size = f"; expected at least {expected:,} bytes" if expected else ""
         is_full = isinstance(reason, OSError) and reason.errno in NO_ROOM
         default = "Make room there or choose another place, then try again" if is_full else ""
         advice = f". {remedy or default}" if remedy or default else ""
         super().__init__(f"{path}: cannot be written: {text}{size}{advice}")
-        self._path, self._reason, self._wanted, self._remedy = Path(path), reason, wanted, remedy
+        self._path, self._reason, self._expected, self._remedy = Path(path), reason, expected, remedy
 
     def moved(self, temporary: Path, path: Path) -> WriteError:
         """This error, for a file in a temporary folder that would have been moved to `path`."""
         place = path / self._path.relative_to(temporary) if self._path.is_relative_to(temporary) else self._path
-        return WriteError(place, self._reason, self._wanted, remedy=self._remedy)
+        return WriteError(place, self._reason, self._expected, remedy=self._remedy)
 
 
 class UnknownLabelError(ElmoTasksError):

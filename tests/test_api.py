@@ -296,7 +296,7 @@ def test_vectors_of_the_package_s_bilm() -> None:
 def test_text_is_split_by_the_tokenizer_that_is_named() -> None:
     assert elmo_tasks.tokenize("It's Bo.\nHm") == [["It", "'s", "Bo", "."], ["Hm"]]
     assert elmo_tasks.tokenize("It's Bo.\nHm", "whitespace") == [["It's", "Bo."], ["Hm"]]
-    with pytest.raises(ElmoTasksError, match="wanted one of"):
+    with pytest.raises(ElmoTasksError, match="expected one of"):
         elmo_tasks.tokenize("It's Bo.", "unicod")
 
 

@@ -51,7 +51,7 @@ def test_only_a_full_disk_gets_advice_and_only_a_known_size_is_named() -> None:
     full, denied = OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EACCES, "Permission denied")
     advice = ". Make room there or choose another place, then try again"
     expected = {
-        WriteError("f", full, 1234): f"No space left on device; wanted at least 1,234 bytes{advice}",
+        WriteError("f", full, 1234): f"No space left on device; expected at least 1,234 bytes{advice}",
         WriteError("f", full): f"No space left on device{advice}",
         WriteError("f", denied, 0): "Permission denied",
         WriteError("f", "the reason"): "the reason",
@@ -65,7 +65,7 @@ def test_an_error_in_a_temporary_folder_names_the_place_that_was_meant() -> None
     temporary, target = Path("a/.tmp"), Path("a/made")
     assert str(WriteError("a/.tmp/b/c", "odd").moved(temporary, target)) == "a/made/b/c: cannot be written: odd"
     assert str(WriteError("a/b", "odd", 5).moved(temporary, target)) == (
-        "a/b: cannot be written: odd; wanted at least 5 bytes"
+        "a/b: cannot be written: odd; expected at least 5 bytes"
     )
 
 

@@ -155,7 +155,7 @@ def run_errors(arguments: argparse.Namespace) -> None:
 
     options.refuse_torchrun("errors")
     if arguments.data is not None and is_data_file(arguments.path):
-        raise ElmoTasksError(f"{arguments.path}: a file of predictions needs no data; wanted no {arguments.data}")
+        raise ElmoTasksError(f"{arguments.path}: a file of predictions needs no data; expected no {arguments.data}")
     report = errors(
         arguments.path,
         arguments.data,
@@ -220,7 +220,7 @@ def run_plot(arguments: argparse.Namespace) -> None:
     confusion: Any = None
     if arguments.confusion:
         if len(arguments.run_paths) > 1:
-            raise ElmoTasksError(f"--confusion with {len(arguments.run_paths)} runs; wanted a single one")
+            raise ElmoTasksError(f"--confusion with {len(arguments.run_paths)} runs; expected a single one")
         from elmo_tasks.runs.load import evaluate
 
         metrics = evaluate(

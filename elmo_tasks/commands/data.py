@@ -30,7 +30,7 @@ def run_sample_data(arguments: argparse.Namespace) -> None:
 
     if len(arguments.sentences) != 3:
         raise ElmoTasksError(
-            f"--sentences has {len(arguments.sentences)} number(s); wanted three: training, development, test"
+            f"--sentences has {len(arguments.sentences)} number(s); expected three: training, development, test"
         )
     sizes, force = arguments.sentences, arguments.force
     for path in write_sample_data(arguments.folder, arguments.task, arguments.seed, sizes, force=force):

@@ -195,7 +195,7 @@ def run_predict(arguments: argparse.Namespace) -> None:
     from elmo_tasks.runs.load import load_predictor
 
     if arguments.format == "allennlp" and arguments.html:
-        raise ElmoTasksError("--html shows results with their own keys; wanted it without --format allennlp")
+        raise ElmoTasksError("--html shows results with their own keys; expected it without --format allennlp")
     for output in (arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)
     options.refuse_torchrun("predict")
@@ -235,7 +235,7 @@ def run_config(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError("no config given; give a file, a name of --list, or --schema")
     if arguments.copy:
         if arguments.set or arguments.ext_var:
-            raise ElmoTasksError("--copy copies the file as it is; wanted it without --set and --ext-var")
+            raise ElmoTasksError("--copy copies the file as it is; expected it without --set and --ext-var")
         _copy_config(arguments.config, arguments.copy, force=arguments.force)
         return
     from elmo_tasks.config import config_schema
@@ -289,6 +289,6 @@ def run_archive(arguments: argparse.Namespace) -> None:
 
     check_output(arguments.file, force=arguments.force, packed=True)
     if not arguments.file.endswith((".tar.gz", ".tgz")):
-        raise ElmoTasksError(f"{arguments.file}: an archive is a .tar.gz file; wanted a name with that ending")
+        raise ElmoTasksError(f"{arguments.file}: an archive is a .tar.gz file; expected a name with that ending")
     archive(arguments.run_path, arguments.file, self_contained=not arguments.without_bilm)
     print(arguments.file)

@@ -302,7 +302,7 @@ def seeds(text: str) -> tuple[int, ...]:
             raise argparse.ArgumentTypeError(f"{text!r} is not a list of seeds; expected one such as 1-3 or 1,2,5")
         numbers += range(int(first), int(last or first) + 1)
     if len(set(numbers)) < len(numbers):
-        raise argparse.ArgumentTypeError(f"{text!r} has a seed twice; wanted each once")
+        raise argparse.ArgumentTypeError(f"{text!r} has a seed twice; expected each once")
     return tuple(numbers)
 
 

@@ -111,7 +111,7 @@ def _probe_labels(arguments: argparse.Namespace) -> LabelProbe:
         train, test = (data_folder() / file for file in _POS_FILES)
         reader_name = _POS_READER
         if arguments.test:
-            raise ElmoTasksError(f"--test: not for {_PARTS_OF_SPEECH}, which has a test file; wanted a FILE instead")
+            raise ElmoTasksError(f"--test: not for {_PARTS_OF_SPEECH}, which has a test file; expected a FILE instead")
     reader = parse_part(DatasetReaderConfig, arguments.reader or reader_name, "reader", _POS_READER).build()
     bilm = BiLM.load(arguments.bilm).to(options.chosen_device(arguments))
     training = labelled_sentences(reader, train)

@@ -162,7 +162,7 @@ def run_cache(arguments: argparse.Namespace) -> None:
     else:
         from elmo_tasks.files.cache import KINDS
 
-        raise ElmoTasksError(f"cache clear: wanted what to clear: all, layers, {', '.join(KINDS)}")
+        raise ElmoTasksError(f"cache clear: expected what to clear: all, layers, {', '.join(KINDS)}")
 
 
 def _show_cache() -> None:

@@ -108,10 +108,10 @@ def _evaluate(
         return _evaluate(path, {**(variables or {}), name[1]: stand_in}, undefined)
     except ValueError as error:
         raise ConfigError(
-            f"{path}: {error} of the result; wanted at most {MAX_JSON_DEPTH} levels of objects and lists"
+            f"{path}: {error} of the result; expected at most {MAX_JSON_DEPTH} levels of objects and lists"
         ) from None
     if not isinstance(value, dict):
-        raise ConfigError(f"{path}: wanted an object, got {shown(value)}")
+        raise ConfigError(f"{path}: expected an object, got {shown(value)}")
     return value
 
 
@@ -159,10 +159,10 @@ def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> tuple[d
         key, equals, text = override.partition("=")
         path = tuple(key.split("."))
         if not equals or not all(path):
-            problems.append(f"--set {override}: wanted KEY=VALUE, with a key such as model.dropout")
+            problems.append(f"--set {override}: expected KEY=VALUE, with a key such as model.dropout")
             continue
         if len(path) > MAX_JSON_DEPTH:
-            problems.append(f"--set {override[:60]}...: {len(path)} keys; wanted at most {MAX_JSON_DEPTH}")
+            problems.append(f"--set {override[:60]}...: {len(path)} keys; expected at most {MAX_JSON_DEPTH}")
             continue
         try:
             written = write(values, path, _parse(text))
@@ -214,9 +214,9 @@ def _step(holder: Any, text: str, taken: Sequence[str | int]) -> str | int:
         return text
     place = dotted(taken)
     if not isinstance(holder, list):
-        raise LookupError(f"{place} is {shown(holder)}, which has no keys; wanted an object or a list there")
+        raise LookupError(f"{place} is {shown(holder)}, which has no keys; expected an object or a list there")
     if not re.fullmatch(r"\d+", text):
-        raise LookupError(f"{place} is a list: wanted an index, got {shown(text)}")
+        raise LookupError(f"{place} is a list: expected an index, got {shown(text)}")
     if len(text) > 9 or int(text) >= len(holder):
         raise LookupError(f"{place} is a list of {len(holder)}: there is no index {text} (the first is 0)")
     return int(text)

@@ -47,7 +47,7 @@ def load_config(
 
     Raises:
         ConfigError: with all problems, one a line, each with its place (file and line, or the override), key path, what
-            came and what was wanted; `UnknownTypeError` if a type is not known.
+            was expected and what it got; `UnknownTypeError` if a type is not known.
     """
     import_installed_parts()
     undefined: dict[str, ConfigError] = {}

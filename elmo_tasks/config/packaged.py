@@ -76,7 +76,7 @@ def _find(name: str | Path, known: Mapping[str, Path], kind: str, lister: str) -
     if (config := path / "config.json").is_file():
         raise ConfigError(f"{name}: the folder of a run; its config is {config}")
     if path.is_dir():
-        raise ConfigError(f"{name}: a folder; wanted a Jsonnet or JSON file, or the name of a {kind} in the package")
+        raise ConfigError(f"{name}: a folder; expected a Jsonnet or JSON file, or the name of a {kind} in the package")
     hint = did_you_mean(plain.removesuffix(".jsonnet").removeprefix("configs/").removeprefix("studies/"), list(known))
     raise ConfigError(f"{name}: no such file, and no {kind} of this name in the package.{hint} `{lister}` shows them")
 

@@ -80,17 +80,17 @@ def import_installed_parts() -> None:
         _import_all(point.module, f"entry point {point.name} of {ENTRY_POINTS}")
 
 
-def _import_all(name: str, wanted_by: str) -> None:
+def _import_all(name: str, needed_by: str) -> None:
     """Imports a package or module, and all modules in the package."""
-    module = _import(name, wanted_by)
+    module = _import(name, needed_by)
     for inner in pkgutil.walk_packages(getattr(module, "__path__", []), f"{name}.", onerror=lambda _: None):
         if not inner.name.endswith(".__main__"):
-            _import(inner.name, wanted_by)
+            _import(inner.name, needed_by)
 
 
-def _import(module: str, wanted_by: str) -> ModuleType:
+def _import(module: str, needed_by: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-        raise ConfigError(f"{wanted_by}: cannot import {module} ({reason})") from error
+        raise ConfigError(f"{needed_by}: cannot import {module} ({reason})") from error

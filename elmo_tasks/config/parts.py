@@ -133,6 +133,6 @@ def parse_part(kind: type[_PartT], text: str, what: str, example: str) -> _PartT
             first = error.errors()[0]
             problem = ": ".join([*map(str, first["loc"]), first["msg"]])
         raise ElmoTasksError(
-            f"the {what} {text!r}: {problem}; wanted one of {', '.join(kind.choices())}, or a JSON object such as "
+            f"the {what} {text!r}: {problem}; expected one of {', '.join(kind.choices())}, or a JSON object such as "
             f"{example}"
         ) from None

@@ -1,4 +1,4 @@
-"""The problems of a config in words: what came, what was wanted, where, and the nearest right name.
+"""The problems of a config in words: what was expected, what it got, where, and the nearest right name.
 
 Works only on plain values: pydantic's list of errors, the config's values and the JSON schema that they break.
 """
@@ -47,7 +47,7 @@ def find_problems(
     Arguments:
         errors: as `ValidationError.errors()` gives them.
         values: what was validated.
-        schema: the JSON schema of what was wanted, with its `$defs`.
+        schema: the JSON schema of what was expected, with its `$defs`.
         overridden: the paths that overrides have written. Only these may have meant a key that the values have already.
     """
     guide = _Guide(schema, values, overridden)
@@ -115,8 +115,8 @@ class _Guide:
         return Problem(path, f"unknown key. {hint}"), meant
 
     def missing_key(self, path: KeyPath) -> Problem:
-        wanted = self._wanted(self._object_at(path[:-1]).get("properties", {}).get(path[-1], {}))
-        return Problem(path, f"missing key. Wanted {wanted}" if wanted else "missing key")
+        expected = self._expected(self._object_at(path[:-1]).get("properties", {}).get(path[-1], {}))
+        return Problem(path, f"missing key. Expected {expected}" if expected else "missing key")
 
     def wrong_type(self, path: KeyPath, error: str, known: Sequence[str]) -> Problem:
         """A part without a type, or with one that is not registered."""
@@ -131,11 +131,11 @@ class _Guide:
         return Problem((*path, "type"), f"unknown type {shown(given['type'])}.{hint} {choices}{own}")
 
     def wrong_value(self, path: KeyPath, message: str) -> Problem:
-        """A value of a wrong type or out of bounds. `message` is used where the schema does not say what is wanted."""
+        """A value of a wrong type or out of bounds. `message` is used if the schema does not say what is expected."""
         value = value_at(self._values, path)
         node = self._node_at(path)
-        wanted = self._wanted(node)
-        text = f"{'wanted ' if wanted else ''}{wanted or message}, got {shown(value)}"
+        expected = self._expected(node)
+        text = f"{'expected ' if expected else ''}{expected or message}, got {shown(value)}"
         hint = did_you_mean(value, [name for name in self._names(node) if name != value])
         return Problem(path, f"{text}.{hint}" if hint else text)
 
@@ -182,14 +182,14 @@ class _Guide:
         names = [name for choice in node.get("anyOf", ()) for name in self._names(choice)]
         return names + [name for name in [*node.get("enum", ()), node.get("const")] if isinstance(name, str)]
 
-    def _wanted(self, node: Schema) -> str:
+    def _expected(self, node: Schema) -> str:
         """What a schema wants, in words; empty where it does not say."""
         node = self._followed(node)
         if "oneOf" in node:
             names = [self._followed(choice)["properties"]["type"]["const"] for choice in node["oneOf"]]
             return f"an object with a 'type' ({', '.join(names) or 'none is known'})"
         if "anyOf" in node:
-            return " or ".join(dict.fromkeys(self._wanted(choice) for choice in node["anyOf"]))
+            return " or ".join(dict.fromkeys(self._expected(choice) for choice in node["anyOf"]))
         if "const" in node:
             return shown(node["const"])
         if "enum" in node:
@@ -197,8 +197,8 @@ class _Guide:
         text = "a path" if node.get("format") == "path" else _TYPE_NAMES.get(node.get("type", ""), "")
         text += _bounds(node)
         if "prefixItems" in node:
-            return f"{text}: {', '.join(map(self._wanted, node['prefixItems']))}"
-        each = self._wanted(node["items"]) if "items" in node else ""
+            return f"{text}: {', '.join(map(self._expected, node['prefixItems']))}"
+        each = self._expected(node["items"]) if "items" in node else ""
         return f"{text}, each {each}" if each else text
 
 

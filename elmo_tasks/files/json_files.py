@@ -75,12 +75,12 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def parse_json(text: str, source: str | Path, wanted: str, line: int | None = None) -> Any:
+def parse_json(text: str, source: str | Path, expected: str, line: int | None = None) -> Any:
     """Parses a JSON text.
 
     Arguments:
         source: the name of the text's source in error messages.
-        wanted: what the text should be, for error messages.
+        expected: what the text should be, for error messages.
         line: the number of the line, if the text is a single line of a file; None for a whole file.
 
     Raises:
@@ -94,7 +94,9 @@ def parse_json(text: str, source: str | Path, wanted: str, line: int | None = No
         if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deep(value):
             raise RecursionError
     except json.JSONDecodeError as error:
-        raise DataError(source, f"{error.msg} at column {error.colno}; wanted {wanted}", line or error.lineno) from None
+        raise DataError(
+            source, f"{error.msg} at column {error.colno}; expected {expected}", line or error.lineno
+        ) from None
     except _NotFinite as error:
         (number,) = error.args
         found = next(each for each in re.finditer(f"{_JSON_STRING}|{re.escape(number)}", text) if each[0] == number)
@@ -102,13 +104,13 @@ def parse_json(text: str, source: str | Path, wanted: str, line: int | None = No
         problem = f"{number} at column {column}; expected a finite number, or null where there is none"
         raise DataError(source, problem, line or text.count("\n", 0, found.start()) + 1) from None
     except ValueError:
-        raise DataError(source, f"a whole number has too many digits; wanted {wanted}", line) from None
+        raise DataError(source, f"a whole number has too many digits; expected {expected}", line) from None
     except RecursionError:
-        raise DataError(source, f"lists or objects are nested too deeply; wanted {wanted}", line) from None
+        raise DataError(source, f"lists or objects are nested too deeply; expected {expected}", line) from None
     for escape in _JSON_ESCAPE.finditer(text):
         if escape["half"]:
             column = escape.start() - text.rfind("\n", 0, escape.start())
-            problem = f"\\{escape['half']} at column {column} is half of a surrogate pair; wanted both halves"
+            problem = f"\\{escape['half']} at column {column} is half of a surrogate pair; expected both halves"
             raise DataError(source, problem, line or text.count("\n", 0, escape.start()) + 1)
     return value
 
@@ -127,7 +129,7 @@ def _is_deep(value: Any) -> bool:
 def read_json(
     path: str | Path,
     kind: type[_T],
-    wanted: str,
+    expected: str,
     *,
     error: type[ElmoTasksError] = RunError,
     most: int = MAX_JSON_BYTES,
@@ -136,7 +138,7 @@ def read_json(
 
     Arguments:
         kind: the type, a pydantic model or any other that pydantic knows.
-        wanted: what the file should be, for error messages.
+        expected: what the file should be, for error messages.
         error: the class of the error.
         most: the largest size in bytes, times `limits`' factor.
 
@@ -146,44 +148,46 @@ def read_json(
     """
     path = Path(path)
     if path.exists() and not path.is_file():
-        raise error(f"{path}: not a regular file; wanted {wanted}")
+        raise error(f"{path}: not a regular file; expected {expected}")
     try:
         if (size := path.stat().st_size) > limit(most):
-            raise error(f"{path}: {size:,} bytes; wanted {wanted}, at most {limit(most):,} bytes; {ADVICE}")
+            raise error(f"{path}: {size:,} bytes; expected {expected}, at most {limit(most):,} bytes; {ADVICE}")
         content = path.read_bytes()
     except FileNotFoundError:
-        raise error(f"{path}: no such file; wanted {wanted}") from None
+        raise error(f"{path}: no such file; expected {expected}") from None
     except OSError as problem:
-        raise error(f"{path}: cannot be read ({problem.strerror}); wanted {wanted}") from None
-    return from_json(content, kind, path, wanted, error=error)
+        raise error(f"{path}: cannot be read ({problem.strerror}); expected {expected}") from None
+    return from_json(content, kind, path, expected, error=error)
 
 
 def from_json(
-    content: bytes, kind: type[_T], name: str | Path, wanted: str, *, error: type[ElmoTasksError] = RunError
+    content: bytes, kind: type[_T], name: str | Path, expected: str, *, error: type[ElmoTasksError] = RunError
 ) -> _T:
     """Like `read_json`, for bytes that are already read; error messages call them `name`."""
     if problem := foreign_encoding(content):
         raise error(f"{name}: {problem}")
-    with _one_error(name, wanted, error):
+    with _one_error(name, expected, error):
         return _adapter(kind).validate_json(content.removeprefix(codecs.BOM_UTF8), strict=True)
     raise AssertionError  # not reached
 
 
-def checked(value: Any, kind: type[_T], name: str | Path, wanted: str, *, error: type[ElmoTasksError] = RunError) -> _T:
+def checked(
+    value: Any, kind: type[_T], name: str | Path, expected: str, *, error: type[ElmoTasksError] = RunError
+) -> _T:
     """Like `from_json`, for values that were stored in another way."""
-    with _one_error(name, wanted, error):
+    with _one_error(name, expected, error):
         return _adapter(kind).validate_python(value)
     raise AssertionError  # not reached
 
 
 @contextlib.contextmanager
-def _one_error(name: str | Path, wanted: str, error: type[ElmoTasksError]) -> Iterator[None]:
+def _one_error(name: str | Path, expected: str, error: type[ElmoTasksError]) -> Iterator[None]:
     """Raises all problems that pydantic has found as one `error`, with a line for each."""
     try:
         yield
     except pydantic.ValidationError as invalid:
         problems = invalid.errors()
-        lines = [f"{_place(name, problem)}: {_describe(problem, wanted)}" for problem in problems[:_MAX_SHOWN]]
+        lines = [f"{_place(name, problem)}: {_describe(problem, expected)}" for problem in problems[:_MAX_SHOWN]]
         if len(problems) > len(lines):
             lines.append(f"{name}: {len(problems) - len(lines)} more problems")
         raise error("\n".join(lines)) from None
@@ -195,18 +199,18 @@ def _place(name: str | Path, problem: pydantic_core.ErrorDetails) -> str:
     return f"{name}:{line[1]}" if line and isinstance(name, Path) else str(name)
 
 
-def _describe(problem: pydantic_core.ErrorDetails, wanted: str) -> str:
+def _describe(problem: pydantic_core.ErrorDetails, expected: str) -> str:
     place = ".".join(str(step) for step in problem["loc"])
     if problem["type"] == "missing":
-        return f"the key {place!r} is missing; wanted {wanted}"
+        return f"the key {place!r} is missing; expected {expected}"
     message = re.sub(r" at line \d+ column", " at column", problem["msg"])
     if problem["type"] == "json_invalid":
-        return f"{message}; wanted {wanted}"
+        return f"{message}; expected {expected}"
     if problem["type"] == "value_error":
         message = str(problem["ctx"]["error"])
     else:
         message += f"; got {_shown(problem['input'])}"
-    return f"{place}: {message}" if place else f"{message}; wanted {wanted}"
+    return f"{place}: {message}" if place else f"{message}; expected {expected}"
 
 
 def _shown(value: Any, limit: int = 80) -> str:

@@ -30,7 +30,7 @@ def read_record(path: Path, number: int, kind: type[_T]) -> _T:
     """A record of a JSON lines file, counted from 1; raises `RunError` if it is missing, damaged or not of the type."""
     lines = path.read_bytes().splitlines() if path.is_file() else []
     if len(lines) < number:
-        raise RunError(f"{path}: {len(lines)} lines; wanted line {number}, the record of an evaluation")
+        raise RunError(f"{path}: {len(lines)} lines; expected line {number}, the record of an evaluation")
     return from_json(lines[number - 1], kind, f"{path}:{number}", "the record of an evaluation")
 
 

@@ -38,7 +38,7 @@ def locked(folder: Path, *, writes: bool = True) -> Iterator[None]:
         OSError: the lock's file cannot be written.
     """
     if folder.exists() and not folder.is_dir():
-        raise RunError(f"{folder}: is a file; wanted the name of a folder")
+        raise RunError(f"{folder}: is a file; expected the name of a folder")
     lock, made = filelock.FileLock(folder / _LOCK), _make(folder)
     try:
         with contextlib.ExitStack() as held:

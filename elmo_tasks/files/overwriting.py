@@ -27,9 +27,9 @@ def check_output(path: str | Path | None, *, force: bool, stream: bool = False, 
     if is_open or (path.exists() and not path.is_file()):
         if stream and path.exists() and not path.is_dir():
             return
-        raise ElmoTasksError(f"{path}: not a regular file; wanted the name of a file to write")
+        raise ElmoTasksError(f"{path}: not a regular file; expected the name of a file to write")
     if path.suffix in COMPRESSIONS and not packed:
-        raise ElmoTasksError(f"{path}: is not written compressed; wanted a name without {path.suffix}")
+        raise ElmoTasksError(f"{path}: is not written compressed; expected a name without {path.suffix}")
     if path.exists() and not force:
         raise ElmoTasksError(f"{path}: the file exists; --force replaces it")
     check_folder(path.parent)
@@ -60,7 +60,7 @@ def check_folder(path: str | Path) -> None:
     path = Path(path).absolute()
     existing = next(each for each in (path, *path.parents) if each.exists())
     if not existing.is_dir():
-        raise ElmoTasksError(f"{existing}: not a folder; wanted one to write to")
+        raise ElmoTasksError(f"{existing}: not a folder; expected one to write to")
     try:
         with tempfile.TemporaryFile(dir=existing):
             pass

@@ -48,7 +48,7 @@ def tensor_shapes(path: Path) -> dict[str, tuple[int, ...]]:
 @contextlib.contextmanager
 def _reading_tensors(path: Path, error: type[ElmoTasksError]) -> Iterator[None]:
     if path.exists() and not path.is_file():
-        raise error(f"{path}: not a regular file; wanted tensors as safetensors")
+        raise error(f"{path}: not a regular file; expected tensors as safetensors")
     try:
         yield
     except FileNotFoundError:
@@ -76,13 +76,13 @@ def read_pickled_tensors(path: Path, error: type[ElmoTasksError]) -> dict[str, T
             reason = "it holds more than tensors, perhaps code, which is not run"
         raise error(f"{path}: damaged, or not a state dict ({reason})") from None
     if not isinstance(tensors, dict):
-        raise error(f"{path}: holds a {type(tensors).__name__}; wanted a state dict")
+        raise error(f"{path}: holds a {type(tensors).__name__}; expected a state dict")
     for name, tensor in tensors.items():
         if not isinstance(name, str) or not isinstance(tensor, Tensor) or tensor.layout != torch.strided:
-            raise error(f"{path}: {str(name)[:80]!r} is not a tensor; wanted a state dict of tensors")
+            raise error(f"{path}: {str(name)[:80]!r} is not a tensor; expected a state dict of tensors")
     # A hostile file can repeat the same number endlessly.
     if (size := sum(tensor.nbytes for tensor in tensors.values())) > (most := unpacked_numbers(path.stat().st_size)):
-        raise error(f"{path}: unpacks to {size:,} bytes; wanted at most {most:,}; {ADVICE}")
+        raise error(f"{path}: unpacks to {size:,} bytes; expected at most {most:,}; {ADVICE}")
     return dict(tensors)
 
 
@@ -106,7 +106,7 @@ def write_state(path: Path, state: Mapping[str, Any]) -> None:
 def read_state(path: Path) -> dict[str, Any]:
     """Reads a training state; raises `RunError` if it is damaged."""
     if path.exists() and not path.is_file():
-        raise RunError(f"{path}: not a regular file; wanted a training state; {BEGIN_AGAIN}")
+        raise RunError(f"{path}: not a regular file; expected a training state; {BEGIN_AGAIN}")
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
         if not isinstance(state, dict):

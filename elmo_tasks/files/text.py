@@ -85,14 +85,14 @@ def _only_member(raw: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
         except ZIP_ERRORS as error:
             raise DataError(path, f"the archive is damaged or cut short ({error})") from None
         if len(names) != 1:
-            raise DataError(path, f"the archive contains {len(names)} files; wanted exactly one")
+            raise DataError(path, f"the archive contains {len(names)} files; expected exactly one")
         yield content
 
 
 def standard_input() -> IO[bytes]:
     """The bytes of standard input; raises `DataError` if it is closed."""
     if sys.stdin is None:
-        raise DataError(STANDARD_INPUT, "it is closed; wanted one input on each line")
+        raise DataError(STANDARD_INPUT, "it is closed; expected one input on each line")
     return sys.stdin.buffer
 
 
@@ -145,7 +145,7 @@ def decode_lines(stream: ByteLines, name: str | Path, *, columns: bool = False) 
         byte, before = error.object[error.start], error.object[: error.start]
         if columns or (number == 1 and error.object[-1:] != b"\n"):
             number, before = number + before.count(b"\r"), before[before.rfind(b"\r") + 1 :]
-        problem = f"byte 0x{byte:02x} at column {len(before) + 1} is not UTF-8; wanted UTF-8 text"
+        problem = f"byte 0x{byte:02x} at column {len(before) + 1} is not UTF-8; expected UTF-8 text"
         if _BINARY.search(error.object):
             problem += ", and the file seems to be binary: export it as text, such as word vectors with binary=False"
         raise DataError(name, problem, number) from None

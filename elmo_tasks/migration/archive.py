@@ -64,7 +64,7 @@ def opened(path: str | Path, scratch: Path) -> Iterator[Archive]:
         return
     if not path.is_file():
         found = "not a regular file" if path.exists() else "no such file or folder"
-        raise MigrationError(f"{path}: {found}; wanted {_WANTED}")
+        raise MigrationError(f"{path}: {found}; expected {_WANTED}")
     with tempfile.TemporaryDirectory(prefix=".elmo-tasks.", dir=scratch) as folder:
         try:
             unpack(
@@ -84,9 +84,9 @@ def _read(folder: Path, path: Path) -> Archive:
     """Reads the files in a folder; messages name `path`."""
     with _named(folder, path):
         if not (folder / "config.json").is_file():
-            raise MigrationError(f"{folder}: has no config.json; wanted {_WANTED}")
+            raise MigrationError(f"{folder}: has no config.json; expected {_WANTED}")
         if not (weights := [folder / name for name in _WEIGHTS if (folder / name).is_file()]):
-            raise MigrationError(f"{folder}: has no weights.th; wanted {_WANTED}")
+            raise MigrationError(f"{folder}: has no weights.th; expected {_WANTED}")
         config = read_json(folder / "config.json", dict[str, Any], "AllenNLP's config", error=MigrationError)
         meta: dict[str, Any] = {}
         if (folder / "meta.json").is_file():

@@ -16,7 +16,7 @@ def test_sample_data_names_its_files(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert paths
     assert all(Path(path).is_file() for path in paths)
     assert cli.main(["sample-data", str(tmp_path), "--task", "ner", "--sentences", "3,2"]) == 2
-    assert "wanted three" in capsys.readouterr().err
+    assert "expected three" in capsys.readouterr().err
 
 
 def test_sample_data_passes_on_its_arguments(
@@ -31,5 +31,5 @@ def test_sample_data_passes_on_its_arguments(
     assert (write.call_args.args, write.call_args.kwargs) == (("d", "ner", 2, (3, 2, 1)), {"force": True})
     for wrong in ("3,2", "4,3,2,1"):
         assert cli.main(["sample-data", "d", "--sentences", wrong]) == 2
-        assert "wanted three: training, development, test" in capsys.readouterr().err
+        assert "expected three: training, development, test" in capsys.readouterr().err
     assert write.call_count == 2

@@ -205,7 +205,7 @@ def test_a_copy_of_a_config_has_no_changes(
     change: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["config", "ner_conll03", "--copy", str(tmp_path / "x.jsonnet"), *change]) == 2
-    assert "--copy copies the file as it is; wanted it without --set and --ext-var" in capsys.readouterr().err
+    assert "--copy copies the file as it is; expected it without --set and --ext-var" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
@@ -262,7 +262,7 @@ def test_predict_does_not_start_in_several_processes(
     [
         ("train", "bilm/tiny", "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`"),
         ("pretrain", "ner_conll03", "describes a task, not the pretraining of a biLM; use `elmo-tasks train`"),
-        ("train", "{folder}", "a folder; wanted a Jsonnet or JSON file"),
+        ("train", "{folder}", "a folder; expected a Jsonnet or JSON file"),
         ("train", "{folder}/run", "the folder of a run; its config is {folder}/run/config.json"),
     ],
 )

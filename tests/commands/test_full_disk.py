@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 Room = Callable[[int], AbstractContextManager[None]]
 
-PROBLEM = r"cannot be written: (Error while serializing: I/O error: )?File too large.*; wanted at least [\d,]+ bytes"
+PROBLEM = r"cannot be written: (Error while serializing: I/O error: )?File too large.*; expected at least [\d,]+ bytes"
 
 
 @pytest.fixture(scope="module")

@@ -146,7 +146,7 @@ WRONG = {
     "train c --seeds 3-1": "'3-1' is not a list of seeds",
     "train c --seeds 1-": "'1-' is not a list of seeds",
     "study c --seeds 1-3,2": "'1-3,2' has a seed twice",
-    "train c --seeds 1,2,1": "'1,2,1' has a seed twice; wanted each once",
+    "train c --seeds 1,2,1": "'1,2,1' has a seed twice; expected each once",
     "train c --folds 1": "'1' is not a whole number greater than 1",
     "train c --folds two": "'two' is not a whole number greater than 1",
     "train c --folds 2 --seeds 1": "not allowed with argument",
@@ -176,7 +176,7 @@ WRONG = {
     "serve r --timeout 0": "'0' is not a whole number greater than 0",
     "study c --shares 0.1,2": "'0.1,2' is not a comma-separated list of numbers above 0 and up to 1",
     "study c --shares x": "'x' is not a comma-separated list of numbers above 0 and up to 1",
-    "study c --seeds 1,1": "'1,1' has a seed twice; wanted each once",
+    "study c --seeds 1,1": "'1,1' has a seed twice; expected each once",
     "study --jobs 0": "'0' is not a whole number greater than 0",
     "pretrain c --resume --force": "not allowed with argument",
     "perplexity b": "the following arguments are required: TEXT",
@@ -337,7 +337,7 @@ def test_a_run_folder_is_the_path_of_its_config_below_the_last_configs(config: s
 
 def test_an_unknown_tokenizer(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["embed", "in.txt", "--output", "out.npz", "--tokenizer", "unicod"]) == 2
-    assert "the tokenizer 'unicod': unknown type; wanted one of regex, treebank, unicode" in capsys.readouterr().err
+    assert "the tokenizer 'unicod': unknown type; expected one of regex, treebank, unicode" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,7 @@ def test_the_format_of_inputs_is_the_one_that_is_named(tmp_path: Path, capsys: p
     assert said == {"auto": "one", "jsonl": "one", "text": '{"text": "one"}'}
     source.write_text("one\n")
     assert cli.main(["predict", "run", str(source), "--format", "jsonl"]) == 2
-    assert "wanted a JSON object on each line" in capsys.readouterr().err
+    assert "expected a JSON object on each line" in capsys.readouterr().err
     assert cli.main(["predict", "run", str(source), "--format", "allennlp", "--html", "page"]) == 2
     assert "--html shows results with their own keys" in capsys.readouterr().err
 
@@ -220,7 +220,7 @@ def test_only_who_has_to_wait_is_told(
     assert load.call_args.kwargs["batch_tokens"] == DEFAULT_BATCH_TOKENS
     monkeypatch.setattr(sys, "stdin", None)
     assert cli.main(["predict", "run", "-"]) == 2
-    assert capsys.readouterr().err == "error: standard input: it is closed; wanted one input on each line\n"
+    assert capsys.readouterr().err == "error: standard input: it is closed; expected one input on each line\n"
 
 
 @pytest.mark.usefixtures("load")

@@ -162,7 +162,7 @@ def test_cache_lists_and_clears(
     assert not store.folder.exists()
     assert cli.main(["cache", "clear"]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
-        "error: cache clear: wanted what to clear: all, layers, datasets, word_vectors, corpora, archives"
+        "error: cache clear: expected what to clear: all, layers, datasets, word_vectors, corpora, archives"
     )
 
 

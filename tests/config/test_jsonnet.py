@@ -32,7 +32,7 @@ from elmo_tasks.errors import ConfigError
         ("{} + \n error 'too bad: a:1:2'", "x.jsonnet:2: too bad: a:1:2"),
         ("error 'two\\nlines'", "x.jsonnet:1: two lines"),
         ("{ a: std.parseInt('x') }", "x.jsonnet:1: "),
-        ("[1]", "x.jsonnet: wanted an object, got [1]"),
+        ("[1]", "x.jsonnet: expected an object, got [1]"),
         ("function(x) x", "x.jsonnet: function parameter x not bound in call."),
     ],
 )
@@ -80,7 +80,7 @@ def test_byte_order_marks_are_skipped(example: ModuleType) -> None:
 )
 def test_numbers_are_finite(text: str, overrides: list[str], example: ModuleType) -> None:
     Path("x.json").write_text(text)
-    with pytest.raises(ConfigError, match=r"trainer.schedule.rate: wanted a number.*, got -?(NaN|Infinity)"):
+    with pytest.raises(ConfigError, match=r"trainer.schedule.rate: expected a number.*, got -?(NaN|Infinity)"):
         load_config("x.json", example.Run, overrides)
 
 
@@ -146,7 +146,7 @@ def test_a_config_may_have_any_name(example: ModuleType) -> None:
     [
         ("[" * 300 + "]" * 300, "recursion limit exceeded"),
         ('{"a":\n' + "1" * 5000 + "}", "number out of range"),
-        ("[]", "Input should be an object; got .*; wanted an object in JSON"),
+        ("[]", "Input should be an object; got .*; expected an object in JSON"),
         ("{} {}", "trailing characters at column 4"),
     ],
     ids=["depth", "digits", "list", "two objects"],
@@ -161,7 +161,7 @@ def test_errors_of_json_are_one_line(text: str, problem: str, example: ModuleTyp
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("{ a: " + "[" * 300 + "]" * 300 + "}", "recursion limit exceeded .*; wanted at most 200 levels"),
+        ("{ a: " + "[" * 300 + "]" * 300 + "}", "recursion limit exceeded .*; expected at most 200 levels"),
         ("{ a: " + "[" * 1000 + "]" * 1000 + "}", "Exceeded maximum parse depth limit"),
         ("local f(x) = f(x) + 1; { a: f(1) }", "max stack frames exceeded"),
     ],
@@ -177,7 +177,7 @@ def test_jsonnet_that_is_too_deep(text: str, problem: str, problems: Callable[..
     [
         ("model.activation=" + "[" * 100_000, 'got "\\[\\[\\['),
         ("trainer.epochs=" + "1" * 5000, 'got "111'),
-        (".".join("a" * 100_000) + "=1", r"--set a\.a\..*: 100000 keys; wanted at most 200"),
+        (".".join("a" * 100_000) + "=1", r"--set a\.a\..*: 100000 keys; expected at most 200"),
     ],
     ids=["depth", "digits", "keys"],
 )
@@ -201,11 +201,11 @@ def test_every_override_that_fails_is_named_and_the_others_are_written() -> None
     assert values == {"list": [1, "x=y"], "null": {"d": [1.5]}, "b": True}
     assert origins == {("list", 1): "list.1", ("null",): "null.d", ("b",): "b"}
     assert problems == [
-        "--set no value: wanted KEY=VALUE, with a key such as model.dropout",
-        f"--set {deep[:60]}...: 201 keys; wanted at most 200",
+        "--set no value: expected KEY=VALUE, with a key such as model.dropout",
+        f"--set {deep[:60]}...: 201 keys; expected at most 200",
         "--set list.2: list is a list of 2: there is no index 2 (the first is 0)",
-        "--set .b=1: wanted KEY=VALUE, with a key such as model.dropout",
-        "--set =1: wanted KEY=VALUE, with a key such as model.dropout",
+        "--set .b=1: expected KEY=VALUE, with a key such as model.dropout",
+        "--set =1: expected KEY=VALUE, with a key such as model.dropout",
     ]
     assert apply_overrides({}, [f"{deep[2:]}=1"])[1] == []  # two hundred keys
 

@@ -97,7 +97,7 @@ def test_own_configs_import_those_of_the_package_and_errors_name_the_line(elsewh
     assert config.random_seed == 5
     assert to_json(config)["train_data_path"] == "data/ner_conll2003/eng.train"
     own.write_text("(import 'elmo_tasks/configs/ner_conll03.jsonnet') {\n  evaluate_on_test: 'x',\n}")
-    with pytest.raises(ConfigError, match=r"own.jsonnet:2: evaluate_on_test: wanted"):
+    with pytest.raises(ConfigError, match=r"own.jsonnet:2: evaluate_on_test: expected"):
         load_config(own, ExperimentConfig)
 
 

@@ -29,8 +29,8 @@ def test_configs_are_frozen_and_build_from_python(example: ModuleType) -> None:
 def test_a_part_is_named_on_the_command_line_or_given_as_json(example: ModuleType) -> None:
     assert parse_part(example.Schedule, "linear", "schedule", "{...}") == example.Linear()
     given = ' {"type": "stacked", "span": [2, "b"], "layers": [{"type": "recurrent", "hidden_size": 2}]}'
-    wanted = example.Stacked(span=(2, Path("b")), layers=(example.Recurrent(hidden_size=2),))
-    assert parse_part(example.Encoder, given, "encoder", "{...}") == wanted
+    expected = example.Stacked(span=(2, Path("b")), layers=(example.Recurrent(hidden_size=2),))
+    assert parse_part(example.Encoder, given, "encoder", "{...}") == expected
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_what_is_wrong_with_a_part_on_the_command_line(text: str, problem: str, 
         parse_part(example.Encoder, text, "encoder", '{"type": "recurrent", "hidden_size": 3}')
     assert problem in str(caught.value)
     assert str(caught.value).endswith(
-        '; wanted one of recurrent, stacked, or a JSON object such as {"type": "recurrent", "hidden_size": 3}'
+        '; expected one of recurrent, stacked, or a JSON object such as {"type": "recurrent", "hidden_size": 3}'
     )
 
 

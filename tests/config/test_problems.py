@@ -51,17 +51,17 @@ def test_all_at_once_in_the_order_of_the_lines(problems: Callable[..., list[str]
     Path("trainer.libsonnet").write_text(FAULTY_TRAINER)
     assert problems(FAULTY, "trainer.patience=soon", "model.activaton=relu") == [
         "x.jsonnet:4: model.encoder.hidden_sise: unknown key. Did you mean 'hidden_size'?",
-        'x.jsonnet:9: model.dropout: wanted a number of at least 0 and less than 1, got "a lot"',
+        'x.jsonnet:9: model.dropout: expected a number of at least 0 and less than 1, got "a lot"',
         "x.jsonnet:11: model.heads.ner.type: unknown type \"recurent\". Did you mean 'recurrent'? "
         "Known types: recurrent, stacked",
         "x.jsonnet:13: model.heads.pos.type: missing key. Known types: recurrent, stacked",
-        "x.jsonnet:17: trainer.schedule.rate: wanted a number, got true",
-        'x.jsonnet:18: trainer.limit: wanted a whole number or "none", got "nine". Did you mean \'none\'?',
+        "x.jsonnet:17: trainer.schedule.rate: expected a number, got true",
+        'x.jsonnet:18: trainer.limit: expected a whole number or "none", got "nine". Did you mean \'none\'?',
         "x.jsonnet:20: sede: unknown key. Did you mean 'seed'?",
-        "trainer.libsonnet:3: trainer.epochs: wanted a whole number of at least 1, got 0",
-        "trainer.libsonnet:4: trainer.names: wanted a list of at least 1 entry, each a string, got []",
+        "trainer.libsonnet:3: trainer.epochs: expected a whole number of at least 1, got 0",
+        "trainer.libsonnet:4: trainer.names: expected a list of at least 1 entry, each a string, got []",
         "--set model.activaton: unknown key. Did you mean 'activation'?",
-        '--set trainer.patience: wanted a whole number or null, got "soon"',
+        '--set trainer.patience: expected a whole number or null, got "soon"',
     ]
 
 
@@ -70,16 +70,16 @@ def test_all_at_once_in_the_order_of_the_lines(problems: Callable[..., list[str]
     [
         (
             "{ model: {},\n trainer: {} }",
-            "x.jsonnet:2: trainer.epochs: missing key. Wanted a whole number of at le",
+            "x.jsonnet:2: trainer.epochs: missing key. Expected a whole number of at le",
         ),
-        ("{ trainer: { epochs: 1 } }", "x.jsonnet: model: missing key. Wanted an object"),
+        ("{ trainer: { epochs: 1 } }", "x.jsonnet: model: missing key. Expected an object"),
         ("{ modle: {}, trainer: { epochs: 1 } }", "x.jsonnet:1: modle: unknown key. Did you mean 'model'?"),
         (
             "{ model: { zzz: 1 } }",
             "x.jsonnet:1: model.zzz: unknown key. Known keys: dropout, encoder, heads, activ",
         ),
-        ("{ model: 3 }", "x.jsonnet:1: model: wanted an object, got 3"),
-        ("{ model: { encoder: 3 } }", "x.jsonnet:1: model.encoder: wanted an object with a 'type' (recurrent, sta"),
+        ("{ model: 3 }", "x.jsonnet:1: model: expected an object, got 3"),
+        ("{ model: { encoder: 3 } }", "x.jsonnet:1: model.encoder: expected an object with a 'type' (recurrent, sta"),
         (
             "{ model: { encoder: { tpye: 'a' } } }",
             "x.jsonnet:1: model.encoder.type: missing key. Did you mean 'typ",
@@ -90,21 +90,21 @@ def test_all_at_once_in_the_order_of_the_lines(problems: Callable[..., list[str]
         ),
         (
             "{ model: { activation: 'R' } }",
-            "x.jsonnet:1: model.activation: wanted a string that matches ^[a-z]+$, ",
+            "x.jsonnet:1: model.activation: expected a string that matches ^[a-z]+$, ",
         ),
         (
             "{ trainer: { epochs: 1.5 } }",
-            "x.jsonnet:1: trainer.epochs: wanted a whole number of at least 1, got 1.",
+            "x.jsonnet:1: trainer.epochs: expected a whole number of at least 1, got 1.",
         ),
-        ("{ trainer: { folder: 3 } }", "x.jsonnet:1: trainer.folder: wanted a path or null, got 3"),
-        ("{ trainer: { names: ['a', 3] } }", "x.jsonnet:1: trainer.names.1: wanted a string, got 3"),
+        ("{ trainer: { folder: 3 } }", "x.jsonnet:1: trainer.folder: expected a path or null, got 3"),
+        ("{ trainer: { names: ['a', 3] } }", "x.jsonnet:1: trainer.names.1: expected a string, got 3"),
         (
             "{ trainer: { decaying: { type: 'constant' } } }",
             'x.jsonnet:1: trainer.decaying.type: unknown type "constant". Known types: linear',
         ),
         (
             "{ model: { encoder: { type: 'stacked', span: [1] } } }",
-            "x.jsonnet:1: model.encoder.span: wanted a list of 2 entries: a whole number, a path, got [1]",
+            "x.jsonnet:1: model.encoder.span: expected a list of 2 entries: a whole number, a path, got [1]",
         ),
         (
             "{ model: { encoder: { type: 'stacked', layers: [{ type: 'stacked' } for _ in [1, 2, 3]] } } }",
@@ -112,7 +112,7 @@ def test_all_at_once_in_the_order_of_the_lines(problems: Callable[..., list[str]
         ),
         (
             "{ model: { encoder: { type: 'stacked', layers: [\n{ type: 'recurrent', hidden_size: 'x' }] } } }",
-            'x.jsonnet:2: model.encoder.layers.0.hidden_size: wanted a whole number of at least 1, got "x"',
+            'x.jsonnet:2: model.encoder.layers.0.hidden_size: expected a whole number of at least 1, got "x"',
         ),
     ],
 )
@@ -132,7 +132,7 @@ class Pieces(Config):
 def test_both_bounds_of_a_length() -> None:
     Path("x.json").write_text('{"pieces": []}')
     with pytest.raises(
-        ConfigError, match=r"wanted a list of at least 1 and at most 2 entries, each a string, got \[\]$"
+        ConfigError, match=r"expected a list of at least 1 and at most 2 entries, each a string, got \[\]$"
     ):
         load_config("x.json", Pieces)
 
@@ -170,22 +170,22 @@ class Wordings(Config):
 @pytest.mark.parametrize(
     ("key", "value", "problem"),
     [
-        ("name", "", 'wanted a string of at least 1 character, got ""'),
-        ("code", "abc", 'wanted a string of at most 2 characters, got "abc"'),
-        ("pair", [1], "wanted a list of 2 entries, each a whole number, got [1]"),
-        ("size", 9, "wanted a whole number that is a multiple of 8, got 9"),
-        ("share", 0, "wanted a number of more than 0 and at most 1, got 0"),
-        ("below", 1, "wanted a number of less than 1, got 1"),
-        ("flag", "yes", 'wanted true or false, got "yes"'),
-        ("mode", "ome", """wanted "one", got "ome". Did you mean 'one'?"""),
-        ("kind", "tow", """wanted one of "one", "two", got "tow". Did you mean 'two'?"""),
-        ("sizes.a", 1.5, "wanted a whole number, got 1.5"),
+        ("name", "", 'expected a string of at least 1 character, got ""'),
+        ("code", "abc", 'expected a string of at most 2 characters, got "abc"'),
+        ("pair", [1], "expected a list of 2 entries, each a whole number, got [1]"),
+        ("size", 9, "expected a whole number that is a multiple of 8, got 9"),
+        ("share", 0, "expected a number of more than 0 and at most 1, got 0"),
+        ("below", 1, "expected a number of less than 1, got 1"),
+        ("flag", "yes", 'expected true or false, got "yes"'),
+        ("mode", "ome", """expected "one", got "ome". Did you mean 'one'?"""),
+        ("kind", "tow", """expected one of "one", "two", got "tow". Did you mean 'two'?"""),
+        ("sizes.a", 1.5, "expected a whole number, got 1.5"),
         ("empty.a", 1, "unknown key. Known keys: none"),
         ("own", "mine", "not 'mine'"),
         ("positive", -1, "-1 is not positive"),
     ],
 )
-def test_what_is_wanted_in_words(key: str, value: object, problem: str) -> None:
+def test_what_is_expected_in_words(key: str, value: object, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config({}, Wordings, [f"{key}={json.dumps(value)}"])
     assert str(caught.value) == f"--set {key}: {problem}"
@@ -236,23 +236,23 @@ def test_what_came_is_not_suggested() -> None:
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
-        ("seed", "--set seed: wanted KEY=VALUE, with a key such as model.dropout"),
-        ("a..b=1", "--set a..b=1: wanted KEY=VALUE, with a key such as model.dropout"),
-        ("seed.x=3", "--set seed.x: seed is 4, which has no keys; wanted an object or a list there"),
+        ("seed", "--set seed: expected KEY=VALUE, with a key such as model.dropout"),
+        ("a..b=1", "--set a..b=1: expected KEY=VALUE, with a key such as model.dropout"),
+        ("seed.x=3", "--set seed.x: seed is 4, which has no keys; expected an object or a list there"),
         (
             "trainer.names.1=b",
             "--set trainer.names.1: trainer.names is a list of 1: there is no index 1 (the first ",
         ),
-        ("trainer.names.x=b", '--set trainer.names.x: trainer.names is a list: wanted an index, got "x"'),
+        ("trainer.names.x=b", '--set trainer.names.x: trainer.names is a list: expected an index, got "x"'),
         ("optimzer.lr=1", "--set optimzer.lr: optimzer: unknown key. Known keys: model, trainer, seed"),
         ("trainer.epoch=2", "--set trainer.epoch: unknown key. Did you mean 'epochs'?"),
-        ("trainer.names.0=1", "--set trainer.names.0: wanted a string, got 1"),
-        ("trainer={}", "--set trainer: trainer.epochs: missing key. Wanted a whole number of at least 1"),
+        ("trainer.names.0=1", "--set trainer.names.0: expected a string, got 1"),
+        ("trainer={}", "--set trainer: trainer.epochs: missing key. Expected a whole number of at least 1"),
         # The override has made everything from the encoder on.
         ("model.encoder.cells.first=1", "--set model.encoder.cells.first: model.encoder.type: missing key."),
         (
             'model.encoder={"type": "recurrent", "hidden_size": 0}',
-            "--set model.encoder: model.encoder.hidden_size: wanted a whole number of at least 1, got 0",
+            "--set model.encoder: model.encoder.hidden_size: expected a whole number of at least 1, got 0",
         ),
     ],
 )
@@ -269,7 +269,7 @@ def test_overrides_that_fail_do_not_hide_other_problems(problems: Callable[..., 
 
 def test_a_later_override_takes_the_blame(problems: Callable[..., list[str]]) -> None:
     lines = problems(MINIMAL, "trainer.epochs=0", 'trainer={"epochs": -1}')
-    assert lines == ["--set trainer: trainer.epochs: wanted a whole number of at least 1, got -1"]
+    assert lines == ["--set trainer: trainer.epochs: expected a whole number of at least 1, got -1"]
 
 
 @pytest.mark.parametrize(
@@ -280,8 +280,8 @@ def test_a_later_override_takes_the_blame(problems: Callable[..., list[str]]) ->
             "heads: { a: { type: 'recurrent', hidden_sise: 3 } } }, trainer: { epochs: 1 } }",
             ["x.jsonnet: model.encoder.hidden_sise: unknown", "x.jsonnet: model.heads.a.hidden_sise: unknown"],
         ),
-        ("{ trainer+: {\n epochs: 0 },\n model: std.parseJson('{}') }", ["x.jsonnet: trainer.epochs: wanted"]),
-        ("{ model: {}, trainer: { epochs: 1,\n names: [\n 'a',\n 3] } }", ["x.jsonnet:2: trainer.names.1: wanted"]),
+        ("{ trainer+: {\n epochs: 0 },\n model: std.parseJson('{}') }", ["x.jsonnet: trainer.epochs: expected"]),
+        ("{ model: {}, trainer: { epochs: 1,\n names: [\n 'a',\n 3] } }", ["x.jsonnet:2: trainer.names.1: expected"]),
         (
             "{ model: { encoder: {\n type: 'stacked', layers: [\n {}] } }, trainer: { epochs: 1 } }",
             ["x.jsonnet:2: model"],
@@ -300,7 +300,7 @@ def test_a_part_of_a_value_that_an_override_wrote_has_the_place_of_the_rest(
     problems: Callable[..., list[str]],
 ) -> None:
     text = "{ model: {},\n trainer: { names: ['a', 3], patience: 'soon' } }"
-    assert [line.partition(" wanted")[0] for line in problems(text, "trainer.epochs=1", "trainer.names.0=b")] == [
+    assert [line.partition(" expected")[0] for line in problems(text, "trainer.epochs=1", "trainer.names.0=b")] == [
         "x.jsonnet:2: trainer.patience:",
         "x.jsonnet:2: trainer.names.1:",
     ]

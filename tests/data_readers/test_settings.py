@@ -66,14 +66,14 @@ def test_columns_that_may_be_missing() -> None:
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        (TEXTS | {"task": "taging"}, "dataset_reader.task: wanted one of .*, got \"taging\". Did you mean 'tagging'?"),
+        (TEXTS | {"task": "taging"}, "task: expected one of .*, got \"taging\". Did you mean 'tagging'?"),
         (TABLE | {"columns": {}}, "without a header row they have numbers; expected those of tokens, tags"),
         (TABLE | {"columns": {"text": 0}}, "'text' is not in a row of this task; expected: tokens, tags"),
         (LINES | {"task": "coreference", "columns": {"text": "a"}},
          "'text' is not in a row of this task; expected: sentences, clusters; possible: speakers, genre, document"),
         (TEXTS | {"tag_scheme": "IOB2"}, "tag_scheme is for the task 'tagging'"),
         (TABLE | {"no_label": ["-"]}, "no_label is for the tasks 'classification' and 'text_pairs'"),
-        (TEXTS | {"tokenizer": "unicod"}, "tokenizer: wanted one of .* Did you mean 'unicode'?"),
+        (TEXTS | {"tokenizer": "unicod"}, "tokenizer: expected one of .* Did you mean 'unicode'?"),
         (NER | {"columns": [1, 1]}, "words and tags cannot both be in column 1"),
         (NER | {"tag_scheme": "BILOU"}, "tag_scheme"),
         (PROPS | {"columns": [2, 1]}, "the words' column 2 must come before the lemmas' column 1"),

@@ -101,7 +101,7 @@ def test_what_cannot_be_drawn_is_named(tmp_path: Path) -> None:
         RunCurves.read(folder)
     (folder / "metrics.jsonl").write_text("{}\n")
     with pytest.raises(
-        RunError, match=r"metrics.jsonl:1: the key 'training' is missing; wanted the record of an epoch"
+        RunError, match=r"metrics.jsonl:1: the key 'training' is missing; expected the record of an epoch"
     ):
         RunCurves.read(folder)
     (folder / "config.json").write_text('{"trainer": {}}')
@@ -125,7 +125,7 @@ def test_the_command_evaluates_for_confusions(
     }
     assert "LOC" in words(Path(target))
     assert cli.main(["plot", folder, folder, "--output", target, "--force", "--confusion", "dev"]) == 2
-    assert "wanted a single one" in capsys.readouterr().err
+    assert "expected a single one" in capsys.readouterr().err
 
 
 def test_the_numbers_of_mixes_stand_in_their_cells() -> None:

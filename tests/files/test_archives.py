@@ -62,8 +62,8 @@ HOSTILE: dict[str, tuple[Callable[[Path], Members], str]] = {
     ),
     "a device": (lambda outside: [member("config.json", kind=tarfile.CHRTYPE)], "'config.json' is not a regular file"),
     "a pipe": (lambda outside: [member("config.json", kind=tarfile.FIFOTYPE)], "'config.json' is not a regular file"),
-    "only a folder": (lambda outside: [member("bilm", kind=tarfile.DIRTYPE)], "wanted a run's folder, with a config"),
-    "only clutter": (lambda outside: [member("._config.json"), member(".DS_Store")], "wanted a run's folder"),
+    "only a folder": (lambda outside: [member("bilm", kind=tarfile.DIRTYPE)], "expected a run's folder, with a config"),
+    "only clutter": (lambda outside: [member("._config.json"), member(".DS_Store")], "expected a run's folder"),
     "two runs": (lambda outside: [member("a/config.json"), member("b/config.json")], "contains 'b/config"),
     "a file in and outside of a folder": (
         lambda outside: [member("run/bilm/weights.hdf5", b"{}"), member("config.json")], "contains 'run/bilm/weights",

@@ -93,7 +93,7 @@ def test_an_interrupted_folder_is_not_there_and_a_complete_one_stays(tmp_path: P
 def test_a_file_that_does_not_fit_is_named_and_the_old_one_stays(tmp_path: Path, room: Room) -> None:
     path = tmp_path / "file.json"
     write_json(path, [1])
-    message = rf"^{path}: cannot be written: File too large; wanted at least [\d,]+ bytes. Make room there or choose"
+    message = rf"^{path}: cannot be written: File too large; expected at least [\d,]+ bytes. Make room there or choose"
     with room(1000), pytest.raises(WriteError, match=message):
         write_json(path, list(range(2000)))
 
@@ -121,7 +121,7 @@ def test_an_output_for_libraries_keeps_its_error_until_it_is_asked(tmp_path: Pat
         stream.truncate(2500)
         raise ZeroDivisionError("what the library makes of it")
 
-    with room(1000), pytest.raises(WriteError, match="wanted at least 2,500 bytes"), atomic_output(path) as stream:
+    with room(1000), pytest.raises(WriteError, match="expected at least 2,500 bytes"), atomic_output(path) as stream:
         library(stream)
     assert list(tmp_path.iterdir()) == []
     with atomic_output(path) as stream:

@@ -22,7 +22,7 @@ def test_a_file_over_the_limit_is_refused_unless_the_environment_allows_it(
     path = tmp_path / "numbers.json"
     path.write_text("[1, 2, 3]")
     assert read_json(path, list[int], "numbers", most=9) == [1, 2, 3]
-    with pytest.raises(WeightsError, match=re.escape(f"{path}: 9 bytes; wanted numbers, at most 8 bytes; ")):
+    with pytest.raises(WeightsError, match=re.escape(f"{path}: 9 bytes; expected numbers, at most 8 bytes; ")):
         read_json(path, list[int], "numbers", most=8, error=WeightsError)
     monkeypatch.setenv("ELMO_TASKS_LIMITS", "2")
     assert read_json(path, list[int], "numbers", most=8) == [1, 2, 3]
@@ -56,11 +56,11 @@ class Even(pydantic.BaseModel):
     ("content", "problem"),
     [
         ('{"number": 3}', "f: number: 3 is odd"),
-        ("{}", "f: the key 'number' is missing; wanted an even number"),
-        ("3", "f: Input should be an object; got 3; wanted an even number"),
+        ("{}", "f: the key 'number' is missing; expected an even number"),
+        ("3", "f: Input should be an object; got 3; expected an even number"),
         ('{"number": "' + "a" * 78 + '"}', f"f: number: Input should be a valid integer; got '{'a' * 78}'"),
         ('{"number": "' + "a" * 79 + '"}', f"f: number: Input should be a valid integer; got '{'a' * 76}..."),
-        ('{\n"number" 3}', "f:2: Invalid JSON: expected `:` at column 10; wanted an even number"),
+        ('{\n"number" 3}', "f:2: Invalid JSON: expected `:` at column 10; expected an even number"),
     ],
 )
 def test_what_is_wrong_with_a_value(content: str, problem: str) -> None:
@@ -70,7 +70,7 @@ def test_what_is_wrong_with_a_value(content: str, problem: str) -> None:
 
 
 def test_text_that_is_not_a_file_has_no_line_numbers() -> None:
-    with pytest.raises(RunError, match=r"^line 7: Invalid JSON: expected `:` at column 11; wanted an even number$"):
+    with pytest.raises(RunError, match=r"^line 7: Invalid JSON: expected `:` at column 11; expected an even number$"):
         from_json(b'{"number" 3}', Even, "line 7", "an even number")
 
 
@@ -81,9 +81,9 @@ def test_values_that_are_no_text_are_checked_too() -> None:
 
 
 def test_what_is_not_a_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=rf"^{tmp_path}: not a regular file; wanted numbers$"):
+    with pytest.raises(RunError, match=rf"^{tmp_path}: not a regular file; expected numbers$"):
         read_json(tmp_path, list[int], "numbers")
-    with pytest.raises(WeightsError, match=rf"^{tmp_path}/none: no such file; wanted numbers$"):
+    with pytest.raises(WeightsError, match=rf"^{tmp_path}/none: no such file; expected numbers$"):
         read_json(tmp_path / "none", list[int], "numbers", error=WeightsError)
 
 

@@ -22,13 +22,13 @@ def test_keep_lines_cuts_what_came_later(tmp_path: Path) -> None:
 def test_a_record_that_is_missing_or_damaged_is_one_clear_error(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     kind = dict[str, Any]
-    with pytest.raises(RunError, match=r"metrics\.jsonl: 0 lines; wanted line 1"):
+    with pytest.raises(RunError, match=r"metrics\.jsonl: 0 lines; expected line 1"):
         read_record(path, 1, kind)
     path.write_text('{"loss": NaN}\n{"epo')
     assert math.isnan(read_record(path, 1, kind)["loss"])
-    with pytest.raises(RunError, match=r"metrics\.jsonl:2: Invalid JSON: .*; wanted the record of an evaluation"):
+    with pytest.raises(RunError, match=r"metrics\.jsonl:2: Invalid JSON: .*; expected the record of an evaluation"):
         read_record(path, 2, kind)
-    with pytest.raises(RunError, match=r"metrics\.jsonl: 2 lines; wanted line 3, the record of an evaluation"):
+    with pytest.raises(RunError, match=r"metrics\.jsonl: 2 lines; expected line 3, the record of an evaluation"):
         read_record(path, 3, kind)
 
 

@@ -47,7 +47,7 @@ def test_a_file_that_exists_is_replaced_only_with_force(tmp_path: Path) -> None:
 @pytest.mark.parametrize("force", [False, True])
 def test_folders_and_devices_are_never_replaced(force: bool, tmp_path: Path) -> None:
     for path in (tmp_path, Path("/dev/null")):
-        with pytest.raises(ElmoTasksError, match="not a regular file; wanted the name of a file"):
+        with pytest.raises(ElmoTasksError, match="not a regular file; expected the name of a file"):
             check_output(path, force=force)
     check_output("/dev/null", force=force, stream=True)
     with pytest.raises(ElmoTasksError, match="not a regular file"):
@@ -56,7 +56,7 @@ def test_folders_and_devices_are_never_replaced(force: bool, tmp_path: Path) -> 
 
 def test_places_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ElmoTasksError, match=r"file: not a folder; wanted one to write to"):
+    with pytest.raises(ElmoTasksError, match=r"file: not a folder; expected one to write to"):
         check_output(tmp_path / "file" / "inner", force=False)
     refuse = Mock(side_effect=PermissionError(13, "Permission denied"))
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)  # root may write anywhere
@@ -66,7 +66,7 @@ def test_places_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_file_that_is_not_compressed_is_not_named_as_if_it_were(tmp_path: Path) -> None:
     with pytest.raises(
-        ElmoTasksError, match=r"lines\.jsonl\.gz: is not written compressed; wanted a name without \.gz"
+        ElmoTasksError, match=r"lines\.jsonl\.gz: is not written compressed; expected a name without \.gz"
     ):
         check_output(tmp_path / "lines.jsonl.gz", force=False)
     check_output(tmp_path / "run.tar.gz", force=False, packed=True)

@@ -73,8 +73,8 @@ def test_damaged_files_are_one_clear_error(tmp_path: Path) -> None:
     ("content", "problem"),
     [
         ({"a": Path("code")}, r"it holds more than tensors, perhaps code, which is not run\)$"),
-        ([1], "holds a list; wanted a state dict"),
-        ({"a": 1}, "'a' is not a tensor; wanted a state dict of tensors"),
+        ([1], "holds a list; expected a state dict"),
+        ({"a": 1}, "'a' is not a tensor; expected a state dict of tensors"),
         ({1: torch.ones(1)}, "'1' is not a tensor"),
         ({"a": torch.ones(2, 2).to_sparse()}, "'a' is not a tensor"),
         (None, "damaged, or not a state dict"),
@@ -100,9 +100,9 @@ def test_a_torch_that_may_run_code_in_a_pickle_reads_none(tmp_path: Path, monkey
 
 
 def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
-    for read, wanted in ((read_tensors, "tensors as safetensors"), (tensor_shapes, "tensors as safetensors"),
+    for read, expected in ((read_tensors, "tensors as safetensors"), (tensor_shapes, "tensors as safetensors"),
                          (read_state, r"a training state; --force \(force=True\) begins the run again")):  # fmt: skip
-        with pytest.raises(RunError, match=rf"^{tmp_path}: not a regular file; wanted {wanted}$"):
+        with pytest.raises(RunError, match=rf"^{tmp_path}: not a regular file; expected {expected}$"):
             read(tmp_path)
     torch.save([1], tmp_path / "x.pt")
     with pytest.raises(
@@ -119,7 +119,7 @@ def test_shapes_are_read_without_the_tensors(tmp_path: Path) -> None:
 def test_a_number_that_is_repeated_endlessly_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "weights.th"
     torch.save({"a": torch.ones(1).expand(1 << 34)}, path)
-    with pytest.raises(RunError, match=r"weights\.th: unpacks to 68,719,476,736 bytes; wanted at most"):
+    with pytest.raises(RunError, match=r"weights\.th: unpacks to 68,719,476,736 bytes; expected at most"):
         read_pickled_tensors(path, RunError)
     torch.save({"a": torch.ones(3).expand(2, 3)}, path)
     assert read_pickled_tensors(path, RunError)["a"].equal(torch.ones(2, 3))

@@ -37,11 +37,11 @@ def test_a_value() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('{"a": 1', "Expecting ',' delimiter at column 8; wanted a number"),
-        pytest.param("1" * 5000, "a whole number has too many digits; wanted a number", id="many digits"),
-        pytest.param("[" * 100_000, "lists or objects are nested too deeply; wanted a number", id="deep nesting"),
+        ('{"a": 1', "Expecting ',' delimiter at column 8; expected a number"),
+        pytest.param("1" * 5000, "a whole number has too many digits; expected a number", id="many digits"),
+        pytest.param("[" * 100_000, "lists or objects are nested too deeply; expected a number", id="deep nesting"),
         pytest.param('{"a": [' * 101 + "]}" * 101, "lists or objects are nested too deeply", id="202 levels"),
-        (r'["\ud83d"]', r"\ud83d at column 3 is half of a surrogate pair; wanted both halves"),
+        (r'["\ud83d"]', r"\ud83d at column 3 is half of a surrogate pair; expected both halves"),
         (r'["\\\uDE00 "]', r"\uDE00 at column 5 is half of a surrogate pair"),
         (r'["\ud83d\ud83d\ude00"]', r"\ud83d at column 3 is half of a surrogate pair"),
         (r'{"\ude00": "\ud83d\ude00"}', r"\ude00 at column 3 is half of a surrogate pair"),
@@ -102,7 +102,7 @@ def test_bounds_of_lines_and_of_what_is_unpacked(suffix: str, tmp_path: Path, mo
         list(lines)
     for wrong in ("ten", "0", "-1", "inf"):
         monkeypatch.setenv(limits.VARIABLE, wrong)
-        with pytest.raises(ElmoTasksError, match=f"ELMO_TASKS_LIMITS: got '{wrong}'; wanted a positive number"):
+        with pytest.raises(ElmoTasksError, match=f"ELMO_TASKS_LIMITS: got '{wrong}'; expected a positive number"):
             list(read_lines(path))
 
 
@@ -206,7 +206,7 @@ def test_a_zip_archive_has_exactly_one_file(names: tuple[str, ...], tmp_path: Pa
         for name in names:
             archive.writestr(name, b"")
     number = sum(not name.endswith("/") for name in names)
-    with pytest.raises(DataError, match=rf"text\.zip: the archive contains {number} files; wanted exactly one"):
+    with pytest.raises(DataError, match=rf"text\.zip: the archive contains {number} files; expected exactly one"):
         list(read_lines(tmp_path / "text.zip"))
     with zipfile.ZipFile(tmp_path / "text.zip", "w") as archive:
         archive.writestr("folder/", b"")

@@ -195,7 +195,7 @@ def test_code_in_the_pickle_is_not_run(new_format: bool, tmp_path: Path) -> None
 WRONG: dict[str, tuple[dict[str, bytes], str]] = {
     "config": ({"config.json": b"{"}, "config.json"),
     "no object": ({"config.json": b"[]"}, "config.json"),
-    "no tensors": ({"weights.th": saved([1, 2])}, "holds a list; wanted a state dict"),
+    "no tensors": ({"weights.th": saved([1, 2])}, "holds a list; expected a state dict"),
     "no tensor": ({"weights.th": saved({"a": 1})}, "'a' is not a tensor"),
     "cut short": ({"weights.th": saved(TENSORS, new_format=False)[:-20]}, "damaged, or not a state dict"),
     "text": ({"weights.th": b"weights"}, "damaged, or not a state dict"),
@@ -236,7 +236,7 @@ def test_other_places_are_refused(missing: str, tmp_path: Path) -> None:
         with pytest.raises(MigrationError) as error, opened(given, tmp_path):
             pass
         assert str(error.value).startswith(f"{given}: ")
-        assert "wanted an archive that AllenNLP has written" in str(error.value)
+        assert "expected an archive that AllenNLP has written" in str(error.value)
         assert ("no such file or folder" in str(error.value)) == (given.name == "none.tar.gz")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(MigrationError, match="pipe: not a regular file"), opened(tmp_path / "pipe", tmp_path):

@@ -172,7 +172,7 @@ def test_files_that_are_missing_or_damaged(tmp_path: Path) -> None:
         WordVectorFile(path)
     path = tmp_path / "latin.txt"
     path.write_bytes("ok 1\nTromsø 2\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"latin.txt:2: byte 0xf8 at column 6 is not UTF-8; wanted UTF-8 text$"):
+    with pytest.raises(DataError, match=r"latin.txt:2: byte 0xf8 at column 6 is not UTF-8; expected UTF-8 text$"):
         WordVectorFile(path)
     path = tmp_path / "word2vec.bin"
     path.write_bytes(b"2 3\nok " + struct.pack("<3f", 0.1, 2.0001, -0.9) + b"\nno ...")

@@ -235,7 +235,7 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str], monkeypat
     assert len(items) > 1  # of other sentences
     for arguments, problem in (
         (["pos", "--test", file], "--test: not for pos"),
-        ([file, "--reader", "conlu"], "the reader 'conlu': unknown type; wanted one of"),
+        ([file, "--reader", "conlu"], "the reader 'conlu': unknown type; expected one of"),
         ([file, "--reader", '{"type": "conllu", "tag_column": "x"}'], "tag_column: Input should be"),
         ([file, "--reader", "snli"], "wanted labels of tokens"),
         (["nowhere.conllu"], "nowhere.conllu: no such file"),

@@ -270,7 +270,7 @@ def test_a_strangers_run_reads_no_other_file(trained: Path, tmp_path: Path, monk
     elsewhere["model"]["embedder"]["elmo"] |= {"options": str(private), "weights": str(private)}
     (run / "config.json").write_text(json.dumps(elsewhere))
     (run / "bilm.json").unlink()
-    with pytest.raises(RunError, match=r"bilm\.json: no such file; wanted the reference to the biLM of a run"):
+    with pytest.raises(RunError, match=r"bilm\.json: no such file; expected the reference to the biLM of a run"):
         load_run(run)
     reference = {"options": str(private), "weights": str(private), "fingerprint": "0" * 64}
     (run / "bilm.json").write_text(json.dumps(reference))
@@ -284,7 +284,7 @@ def test_a_strangers_run_reads_no_other_file(trained: Path, tmp_path: Path, monk
     [
         ("config.json", "[]", "Input should be an object"),
         ("config.json", "{" * 1000, "Invalid JSON"),
-        ("metrics.json", "{}", "the key 'best' is missing; wanted the metrics of a run"),
+        ("metrics.json", "{}", "the key 'best' is missing; expected the metrics of a run"),
         ("metrics.json", '{"best": {"epoch": "1", "validation": {}}}', "best.epoch: .*; got '1'"),
     ],
 )

@@ -420,7 +420,7 @@ def test_an_arm_without_predictions_is_left_out(predicting: Path) -> None:
 @pytest.mark.parametrize(
     ("left", "message"),
     [
-        ([], "study.json: no such file; wanted the folder of a study"),
+        ([], "study.json: no such file; expected the folder of a study"),
         (["study.json"], "no run of the study has finished"),
     ],
 )

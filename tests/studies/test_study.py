@@ -101,7 +101,7 @@ def test_all_problems_are_reported_at_once(study_file: StudyFile) -> None:
     problems = str(raised.value).splitlines()
     for expected in (
         "arm 'one': --set model.dropuot: unknown key. Did you mean 'dropout'?",
-        "arm 'two': --set trainer.num_epochs: wanted a whole number of at least 1, got 0",
+        "arm 'two': --set trainer.num_epochs: expected a whole number of at least 1, got 0",
         "arm 'two': --set random_sead: unknown key.",
         "arm 'three': sst6: no such file, and no config of this name in the package. Did you mean 'sst5'?",
         "nowhere.txt: no such file",

@@ -40,9 +40,9 @@ def test_wrong_choices() -> None:
     with pytest.raises(pydantic.ValidationError, match=r"'\(' is not a regular expression"):
         RegexConfig(pattern="(")
     for text, problem in (
-        ("unicod", "the tokenizer 'unicod': unknown type; wanted one of regex, treebank, unicode, whitespace"),
+        ("unicod", "the tokenizer 'unicod': unknown type; expected one of regex, treebank, unicode, whitespace"),
         ("{", "the tokenizer '{': Expecting property name"),
-        ('{"type": "regex"}', "Field required; wanted one of"),
+        ('{"type": "regex"}', "Field required; expected one of"),
     ):
         with pytest.raises(ElmoTasksError) as caught:
             parse_tokenizer(text)

@@ -511,7 +511,7 @@ def _without(state: dict[str, Any], *keys: Any) -> None:
 
 
 DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "no progress": (lambda state: _without(state, "progress"), "the key 'progress' is missing; wanted a training"),
+    "no progress": (lambda state: _without(state, "progress"), "the key 'progress' is missing; expected a training"),
     "a wrong step": (lambda state: state["progress"].update(step="x"), r"progress\.step: .*integer.*; got 'x'"),
     "a wrong parameter": (lambda state: state.update(parameters=[1]), r"parameters\.0: .*Tensor; got 1"),
     "fewer parameters": (lambda state: state["parameters"].pop(), "the parameters have other shapes"),
