@@ -143,7 +143,7 @@ def test_other_tasks_are_refused(write_case: WriteCase, tmp_path: Path) -> None:
     [
         ("{}", r"a.jsonl:1: no example with its prediction; wanted a JSON object"),
         ('{"example": 1, "prediction": {}}', r"a.jsonl:1: no example with its prediction"),
-        ("[", r"a.jsonl:1: .*wanted a JSON object with 'example' and 'prediction'"),
+        ("[", r"a.jsonl:1: .*expected a JSON object with 'example' and 'prediction'"),
         ("", r"a.jsonl:1: "),
         ('{"example": {"word": 1}, "prediction": {}}', r"a.jsonl: its examples have the columns word, .* no task"),
         ('{"example": {"tokens": "a", "label": "b"}, "prediction": {}}', r"example 0: 'tokens' is 'a'; expected a"),
