@@ -304,7 +304,7 @@ def test_resuming_with_a_damaged_file_is_one_clear_error(
         ("", ":1: Invalid JSON"),
         ("[]", ": Input should be an object"),
         ('{"fingerprint": "0"}', ": expected 'bilm' or 'options' and 'weights', got neither"),
-        ('{"fingerprint": "0", "options": "x"}', ": expected 'bilm' or 'options' and 'weights', got neither"),
+        ('{"fingerprint": "0", "options": "x"}', ": expected 'bilm' or 'options' and 'weights', got 'options'"),
         ('{"fingerprint": "0", "options": 1, "weights": "x"}', ": options: .*; got 1"),
         ('{"bilm": "default"}', ": the key 'fingerprint' is missing"),
         ('{"bilm": "other", "fingerprint": "0"}', ": bilm: .*'default'; got 'other'"),
