@@ -33,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     It is 0 on success, 2 after an error that the user can fix, and 1 if output files then have a part of the results.
     """
+    # oneDNN keeps the code of fewer shapes, so that the memory of a server does not grow; see `elmo.fast.products`.
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "256")
     _open_standard_streams()
     with _ended_by_signals(), _quiet_threads():
         try:

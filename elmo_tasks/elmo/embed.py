@@ -76,9 +76,7 @@ def embed_file(
     dataset per sentence, named by the sentence's number from 0, of shape (L+1, T, D), or (T, D) if one layer is kept,
     without the axis T if tokens are pooled; and `sentence_to_index`, a dataset of shape (1,) with a JSON object from
     sentences, tokens joined by spaces, to names. A sentence that comes twice has two datasets; the object names the
-    second.
-
-    With a stateful biLM, sentences are read one by one in the file's order, from a fresh start, as bilm-tf does.
+    second. With a stateful biLM, sentences are read one by one in the file's order, from a fresh start, as bilm-tf does.
 
     Arguments:
         source: UTF-8 text: a file, compressed or not, or standard input as an open stream.
@@ -101,20 +99,17 @@ def embed_file(
         ElmoTasksError: `layers` names no layer of the biLM, or `output` has an unknown ending.
     """
     choose, kept_layers = _selection(layers, bilm.num_layers)
-    stateful = _reset_state(bilm)
     sentence_to_index: dict[str, str] = {}
     total = 0
     with create_vector_file(output) as file, torch.no_grad(), progress_bar(visible=show_progress) as progress:
         task = progress.add_task("counting lines", total=None, note="")
-        num_lines = None  # unknown for a stream, which can be read only once
-        if isinstance(source, (str, Path)) and not is_stream(source):
-            num_lines = sum(1 for _ in read_lines(source))
+        num_lines = _count_lines(source)
         progress.update(task, total=num_lines, description="embedding lines")
-        for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=stateful):
+        for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=_reset_state(bilm)):
             for sentence, chunks in _chunks(bilm, batch, max_tokens):
                 tokens = () if pool != "none" else (len(sentence.tokens),)
                 with file.entry(str(sentence.number), (*kept_layers, *tokens, bilm.output_size)) as target:
-                    _fill(target, ((choose(chunk.layers), chunk) for chunk in chunks), pool, len(sentence.tokens))
+                    _fill(target, choose, chunks, pool, len(sentence.tokens))
                 if keep_sentences:  # equal sentences come in the file's order, since they are equally long
                     sentence_to_index[" ".join(sentence.tokens)] = str(sentence.number)
                 progress.advance(task, sentence.lines)
@@ -123,6 +118,13 @@ def embed_file(
         if keep_sentences:
             file.write_sentences(sentence_to_index)
     return total
+
+
+def _count_lines(source: str | Path | IO[bytes]) -> int | None:
+    """None for a stream, which can be read only once."""
+    if isinstance(source, (str, Path)) and not is_stream(source):
+        return sum(1 for _ in read_lines(source))
+    return None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,12 +205,16 @@ def _chunks(
 
 
 def _fill(
-    target: h5py.Dataset | np.ndarray, chunks: Iterable[tuple[Tensor, LayerChunk]], pool: Pooling, length: int
+    target: h5py.Dataset | np.ndarray,
+    choose: Callable[[Tensor], Tensor],
+    chunks: Iterable[LayerChunk],
+    pool: Pooling,
+    length: int,
 ) -> None:
     """Writes a sentence's vectors, (L+1, T, D) or (T, D), or those of its pooled tokens, (L+1, D) or (D,)."""
     pooled = np.full(target.shape, -np.inf if pool == "max" and length > 0 else 0.0) if pool != "none" else None
-    for layers, chunk in chunks:
-        values = layers.float().cpu().numpy()
+    for chunk in chunks:
+        values = choose(chunk.layers).float().cpu().numpy()
         if pooled is None:
             target[..., chunk.tokens, chunk.features] = values
         elif pool == "max":

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from elmo_tasks.elmo.dropout import Dropout, dropout_factors
+from elmo_tasks.modules.dropout import VariationalDropout
 
 
 @pytest.mark.parametrize("probability", [0.1, 0.5, 0.9])
@@ -48,7 +49,8 @@ def test_follows_the_seed_and_rests_in_evaluation() -> None:
     assert torch.equal(Dropout(0.0)(inputs), inputs)
 
 
+@pytest.mark.parametrize("kind", [Dropout, VariationalDropout])
 @pytest.mark.parametrize("probability", [-0.1, 1.0])
-def test_refuses_what_is_no_probability(probability: float) -> None:
+def test_refuses_what_is_not_a_probability(kind: type[Dropout], probability: float) -> None:
     with pytest.raises(ValueError, match="expected at least 0 and less than 1"):
-        Dropout(probability)
+        kind(probability)

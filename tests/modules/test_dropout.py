@@ -29,9 +29,3 @@ def test_does_nothing_in_evaluation() -> None:
     inputs = torch.randn(2, 3, 4)
     assert torch.equal(VariationalDropout(0.9).eval()(inputs), inputs)
     assert torch.equal(VariationalDropout(0.0)(inputs), inputs)
-
-
-@pytest.mark.parametrize("probability", [-0.1, 1.0])
-def test_refuses_what_is_no_probability(probability: float) -> None:
-    with pytest.raises(ValueError, match="expected at least 0 and less than 1"):
-        VariationalDropout(probability)
