@@ -76,7 +76,7 @@ def embed_file(
     dataset per sentence, named by the sentence's number from 0, of shape (L+1, T, D), or (T, D) if one layer is kept,
     without the axis T if tokens are pooled; and `sentence_to_index`, a dataset of shape (1,) with a JSON object from
     sentences, tokens joined by spaces, to names. A sentence that comes twice has two datasets; the object names the
-    second. With a stateful biLM, sentences are read one by one in the file's order, from a fresh start, as bilm-tf does.
+    second. With a stateful biLM, sentences are read one by one in the file's order, from a fresh start, as in bilm-tf.
 
     Arguments:
         source: UTF-8 text: a file, compressed or not, or standard input as an open stream.
