@@ -34,6 +34,7 @@ from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.tasks import Batch
 from elmo_tasks.training.batching import BatchLoader
+from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.training.trainer import Objective, Trainer
 
@@ -61,7 +62,7 @@ def prepare(config: ExperimentConfig, kind: str, num_steps: int, folder: Path) -
         model.embedder.prepare([tokens for example in examples for tokens in data.reader.task.texts(example)])
     total = config.trainer.num_epochs * loader.num_steps(0, config.trainer.num_gradient_accumulation_steps)
     records = RunFolder(folder).records
-    return Trainer(config.trainer, Objective(model), records, config.trainer.accelerator(), total), steps
+    return Trainer(config.trainer, Objective(model), records, start_accelerator(config.trainer), total), steps
 
 
 class Parts:

@@ -40,6 +40,7 @@ from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
+from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.trainer import Objective, Trainer
 from elmo_tasks.training.trainer_config import TrainerConfig
 
@@ -116,7 +117,7 @@ def make_trainer(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed
     config = TrainerConfig.model_validate(settings)
     folder = RunFolder(Path(tempfile.gettempdir()))  # nothing is written to it
     num_steps = config.num_epochs * loader.num_steps(0)
-    return Trainer(config, Objective(model), folder.records, config.accelerator(), num_steps)
+    return Trainer(config, Objective(model), folder.records, start_accelerator(config), num_steps)
 
 
 class Parts:

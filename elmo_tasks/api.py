@@ -69,7 +69,7 @@ def train(
         raise TypeError("wanted train and validation together; test may come with them")
     if not (logging.getLogger().handlers or logging.getLogger("elmo_tasks").handlers):
         set_up_logging(logging.INFO)
-    return train_run(config, run_folder, given=given if present else None, **settings)
+    return train_run(config, run_folder, datasets=given if present else None, **settings)
 
 
 def load(

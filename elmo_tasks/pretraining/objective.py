@@ -44,27 +44,27 @@ class StreamObjective(Objective):
     def state(self) -> dict[str, Any]:
         return {"dtype": str(self.dtype).removeprefix("torch."), "states": self.states}
 
-    def load_state(self, carried: dict[str, Any]) -> None:
-        dtype = getattr(torch, carried["dtype"])
+    def load_state(self, state: dict[str, Any]) -> None:
+        dtype = getattr(torch, state["dtype"])
         if not isinstance(dtype, torch.dtype):
-            raise TypeError(f"{carried['dtype']} is not a type of numbers")
+            raise TypeError(f"{state['dtype']} is not a type of numbers")
         self.dtype = dtype
-        self.states = send_to_device(carried["states"], self.model.softmax_bias.device)
+        self.states = send_to_device(state["states"], self.model.softmax_bias.device)
 
 
-def try_out(loop: Trainer, objective: StreamObjective, window: Window) -> tuple[float, int]:
+def try_out(trainer: Trainer, objective: StreamObjective, window: Window) -> tuple[float, int]:
     """Tries steps without changing weights or states: the seconds of the fastest, and the bytes that training needs."""
-    device, states, seconds = loop.accelerator.device, objective.states, math.inf
+    device, states, seconds = trainer.accelerator.device, objective.states, math.inf
     for _ in range(_STEPS_TRIED):
         objective.states = states
         started = time.monotonic()
-        loss = loop.loss(window.to(device))
-        loop.accelerator.backward(loss)
+        loss = trainer.loss_of(window)
+        trainer.accelerator.backward(loss)
         loss.item()
         seconds = min(seconds, time.monotonic() - started)
-        loop.optimizer.zero_grad()
+        trainer.optimizer.zero_grad()
     objective.states = states
-    moments = 2 * sum(parameter.nbytes for parameter in loop.parameters.values())
+    moments = 2 * sum(parameter.nbytes for parameter in trainer.parameters.values())
     if device.type == "cuda":
         return seconds, torch.cuda.max_memory_allocated(device) + moments
     unit = 1 if sys.platform == "darwin" else 1024

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,8 +31,9 @@ from elmo_tasks.pretraining.run_files import PretrainingFolder
 from elmo_tasks.pretraining.windows import SlotReader, TokenStreams, Window
 from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import Tokenizer
-from elmo_tasks.training.callbacks import Callback
+from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.precision import product_type
+from elmo_tasks.training.processes import RunAccelerator, start_accelerator
 from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
 from elmo_tasks.training.trainer import Trainer
 
@@ -47,6 +49,7 @@ class Evaluation(Config):
 
     model_config = pydantic.ConfigDict(extra="ignore")
     step: int
+    targets: int
     held_out: Perplexities
 
 
@@ -98,13 +101,13 @@ def pretrain(
         ElmoTasksError: the loss is not finite.
     """
     config, run = load_config(config_path, PretrainingConfig, overrides, variables or {}), PretrainingFolder(folder)
-    accelerator = config.trainer.accelerator(run.tensorboard)
+    accelerator = start_accelerator(config.trainer, run.tensorboard)
     if start_from and bilm_folder(start_from).resolve() == run.path.resolve():
         raise RunError(f"{run.path}: contains the biLM to start from; choose another folder for the result")
     with contextlib.nullcontext() if dry_run or not accelerator.is_main_process else locked(run.path):
-        described = {**to_json(config), "from": str(start_from) if start_from else None}
-        begins = dry_run or run.reserve(described, resume=resume, force=force, kind=PretrainingConfig)
-        accelerator.wait_for_everyone()  # no process writes before all have looked
+        resolved = {**to_json(config), "from": str(start_from) if start_from else None}
+        begins = dry_run or run.reserve(resolved, resume=resume, force=force, kind=PretrainingConfig)
+        accelerator.wait_for_everyone()  # all processes check the folder before the first one writes to it
         if not begins and run.results.is_file() and not run.changed:
             logger.info("%s: finished before; nothing to do", run.path)
             return read_json(run.results, Results, "the results of a pretraining").model_dump()
@@ -117,20 +120,15 @@ def pretrain(
         if not begins:
             _check_text(run, text)
             if run.changed and accelerator.is_main_process:  # the text has moved
-                write_json(run.config, described)
-        width = model.bilm.options.char_cnn.max_characters_per_token
-        parts = (corpus.training, corpus.held_out)
-        training, held_out = readers = [SlotReader(part, corpus.types, model.vocabulary, width) for part in parts]
-        trainer, process = config.trainer, (accelerator.process_index, accelerator.num_processes)
-        sizes = trainer.batch_size, trainer.unroll_steps
-        streams = TokenStreams(training, *sizes, config.random_seed, trainer.reset_share, process)
-        objective = StreamObjective(model, config.softmax, product_type(trainer.precision, accelerator.device))
-        num_steps = max(1, round(trainer.num_epochs * streams.windows_per_epoch))
-        loop = Trainer(trainer, objective, run.records, accelerator, num_steps, callbacks)
-        resumes = not begins and run.training_state.is_file()
-        if resumes:
-            loop.resume()  # before the plan, since it decides on the precision
-        plan = _plan(corpus, streams, loop, objective)
+                write_json(run.config, resolved)
+        training, held_out = _readers(corpus, model)
+        steps = _StreamSteps.of(config, training, accelerator)
+        objective = StreamObjective(model, config.softmax, product_type(config.trainer.precision, accelerator.device))
+        trainer = _trainer(config, objective, steps, run, accelerator, callbacks)
+        resuming = not begins and run.training_state.is_file()
+        if resuming:
+            trainer.load_state()  # before the plan, since it decides on the precision
+        plan = _plan(corpus, steps.streams, trainer, objective)
         if accelerator.is_main_process:
             announce(plan)
         if dry_run:
@@ -139,33 +137,19 @@ def pretrain(
             if force:
                 run.clear()
             write_json(run.text, text)
-            run.create(described)
-        if not resumes:
+            run.create(resolved)
+        if not resuming:
             if not begins:
                 run.warn_without_state()
             # Each process drops other units and draws other candidates.
             seed_everything(config.random_seed + accelerator.process_index)
 
-        progress, evaluate_every = loop.progress, trainer.evaluate_every_steps or max(1, num_steps // _EVALUATIONS)
-        model.train()
-        with loop:
-            if start_from and progress.records == 0:
-                _evaluate(loop, objective, streams, held_out)
-                loop.save()
-            for epoch, window in _windows(streams, progress.step, num_steps):
-                progress.epoch = epoch
-                loop.step([(window, 1.0)])
-                if progress.step % evaluate_every == 0 and progress.step < num_steps:
-                    _evaluate(loop, objective, streams, held_out.beginning(trainer.evaluation_tokens))
-                if progress.step % trainer.checkpoint_every_steps == 0:
-                    loop.save()
-            loop.save()  # before the last line of the log, which a run resumed here writes again
-            last = _evaluate(loop, objective, streams, held_out)
-
+        evaluation = _HeldOut(objective, held_out, config.trainer.evaluation_tokens, steps.streams.slots_per_window)
+        trainer.fit(steps, evaluation, evaluate_first=start_from is not None)
         accelerator.wait_for_everyone()
-        results = _results(run, last, readers, len(model.vocabulary), progress.seconds)
+        results = _results(run, training, held_out, len(model.vocabulary), trainer.progress)
         if accelerator.is_main_process:
-            with loop.averaged():
+            with trainer.averaged():
                 model.save(run.path, half_precision=config.half_precision)
             write_json(run.results, results)
         accelerator.wait_for_everyone()
@@ -183,51 +167,93 @@ def _check_text(run: PretrainingFolder, text: Mapping[str, str]) -> None:
         )
 
 
-def _windows(streams: TokenStreams, first: int, end: int) -> Iterator[tuple[int, Window]]:
-    """(epoch, window) for each step from `first` up to, but not including, `end`."""
-    while first < end:
-        epoch, place = divmod(first, streams.windows_per_epoch)
-        for window in itertools.islice(streams.windows(epoch, place), end - first):
-            yield epoch, window
-            first += 1
+def _readers(corpus: Corpus, model: LanguageModel) -> tuple[SlotReader, SlotReader]:
+    """The readers of the training text and of the text held out."""
+    width = model.bilm.options.char_cnn.max_characters_per_token
+    training, held_out = (
+        SlotReader(part, corpus.types, model.vocabulary, width) for part in (corpus.training, corpus.held_out)
+    )
+    return training, held_out
 
 
-def _evaluate(loop: Trainer, objective: StreamObjective, streams: TokenStreams, reader: SlotReader) -> dict[str, Any]:
-    """Measures the perplexity of held-out text, writes the biLM, and returns the record that it adds to the log."""
-    main, progress = loop.accelerator.is_main_process, loop.progress
-    with loop.averaged():
+@dataclasses.dataclass(frozen=True)
+class _StreamSteps:
+    """A step for each window of the streams, up to the last one of the training."""
+
+    streams: TokenStreams
+    total: int
+
+    @classmethod
+    def of(cls, config: PretrainingConfig, reader: SlotReader, accelerator: RunAccelerator) -> _StreamSteps:
+        trainer, process = config.trainer, (accelerator.process_index, accelerator.num_processes)
+        sizes = trainer.batch_size, trainer.unroll_steps
+        streams = TokenStreams(reader, *sizes, config.random_seed, trainer.reset_share, process)
+        return cls(streams, max(1, round(trainer.num_epochs * streams.windows_per_epoch)))
+
+    def rest_of_epoch(self, progress: Progress) -> Iterator[list[tuple[Window, float]]]:
+        first = progress.step - progress.epoch * self.streams.windows_per_epoch
+        windows = self.streams.windows(progress.epoch, first)
+        return ([(window, 1.0)] for window in itertools.islice(windows, self.total - progress.step))
+
+
+def _trainer(
+    config: PretrainingConfig,
+    objective: StreamObjective,
+    steps: _StreamSteps,
+    run: PretrainingFolder,
+    accelerator: RunAccelerator,
+    callbacks: Sequence[Callback],
+) -> Trainer:
+    settings = config.trainer
+    evaluate_every = settings.evaluate_every_steps or max(1, steps.total // _EVALUATIONS)
+    return Trainer(settings, objective, run.records, accelerator, steps.total, callbacks, evaluate_every)
+
+
+@dataclasses.dataclass(frozen=True)
+class _HeldOut:
+    """Measures the perplexity of held-out text, and writes the biLM: the last time on all of the text."""
+
+    objective: StreamObjective
+    reader: SlotReader
+    num_tokens: int  # of the evaluations during the training
+    slots_per_window: int
+
+    def __call__(self, trainer: Trainer, *, last: bool) -> tuple[dict[str, Any], float]:
+        progress, main, objective = trainer.progress, trainer.accelerator.is_main_process, self.objective
+        reader = self.reader if last or progress.step == 0 else self.reader.beginning(self.num_tokens)
         perplexity = evaluate_perplexity(objective.model, reader, objective.dtype, visible=main)
         if main:
-            objective.model.save(loop.records.parent)
-    record = {
-        "step": progress.step,
-        "targets": progress.step * streams.slots_per_window,
-        "training_loss": progress.mean_loss(),
-        "learning_rate": loop.optimizer.param_groups[0]["lr"],
-        "seconds": round(progress.seconds, 1),
-        "held_out": perplexity,
-    }
-    message = "step %d of %d, %s, %.0f tokens/s: loss %.3f; held-out perplexity %.1f"
-    targets, loss = record["targets"], record["training_loss"]
-    rate = targets / max(1e-9, progress.seconds)
-    logger.info(message, progress.step, loop.num_steps, counted(targets, "token"), rate, loss, perplexity["mean"])
-    loop.record(record)
-    return record
+            objective.model.save(trainer.records.parent)
+        record = {
+            "step": progress.step,
+            "targets": progress.step * self.slots_per_window,
+            "training_loss": progress.mean_loss(),
+            "learning_rate": trainer.optimizer.param_groups[0]["lr"],
+            "seconds": round(progress.seconds, 1),
+            "held_out": perplexity,
+        }
+        message = "step %d of %d, %s, %.0f tokens/s: loss %.3f; held-out perplexity %.1f"
+        targets, loss = record["targets"], record["training_loss"]
+        rate = targets / max(1e-9, progress.seconds)
+        logger.info(
+            message, progress.step, trainer.num_steps, counted(targets, "token"), rate, loss, perplexity["mean"]
+        )
+        return record, perplexity["mean"]
 
 
 def _results(
-    run: PretrainingFolder, last: Mapping[str, Any], readers: Sequence[SlotReader], num_words: int, seconds: float
+    run: PretrainingFolder, training: SlotReader, held_out: SlotReader, num_words: int, progress: Progress
 ) -> dict[str, Any]:
     """The contents of `results.json`, after the last record of the log."""
-    training, held_out = readers
     first = read_record(run.records, 1, Evaluation)  # of step 0, where a biLM is fine-tuned
+    last = read_record(run.records, progress.records, Evaluation)
     return {
         "training_targets": training.num_slots,
         "vocabulary": num_words,
-        "trained_targets": last["targets"],
-        "trained_hours": round(seconds / 3600, 3),
+        "trained_targets": last.targets,
+        "trained_hours": round(progress.seconds / 3600, 3),
         "before": first.held_out if first.step == 0 else None,
-        "held_out": last["held_out"],
+        "held_out": last.held_out,
         "held_out_unigram": unigram_perplexity(training, held_out, num_words),
     }
 
@@ -241,27 +267,27 @@ def _build_model(config: PretrainingConfig, corpus: Corpus, start_from: str | Pa
         return LanguageModel.untrained(config.options(), vocabulary, config.dropout)
     bilm = BiLM.load(start_from)
     if bilm.options.lexicon:
-        raise WeightsError(f"{start_from}: a biLM with a list of words; wanted one that reads only characters")
+        raise WeightsError(f"{start_from}: a biLM with a list of words; expected one that reads only characters")
     logger.warning("%s: the biLM has no softmax and vocabulary; it starts with new, untrained ones", start_from)
     return LanguageModel(bilm, vocabulary, config.dropout)
 
 
-def _plan(corpus: Corpus, streams: TokenStreams, loop: Trainer, objective: StreamObjective) -> dict[str, str]:
+def _plan(corpus: Corpus, streams: TokenStreams, trainer: Trainer, objective: StreamObjective) -> dict[str, str]:
     """The plan, for which the first window is tried out; training is not affected."""
     generators = random_state()
-    seconds, memory = try_out(loop, objective, next(streams.windows(0)))
+    seconds, memory = try_out(trainer, objective, next(streams.windows(0)))
     set_random_state(generators)
     num_words, num_tokens = len(objective.model.vocabulary), len(corpus.training.tokens)
     unknown = 100.0 * float(streams.reader.count_targets(num_words)[UNKNOWN_NUMBER]) / num_tokens
-    parameters = sum(parameter.numel() for parameter in loop.parameters.values())
+    parameters = sum(parameter.numel() for parameter in trainer.parameters.values())
     precision = str(objective.dtype).removeprefix("torch.")
-    hours, rate = loop.num_steps * seconds / 3600, streams.slots_per_window / seconds
+    hours, rate = trainer.num_steps * seconds / 3600, streams.slots_per_window / seconds
     return {
         "corpus": str(corpus.folder),
         "tokens": f"{num_tokens:,} ({len(corpus.types):,} distinct), {len(corpus.held_out.tokens):,} held out",
         "vocabulary": f"{num_words:,} words; {unknown:.2f} % of the tokens are not among them",
         "parameters": f"{parameters:,}, products in {precision}",
-        "steps": f"{loop.num_steps:,}",
+        "steps": f"{trainer.num_steps:,}",
         "estimated time": f"{hours:.1f} hours, {rate:,.0f} tokens/s",
         "estimated memory": f"{memory / 1e9:.1f} GB",
     }

@@ -27,6 +27,7 @@ from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.evaluation import Sink, ordered_lines, pairs_to
 from elmo_tasks.training.evaluation import evaluate as evaluate_model
+from elmo_tasks.training.processes import start_accelerator
 
 logger = logging.getLogger(__name__)
 
@@ -160,7 +161,7 @@ def evaluate(
     """
     run = load_run(path, overrides=placed(device, overrides))
     task, confusions = run.reader.task, Confusion()
-    is_main = run.config.trainer.accelerator().is_main_process
+    is_main = start_accelerator(run.config.trainer).is_main_process
     with ordered_lines(predictions if is_main else None) as write:
         keep_pair = pairs_to(write)
 
@@ -187,7 +188,7 @@ def evaluate_run(
     Arguments:
         sink: called in the main process with the row, the example and the prediction, in the order of the batches.
     """
-    accelerator = run.config.trainer.accelerator()
+    accelerator = start_accelerator(run.config.trainer)
     given = DataLoaderConfig(batch_tokens=batch_tokens, shuffle=False) if batch_tokens else None
     run.model.to(accelerator.device)
     with accelerator.main_process_first():

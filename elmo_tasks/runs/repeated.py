@@ -24,7 +24,7 @@ _ELSEWHERE = "-s names another folder"
 
 
 def train_seeds(
-    described: str | Path | Mapping[str, Any],
+    config: str | Path | Mapping[str, Any],
     folder: str | Path,
     seeds: Sequence[int],
     *,
@@ -41,7 +41,7 @@ def train_seeds(
     for seed in seeds:
         logger.info("seed %d (%d of %d)", seed, len(results) + 1, len(seeds))
         seeded = (*override_list(overrides), f"random_seed={seed}")
-        results.append(train(described, Path(folder) / f"seed_{seed}", overrides=seeded, **settings))
+        results.append(train(config, Path(folder) / f"seed_{seed}", overrides=seeded, **settings))
     summary = {"seeds": list(seeds), **mean_and_deviation(results)}
     if is_main_process():
         write_json(Path(folder) / "seeds.json", summary)
@@ -49,7 +49,7 @@ def train_seeds(
 
 
 def train_folds(
-    described: str | Path | Mapping[str, Any],
+    config: str | Path | Mapping[str, Any],
     folder: str | Path,
     num_folds: int,
     *,
@@ -70,7 +70,7 @@ def train_folds(
     for number, run in enumerate(runs, start=1):
         logger.info("fold %d of %d", number, num_folds)
         held_out = (*override_list(overrides), f"fold.number={number}", f"fold.of={num_folds}", "test_data_path=null")
-        results.append(train(described, run.path, overrides=held_out, **settings))
+        results.append(train(config, run.path, overrides=held_out, **settings))
     summary = {"folds": num_folds, **mean_and_deviation(results)}
     if is_main_process():
         metric = load_config(runs[0].config, ExperimentConfig).model.task.build_metric()

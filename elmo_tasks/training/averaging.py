@@ -9,6 +9,7 @@ from typing import Annotated
 import torch
 from pydantic import Field
 from torch import Tensor
+from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from elmo_tasks.config import Config
 
@@ -40,7 +41,7 @@ class MovingAverage:
         """Adds the parameters as they are after a step."""
         self._steps += 1
         decay = min(self._decay, (1 + self._steps) / (10 + self._steps))
-        torch._foreach_lerp_(self._averages, [parameter.detach() for parameter in self._parameters], 1 - decay)
+        get_ema_multi_avg_fn(decay)(self._averages, [each.detach() for each in self._parameters], self._steps)
 
     @contextlib.contextmanager
     def applied(self) -> Iterator[None]:

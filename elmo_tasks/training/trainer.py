@@ -1,4 +1,4 @@
-"""The loop that trains heads and biLMs: the optimizer step, and the state from which a run resumes.
+"""The trainer of heads and biLMs: the loop, the optimizer step, and the state from which a run resumes.
 
 A run that is killed and resumed ends with the same weights and metrics, bit for bit, as one that was not.
 """
@@ -15,11 +15,10 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pydantic
 import torch
-from accelerate import Accelerator
 from accelerate.utils import gather_object
 from torch import Tensor, nn
 
@@ -29,6 +28,7 @@ from elmo_tasks.files.json_lines import append_line, keep_lines
 from elmo_tasks.files.tensor_files import BEGIN_AGAIN, DAMAGED_STATE, read_state, write_state
 from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
 from elmo_tasks.training.optimizers import find_parameters
+from elmo_tasks.training.processes import RunAccelerator
 from elmo_tasks.training.random_state import random_state, set_random_state
 from elmo_tasks.training.trainer_config import BaseTrainerConfig
 
@@ -74,17 +74,40 @@ class Objective(nn.Module):
         """Restores what `state` returned."""
 
 
-class Trainer:
-    """Trains one model. A `with` block around the steps starts and ends the callbacks.
+class TrainingSteps(Protocol):
+    """The training data as optimizer steps."""
 
-    Ctrl-C within the block lets a step that is under way end, saves the state and raises `KeyboardInterrupt`. The state
+    def rest_of_epoch(self, progress: Progress) -> Iterator[Sequence[tuple[Any, float]]]:
+        """The steps of the epoch under way that have not been made: the batches of each, and their weights."""
+
+
+class Evaluation(Protocol):
+    """Evaluates the model between steps, and writes its parameters where they are to be kept."""
+
+    def __call__(self, trainer: Trainer, *, last: bool) -> tuple[dict[str, Any], float]:
+        """Returns the record of the evaluation, which JSON can hold, and the metric that the schedule may follow.
+
+        Arguments:
+            last: whether the training ends here. It is only known where evaluations come after a number of steps.
+        """
+
+
+class Trainer:
+    """Trains one model: `fit` makes all steps, evaluations and checkpoints.
+
+    Ctrl-C during `fit` lets a step that is under way end, saves the state and raises `KeyboardInterrupt`. The state
     is not saved with several processes, whose steps may differ, nor while averaged parameters are evaluated.
+
+    Attributes:
+        progress: always the same object, also after `load_state`.
 
     Arguments:
         objective: the model with its loss. Parameters without a gradient, such as a frozen biLM's, stay as they are.
         records: the file of the evaluations' records, in the folder of the run. The state and curves lie next to it.
         num_steps: optimizer steps of the whole run, for the schedule.
         callbacks: called in addition to the progress bar and the trackers.
+        evaluate_every_steps: evaluates this often and after the last of `num_steps`; by default after each epoch, until
+            `num_epochs` or the patience of the config ends the training.
 
     Raises:
         ConfigError: a regular expression matches no parameter, or no parameter is trained in the first epoch.
@@ -95,16 +118,18 @@ class Trainer:
         config: BaseTrainerConfig,
         objective: Objective,
         records: Path,
-        accelerator: Accelerator,
+        accelerator: RunAccelerator,
         num_steps: int,
         callbacks: Sequence[Callback] = (),
+        evaluate_every_steps: int | None = None,
     ) -> None:
         self.config = config
         self.objective = objective
         self.records = records
-        self.state = records.with_name(STATE_FILE)
+        self.state_file = records.with_name(STATE_FILE)
         self.accelerator = accelerator
         self.num_steps = num_steps
+        self.evaluate_every_steps = evaluate_every_steps
         self.progress = Progress()
         objective.to(accelerator.device)
         self.parameters = {name: each for name, each in objective.model.named_parameters() if each.requires_grad}
@@ -112,14 +137,7 @@ class Trainer:
             (each, find_parameters(self.parameters, each.parameters, "trainer.regularizers"))
             for each in config.regularizers
         ]
-        self._first_epochs: dict[str, int] = {}  # of the parameters that are frozen at first
-        for entry in config.unfreeze:
-            found = find_parameters(self.parameters, entry.parameters, "trainer.unfreeze")
-            self._first_epochs = dict.fromkeys(found, entry.epoch) | self._first_epochs
-        for epoch, number in sorted(collections.Counter(self._first_epochs.values()).items()):
-            logger.info("%d parameter tensors are trained from epoch %d on", number, epoch)
-        if self._first_epochs and all(self._first_epochs.get(name, 1) > 1 for name in self.parameters):
-            raise ConfigError("trainer.unfreeze: no parameter is trained in epoch 1; wanted some that are")
+        self._first_epochs = _first_epochs(config, list(self.parameters))
         self.optimizer = config.optimizer.build(list(self.parameters.items()))
         self.schedule = config.learning_rate_scheduler.build(self.optimizer, num_steps, config.higher_is_better)
         average = config.moving_average
@@ -130,6 +148,60 @@ class Trainer:
         self._clock = time.monotonic()
         self._in_step = self._interrupted = self._is_whole = False  # the last: a state that `save` could write
         self._earlier_handler: Any = None
+
+    def fit(self, steps: TrainingSteps, evaluation: Evaluation, *, evaluate_first: bool = False) -> None:
+        """Trains to the end: from the beginning, or from where the state that was loaded has stopped.
+
+        Arguments:
+            evaluate_first: also evaluates before the first step.
+
+        Raises:
+            ElmoTasksError: the loss is not finite.
+        """
+        self.objective.model.train()
+        with self:
+            if evaluate_first and self.progress.records == 0:
+                self._evaluate(evaluation)
+                self.save()
+            while not self.is_finished():
+                for batches in steps.rest_of_epoch(self.progress):
+                    self.step(batches)
+                    if self._is_due(self.evaluate_every_steps) and not self.is_finished():
+                        self._evaluate(evaluation)
+                    if self._is_due(self.config.checkpoint_every_steps):
+                        self.save()
+                self._end_epoch(evaluation)
+            if self.evaluate_every_steps:
+                self.save()  # before the last record, which a run that is resumed here writes again
+                self._evaluate(evaluation, last=True)
+
+    def is_finished(self) -> bool:
+        """Whether all steps are made, or all epochs, or `patience` has ended the training."""
+        progress, config = self.progress, self.config
+        if self.evaluate_every_steps:
+            return progress.step >= self.num_steps
+        return (
+            progress.epoch >= config.num_epochs
+            or progress.epochs_without_progress() >= config.most_epochs_without_progress
+        )
+
+    def _is_due(self, every: int | None) -> bool:
+        return every is not None and self.progress.step % every == 0
+
+    def _end_epoch(self, evaluation: Evaluation) -> None:
+        if not self.evaluate_every_steps:
+            metric = self._evaluate(evaluation)
+            self.progress.epoch += 1
+            self.schedule.after_epoch(metric)
+            self.save()
+        elif not self.is_finished():
+            self.progress.epoch += 1
+
+    def _evaluate(self, evaluation: Evaluation, *, last: bool = False) -> float:
+        with self.averaged():
+            record, metric = evaluation(self, last=last)
+            self.record(record)
+        return metric
 
     def __enter__(self) -> Trainer:
         if threading.current_thread() is threading.main_thread():
@@ -187,7 +259,7 @@ class Trainer:
         for index, (batch, weight) in enumerate(parts):
             last = index == len(parts) - 1
             with contextlib.nullcontext() if last else self.accelerator.no_sync(self.loss):
-                loss = self.loss(batch.to(self.accelerator.device)) * weight
+                loss = self.loss_of(batch) * weight
                 if last and self._regularized:
                     loss = loss + self.penalty()
                 self.accelerator.backward(loss)
@@ -207,6 +279,12 @@ class Trainer:
             )
         self._advance(value)
         return value
+
+    def loss_of(self, batch: Any) -> Tensor:
+        """The mean loss of a batch, ()."""
+        with self.accelerator.autocast():
+            loss: Tensor = self.loss(batch.to(self.accelerator.device))
+        return loss.float()
 
     def _advance(self, loss: float) -> None:
         now, progress = time.monotonic(), self.progress
@@ -251,13 +329,12 @@ class Trainer:
         if self.average is None:
             yield
             return
-        whole, self._is_whole = self._is_whole, False
+        self._is_whole = False  # until the next step
         with self.average.applied():
             yield
-        self._is_whole = whole
 
     def save(self) -> None:
-        """Writes the state from which `resume` continues."""
+        """Writes the state from which `load_state` continues."""
         processes = gather_object([{"generators": random_state(), "carried": self.objective.state()}])
         if not self.accelerator.is_main_process:
             return
@@ -270,16 +347,16 @@ class Trainer:
             "average": self.average.state_dict() if self.average else None,
             "processes": processes,
         }
-        write_state(self.state, state)
+        write_state(self.state_file, state)
         self._is_whole = True
 
-    def resume(self) -> None:
-        """Loads the state that the run's folder holds.
+    def load_state(self) -> None:
+        """Loads the state that the run's folder holds, so that `fit` continues from there.
 
         Raises:
             RunError: the state is damaged, of another model, of another number of processes, or of an earlier version.
         """
-        path = self.state
+        path = self.state_file
         content = read_state(path)
         if content.get("version") != _STATE_VERSION:
             raise RunError(
@@ -290,21 +367,21 @@ class Trainer:
         if len(state.processes) != self.accelerator.num_processes:
             raise RunError(
                 f"{path}: saved by {len(state.processes)} processes, resumed by {self.accelerator.num_processes}; "
-                "wanted the same number"
+                "expected the same number"
             )
         try:
-            self._take_up(state)
+            self._set_state(state)
         except DAMAGED_STATE as error:
             raise RunError(f"{path}: damaged, or not of this run ({one_line(error)}); {BEGIN_AGAIN}") from error
         logger.info("resumed at step %d, epoch %d", self.progress.step, self.progress.epoch + 1)
 
-    def _take_up(self, state: TrainingState) -> None:
+    def _set_state(self, state: TrainingState) -> None:
         """Continues from a state; raises one of `DAMAGED_STATE` if it does not fit."""
         shapes = [parameter.shape for parameter in self.parameters.values()]
         averages = state.average["averages"] if state.average else state.parameters
         if any([each.shape for each in saved] != shapes for saved in (state.parameters, averages)):
             raise ValueError("the parameters have other shapes")
-        self.progress = state.progress
+        vars(self.progress).update(vars(state.progress))
         self.set_parameters(dict(zip(self.parameters, state.parameters, strict=True)))
         self.optimizer.load_state_dict(state.optimizer)
         for group in self.optimizer.param_groups:
@@ -329,8 +406,21 @@ class Trainer:
             parameter.copy_(values[name])
 
 
+def _first_epochs(config: BaseTrainerConfig, names: Sequence[str]) -> dict[str, int]:
+    """The epochs, from 1, from which on the parameters that are frozen at first are trained."""
+    first_epochs: dict[str, int] = {}
+    for entry in config.unfreeze:
+        found = find_parameters(names, entry.parameters, "trainer.unfreeze")
+        first_epochs = dict.fromkeys(found, entry.epoch) | first_epochs
+    for epoch, number in sorted(collections.Counter(first_epochs.values()).items()):
+        logger.info("%d parameter tensors are trained from epoch %d on", number, epoch)
+    if first_epochs and all(first_epochs.get(name, 1) > 1 for name in names):
+        raise ConfigError("trainer.unfreeze: no parameter is trained in epoch 1; expected some that are")
+    return first_epochs
+
+
 def _check_like(own: Mapping[str, Any], loaded: Mapping[str, Any]) -> None:
     """Raises `ValueError` unless loaded settings have all the names of a part's own, and numbers where it has some."""
     for name, value in own.items():
         if name not in loaded or (isinstance(value, (int, float)) and not isinstance(loaded[name], (int, float))):
-            raise ValueError(f"{name} is {loaded.get(name, 'missing')!r}; wanted a value such as {value!r}")
+            raise ValueError(f"{name} is {loaded.get(name, 'missing')!r}; expected a value such as {value!r}")

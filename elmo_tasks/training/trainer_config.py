@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
-import logging
+import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Literal
 
 import torch
-import torch.distributed
-from accelerate import Accelerator
-from accelerate.state import AcceleratorState
-from accelerate.tracking import get_available_trackers
-from accelerate.utils import DistributedDataParallelKwargs, ProjectConfiguration, gather_object
 from pydantic import Field, field_validator
 
 from elmo_tasks.config import Config
@@ -88,59 +81,19 @@ class BaseTrainerConfig(Config):
             )
         return torch.device("cuda" if self.device != "cpu" and torch.cuda.is_available() else "cpu")
 
-    def accelerator(self, folder: Path | None = None) -> Accelerator:
-        """The device, the precision and the processes that share the work.
-
-        Arguments:
-            folder: where TensorBoard's curves go. Without it nothing is tracked.
-
-        Raises:
-            ConfigError: a tracker is not installed, or there is no GPU for the device 'cuda'.
-        """
-        device = self.torch_device()
-        trackers = list(self.trackers) if folder else []
-        installed = sorted(str(name) for name in get_available_trackers())
-        if missing := [name for name in trackers if name not in installed]:
-            raise ConfigError(
-                f"trainer.trackers: {', '.join(missing)} cannot be imported; install it with pip, or choose among "
-                f"those that are installed: {', '.join(installed)}"
-            )
-        mixed_precision = self.mixed_precision(device)
-        _forget_earlier_run(device.type, mixed_precision)
-        unused = DistributedDataParallelKwargs(find_unused_parameters=bool(self.unfreeze))
-        accelerator = Accelerator(
-            cpu=device.type == "cpu",
-            kwargs_handlers=[unused],
-            mixed_precision=mixed_precision,
-            log_with=trackers or None,
-            project_config=ProjectConfiguration(logging_dir=str(folder) if folder else None),
-        )
-        if accelerator.num_processes > 1:
-            if len(set(gather_object([mixed_precision]))) > 1:
-                raise ConfigError("trainer.precision: 'auto' differs between the processes; set float32 or bfloat16")
-            # A thread of the process group that lets a tensor go after the interpreter has ended aborts the process.
-            atexit.register(_destroy_process_group)
-        if not accelerator.is_main_process:  # only the first of several processes logs more than warnings
-            package = logging.getLogger("elmo_tasks")
-            package.setLevel(max(package.getEffectiveLevel(), logging.WARNING))
-        return accelerator
-
     @property
     def higher_is_better(self) -> bool:
         """Whether a higher validation metric is better."""
         return False
 
-    def mixed_precision(self, device: torch.device) -> Literal["no", "bf16"]:
-        """How accelerate computes products: in the type of their factors ("no"), or in bfloat16."""
-        return "no"
+    @property
+    def most_epochs_without_progress(self) -> float:
+        """After this many epochs without a better validation metric, the training ends."""
+        return math.inf
 
-
-def _forget_earlier_run(device: str, mixed_precision: str) -> None:
-    """Lets a run of this process have another device or precision than the one before it, which accelerate refuses."""
-    if AcceleratorState._shared_state:
-        earlier = AcceleratorState()
-        if (earlier.device.type, earlier.mixed_precision) != (device, mixed_precision):
-            AcceleratorState._reset_state(reset_partial_state=not torch.distributed.is_initialized())
+    def autocast_type(self, device: torch.device) -> torch.dtype:
+        """The type of the factors of products that `torch.autocast` computes; float32 means that it does nothing."""
+        return torch.float32
 
 
 class TrainerConfig(BaseTrainerConfig):
@@ -163,7 +116,7 @@ class TrainerConfig(BaseTrainerConfig):
         if metric[0] not in "+-" or len(metric) == 1:
             name = metric.strip("+-") or "f1"
             raise ValueError(
-                f"wanted '+{name}' if a higher value is better, or '-{name}' if a lower one is; got {metric!r}"
+                f"expected '+{name}' if a higher value is better, or '-{name}' if a lower one is; got {metric!r}"
             )
         return metric
 
@@ -195,10 +148,9 @@ class TrainerConfig(BaseTrainerConfig):
         chosen = earlier or str(product_type(self.precision, self.torch_device())).removeprefix("torch.")
         return self.model_copy(update={"precision": chosen})
 
-    def mixed_precision(self, device: torch.device) -> Literal["no", "bf16"]:
-        return "bf16" if product_type(self.precision, device) == torch.bfloat16 else "no"
+    @property
+    def most_epochs_without_progress(self) -> float:
+        return self.patience or math.inf
 
-
-def _destroy_process_group() -> None:
-    if torch.distributed.is_initialized():
-        torch.distributed.destroy_process_group()
+    def autocast_type(self, device: torch.device) -> torch.dtype:
+        return product_type(self.precision, device)

@@ -37,10 +37,10 @@ def stop_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ends the training before it makes a step, as a killed process ends."""
     plain_step: Callable[..., float] = Trainer.step
 
-    def stopping(loop: Trainer, parts: Any) -> float:
-        if loop.progress.step == step:
+    def stopping(trainer: Trainer, parts: Any) -> float:
+        if trainer.progress.step == step:
             raise SystemExit
-        return plain_step(loop, parts)
+        return plain_step(trainer, parts)
 
     monkeypatch.setattr(Trainer, "step", stopping)
 
@@ -383,7 +383,7 @@ def test_a_biLM_with_a_list_of_words_is_refused(config_file: Path, tmp_path: Pat
     lists = {"token_encoder.words": words, "token_encoder.characters": characters}
     bilm.load_state_dict({**bilm.state_dict(), **lists})
     bilm.save(tmp_path / "options.json", tmp_path / "weights.hdf5")
-    with pytest.raises(WeightsError, match="a biLM with a list of words; wanted one that reads only characters"):
+    with pytest.raises(WeightsError, match="a biLM with a list of words; expected one that reads only characters"):
         pretrain(config_file, tmp_path / "run", start_from=tmp_path)
 
 

@@ -35,6 +35,7 @@ from elmo_tasks.runs.load import load_run
 from elmo_tasks.runs.repeated import mean_and_deviation
 from elmo_tasks.text.tokenizers import TREEBANK
 from elmo_tasks.training import trainer_config as training_config
+from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.trainer import Trainer
 
 QUICK = ("trainer.num_epochs=2",)
@@ -139,7 +140,7 @@ def test_a_finished_run_writes_predictions_that_are_missing(
 
 
 def test_predictions_of_test_data_need_test_data(settings: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="run: predictions of test data are wanted, but the config evaluates none"):
+    with pytest.raises(RunError, match="run: cannot write predictions of test data, because the config evaluates none"):
         train.train(settings, tmp_path / "run", overrides=["evaluate_on_test=false"], predictions=["test"])
     assert not (tmp_path / "run").exists()
 
@@ -339,7 +340,7 @@ def train_until_killed(
 ) -> None:
     """Trains, and is killed after the last epoch."""
 
-    def killed(loop: Trainer, values: Any) -> None:
+    def killed(trainer: Trainer, values: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -421,13 +422,12 @@ def test_a_run_resumes_in_the_precision_that_it_began_with(
 
     train_until_killed(config_file, tmp_path / "run", overrides, monkeypatch)
     precisions: list[str] = []
-    accelerator = training_config.TrainerConfig.accelerator
 
     def noted(config: Any, folder: Any = None) -> Any:
         precisions.append(config.precision)
-        return accelerator(config, folder)
+        return start_accelerator(config, folder)
 
-    monkeypatch.setattr(training_config.TrainerConfig, "accelerator", noted)
+    monkeypatch.setattr(train, "start_accelerator", noted)
     faster = "float32"  # on the machine where it goes on
     train.train(config_file, tmp_path / "run", overrides=overrides, resume=True)
     assert precisions == ["bfloat16"]
@@ -518,14 +518,14 @@ def test_examples_in_memory_are_compared_by_content(config_file: Path, tmp_path:
     examples = [{"tokens": ["Mira", "left", "Oslo"], "tags": ["B-PER", "O", "B-LOC"]}] * 3
     given = {"train_data_path": examples, "validation_data_path": examples}
     overrides = ["test_data_path=null", 'trainer.learning_rate_scheduler={"type": "constant"}', "trainer.num_epochs=1"]
-    train.train(config_file, tmp_path / "run", given=given, overrides=overrides)
+    train.train(config_file, tmp_path / "run", datasets=given, overrides=overrides)
     more = [*overrides, "trainer.num_epochs=2"]
     noted = [{**example, "note": "a column that is not read"} for example in examples]
     again = {"train_data_path": noted, "validation_data_path": examples}
-    train.train(config_file, tmp_path / "run", given=again, overrides=more, resume=True)
+    train.train(config_file, tmp_path / "run", datasets=again, overrides=more, resume=True)
     other = {"train_data_path": examples, "validation_data_path": examples[1:]}
     with pytest.raises(RunError, match="cannot resume with other validation data: "):
-        train.train(config_file, tmp_path / "run", given=other, overrides=more, resume=True)
+        train.train(config_file, tmp_path / "run", datasets=other, overrides=more, resume=True)
 
 
 NOT_SPANNING = 'trainer.learning_rate_scheduler={"type": "exponential", "gamma": 0.9}'
@@ -562,7 +562,7 @@ def test_an_extended_run_that_is_killed_goes_on(
     run, longer = tmp_path / "run", (NOT_SPANNING, "trainer.num_epochs=3")
     train.train(config_file, run, overrides=(NOT_SPANNING, "trainer.num_epochs=1"))
     with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "step", lambda loop, parts: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(Trainer, "step", lambda trainer, parts: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             train.train(config_file, run, overrides=longer, resume=True)
     assert not (run / "metrics.json").exists()

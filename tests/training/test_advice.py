@@ -36,7 +36,7 @@ def settings(num_epochs: int, **trainer: Any) -> dict[str, Any]:
 
 def train(folder: Path, config: dict[str, Any], validation: Any = None, **more: Any) -> None:
     given = {"train_data_path": REVIEWS, "validation_data_path": validation or REVIEWS}
-    train_module.train(config, folder, given=given, **more)
+    train_module.train(config, folder, datasets=given, **more)
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -109,7 +109,7 @@ def test_a_tagger_that_finds_no_span(tmp_path: Path, caplog: pytest.LogCaptureFi
     }
     config["trainer"]["validation_metric"] = "+f1"
     given = {"train_data_path": [span] * 4, "validation_data_path": [span]}
-    train_module.train(config, tmp_path / "run", given=given)
+    train_module.train(config, tmp_path / "run", datasets=given)
     before, after = warnings(caplog)
     assert "small/tagging" in before
     assert after.startswith("validation f1 0.00 in the best epoch: the model has learned nothing of use; start from")

@@ -18,7 +18,7 @@ from tensorboard.summary.writer.event_file_writer import AtomicCounter
 
 from elmo_tasks.errors import ConfigError, WriteError
 from elmo_tasks.runs.train import train
-from elmo_tasks.training import trainer_config
+from elmo_tasks.training import processes
 from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers, flatten
 
 
@@ -183,7 +183,7 @@ def test_unknown_and_missing_trackers_are_config_errors(
 ) -> None:
     with pytest.raises(ConfigError, match=r"trainer\.trackers.*wandbb"):
         train(config_file, tmp_path / "run", overrides=['trainer.trackers=["wandbb"]'])
-    monkeypatch.setattr(trainer_config, "get_available_trackers", lambda: ["tensorboard"])
+    monkeypatch.setattr(processes, "get_available_trackers", lambda: ["tensorboard"])
     with pytest.raises(ConfigError, match=r"trainer\.trackers: wandb cannot be imported; .* installed: tensorboard"):
         train(config_file, tmp_path / "run", overrides=['trainer.trackers=["wandb", "tensorboard"]'])
     assert not (tmp_path / "run").exists()

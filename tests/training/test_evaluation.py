@@ -17,6 +17,7 @@ from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.tasks.tagging import Tagging
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.evaluation import evaluate, ordered_lines, pairs_to
+from elmo_tasks.training.processes import start_accelerator
 
 
 def test_predictions_go_to_metric_and_sink_batch_by_batch(config_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +42,7 @@ def test_predictions_go_to_metric_and_sink_batch_by_batch(config_file: Path, mon
         probabilities.append(len(prediction["probabilities"]) - len(example["tokens"]))
 
     monkeypatch.setattr(type(metric), "update", noting)
-    accelerator = config.trainer.accelerator()
+    accelerator = start_accelerator(config.trainer)
     found = evaluate(model, loader, accelerator, sink)
     assert sizes == [len(batch) for batch in loader.plan(0)]
     assert len(sizes) > 1
@@ -72,7 +73,9 @@ def test_a_terminal_shows_how_many_examples_are_evaluated(
     vocabulary = data.vocabulary(config)
     model = build_model(config, vocabulary, pretrained=False)
     examples = data.held_out[0]
-    evaluate(model, BatchLoader(config.data_loader, examples, model.task, vocabulary), config.trainer.accelerator())
+    evaluate(
+        model, BatchLoader(config.data_loader, examples, model.task, vocabulary), start_accelerator(config.trainer)
+    )
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
     assert re.search(rf"evaluation .* {len(examples)}/{len(examples)} ", shown)
 

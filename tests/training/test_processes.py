@@ -125,9 +125,10 @@ def test_processes_leave_their_group_before_they_end(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import atexit, os, torch.distributed\n"
+        "from elmo_tasks.training.processes import start_accelerator\n"
         "from elmo_tasks.training.trainer_config import BaseTrainerConfig\n"
         "atexit.register(lambda: torch.distributed.is_initialized() and os._exit(3))  # the first one runs last\n"
-        "assert BaseTrainerConfig(num_epochs=1).accelerator().num_processes == 2\n"
+        "assert start_accelerator(BaseTrainerConfig(num_epochs=1)).num_processes == 2\n"
         "assert torch.distributed.is_initialized()\n"
     )
     run([*torchrun(), str(script)])

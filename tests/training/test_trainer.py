@@ -22,14 +22,16 @@ from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.runs.train import train
 from elmo_tasks.text.vocabulary import Vocabulary
+from elmo_tasks.training import task_training
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.callbacks import Callback, Progress
+from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.training.trainer import Objective, Trainer
 
 
 def make_trainer(config_file: Path, folder: Path, *overrides: str) -> tuple[Trainer, BatchLoader]:
-    """A loop on the experiment's data, its model freshly made, and the training data."""
+    """A trainer on the experiment's data, its model freshly made, and the training data."""
     config = load_config(config_file, ExperimentConfig, overrides)
     seed_everything(1)
     reader = config.dataset_reader.build()
@@ -40,13 +42,13 @@ def make_trainer(config_file: Path, folder: Path, *overrides: str) -> tuple[Trai
     folder.mkdir(exist_ok=True)
     trainer, run = config.trainer, RunFolder(folder)
     return Trainer(
-        trainer, Objective(model), run.records, trainer.accelerator(), num_steps=trainer.num_epochs * 7
+        trainer, Objective(model), run.records, start_accelerator(trainer), num_steps=trainer.num_epochs * 7
     ), training
 
 
 @pytest.fixture
-def loops(monkeypatch: pytest.MonkeyPatch) -> list[Trainer]:
-    """The loops that `train.train` makes during a test."""
+def trainers(monkeypatch: pytest.MonkeyPatch) -> list[Trainer]:
+    """The trainers that `train.train` makes during a test."""
     made: list[Trainer] = []
 
     def make(*arguments: Any) -> Trainer:
@@ -89,11 +91,11 @@ CLIPPED = ("trainer.grad_norm=0.01", "trainer.grad_clipping=0.001")
 
 
 def test_clipping_limits_the_gradients(config_file: Path, tmp_path: Path) -> None:
-    loop, training = make_trainer(
+    trainer, training = make_trainer(
         config_file, tmp_path / "run", "trainer.grad_norm=0.01", "trainer.grad_clipping=0.001"
     )
-    loop.step(next(training.steps(0)))
-    gradients = [parameter.grad for parameter in loop.parameters.values() if parameter.grad is not None]
+    trainer.step(next(training.steps(0)))
+    gradients = [parameter.grad for parameter in trainer.parameters.values() if parameter.grad is not None]
     assert max(gradient.abs().max().item() for gradient in gradients) <= 0.001001
     assert math.sqrt(sum(gradient.square().sum().item() for gradient in gradients)) <= 0.0101
 
@@ -102,9 +104,11 @@ def test_clipping_limits_the_gradients(config_file: Path, tmp_path: Path) -> Non
 def test_clipped_gradients_are_the_exact_ones_within_the_limit(config_file: Path, tmp_path: Path, setting: str) -> None:
     gradients = []
     for name, settings in (("free", ()), ("clipped", (setting,))):
-        loop, training = make_trainer(config_file, tmp_path / name, *NO_DROPOUT, "data_loader.shuffle=false", *settings)
-        loop.step(next(training.steps(0)))
-        gradients.append([parameter.grad for parameter in loop.parameters.values()])
+        trainer, training = make_trainer(
+            config_file, tmp_path / name, *NO_DROPOUT, "data_loader.shuffle=false", *settings
+        )
+        trainer.step(next(training.steps(0)))
+        gradients.append([parameter.grad for parameter in trainer.parameters.values()])
     free, clipped = gradients
     norm = math.sqrt(sum(gradient.square().sum().item() for gradient in free))
     assert norm > 0.02
@@ -116,11 +120,11 @@ def test_clipped_gradients_are_the_exact_ones_within_the_limit(config_file: Path
 
 
 def test_regularizer_is_lambda_times_the_squares_of_the_mix(config_file: Path, tmp_path: Path) -> None:
-    loop, _ = make_trainer(config_file, tmp_path / "run", "trainer.regularizers.0.l1=0.5")
-    (name,) = [name for name in loop.parameters if name.endswith("mixes.input.weights")]
+    trainer, _ = make_trainer(config_file, tmp_path / "run", "trainer.regularizers.0.l1=0.5")
+    (name,) = [name for name in trainer.parameters if name.endswith("mixes.input.weights")]
     with torch.no_grad():
-        loop.parameters[name].copy_(torch.tensor([1.0, -2.0, 3.0]))
-    assert loop.penalty().item() == pytest.approx(0.1 * 14 + 0.5 * 6)
+        trainer.parameters[name].copy_(torch.tensor([1.0, -2.0, 3.0]))
+    assert trainer.penalty().item() == pytest.approx(0.1 * 14 + 0.5 * 6)
 
 
 @pytest.mark.parametrize(
@@ -132,11 +136,11 @@ def test_the_penalty_is_added_to_the_loss_once_in_each_step(
     losses, gradients = [], []
     for name, entries in (("without", []), ("with", [{"parameters": "mixes.*weights", **penalties}])):
         settings = (*NO_DROPOUT, "trainer.grad_norm=null", f"trainer.regularizers={json.dumps(entries)}")
-        loop, training = make_trainer(config_file, tmp_path / name, *settings)
-        (mix,) = [each for key, each in loop.parameters.items() if key.endswith("mixes.input.weights")]
+        trainer, training = make_trainer(config_file, tmp_path / name, *settings)
+        (mix,) = [each for key, each in trainer.parameters.items() if key.endswith("mixes.input.weights")]
         with torch.no_grad():
             mix.copy_(torch.tensor([1.0, -2.0, 3.0]))
-        losses.append(loop.step(next(training.steps(0, batches_per_step))))
+        losses.append(trainer.step(next(training.steps(0, batches_per_step))))
         assert mix.grad is not None
         gradients.append(mix.grad.clone())
     assert losses[1] - losses[0] == pytest.approx(size, abs=1e-4)
@@ -148,32 +152,32 @@ def test_the_penalty_is_added_to_the_loss_once_in_each_step(
 def test_seconds_are_those_of_steps_and_the_rate_moves_after_each(
     config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loop, training = make_trainer(
+    trainer, training = make_trainer(
         config_file, tmp_path / "run", "trainer.trackers=[]", "model.embedder.elmo=null", "trainer.regularizers=[]"
     )
     now = 0.0
     monkeypatch.setattr("elmo_tasks.training.trainer.time", SimpleNamespace(monotonic=lambda: now))
-    steps, rates, progress = training.steps(0), [], loop.progress
+    steps, rates, progress = training.steps(0), [], trainer.progress
     now = 1000.0  # before the first step
-    with loop:
+    with trainer:
         for seconds in (2.0, 3.0):
             now += seconds
-            rates.append(loop.optimizer.param_groups[0]["lr"])
-            loop.step(next(steps))
+            rates.append(trainer.optimizer.param_groups[0]["lr"])
+            trainer.step(next(steps))
         assert (progress.seconds, progress.recent_seconds, progress.recent_steps, progress.records) == (5.0, 5.0, 2, 0)
         now += 100.0  # an evaluation
-        loop.record({"epoch": 1})
+        trainer.record({"epoch": 1})
         assert (progress.recent_seconds, progress.recent_steps, progress.recent_loss) == (0.0, 0, 0.0)
         now += 4.0
-        rates.append(loop.optimizer.param_groups[0]["lr"])
-        loss = loop.step(next(steps))
+        rates.append(trainer.optimizer.param_groups[0]["lr"])
+        loss = trainer.step(next(steps))
     assert (progress.seconds, progress.recent_seconds, progress.recent_steps, progress.records) == (9.0, 4.0, 1, 1)
     assert (progress.step, progress.recent_loss) == (3, loss)
     assert rates == pytest.approx([0.02 / 3, 0.04 / 3, 0.02])  # two steps of warmup
 
 
 def test_learns_and_leaves_the_best_epoch_in_model_and_folder(
-    config_file: Path, tmp_path: Path, loops: list[Trainer]
+    config_file: Path, tmp_path: Path, trainers: list[Trainer]
 ) -> None:
     folder = tmp_path / "run"
     best = train(config_file, folder, overrides=["trainer.num_epochs=4"])["best"]
@@ -183,13 +187,13 @@ def test_learns_and_leaves_the_best_epoch_in_model_and_folder(
     assert records[best["epoch"] - 1] == best
     assert sum(best["elmo"]["input"]["weights"]) == pytest.approx(1.0)
     saved = safetensors.torch.load_file(folder / "model.safetensors")
-    assert saved.keys() == loops[0].parameters.keys()
-    for name, parameter in loops[0].parameters.items():
+    assert saved.keys() == trainers[0].parameters.keys()
+    for name, parameter in trainers[0].parameters.items():
         assert saved[name].equal(parameter)
     assert list((folder / "tensorboard").iterdir())
 
 
-def test_patience_ends_a_run_that_gets_no_better(config_file: Path, tmp_path: Path, loops: list[Trainer]) -> None:
+def test_patience_ends_a_run_that_gets_no_better(config_file: Path, tmp_path: Path, trainers: list[Trainer]) -> None:
     # The loss of a model that unlearns grows from the first epoch on.
     overrides = (
         "trainer.num_epochs=20",
@@ -198,14 +202,14 @@ def test_patience_ends_a_run_that_gets_no_better(config_file: Path, tmp_path: Pa
         "trainer.moving_average=null",
     )
     assert train(config_file, tmp_path / "run", overrides=overrides)["best"]["epoch"] == 1
-    assert loops[0].progress.epoch == 3
+    assert trainers[0].progress.epoch == 3
 
 
 def test_the_first_of_epochs_with_the_same_metric_and_loss_is_the_best(
     config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = iter([1.0, 3.0, 2.0, 3.0])
-    monkeypatch.setattr(train_module, "evaluate_model", lambda *_: {"f1": next(values), "loss": 1.0})
+    monkeypatch.setattr(task_training, "evaluate", lambda *_: {"f1": next(values), "loss": 1.0})
     overrides = ("trainer.num_epochs=9", "trainer.patience=2", "evaluate_on_test=false")
     assert train(config_file, tmp_path / "run", overrides=overrides)["best"]["epoch"] == 2
     records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
@@ -228,30 +232,30 @@ def test_schedules_move_after_each_epoch_by_its_metric(
     rates: list[float],
 ) -> None:
     values = iter([1.0, 0.5, 2.0])
-    monkeypatch.setattr(train_module, "evaluate_model", lambda *_: {"f1": next(values), "loss": 1.0})
+    monkeypatch.setattr(task_training, "evaluate", lambda *_: {"f1": next(values), "loss": 1.0})
     overrides = (f"trainer.learning_rate_scheduler={json.dumps(schedule)}", "evaluate_on_test=false")
     train(config_file, tmp_path / "run", overrides=overrides)
     records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert [record["learning_rate"] for record in records] == [[rate] for rate in rates]
 
 
-def test_average_is_what_is_evaluated_and_saved(config_file: Path, tmp_path: Path, loops: list[Trainer]) -> None:
+def test_average_is_what_is_evaluated_and_saved(config_file: Path, tmp_path: Path, trainers: list[Trainer]) -> None:
     train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
-    assert loops[0].average is not None
+    assert trainers[0].average is not None
     saved = safetensors.torch.load_file(tmp_path / "run" / "model.safetensors")
     state = read_state(tmp_path / "run" / "training.pt")
     averages = state["average"]["averages"]
-    for name, average, parameter in zip(loops[0].parameters, averages, state["parameters"], strict=True):
+    for name, average, parameter in zip(trainers[0].parameters, averages, state["parameters"], strict=True):
         assert saved[name].equal(average)
         assert not average.equal(parameter)
 
 
 def test_loss_that_is_not_finite_ends_the_run(config_file: Path, tmp_path: Path) -> None:
-    loop, training = make_trainer(config_file, tmp_path / "run")
+    trainer, training = make_trainer(config_file, tmp_path / "run")
     with torch.no_grad():
-        list(loop.parameters.values())[-1].fill_(math.nan)
+        list(trainer.parameters.values())[-1].fill_(math.nan)
     with pytest.raises(ElmoTasksError, match="the loss is nan at step 1"):
-        loop.step(next(training.steps(0)))
+        trainer.step(next(training.steps(0)))
 
 
 def test_unknown_metric_names_the_known(config_file: Path, tmp_path: Path) -> None:
@@ -267,12 +271,12 @@ def test_unknown_metric_names_the_known(config_file: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("more", [(), ("model.embedder.elmo.requires_grad=true",)], ids=["frozen", "trained biLM"])
-def test_bfloat16_trains(config_file: Path, tmp_path: Path, loops: list[Trainer], more: tuple[str, ...]) -> None:
+def test_bfloat16_trains(config_file: Path, tmp_path: Path, trainers: list[Trainer], more: tuple[str, ...]) -> None:
     seen: list[torch.dtype] = []
 
     class Looking(Callback):
         def on_start(self, progress: Progress) -> None:
-            *_, scores = (each for each in loops[0].objective.model.modules() if isinstance(each, torch.nn.Linear))
+            *_, scores = (each for each in trainers[0].objective.model.modules() if isinstance(each, torch.nn.Linear))
             scores.register_forward_hook(lambda module, inputs, output: seen.append(output.dtype))
 
     overrides = ("trainer.precision=bfloat16", "trainer.num_epochs=2", *more)
@@ -280,7 +284,7 @@ def test_bfloat16_trains(config_file: Path, tmp_path: Path, loops: list[Trainer]
     records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert records[1]["training"]["loss"] < records[0]["training"]["loss"]
     assert torch.bfloat16 in seen
-    assert all(parameter.dtype == torch.float32 for parameter in loops[0].parameters.values())
+    assert all(parameter.dtype == torch.float32 for parameter in trainers[0].parameters.values())
 
 
 def without_seconds(path: Path) -> list[dict[str, Any]]:
@@ -361,7 +365,7 @@ def test_ctrl_c_during_an_evaluation(
 ) -> None:
     overrides, run = (f"trainer.moving_average={average}",), tmp_path / "run"
     train(config_file, tmp_path / "whole", overrides=overrides)
-    evaluate = train_module.evaluate_model
+    evaluate = task_training.evaluate
 
     def interrupted(*arguments: Any) -> dict[str, float]:
         metrics = evaluate(*arguments)
@@ -370,7 +374,7 @@ def test_ctrl_c_during_an_evaluation(
         return metrics
 
     with monkeypatch.context() as patch:
-        patch.setattr(train_module, "evaluate_model", interrupted)
+        patch.setattr(task_training, "evaluate", interrupted)
         with pytest.raises(KeyboardInterrupt):
             train(config_file, run, overrides=overrides)
     assert read_state(run / "training.pt")["progress"]["step"] == 7 * epochs
@@ -392,10 +396,12 @@ def test_what_is_frozen_at_first_is_trained_from_its_epoch_on(
     config_file: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, "elmo_tasks.training.trainer"):
-        loop, training = make_trainer(config_file, tmp_path / "run", *GRADUALLY, "trainer.learning_rate_scheduler={}")
-    number = len([name for name in loop.parameters if ".layers.1." in name and "bilm" in name])
+        trainer, training = make_trainer(
+            config_file, tmp_path / "run", *GRADUALLY, "trainer.learning_rate_scheduler={}"
+        )
+    number = len([name for name in trainer.parameters if ".layers.1." in name and "bilm" in name])
     assert caplog.messages[0] == f"{number} parameter tensors are trained from epoch 2 on"
-    first = dict.fromkeys(loop.parameters, 1)
+    first = dict.fromkeys(trainer.parameters, 1)
     for name in first:
         if "bilm" in name:
             first[name] = 2 if ".layers.1." in name else 3 if ".layers.0." in name else 4
@@ -403,13 +409,13 @@ def test_what_is_frozen_at_first_is_trained_from_its_epoch_on(
             first[name] = 4
     assert set(first.values()) == {1, 2, 3, 4}
     for epoch in (1, 2, 3, 4):
-        before = {name: parameter.detach().clone() for name, parameter in loop.parameters.items()}
-        loop.progress.epoch = epoch - 1
+        before = {name: parameter.detach().clone() for name, parameter in trainer.parameters.items()}
+        trainer.progress.epoch = epoch - 1
         for batches in training.steps(epoch - 1):
-            loop.step(batches)
-        for name, parameter in loop.parameters.items():
+            trainer.step(batches)
+        for name, parameter in trainer.parameters.items():
             assert parameter.equal(before[name]) == (first[name] > epoch), (name, epoch)
-    assert not loop.objective.model.embedder.elmo.bilm.token_encoder.embedding.weight[0].any()
+    assert not trainer.objective.model.embedder.elmo.bilm.token_encoder.embedding.weight[0].any()
 
 
 @pytest.mark.parametrize(
@@ -428,15 +434,15 @@ def test_impossible_unfreezing(config_file: Path, tmp_path: Path, unfreeze: str,
 def test_the_bilm_has_a_learning_rate_of_its_own(config_file: Path, tmp_path: Path) -> None:
     groups = json.dumps([{"parameters": "bilm", "lr": 0.0001}])
     settings = (LEARNS, "trainer.optimizer.type=sgd", "trainer.optimizer.lr=0.5", "trainer.learning_rate_scheduler={}")
-    loop, training = make_trainer(
+    trainer, training = make_trainer(
         config_file, tmp_path / "run", *settings, f"trainer.optimizer.parameter_groups={groups}"
     )
-    before = {name: parameter.detach().clone() for name, parameter in loop.parameters.items()}
-    loop.step(next(training.steps(0)))
-    for name, parameter in loop.parameters.items():
+    before = {name: parameter.detach().clone() for name, parameter in trainer.parameters.items()}
+    trainer.step(next(training.steps(0)))
+    for name, parameter in trainer.parameters.items():
         rate = 0.0001 if "bilm" in name else 0.5
         torch.testing.assert_close(parameter.detach(), before[name] - rate * parameter.grad)
-    assert [group["lr"] for group in loop.optimizer.param_groups] == [0.0001, 0.5]  # as in the records
+    assert [group["lr"] for group in trainer.optimizer.param_groups] == [0.0001, 0.5]  # as in the records
 
 
 def test_unfrozen_layer_by_layer_stopped_and_resumed_is_the_same_run(
@@ -466,15 +472,15 @@ def test_unfrozen_layer_by_layer_stopped_and_resumed_is_the_same_run(
 
 
 def test_records_that_came_after_the_saved_state_are_made_again(config_file: Path, tmp_path: Path) -> None:
-    loop, _ = make_trainer(config_file, tmp_path / "run", "trainer.trackers=[]")
+    trainer, _ = make_trainer(config_file, tmp_path / "run", "trainer.trackers=[]")
     for epoch in (1, 2):
-        loop.record({"epoch": epoch})
-    loop.save()
-    loop.record({"epoch": 3})
-    loop.resume()
-    with loop:
+        trainer.record({"epoch": epoch})
+    trainer.save()
+    trainer.record({"epoch": 3})
+    trainer.load_state()
+    with trainer:
         pass
-    assert loop.records.read_text() == '{"epoch": 1}\n{"epoch": 2}\n'
+    assert trainer.records.read_text() == '{"epoch": 1}\n{"epoch": 2}\n'
 
 
 def test_cached_layers_give_the_losses_of_computed_ones(config_file: Path, tmp_path: Path) -> None:
@@ -489,19 +495,19 @@ def test_cached_layers_give_the_losses_of_computed_ones(config_file: Path, tmp_p
 
 
 def test_a_state_of_an_earlier_version_is_one_clear_error(config_file: Path, tmp_path: Path) -> None:
-    loop, _ = make_trainer(config_file, tmp_path / "run")
-    loop.save()
+    trainer, _ = make_trainer(config_file, tmp_path / "run")
+    trainer.save()
     path = tmp_path / "run" / "training.pt"
     state = read_state(path)
-    loop.resume()
+    trainer.load_state()
     for change in ({"version": 1}, {"processes": state["processes"] * 2}):
         write_state(path, {**state, **change})
         with pytest.raises(RunError, match=r"training\.pt: saved by (another version|2 processes)"):
-            loop.resume()
+            trainer.load_state()
     del state["version"]
     write_state(path, state)
     with pytest.raises(RunError, match=r"training\.pt: saved by another version.*--force"):
-        loop.resume()
+        trainer.load_state()
 
 
 def _without(state: dict[str, Any], *keys: Any) -> None:
@@ -521,12 +527,12 @@ DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "no groups": (lambda state: _without(state, "optimizer", "param_groups"), "not of this run .'param_groups'"),
     "no rate": (lambda state: _without(state, "optimizer", "param_groups", 0, "lr"), "of this run .lr is .missing"),
     "a wrong rate": (
-        lambda state: state["optimizer"]["param_groups"][0].update(lr="x"), "not of this run .lr is 'x'; wanted"
+        lambda state: state["optimizer"]["param_groups"][0].update(lr="x"), "not of this run .lr is 'x'; expected"
     ),
     "a wrong moment": (
         lambda state: state["optimizer"]["state"][0].update(exp_avg=torch.zeros(7, 7)), "exp_avg has another shape"
     ),
-    "a wrong schedule": (lambda state: state["schedule"].update(last_epoch=None), "last_epoch is None; wanted"),
+    "a wrong schedule": (lambda state: state["schedule"].update(last_epoch=None), "last_epoch is None; expected"),
     "no averages": (lambda state: _without(state, "average", "averages"), "not of this run .'averages'"),
     "no generator": (lambda state: _without(state, "processes", 0, "generators", "torch"), "not of this run .'torch'"),
     "a wrong generator": (
@@ -537,19 +543,19 @@ DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 
 
 def test_a_damaged_state_is_one_clear_error(config_file: Path, tmp_path: Path) -> None:
-    loop, training = make_trainer(
+    trainer, training = make_trainer(
         config_file, tmp_path / "run", "trainer.trackers=[]", "model.embedder.elmo=null", "trainer.regularizers=[]"
     )
-    loop.step(next(training.steps(0)))
-    loop.save()
-    path = loop.state
+    trainer.step(next(training.steps(0)))
+    trainer.save()
+    path = trainer.state_file
     whole = path.read_bytes()
-    loop.resume()
+    trainer.load_state()
     for name, (damage, problem) in DAMAGES.items():
         path.write_bytes(whole)
         state = read_state(path)
         damage(state)
         write_state(path, state)
         with pytest.raises(RunError, match=rf"training\.pt: .*{problem}") as caught:
-            loop.resume()
+            trainer.load_state()
         assert "\n" not in str(caught.value), name

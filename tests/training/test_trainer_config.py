@@ -11,6 +11,7 @@ import torch
 from pydantic import ValidationError
 
 from elmo_tasks.errors import ConfigError
+from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.trainer_config import TrainerConfig
 
 
@@ -21,9 +22,9 @@ def trainer(**values: Any) -> TrainerConfig:
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        ("f1", "wanted '+f1' if a higher value is better, or '-f1' if a lower one is; got 'f1'"),
-        ("loss", "wanted '+loss' if a higher value is better, or '-loss' if a lower one is; got 'loss'"),
-        ("+", "wanted '+f1' if"),
+        ("f1", "expected '+f1' if a higher value is better, or '-f1' if a lower one is; got 'f1'"),
+        ("loss", "expected '+loss' if a higher value is better, or '-loss' if a lower one is; got 'loss'"),
+        ("+", "expected '+f1' if"),
     ],
 )
 def test_a_validation_metric_needs_a_direction(metric: str, message: str) -> None:
@@ -40,9 +41,9 @@ def test_devices(available: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if available:
         assert trainer(device="cuda").torch_device().type == "cuda"
     else:
-        for use in (trainer(device="cuda").torch_device, trainer(device="cuda").accelerator):
+        for use in (TrainerConfig.torch_device, start_accelerator):
             with pytest.raises(ConfigError, match="'cuda' needs a GPU"):
-                use()
+                use(trainer(device="cuda"))
 
 
 @pytest.mark.parametrize("level", [logging.DEBUG, logging.ERROR])
@@ -51,32 +52,33 @@ def test_only_the_first_process_logs_more_than_warnings(level: int, monkeypatch:
     before = package.level
     try:
         package.setLevel(level)
-        trainer(device="cpu").accelerator()
+        start_accelerator(trainer(device="cpu"))
         assert package.level == level
         monkeypatch.setattr(accelerate.Accelerator, "is_main_process", False)
-        trainer(device="cpu").accelerator()
+        start_accelerator(trainer(device="cpu"))
         assert package.level == max(level, logging.WARNING)
     finally:
         package.setLevel(before)
 
 
 def test_runs_of_one_process_may_differ_in_precision() -> None:
-    for precision, mixed in (("float32", "no"), ("bfloat16", "bf16"), ("bfloat16", "bf16"), ("float32", "no")):
-        assert trainer(precision=precision).accelerator().mixed_precision == mixed
+    for precision in ("float32", "bfloat16", "bfloat16", "float32"):
+        expected = getattr(torch, precision)
+        assert start_accelerator(trainer(precision=precision)).factor_type == expected
 
 
 def test_precision_auto_trains_in_the_type_that_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    for dtype, mixed in ((torch.bfloat16, "bf16"), (torch.float32, "no")):
+    for expected in (torch.bfloat16, torch.float32):
         monkeypatch.setattr(
-            "elmo_tasks.training.trainer_config.product_type", lambda precision, device, found=dtype: found
+            "elmo_tasks.training.trainer_config.product_type", lambda precision, device, found=expected: found
         )
-        assert trainer(precision="auto").accelerator().mixed_precision == mixed
+        assert start_accelerator(trainer(precision="auto")).factor_type == expected
 
 
 def test_processes_are_told_that_some_parameters_may_get_no_gradient_only_where_some_are_frozen() -> None:
     found = []
     for entries in ((), ({"parameters": "bilm", "epoch": 2},)):
-        handler = trainer(device="cpu", unfreeze=entries).accelerator().ddp_handler
+        handler = start_accelerator(trainer(device="cpu", unfreeze=entries)).ddp_handler
         assert handler is not None
         found.append(handler.find_unused_parameters)
     assert found == [False, True]
@@ -85,10 +87,10 @@ def test_processes_are_told_that_some_parameters_may_get_no_gradient_only_where_
 def test_one_of_several_processes_leaves_their_group_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     at_the_end: list[Callable[[], object]] = []
     monkeypatch.setattr(atexit, "register", at_the_end.append)
-    trainer(device="cpu").accelerator()
+    start_accelerator(trainer(device="cpu"))
     assert at_the_end == []
     monkeypatch.setattr(accelerate.Accelerator, "num_processes", 2)
-    trainer(device="cpu").accelerator()
+    start_accelerator(trainer(device="cpu"))
     (leave,) = at_the_end
     leave()  # there is no group
     torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)

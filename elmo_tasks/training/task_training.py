@@ -1,0 +1,76 @@
+"""What a task's training adds to the trainer: its steps, and the validation that chooses the best epoch."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from elmo_tasks.files.tensor_files import write_tensors
+from elmo_tasks.models.model import TaskModel
+from elmo_tasks.training.batching import BatchLoader
+from elmo_tasks.training.callbacks import Progress
+from elmo_tasks.training.evaluation import evaluate
+from elmo_tasks.training.trainer import Trainer
+from elmo_tasks.training.trainer_config import TrainerConfig
+
+logger = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskSteps:
+    """Optimizer steps on the batches of a loader."""
+
+    loader: BatchLoader
+    batches_per_step: int
+
+    def per_epoch(self) -> int:
+        """The steps of the first epoch. Later ones may have a few more or less."""
+        return self.loader.num_steps(0, self.batches_per_step)
+
+    def rest_of_epoch(self, progress: Progress) -> Iterator[Sequence[tuple[Any, float]]]:
+        return self.loader.steps(progress.epoch, self.batches_per_step, first=progress.recent_steps)
+
+
+@dataclasses.dataclass(frozen=True)
+class Validation:
+    """Evaluates an epoch on the validation data, and writes the trained parameters if it is the best one so far."""
+
+    config: TrainerConfig
+    model: TaskModel[Any, Any]
+    loader: BatchLoader
+    best: Path  # the file of the best epoch's parameters
+
+    def __call__(self, trainer: Trainer, *, last: bool) -> tuple[dict[str, Any], float]:
+        begin = time.monotonic()
+        metrics = evaluate(self.model, self.loader, trainer.accelerator)
+        value = self.config.value_of(metrics)
+        better = trainer.note_value(value, metrics["loss"])
+        if better and trainer.accelerator.is_main_process:
+            write_tensors(self.best, {name: each.detach() for name, each in trainer.parameters.items()})
+        return self._record(trainer, metrics, better, time.monotonic() - begin), value
+
+    def _record(self, trainer: Trainer, metrics: dict[str, float], better: bool, evaluation: float) -> dict[str, Any]:
+        """The line of `metrics.jsonl` for the epoch, which is logged too. `evaluation` took this many seconds."""
+        progress = trainer.progress
+        epoch, loss, seconds = progress.epoch + 1, progress.mean_loss(), progress.recent_seconds
+        validation = f"loss {metrics['loss']:.4f}"
+        if self.config.metric_name != "loss":
+            validation += f", {self.config.metric_name} {self.config.value_of(metrics):.2f}"
+        validation += " (best)" if better else ""
+        logger.info("epoch %d: training loss %.4f, validation %s, %.0f s", epoch, loss, validation, seconds)
+        transformer = self.model.embedder.transformer_weights()
+        return {
+            "epoch": epoch,
+            "step": progress.step,
+            "seconds": round(seconds + evaluation, 2),
+            "training": {"loss": loss, "seconds": round(seconds, 2)},
+            "validation": metrics,
+            "learning_rate": [group["lr"] for group in trainer.optimizer.param_groups],
+            "elmo": self.model.embedder.mix_weights(),
+            **({"transformer": transformer} if transformer else {}),
+            "best": better,
+        }
