@@ -197,9 +197,9 @@ def test_what_is_shown_of_an_object_says_what_it_is(run: Path) -> None:
 def test_wrong_inputs_say_what_is_wanted(run: Path) -> None:
     tagger = elmo_tasks.load(run)
     for given, kind in ((TEXT, "str"), ({"text": TEXT}, "dict"), (3, "int")):
-        with pytest.raises(TypeError, match=f"predict got a {kind}; wanted an iterable of inputs"):
+        with pytest.raises(TypeError, match=f"predict got a {kind}; expected an iterable of inputs"):
             tagger.predict(given)
-    with pytest.raises(DataError, match=r"inputs:2: \['Karvel'\]; wanted a string or a dict"):
+    with pytest.raises(DataError, match=r"inputs:2: \['Karvel'\]; expected a string or a dict"):
         tagger([TEXT, ["Karvel"]])
     with pytest.raises(ElmoTasksError, match="predicates are for semantic roles"):
         elmo_tasks.load(run, predicates=run)
@@ -212,7 +212,7 @@ def test_wrong_inputs_say_what_is_wanted(run: Path) -> None:
         ({"tokens": ["The"]}, "there is no 'tags'; expected a list of strings"),
         ({"tokens": ["The"], "tags": [0]}, r"'tags' is \[0\]; expected a list of strings"),
         ({"tokens": ["The", "dog"], "tags": ["O"]}, "1 tags for 2 tokens"),
-        ({"tokens": [], "tags": []}, "there is a text without a token; wanted at least one in each"),
+        ({"tokens": [], "tags": []}, "there is a text without a token; expected at least one in each"),
         ({"tokens": ["The"], "tags": ["X"]}, "token 0: 'X' is not a tag"),
         ({"tokens": ["The"], "tags": ["O"], "document": "a"}, "'document' is 'a'; expected a whole number"),
     ],

@@ -51,9 +51,9 @@ class ReadingConfig(ModelConfig):
         if self.window is None:
             return self
         if self.max_answer_length is None:
-            raise ValueError(f"window {self.window}, but max_answer_length is null; wanted null for the window as well")
+            raise ValueError(f"window {self.window}, but max_answer_length is null; expected null for the window as well")
         if self.window < (least := _SPANS_IN_WINDOW * self.max_answer_length):
-            raise ValueError(f"window {self.window}; wanted at least {least}, {_SPANS_IN_WINDOW} x max_answer_length")
+            raise ValueError(f"window {self.window}; expected at least {least}, {_SPANS_IN_WINDOW} x max_answer_length")
         return self
 
 

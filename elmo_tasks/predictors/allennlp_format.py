@@ -89,9 +89,9 @@ class AllenNlpPredictor(Predictor):
         if not self._format.one_sentence:
             return {**others, "text": text}
         if "predicates" in fields:
-            raise ElmoTasksError(f"'predicates' are places of tokens; wanted 'tokens' with them, not {key!r}")
+            raise ElmoTasksError(f"'predicates' are indices of tokens; expected 'tokens' with them, not {key!r}")
         if not (tokens := self.tokenizer.words(text)):
-            raise ElmoTasksError(f"{key!r} is {text!r}; wanted a text with at least one token")
+            raise ElmoTasksError(f"{key!r} is {text!r}; expected a text with at least one token")
         return {**others, "tokens": [token.text for token in tokens]}
 
     def predictions(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -49,7 +49,7 @@ class CoreferencePredictor(Predictor):
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         kind = one_of(fields, "text", "sentences", "tokens")
         if "speakers" in fields and kind != "sentences":
-            raise ElmoTasksError(f"'speakers' are those of sentences; wanted 'sentences' with them, not {kind!r}")
+            raise ElmoTasksError(f"'speakers' are those of sentences; expected 'sentences' with them, not {kind!r}")
         example = _document(fields, kind, self.tokenizer)
         if not example["sentences"]:
             return
@@ -122,7 +122,7 @@ def _text_and_offsets(example: Fields) -> tuple[str, Sequence[Sequence[int]]]:
 def _sentences_field(fields: Fields) -> list[list[str]]:
     sentences = fields["sentences"]
     if not isinstance(sentences, list) or not sentences:
-        raise ElmoTasksError(f"'sentences' is {sentences!r}; wanted a list of at least one sentence")
+        raise ElmoTasksError(f"'sentences' is {sentences!r}; expected a list of at least one sentence")
     return [
         tokens_field({f"sentences[{number}]": tokens}, f"sentences[{number}]")
         for number, tokens in enumerate(sentences)

@@ -18,14 +18,14 @@ def string_field(fields: Mapping[str, Any], key: str) -> str:
         ElmoTasksError: the key is missing, or its value is not a string.
     """
     if not isinstance(text := _value(fields, key), str):
-        raise ElmoTasksError(f"{key!r} is {text!r}; wanted a string")
+        raise ElmoTasksError(f"{key!r} is {text!r}; expected a string")
     return text
 
 
 def text_field(fields: Mapping[str, Any], key: str) -> str:
     """The string under `key`, which is not blank; errors as for `string_field`."""
     if not (text := string_field(fields, key)).strip():
-        raise ElmoTasksError(f"{key!r} is {text!r}; wanted a string that is not blank")
+        raise ElmoTasksError(f"{key!r} is {text!r}; expected a string that is not blank")
     return text
 
 
@@ -37,10 +37,10 @@ def tokens_field(fields: Mapping[str, Any], key: str) -> list[str]:
     """
     tokens = _value(fields, key)
     if not isinstance(tokens, list) or not tokens:
-        raise ElmoTasksError(f"{key!r} is {tokens!r}; wanted a list of at least one string")
+        raise ElmoTasksError(f"{key!r} is {tokens!r}; expected a list of at least one string")
     for position, token in enumerate(tokens):
         if not isinstance(token, str) or not token:
-            raise ElmoTasksError(f"{key!r} has {token!r} at position {position}; wanted strings that are not empty")
+            raise ElmoTasksError(f"{key!r} has {token!r} at position {position}; expected strings that are not empty")
     return tokens
 
 
@@ -52,13 +52,13 @@ def one_of(fields: Mapping[str, Any], *keys: str) -> str:
     """
     given = [key for key in keys if key in fields]
     if len(given) != 1:
-        wanted = (
+        expected = (
             "only one of " + ", ".join(map(repr, given))
             if given
             else f"either {' or '.join(map(repr, keys))} among them"
         )
         hint = " (AllenNLP's keys need --format allennlp)" if _ALLENNLP_KEYS & fields.keys() else ""
-        raise ElmoTasksError(f"the keys are {sorted(fields)}; wanted {wanted}{hint}")
+        raise ElmoTasksError(f"the keys are {sorted(fields)}; expected {expected}{hint}")
     return given[0]
 
 
@@ -93,5 +93,5 @@ def located_span(example: Mapping[str, Any], start: int, end: int) -> dict[str, 
 
 def _value(fields: Mapping[str, Any], key: str) -> Any:
     if key not in fields:
-        raise ElmoTasksError(f"the keys are {sorted(fields)}; wanted {key!r} among them")
+        raise ElmoTasksError(f"the keys are {sorted(fields)}; expected {key!r} among them")
     return fields[key]

@@ -48,5 +48,5 @@ def _tokens(fields: Fields, tokenizer: Tokenizer, *keys: str) -> list[str]:
         return tokens_field(fields, key)
     text = text_field(fields, key)
     if not (tokens := tokenizer.words(text)):
-        raise ElmoTasksError(f"{key!r} is {text!r}; wanted a text with at least one token")
+        raise ElmoTasksError(f"{key!r} is {text!r}; expected a text with at least one token")
     return [token.text for token in tokens]

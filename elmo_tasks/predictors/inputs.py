@@ -108,7 +108,7 @@ def read_inputs(
             line are named.
     """
     number, found = 0, False
-    wanted = "a JSON object on each line (or, for raw text, the format 'text')"
+    expected = "a JSON object on each line (or, for raw text, the format 'text')"
     name = source_name(source)
     live = source if isinstance(source, LiveLines) else None
     lines = _counted_lines(live) if live else read_lines(name)
@@ -128,9 +128,9 @@ def read_inputs(
             if format == "text" and plain_name(Path(name)).endswith((".json", ".jsonl")):
                 logger.warning("%s:%d: does not begin with a brace; the file is read as text", name, number)
         try:
-            value = {"text": line} if format == "text" else parse_json(line, name, wanted, number)
+            value = {"text": line} if format == "text" else parse_json(line, name, expected, number)
             if not isinstance(value, dict):
-                raise DataError(name, f"a JSON {type(value).__name__}; wanted {wanted}", number)
+                raise DataError(name, f"a JSON {type(value).__name__}; expected {expected}", number)
         except DataError as error:
             if on_error is None:
                 raise

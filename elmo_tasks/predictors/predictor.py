@@ -79,7 +79,7 @@ class Predictor(ABC):
         tokenizer: Tokenizer = TREEBANK,
     ) -> None:
         if batch_tokens < 1:
-            raise ElmoTasksError(f"batches of {batch_tokens} tokens; wanted at least 1")
+            raise ElmoTasksError(f"batches of {batch_tokens} tokens; expected at least 1")
         self.model = model.eval()
         self.task = model.task
         self.vocabulary = vocabulary
@@ -142,7 +142,7 @@ class Predictor(ABC):
         if isinstance(inputs, (str, Mapping)) or not isinstance(inputs, Iterable):
             kind = type(inputs).__name__
             raise TypeError(
-                f"predict got a {kind}; wanted an iterable of inputs. For one input, call the predictor itself"
+                f"predict got a {kind}; expected an iterable of inputs. For one input, call the predictor itself"
             )
         return self._results(inputs, source, waiting, on_error)
 
@@ -181,7 +181,7 @@ class Predictor(ABC):
             for number, given in enumerate(inputs, start=1):
                 fields = {"text": given} if isinstance(given, str) else given
                 if fields is not None and not isinstance(fields, Mapping):
-                    raise DataError(source, f"{given!r}; wanted a string or a dict", number)
+                    raise DataError(source, f"{given!r}; expected a string or a dict", number)
                 try:
                     examples = [] if fields is None else self.checked_examples(fields)
                 except ElmoTasksError as error:
@@ -218,12 +218,12 @@ class Predictor(ABC):
             examples = list(self.examples(fields))
         except ElmoTasksError as error:
             wants_fields = set(fields) == {"text"} and not isinstance(self.sample, str)
-            hint = f"; wanted JSON objects, such as {json.dumps(self.sample)}" if wants_fields else ""
+            hint = f"; expected JSON objects, such as {json.dumps(self.sample)}" if wants_fields else ""
             problem = "plain text" if hint and "text" not in self.read_keys else str(error)
             raise ElmoTasksError(f"{problem}{hint}") from None
         for length in map(self.task.length, examples):
             if self.most_tokens and length > (most := limit(self.most_tokens)):
-                problem = f"{length:,} tokens, for which the time is quadratic; wanted at most {most:,}; {ADVICE}"
+                problem = f"{length:,} tokens, for which the time is quadratic; expected at most {most:,}; {ADVICE}"
                 raise ElmoTasksError(problem)
         return examples
 

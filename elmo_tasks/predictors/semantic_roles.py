@@ -26,11 +26,11 @@ class SemanticRolesPredictor(Predictor):
     """Finds predicates, and who did what to whom.
 
     An input is `{"text": "..."}`, raw text that is split into sentences and tokens, or `{"tokens": ["...", ...]}`, one
-    tokenized sentence. Tokens may come with `"predicates": [place, ...]`; otherwise a tagger finds the predicates, see
+    tokenized sentence. Tokens may come with `"predicates": [index, ...]`; otherwise a tagger finds the predicates, see
     `with_predicates`. There is one result for each sentence:
 
     - `tokens`;
-    - `frames`, one for each predicate, with `predicate`, the place of its token, `predicate_text`, the `tags` of all
+    - `frames`, one for each predicate, with `predicate`, the index of its token, `predicate_text`, the `tags` of all
       tokens in IOB2, `roles` and `description`, the sentence with its roles in brackets:
       `[ARG0 Orla] [V gave] [ARG2 Tavo] [ARG1 the key]`;
     - `roles` of a frame, each with `role`, `start` and `end` (tokens, the end inclusive), `text` and `probability`,
@@ -39,7 +39,7 @@ class SemanticRolesPredictor(Predictor):
       `start_char` and `end_char` of the sentence and of each role, `offsets` of the tokens.
 
     Raises (from `predict`):
-        DataError: an input has neither text nor tokens, or both, or no tokens; its predicates are not places of its
+        DataError: an input has neither text nor tokens, or both, or no tokens; its predicates are not indices of its
             tokens, or too many; or it has none and there is no tagger.
 
     Class attributes:
@@ -64,7 +64,7 @@ class SemanticRolesPredictor(Predictor):
         if not any(label_of_tag(tag) == VERB for tag in labels):
             raise ElmoTasksError(
                 f"the tagger for predicates knows no tag B-{VERB}, only {some_of(labels)}; "
-                "wanted one that was trained with the reader 'predicates'"
+                "expected one that was trained with the reader 'predicates'"
             )
         self.predicates = tagger
         return self
@@ -78,14 +78,14 @@ class SemanticRolesPredictor(Predictor):
         kind = one_of(fields, "text", "tokens")
         if "predicates" in fields:
             if kind == "text":
-                raise ElmoTasksError("'predicates' are places of tokens; wanted 'tokens' with them, not 'text'")
+                raise ElmoTasksError("'predicates' are indices of tokens; expected 'tokens' with them, not 'text'")
             tokens = tokens_field(fields, "tokens")
-            yield {"tokens": tokens, "predicates": _checked_places(fields["predicates"], len(tokens))}
+            yield {"tokens": tokens, "predicates": _checked_indices(fields["predicates"], len(tokens))}
             return
         if self.predicates is None:
             raise ElmoTasksError(
                 "no 'predicates', and no tagger that finds them; name the run of one (--predicates RUN), or give "
-                "'tokens' with 'predicates', the places of the predicates among the tokens from 0"
+                "'tokens' with 'predicates', the indices of the predicates among the tokens, from 0"
             )
         yield from sentence_examples(fields, self.tokenizer)
 
@@ -111,7 +111,7 @@ class SemanticRolesPredictor(Predictor):
         for row, (example, of_example) in enumerate(zip(examples, places, strict=True)):
             sizes = len(example["tokens"]), len(of_example)
             if (tags := math.prod(sizes)) > most:
-                problem = f"{sizes[0]:,} tokens x {sizes[1]:,} predicates are {tags:,} tags; wanted at most {most:,}"
+                problem = f"{sizes[0]:,} tokens x {sizes[1]:,} predicates are {tags:,} tags; expected at most {most:,}"
                 raise ExampleError(row, f"{problem}; {ADVICE}")
             if len(of_example) > _MANY_PREDICATES:
                 logger.info("a sentence of %d tokens has %d predicates, and is read once for each of them", *sizes)
@@ -132,14 +132,14 @@ class SemanticRolesPredictor(Predictor):
         return {**sentence, "frames": [_frame(example, **frame) for frame in prediction["frames"]]}
 
 
-def _checked_places(places: Any, num_tokens: int) -> list[int]:
+def _checked_indices(places: Any, num_tokens: int) -> list[int]:
     if not isinstance(places, list):
-        raise ElmoTasksError(f"'predicates' is {places!r}; wanted a list of places of tokens, from 0")
+        raise ElmoTasksError(f"'predicates' is {places!r}; expected a list of indices of tokens, from 0")
     for place in places:
         if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < num_tokens:
-            raise ElmoTasksError(f"'predicates' has {place!r}; wanted places of tokens, from 0 to {num_tokens - 1}")
+            raise ElmoTasksError(f"'predicates' has {place!r}; expected indices of tokens, from 0 to {num_tokens - 1}")
     if len(set(places)) < len(places):
-        raise ElmoTasksError(f"'predicates' is {places!r}; wanted each place once")
+        raise ElmoTasksError(f"'predicates' is {places!r}; expected each index once")
     return places
 
 

@@ -81,8 +81,8 @@ class Coreference(Task):
         num_tokens = sum(map(len, example["sentences"]))
         for mention in itertools.chain.from_iterable(example["clusters"]):
             if len(mention) != 2 or not 0 <= mention[0] <= mention[1] < num_tokens:
-                wanted = f"[first, last token] in a document of {num_tokens} tokens, the last inclusive"
-                return f"the mention {list(mention)}; wanted {wanted}"
+                expected = f"[first, last token] in a document of {num_tokens} tokens, the last inclusive"
+                return f"the mention {list(mention)}; expected {expected}"
         return super().fault(example) or _misfit_of_speakers(example)
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
@@ -107,7 +107,7 @@ class Coreference(Task):
     def nothing_to_learn(self, examples: Iterable[Example]) -> str | None:
         if any(example["clusters"] for example in examples):
             return None
-        return "no document has a chain of coreference; wanted mentions that refer to the same thing in at least one"
+        return "no document has a chain of coreference; expected mentions that refer to the same thing in at least one"
 
     def build_metric(self) -> Metric:
         return CoreferenceScores("clusters")
@@ -171,7 +171,7 @@ def _misfit_of_speakers(example: Example) -> str | None:
     sentences, speakers = example["sentences"], example.get("speakers")
     if speakers is None or list(map(len, speakers)) == list(map(len, sentences)):
         return None
-    return "speakers do not fit the sentences; wanted a speaker for each token of each sentence"
+    return "speakers do not fit the sentences; expected a speaker for each token of each sentence"
 
 
 def _speaker_numbers(example: Example) -> list[int]:

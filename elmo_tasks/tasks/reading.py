@@ -75,14 +75,14 @@ class Reading(Task):
         places = [0, *itertools.chain.from_iterable(zip(starts, ends, strict=False)), length]
         is_token = [start < end for start, end in zip(starts, ends, strict=False)]
         if len(starts) != len(ends) or places != sorted(places) or not all(is_token):
-            return f"wanted a start and an end for each token, one after the other in a passage of {length} characters"
+            return f"expected a start and an end for each token, one after the other in a passage of {length} characters"
         answers, spans = example["answers"], example["answer_spans"]
         if not answers or len(answers) != len(spans):
-            return f"{len(answers)} answers and {len(spans)} spans; wanted at least one answer, and a span for each"
+            return f"{len(answers)} answers and {len(spans)} spans; expected at least one answer, and a span for each"
         for span in spans:
             if len(span) != 2 or not 0 <= span[0] <= span[1] < len(starts):
-                wanted = f"[first, last token] in a passage of {len(starts)} tokens, the last inclusive"
-                return f"the answer span {list(span)}; wanted {wanted}"
+                expected = f"[first, last token] in a passage of {len(starts)} tokens, the last inclusive"
+                return f"the answer span {list(span)}; expected {expected}"
         return super().fault(example)
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:

@@ -30,7 +30,7 @@ class SemanticRolesBatch(Batch):
     """Sentences, one predicate of each, and a tag for every token."""
 
     tokens: Tokens
-    predicates: Tensor  # (B,) int64, the place of the predicate in its sentence
+    predicates: Tensor  # (B,) int64, the index of the predicate in its sentence
     tags: Tensor | None  # (B, T) int64, ids of the vocabulary's "tags", 0 for padding; None if not known
 
 
@@ -39,7 +39,7 @@ class SemanticRoles(Task):
     """The roles of a given predicate.
 
     An example is `{"tokens": [str], "predicate": int, "lemma": str, "tags": [str], "document": str | None, "sentence":
-    int}`, one for each predicate: `predicate` is the place of its token, `tags` are in IOB2, with a span `V` for the
+    int}`, one for each predicate: `predicate` is the index of its token, `tags` are in IOB2, with a span `V` for the
     predicate. Sentences are numbered from 0 in the whole source: predicates with the same number share their sentence.
     For prediction, `tokens` and `predicate` are enough.
 
@@ -71,7 +71,7 @@ class SemanticRoles(Task):
         return example.get("document"), example.get("sentence"), *example["tokens"]
 
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> SemanticRolesBatch:
-        """As every task; raises an ElmoTasksError also if a predicate is not a place of its sentence."""
+        """As every task; raises an ElmoTasksError also if a predicate is not the index of a token of its sentence."""
         for example in examples:
             if fault := _misplaced(example):
                 raise ElmoTasksError(fault)
@@ -92,10 +92,10 @@ def _misplaced(example: Example) -> str | None:
     predicate, length = example["predicate"], len(example["tokens"])
     if 0 <= predicate < length:
         return None
-    return f"no token {predicate} in a sentence of {length} tokens; wanted the place of the predicate, from 0"
+    return f"no token {predicate} in a sentence of {length} tokens; expected the index of the predicate, from 0"
 
 
 def _unknown_tag(example: Example) -> str | None:
     """What is wrong unless all tags are of the scheme."""
     wrong = next((tag for tag in example[TAGS] if not is_tag(tag, SCHEME)), None)
-    return None if wrong is None else f"{wrong!r} is not a tag of {SCHEME}; wanted O or a tag such as B-ARG0"
+    return None if wrong is None else f"{wrong!r} is not a tag of {SCHEME}; expected O or a tag such as B-ARG0"

@@ -70,7 +70,7 @@ class Task(ABC):
     def fault(self, example: Example) -> str | None:
         """What is wrong with a labelled example whose columns have the right types; None if nothing is."""
         texts = list(self.texts(example))
-        return None if texts and all(texts) else "there is a text without a token; wanted at least one in each"
+        return None if texts and all(texts) else "there is a text without a token; expected at least one in each"
 
     @abstractmethod
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
@@ -122,11 +122,11 @@ class Task(ABC):
         """
         raise ElmoTasksError(f"a confusion table needs a run that predicts labels or tags, not {type(self).__name__}")
 
-    def misfit(self, wanted: Task) -> str | None:
-        """Why a head of the task `wanted` cannot learn from examples of this task.
+    def misfit(self, expected: Task) -> str | None:
+        """Why a head of the task `expected` cannot learn from examples of this task.
 
-        None if it can: the task is the same, or a special case (a subclass) of the wanted one.
+        None if it can: the task is the same, or a special case (a subclass) of the expected one.
         """
-        if isinstance(self, type(wanted)):
+        if isinstance(self, type(expected)):
             return None
-        return f"{self.summary} ({type(self).__name__}); wanted {wanted.summary} ({type(wanted).__name__})"
+        return f"{self.summary} ({type(self).__name__}); expected {expected.summary} ({type(expected).__name__})"

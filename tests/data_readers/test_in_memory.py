@@ -60,7 +60,7 @@ def test_an_example_that_is_no_json_is_named(wrong: object) -> None:
         (SST, {"tokens": ["a"], "label": ""}, "'label' is ''; expected a string that is not empty"),
         (NER, {"tokens": ["a"], "tags": ["O"], "sentence": 2**31}, "expected a whole number"),
         (SNLI, {"premise": ["a"], "hypothesis": [], "label": "x"}, "there is a text without a token"),
-        (ROLES, PROPOSITION | {"predicate": 2}, "no token 2 in a sentence of 2 tokens; (wanted|expected) the place of"),
+        (ROLES, PROPOSITION | {"predicate": 2}, "no token 2 in a sentence of 2 tokens; (wanted|expected) the index of"),
         (ROLES, PROPOSITION | {"tags": ["ARG1", "B-V"]},
          "'ARG1' is not a tag of IOB2; (wanted|expected) O or a tag such as"),
         (SQUAD, ANSWER | {"answers": [], "answer_spans": []}, "0 answers and 0 spans; (wanted|expected) at least one"),

@@ -340,7 +340,7 @@ def test_a_mention_outside_of_its_document_is_refused(write: Write, tmp_path: Pa
     path = write(tmp_path / "a.jsonl", [(example, {"clusters": [[[0, 0], [1, 2]]]})])
     with pytest.raises(
         DataError,
-        match=r"a.jsonl, predictions: example 0: the mention \[1, 2\]; wanted \[first, last token\] in a document",
+        match=r"a.jsonl, predictions: example 0: the mention \[1, 2\]; expected \[first, last token\] in a document",
     ):
         errors(path)
 

@@ -123,12 +123,12 @@ def test_loss_is_the_mean_of_both_negative_log_likelihoods() -> None:
         [example | {"answer_spans": s} for example, s in zip(examples(), spans, strict=True)], vocabulary
     )
     output = model(batch)
-    wanted = 0.0
+    expected = 0.0
     for row, [(first, last)] in enumerate(spans):
         length = int(output.mask[row].sum())
-        wanted -= output.start_logits[row, :length].log_softmax(0)[first].item() / 3
-        wanted -= output.end_logits[row, :length].log_softmax(0)[last].item() / 3
-    assert model.loss(output, batch).item() == pytest.approx(wanted, rel=1e-5)
+        expected -= output.start_logits[row, :length].log_softmax(0)[first].item() / 3
+        expected -= output.end_logits[row, :length].log_softmax(0)[last].item() / 3
+    assert model.loss(output, batch).item() == pytest.approx(expected, rel=1e-5)
     for side in ("starts", "ends"):
         with pytest.raises(ValueError, match="no gold answers"):
             model.loss(output, dataclasses.replace(batch, **{side: None}))
@@ -192,9 +192,9 @@ def test_types() -> None:
 
 
 def test_a_window_holds_answers_and_their_context() -> None:
-    with pytest.raises(pydantic.ValidationError, match="window 40; wanted at least 68, 4 x max_answer_length"):
+    with pytest.raises(pydantic.ValidationError, match="window 40; expected at least 68, 4 x max_answer_length"):
         make(PLAIN, window=40)
-    with pytest.raises(pydantic.ValidationError, match="window 400, but max_answer_length is null; wanted null"):
+    with pytest.raises(pydantic.ValidationError, match="window 400, but max_answer_length is null; expected null"):
         make(PLAIN, max_answer_length=None)
 
 

@@ -76,10 +76,10 @@ def test_a_blank_text_has_no_result_and_does_not_stop_the_others(
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({}, r"the keys are \[\]; wanted either 'text' or 'tokens'"),
-        ({"text": "a", "tokens": ["a"]}, "wanted only one of 'text', 'tokens'"),
-        ({"text": 3}, "'text' is 3; wanted a string"),
-        ({"tokens": []}, r"'tokens' is \[\]; wanted a list of at least one string"),
+        ({}, r"the keys are \[\]; expected either 'text' or 'tokens'"),
+        ({"text": "a", "tokens": ["a"]}, "expected only one of 'text', 'tokens'"),
+        ({"text": 3}, "'text' is 3; expected a string"),
+        ({"tokens": []}, r"'tokens' is \[\]; expected a list of at least one string"),
         ({"tokens": ["a", ""]}, "'tokens' has '' at position 1"),
     ],
 )
@@ -94,7 +94,7 @@ def test_texts_that_would_take_too_long_are_refused(
     monkeypatch.setattr(ClassifierPredictor, "most_tokens", 4)
     inputs = predictor.predict([{"tokens": ["Orla"] * 4}, {"tokens": ["Orla"] * 5}])
     assert len(next(inputs)["attention"]) == 4
-    with pytest.raises(DataError, match=r"^inputs:2: 5 tokens, .*; wanted at most 4; .*ELMO_TASKS_LIMITS"):
+    with pytest.raises(DataError, match=r"^inputs:2: 5 tokens, .*; expected at most 4; .*ELMO_TASKS_LIMITS"):
         next(inputs)
     monkeypatch.setenv("ELMO_TASKS_LIMITS", "2")
     assert len(list(predictor.predict([{"tokens": ["Orla"] * 8}]))) == 1

@@ -178,20 +178,20 @@ def test_marked_mentions_can_be_nested_and_touch() -> None:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({}, r"the keys are \[\]; wanted either 'text' or 'sentences' or 'tokens'"),
-        ({"text": "a", "sentences": [["a"]]}, "wanted only one of"),
-        ({"text": 3}, "'text' is 3; wanted a string"),
-        ({"tokens": []}, r"'tokens' is \[\]; wanted a list of at least one string"),
-        ({"sentences": []}, r"'sentences' is \[\]; wanted a list of at least one sentence"),
-        ({"sentences": "a"}, "'sentences' is 'a'; wanted a list"),
-        ({"sentences": [["a"], []]}, r"'sentences\[1\]' is \[\]; wanted a list of at least one string"),
-        ({"sentences": [["a", ""]]}, r"'sentences\[0\]' has '' at position 1; wanted strings that are not empty"),
-        ({"text": "a", "speakers": ["x"]}, "'speakers' are those of sentences; wanted 'sentences' with them"),
+        ({}, r"the keys are \[\]; expected either 'text' or 'sentences' or 'tokens'"),
+        ({"text": "a", "sentences": [["a"]]}, "expected only one of"),
+        ({"text": 3}, "'text' is 3; expected a string"),
+        ({"tokens": []}, r"'tokens' is \[\]; expected a list of at least one string"),
+        ({"sentences": []}, r"'sentences' is \[\]; expected a list of at least one sentence"),
+        ({"sentences": "a"}, "'sentences' is 'a'; expected a list"),
+        ({"sentences": [["a"], []]}, r"'sentences\[1\]' is \[\]; expected a list of at least one string"),
+        ({"sentences": [["a", ""]]}, r"'sentences\[0\]' has '' at position 1; expected strings that are not empty"),
+        ({"text": "a", "speakers": ["x"]}, "'speakers' are those of sentences; expected 'sentences' with them"),
         ({"sentences": [["a"]], "speakers": ["x", "y"]}, r"'speakers' is \['x', 'y'\]; expected a list with as many"),
         ({"sentences": [["a"]], "speakers": [["x", "y"]]}, r"'speakers\[0\]' is \['x', 'y'\]; expected a speaker"),
         ({"sentences": [["a"]], "speakers": [[1]]}, r"'speakers\[0\]' is \[1\]; expected a speaker"),
         ({"text": "a", "genre": "tlak"}, "'tlak' is not among the genres .*: story, talk. Did you mean 'talk'"),
-        ({"text": "a", "genre": 3}, "'genre' is 3; wanted a string"),
+        ({"text": "a", "genre": 3}, "'genre' is 3; expected a string"),
     ],
 )
 def test_unusable_inputs_are_named(predictor: CoreferencePredictor, fields: dict[str, Any], problem: str) -> None:
@@ -205,5 +205,5 @@ def test_the_keys_of_allennlp(predictor: CoreferencePredictor) -> None:
     assert result == {"document": document, "clusters": [[[0, 0], [6, 6]], [[2, 2], [4, 4]]]}
     (same,) = AllenNlpPredictor(predictor)([{"sentences": [document[:4], document[4:]]}])
     assert same == result
-    with pytest.raises(DataError, match="'document' is ' '; wanted a string that is not blank"):
+    with pytest.raises(DataError, match="'document' is ' '; expected a string that is not blank"):
         AllenNlpPredictor(predictor)([{"document": " "}])

@@ -73,14 +73,14 @@ def test_results_come_in_the_order_of_the_inputs(predictor: InferencePredictor) 
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"premise": "a"}, r"the keys are \['premise'\]; wanted either 'hypothesis' or 'sentence2' or .* among them$"),
-        ({"text": "a"}, r"plain text; wanted JSON objects, such as \{.premise.: "),
-        ({"hypothesis": "a"}, "wanted either 'premise' or 'sentence1' or 'premise_tokens'"),
-        ({"premise": "a", "sentence1": "a", "hypothesis": "b"}, "wanted only one of 'premise'"),
-        ({"premise": "a", "hypothesis": " "}, "'hypothesis' is ' '; wanted a string that is not blank"),
-        ({"premise": None, "hypothesis": "a"}, "'premise' is None; wanted a string"),
-        ({"premise": "a", "hypothesis_tokens": []}, r"'hypothesis_tokens' is \[\]; wanted a list of at least one"),
-        ({"premise_tokens": ["a", 1], "hypothesis": "a"}, "'premise_tokens' has 1 at position 1; wanted strings"),
+        ({"premise": "a"}, r"the keys are \['premise'\]; expected either 'hypothesis' or 'sentence2' or .* among them$"),
+        ({"text": "a"}, r"plain text; expected JSON objects, such as \{.premise.: "),
+        ({"hypothesis": "a"}, "expected either 'premise' or 'sentence1' or 'premise_tokens'"),
+        ({"premise": "a", "sentence1": "a", "hypothesis": "b"}, "expected only one of 'premise'"),
+        ({"premise": "a", "hypothesis": " "}, "'hypothesis' is ' '; expected a string that is not blank"),
+        ({"premise": None, "hypothesis": "a"}, "'premise' is None; expected a string"),
+        ({"premise": "a", "hypothesis_tokens": []}, r"'hypothesis_tokens' is \[\]; expected a list of at least one"),
+        ({"premise_tokens": ["a", 1], "hypothesis": "a"}, "'premise_tokens' has 1 at position 1; expected strings"),
     ],
 )
 def test_unusable_inputs_are_named(predictor: InferencePredictor, fields: dict[str, Any], problem: str) -> None:

@@ -135,13 +135,13 @@ def test_passages_of_all_lengths_share_batches(predictor: ReadingPredictor) -> N
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({}, r"the keys are \[\]; wanted either 'passage' or 'context'"),
-        ({"passage": "a"}, r"the keys are \['passage'\]; wanted 'question'"),
-        ({"question": "a"}, "wanted either 'passage' or 'context'"),
-        ({"passage": "a", "context": "a", "question": "a"}, "wanted only one of"),
-        ({"passage": " ", "question": "a"}, "'passage' is ' '; wanted a string that is not blank"),
-        ({"passage": "a", "question": ["a"]}, r"'question' is \['a'\]; wanted a string"),
-        ({"context": 3, "question": "a"}, "'context' is 3; wanted a string"),
+        ({}, r"the keys are \[\]; expected either 'passage' or 'context'"),
+        ({"passage": "a"}, r"the keys are \['passage'\]; expected 'question'"),
+        ({"question": "a"}, "expected either 'passage' or 'context'"),
+        ({"passage": "a", "context": "a", "question": "a"}, "expected only one of"),
+        ({"passage": " ", "question": "a"}, "'passage' is ' '; expected a string that is not blank"),
+        ({"passage": "a", "question": ["a"]}, r"'question' is \['a'\]; expected a string"),
+        ({"context": 3, "question": "a"}, "'context' is 3; expected a string"),
     ],
 )
 def test_unusable_inputs_are_named(predictor: ReadingPredictor, fields: dict[str, Any], problem: str) -> None:

@@ -264,17 +264,17 @@ def test_endless_inputs_are_streamed(predictor: SemanticRolesPredictor) -> None:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({}, r"the keys are \[\]; wanted either 'text' or 'tokens'"),
-        ({"text": "a", "tokens": ["a"]}, "wanted only one of 'text', 'tokens'"),
-        ({"text": 3}, "'text' is 3; wanted a string"),
-        ({"tokens": []}, r"'tokens' is \[\]; wanted a list of at least one string"),
-        ({"text": "a b", "predicates": [1]}, "'predicates' are places of tokens; wanted 'tokens' with them"),
-        ({"tokens": ["a"], "predicates": 0}, "'predicates' is 0; wanted a list of places"),
-        ({"tokens": ["a", "b"], "predicates": [2]}, "'predicates' has 2; wanted places of tokens, from 0 to 1"),
-        ({"tokens": ["a", "b"], "predicates": [-1]}, "'predicates' has -1; wanted"),
-        ({"tokens": ["a", "b"], "predicates": [True]}, "'predicates' has True; wanted"),
-        ({"tokens": ["a", "b"], "predicates": ["a"]}, "'predicates' has 'a'; wanted"),
-        ({"tokens": ["a", "b"], "predicates": [1, 1]}, r"'predicates' is \[1, 1\]; wanted each place once"),
+        ({}, r"the keys are \[\]; expected either 'text' or 'tokens'"),
+        ({"text": "a", "tokens": ["a"]}, "expected only one of 'text', 'tokens'"),
+        ({"text": 3}, "'text' is 3; expected a string"),
+        ({"tokens": []}, r"'tokens' is \[\]; expected a list of at least one string"),
+        ({"text": "a b", "predicates": [1]}, "'predicates' are indices of tokens; expected 'tokens' with them"),
+        ({"tokens": ["a"], "predicates": 0}, "'predicates' is 0; expected a list of indices"),
+        ({"tokens": ["a", "b"], "predicates": [2]}, "'predicates' has 2; expected indices of tokens, from 0 to 1"),
+        ({"tokens": ["a", "b"], "predicates": [-1]}, "'predicates' has -1; expected"),
+        ({"tokens": ["a", "b"], "predicates": [True]}, "'predicates' has True; expected"),
+        ({"tokens": ["a", "b"], "predicates": ["a"]}, "'predicates' has 'a'; expected"),
+        ({"tokens": ["a", "b"], "predicates": [1, 1]}, r"'predicates' is \[1, 1\]; expected each index once"),
     ],
 )
 def test_unusable_inputs_are_named(predictor: SemanticRolesPredictor, fields: dict[str, Any], problem: str) -> None:
@@ -290,7 +290,7 @@ def test_without_a_tagger_predicates_must_be_given() -> None:
 
 
 def test_refuses_a_tagger_of_something_else() -> None:
-    with pytest.raises(ElmoTasksError, match=r"knows no tag B-V, only O, B-PER; wanted one that was trained"):
+    with pytest.raises(ElmoTasksError, match=r"knows no tag B-V, only O, B-PER; expected one that was trained"):
         make_predictor(make_tagger("O", "B-PER"))
 
 
@@ -321,9 +321,9 @@ def test_the_keys_of_allennlp(predictor: SemanticRolesPredictor) -> None:
 
 def test_predicates_that_allennlps_format_cannot_place(predictor: SemanticRolesPredictor) -> None:
     both = {"sentence": "Bo agreed.", "predicates": [1]}
-    with pytest.raises(DataError, match="wanted 'tokens' with them, not 'sentence'"):
+    with pytest.raises(DataError, match="expected 'tokens' with them, not 'sentence'"):
         AllenNlpPredictor(predictor)([both])
-    with pytest.raises(DataError, match="'predicates' has 9; wanted places of tokens, from 0 to 2"):
+    with pytest.raises(DataError, match="'predicates' has 9; expected indices of tokens, from 0 to 2"):
         AllenNlpPredictor(predictor, lambda _: [9])([{"sentence": "Bo agreed."}])
     with pytest.raises(DataError, match="no 'predicates', and no tagger that finds them"):
         AllenNlpPredictor(make_predictor(None))([{"sentence": "Bo agreed."}])

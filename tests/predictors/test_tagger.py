@@ -133,15 +133,15 @@ def test_one_text_of_many_sentences_is_read_in_bounded_batches(predictor: Tagger
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({}, r"the keys are \[\]; wanted either 'text' or 'tokens'"),
-        ({"sentence": "a"}, r"the keys are \['sentence'\]; wanted either"),
-        ({"text": "a", "tokens": ["a"]}, "wanted only one of 'text', 'tokens'"),
-        ({"text": 3}, "'text' is 3; wanted a string"),
-        ({"text": None}, "'text' is None; wanted a string"),
-        ({"tokens": []}, r"'tokens' is \[\]; wanted a list of at least one string"),
-        ({"tokens": "a b"}, "'tokens' is 'a b'; wanted a list"),
-        ({"tokens": ["a", ""]}, "'tokens' has '' at position 1; wanted strings that are not empty"),
-        ({"tokens": ["a", 1]}, "'tokens' has 1 at position 1; wanted strings"),
+        ({}, r"the keys are \[\]; expected either 'text' or 'tokens'"),
+        ({"sentence": "a"}, r"the keys are \['sentence'\]; expected either"),
+        ({"text": "a", "tokens": ["a"]}, "expected only one of 'text', 'tokens'"),
+        ({"text": 3}, "'text' is 3; expected a string"),
+        ({"text": None}, "'text' is None; expected a string"),
+        ({"tokens": []}, r"'tokens' is \[\]; expected a list of at least one string"),
+        ({"tokens": "a b"}, "'tokens' is 'a b'; expected a list"),
+        ({"tokens": ["a", ""]}, "'tokens' has '' at position 1; expected strings that are not empty"),
+        ({"tokens": ["a", 1]}, "'tokens' has 1 at position 1; expected strings"),
     ],
 )
 def test_unusable_inputs_are_named(predictor: TaggerPredictor, fields: dict[str, Any], problem: str) -> None:
@@ -188,7 +188,7 @@ def test_keys_of_places_are_those_of_the_result(predictor: TaggerPredictor) -> N
 
 
 def test_batches_hold_at_least_a_token(predictor: TaggerPredictor) -> None:
-    with pytest.raises(ElmoTasksError, match="wanted at least 1"):
+    with pytest.raises(ElmoTasksError, match="expected at least 1"):
         TaggerPredictor(predictor.model, predictor.vocabulary, batch_tokens=0)
 
 
@@ -215,7 +215,7 @@ def test_the_keys_of_allennlp(predictor: TaggerPredictor) -> None:
     for fields, problem in (
         ({"sentence": " "}, "'sentence' is ' '"),
         ({"sentence": 3}, "'sentence' is 3"),
-        ({"words": ["Bo"]}, "wanted either 'sentence' or 'text' or 'tokens'"),
+        ({"words": ["Bo"]}, "expected either 'sentence' or 'text' or 'tokens'"),
     ):
         with pytest.raises(DataError, match=problem):
             AllenNlpPredictor(predictor)([fields])

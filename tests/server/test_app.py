@@ -222,17 +222,17 @@ def test_an_application_that_ends_leaves_no_thread(serve: Serve) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "message"),
     [
-        ("runs/ner/predict", {"txt": "a"}, "the keys are ['txt']; wanted either 'text' or 'tokens' among them"),
-        ("runs/ner/predict", {"tokens": []}, "'tokens' is []; wanted a list of at least one string"),
-        ("runs/ner/predict-batch", {"inputs": ["a", {"text": 3}]}, "inputs:2: 'text' is 3; wanted a string"),
+        ("runs/ner/predict", {"txt": "a"}, "the keys are ['txt']; expected either 'text' or 'tokens' among them"),
+        ("runs/ner/predict", {"tokens": []}, "'tokens' is []; expected a list of at least one string"),
+        ("runs/ner/predict-batch", {"inputs": ["a", {"text": 3}]}, "inputs:2: 'text' is 3; expected a string"),
         (
             "runs/ner/predict-batch",
             {"inputs": [3]},
             "inputs.0.dict[str,any]: Input should be a valid dictionary; got 3",
         ),
         ("runs/ner/predict-batch", {"imputs": []}, "inputs: Field required; got {'imputs': []}"),
-        ("embed", {}, "the keys are []; wanted either 'text' or 'tokens' among them"),
-        ("embed", {"text": " "}, "'text' is ' '; wanted a string that is not blank"),
+        ("embed", {}, "the keys are []; expected either 'text' or 'tokens' among them"),
+        ("embed", {"text": " "}, "'text' is ' '; expected a string that is not blank"),
         ("embed", {"text": "a", "layers": [3]}, "layer 3; the biLM has 0 to 2"),
         ("embed", {"text": "a", "layers": [0, 1, 0]}, "'layers' has a layer twice; wanted each layer once"),
         ("embed", {"text": "a", "pooling": "sum"}, "pooling: Input should be 'none', 'mean' or 'max'; got 'sum'"),

@@ -378,7 +378,7 @@ def test_errors_are_the_sentences_of_the_server(visit: Visit) -> None:
     panel.get_by_label("Premise", exact=True).fill("")
     panel.get_by_label("Premise", exact=True).press("Enter")
     alert = panel.get_by_role("alert")
-    expect(alert).to_have_text("'premise' is ''; wanted a string that is not blank")
+    expect(alert).to_have_text("'premise' is ''; expected a string that is not blank")
     expect(panel.locator(".found")).to_be_hidden()
     first_example(panel)
     expect(alert).to_be_empty()

@@ -100,7 +100,7 @@ def test_results_are_those_of_predict(name: str, folder: Path, client: TestClien
     assert batch == json.loads(json.dumps(predictor(INPUTS[name])))
     wrong = client.post(path, json={"other": 1})
     assert wrong.status_code == 422
-    assert "wanted" in wrong.json()["error"]
+    assert "expected" in wrong.json()["error"]
 
 
 @pytest.mark.slow
@@ -112,7 +112,7 @@ def test_only_the_request_with_too_many_roles_is_refused(
     short, long = {"tokens": ["a"], "predicates": [0]}, {"tokens": TEXT.split(), "predicates": [2, 7]}
     requests = [run.prepare(each, details=False, numbered=True) for each in ([short], [short, long], [short, short])]
     one, refused, two = run.answer(requests)
-    assert str(refused).startswith("inputs:2: 10 tokens x 2 predicates are 20 tags; wanted at most 10")
+    assert str(refused).startswith("inputs:2: 10 tokens x 2 predicates are 20 tags; expected at most 10")
     assert isinstance(one, bytes)
     assert isinstance(two, bytes)
     assert json.loads(two)["results"] == 2 * json.loads(one)["results"]

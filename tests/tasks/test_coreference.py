@@ -44,7 +44,7 @@ def test_without_any_chain_there_is_nothing_to_learn(task: Coreference, tmp_path
     assert task.nothing_to_learn(EXAMPLES[1:]) is not None
     changes = ["model.embedder.words=null", "model.embedder.elmo=null"]
     for train, validation, place in ((EXAMPLES[1:], EXAMPLES, "train"), (EXAMPLES, EXAMPLES[1:], "validation")):
-        with pytest.raises(DataError, match=r"^memory:\S+: no document has a chain of coreference; wanted mentions"):
+        with pytest.raises(DataError, match=r"^memory:\S+: no document has a chain of coreference; expected mentions"):
             elmo_tasks.train(
                 "cpu/coref_ontogum", tmp_path / place, train=train, validation=validation, overrides=changes
             )

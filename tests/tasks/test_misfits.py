@@ -50,7 +50,7 @@ def test_both_types_and_what_would_fit_are_named() -> None:
     problem = misfit({"type": "sst"}, CrfTaggerConfig.model_construct())
     assert problem is not None
     assert re.fullmatch(
-        r"dataset_reader 'sst' does not fit model 'crf_tagger': texts with a label each \(Classification\); wanted "
+        r"dataset_reader 'sst' does not fit model 'crf_tagger': texts with a label each \(Classification\); expected "
         r"sentences with a tag for every token \(Tagging\)\. Readers that fit: .*'conll2003', 'conllu'.*'predicates'.*",
         problem,
     )
@@ -61,13 +61,13 @@ def test_both_types_and_what_would_fit_are_named() -> None:
     [
         (PREDICATES, "IOB2", None),
         (PREDICATES, None, None),
-        (PREDICATES, "BIOUL", 'tags in IOB2; wanted tags in BIOUL. Set model.tag_scheme to "IOB2"'),
-        ({"type": "conllu"}, "BIOUL", "tags that are not spans; wanted tags in BIOUL. Set model.tag_scheme to null"),
+        (PREDICATES, "BIOUL", 'tags in IOB2; expected tags in BIOUL. Set model.tag_scheme to "IOB2"'),
+        ({"type": "conllu"}, "BIOUL", "tags that are not spans; expected tags in BIOUL. Set model.tag_scheme to null"),
         ({"type": "conll2003"}, "BIOUL", None),
         (
             {"type": "conll2003", "tag_scheme": "IOB1"},
             "IOB2",
-            'tags in IOB1; wanted tags in IOB2. Set model.tag_scheme to "IOB1", or dataset_reader.tag_scheme to "IOB2"',
+            'tags in IOB1; expected tags in IOB2. Set model.tag_scheme to "IOB1", or dataset_reader.tag_scheme to "IOB2"',
         ),
     ],
 )
@@ -84,7 +84,7 @@ def test_the_end_token_is_the_reader_s() -> None:
     model = DecomposableAttentionConfig.model_construct(end_token="NULL")
     assert misfit({"type": "snli", "end_token": "NULL"}, model) is None
     assert misfit({"type": "snli"}, model) == (
-        "dataset_reader 'snli' does not fit model 'decomposable_attention': texts with the end token None; wanted "
+        "dataset_reader 'snli' does not fit model 'decomposable_attention': texts with the end token None; expected "
         "'NULL'. Set model.end_token to null, or dataset_reader.end_token to \"NULL\""
     )
     problem = misfit({"type": "snli", "end_token": "NULL"}, EsimConfig.model_construct())
@@ -99,7 +99,7 @@ def test_a_special_case_of_a_task_fits_it_and_not_the_other_way_round() -> None:
 
     assert Topics().misfit(Classification()) is None
     assert Classification().misfit(Topics()) == (
-        "texts with a label each (Classification); wanted texts with a topic each (Topics)"
+        "texts with a label each (Classification); expected texts with a topic each (Topics)"
     )
 
 
@@ -108,6 +108,6 @@ def test_two_readers_are_compared_as_a_reader_and_a_model_are() -> None:
     keys = {"key": "validation_dataset_reader", "other_key": "dataset_reader"}
     assert one.misfit(one.task, other=one, **keys) is None
     assert one.misfit(other.task, other=other, **keys) == (
-        "validation_dataset_reader 'conll2003' does not fit dataset_reader 'conll2003': tags in IOB2; wanted tags in "
+        "validation_dataset_reader 'conll2003' does not fit dataset_reader 'conll2003': tags in IOB2; expected tags in "
         'BIOUL. Set dataset_reader.tag_scheme to "IOB2", or validation_dataset_reader.tag_scheme to "BIOUL"'
     )
