@@ -51,7 +51,7 @@ class ReadingConfig(ModelConfig):
         if self.window is None:
             return self
         if self.max_answer_length is None:
-            raise ValueError(f"window {self.window}, but max_answer_length is null; expected null for the window as well")
+            raise ValueError(f"window {self.window}, but max_answer_length is null; expected a window of null too")
         if self.window < (least := _SPANS_IN_WINDOW * self.max_answer_length):
             raise ValueError(f"window {self.window}; expected at least {least}, {_SPANS_IN_WINDOW} x max_answer_length")
         return self

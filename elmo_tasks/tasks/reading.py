@@ -75,7 +75,7 @@ class Reading(Task):
         places = [0, *itertools.chain.from_iterable(zip(starts, ends, strict=False)), length]
         is_token = [start < end for start, end in zip(starts, ends, strict=False)]
         if len(starts) != len(ends) or places != sorted(places) or not all(is_token):
-            return f"expected a start and an end for each token, one after the other in a passage of {length} characters"
+            return f"expected a start and an end for each token, in order, in a passage of {length} characters"
         answers, spans = example["answers"], example["answer_spans"]
         if not answers or len(answers) != len(spans):
             return f"{len(answers)} answers and {len(spans)} spans; expected at least one answer, and a span for each"

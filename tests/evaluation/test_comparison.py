@@ -174,7 +174,7 @@ def test_answers_outside_of_their_passage_are_refused(cases: Cases, write: Write
         [write(tmp_path / "a.jsonl", [({**example, **twice, "answer_spans": [[0, 3], [3, 3]]}, right)])], resamples=1
     )
     path = write(tmp_path / "a.jsonl", [({**example, **twice, "answer_spans": [[0, 0], [4, 4]]}, right)])
-    with pytest.raises(DataError, match=r"a.jsonl: example 0: the answer span \[4, 4\]; expected \[first, last token\]"):
+    with pytest.raises(DataError, match=r"example 0: the answer span \[4, 4\]; expected \[first, last token\]"):
         compare([path])
 
 

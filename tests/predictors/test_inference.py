@@ -73,7 +73,10 @@ def test_results_come_in_the_order_of_the_inputs(predictor: InferencePredictor) 
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"premise": "a"}, r"the keys are \['premise'\]; expected either 'hypothesis' or 'sentence2' or .* among them$"),
+        (
+            {"premise": "a"},
+            r"the keys are \['premise'\]; expected either 'hypothesis' or 'sentence2' or .* among them$",
+        ),
         ({"text": "a"}, r"plain text; expected JSON objects, such as \{.premise.: "),
         ({"hypothesis": "a"}, "expected either 'premise' or 'sentence1' or 'premise_tokens'"),
         ({"premise": "a", "sentence1": "a", "hypothesis": "b"}, "expected only one of 'premise'"),

@@ -747,7 +747,7 @@ def test_faults_are_found_before_any_data_is_read(
 MISFITS = [
     (
         '{"type": "sst"}',
-        r"'sst' does not fit model 'crf_tagger': .* \(Classification\); expected .* \(Tagging\)\. Readers .*'conll2003'",
+        r"'sst' does not fit model 'crf_tagger': .* \(Classification\); expected .* \(Tagging\)\. R.*'conll2003'",
     ),
     ('{"type": "conll2003", "tag_scheme": "IOB2"}', r'in BIOUL\. Set model\.tag_scheme to "IOB2", or \S+ to "BIOUL"'),
 ]

@@ -67,7 +67,8 @@ def test_both_types_and_what_would_fit_are_named() -> None:
         (
             {"type": "conll2003", "tag_scheme": "IOB1"},
             "IOB2",
-            'tags in IOB1; expected tags in IOB2. Set model.tag_scheme to "IOB1", or dataset_reader.tag_scheme to "IOB2"',
+            'tags in IOB1; expected tags in IOB2. Set model.tag_scheme to "IOB1", '
+            'or dataset_reader.tag_scheme to "IOB2"',
         ),
     ],
 )
