@@ -10,8 +10,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_tasks.metrics import SquadScores
-from elmo_tasks.models.bidaf import Bidaf, BidafSelfAttention
 from elmo_tasks.models.model import ModelConfig
 from elmo_tasks.models.reading import ReadingModel, ReadingOutput
 from elmo_tasks.tasks.reading import Reading, ReadingBatch, unanswered
@@ -180,15 +178,6 @@ def test_without_a_limit_an_answer_can_be_the_whole_passage() -> None:
     prediction = model.decode(ReadingOutput(start, end, mask), batch)[1]
     assert prediction["answer"] == PASSAGES[1]
     assert prediction["best"][0]["probability"] == pytest.approx(1)
-
-
-def test_metric() -> None:
-    assert isinstance(make(PLAIN)[0].task.build_metric(), SquadScores)
-
-
-def test_types() -> None:
-    assert isinstance(make(PLAIN)[0], Bidaf)
-    assert isinstance(make(SELF_ATTENTION)[0], BidafSelfAttention)
 
 
 def test_a_window_holds_answers_and_their_context() -> None:

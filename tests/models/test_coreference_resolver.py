@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from elmo_tasks.metrics.coreference import CoreferenceScores
 from elmo_tasks.models.coreference_resolver import (
     CoreferenceOutput,
     CoreferenceResolver,
@@ -269,7 +268,3 @@ def test_the_scores_of_mentions_and_pairs_have_a_bias_in_allennlps_resolver_alon
     of_scores = {"spans.mention_scorer.output.bias", "antecedents.scorer.output.bias"}
     assert biases & of_scores == (of_scores if as_allennlp else set())
     assert not biases & {"spans.attention.bias", "spans.attention.output.bias"}  # heads compete, so none would matter
-
-
-def test_metric() -> None:
-    assert isinstance(make_resolver().task.build_metric(), CoreferenceScores)

@@ -6,34 +6,22 @@ import pytest
 import torch
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.metrics import Accuracy, SpanF1
-from elmo_tasks.models.crf_tagger import CrfTagger, CrfTaggerConfig
-from elmo_tasks.tasks.tagging import TaggingBatch
+from elmo_tasks.models.crf_tagger import CrfTagger
+from elmo_tasks.tasks.tagging import Tagging, TaggingBatch
 from elmo_tasks.text.tag_schemes import find_fault
-from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
+from elmo_tasks.text.vocabulary import Vocabulary
+from tests.models.small import make_head, texts_of_lengths
 
 BIOUL = ("O", "B-PER", "I-PER", "L-PER", "U-PER", "B-LOC", "I-LOC", "L-LOC", "U-LOC")
-WORDS = ("tarn", "vale", "moro", "orla")
 
 
 def make_tagger(labels: tuple[str, ...], **settings: Any) -> tuple[CrfTagger, Vocabulary]:
-    torch.manual_seed(4)
-    config = CrfTaggerConfig.model_validate(
-        {
-            "embedder": {"words": {"size": 6}},
-            "encoder": {"type": "stacked_bilstm", "hidden_sizes": (5,)},
-            **settings,
-        }
-    )
-    words = (*SPECIAL, *WORDS)
-    vocabulary = Vocabulary(words=words, num_trained_words=len(words), characters=SPECIAL, labels={"tags": labels})
-    return config.build(vocabulary, config.embedder.build(vocabulary)).eval(), vocabulary
+    encoder = {"type": "stacked_bilstm", "hidden_sizes": (5,)}
+    return make_head({"type": "crf_tagger", "encoder": encoder, **settings}, {"tags": labels})
 
 
 def make_batch(vocabulary: Vocabulary, *lengths: int) -> TaggingBatch:
-    texts = [[WORDS[(row + token) % 4] for token in range(length)] for row, length in enumerate(lengths)]
-    examples = [{"tokens": text} for text in texts]
-    return TaggingBatch(examples=examples, tokens=vocabulary.index_tokens(texts), tags=None)
+    return Tagging().collate([{"tokens": text} for text in texts_of_lengths(*lengths)], vocabulary)
 
 
 def test_predicts_valid_sequences_alone() -> None:
@@ -89,11 +77,6 @@ def test_loss_is_the_mean_negative_log_likelihood_of_a_sentence() -> None:
     labelled = TaggingBatch(examples=batch.examples, tokens=batch.tokens, tags=tags)
     expected = -tagger.crf.log_likelihood(output.logits, tags, output.mask).mean()
     assert tagger.loss(output, labelled).item() == pytest.approx(expected.item())
-
-
-def test_metric_follows_the_scheme() -> None:
-    assert isinstance(make_tagger(BIOUL)[0].task.build_metric(), SpanF1)
-    assert isinstance(make_tagger(("NOUN", "VERB"), tag_scheme=None)[0].task.build_metric(), Accuracy)
 
 
 def test_refuses_tags_of_another_scheme() -> None:

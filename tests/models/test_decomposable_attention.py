@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.models.decomposable_attention import DecomposableAttention, DecomposableAttentionConfig
-from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
+from elmo_tasks.models.decomposable_attention import DecomposableAttention
+from elmo_tasks.text.vocabulary import Vocabulary
+from tests.models.small import make_head
 
 LABELS = ("contradiction", "entailment", "neutral")
 PAIRS = (
@@ -19,18 +20,8 @@ EXAMPLES = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothes
 
 
 def make_model(**settings: Any) -> tuple[DecomposableAttention, Vocabulary]:
-    torch.manual_seed(4)
-    config = DecomposableAttentionConfig.model_validate(
-        {
-            "embedder": {"words": {"size": 6}},
-            "attend": {"hidden_sizes": (5, 4)},
-            "compare": {"hidden_sizes": (7,)},
-            **settings,
-        }
-    )
-    words = (*SPECIAL, "tarn", "vale", "moro", "orla", "END")
-    vocabulary = Vocabulary(words=words, num_trained_words=len(words), characters=SPECIAL, labels={"labels": LABELS})
-    return config.build(vocabulary, config.embedder.build(vocabulary)).eval(), vocabulary
+    layers = {"attend": {"hidden_sizes": (5, 4)}, "compare": {"hidden_sizes": (7,)}}
+    return make_head({"type": "decomposable_attention", **layers, **settings}, {"labels": LABELS})
 
 
 @torch.no_grad()

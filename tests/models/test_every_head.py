@@ -475,6 +475,7 @@ def test_predictions_are_the_same_without_probabilities(built: Built) -> None:
     for prediction, full in zip(plain, built.predict(), strict=True):
         assert prediction.items() <= full.items()
         assert set(built.head.gold) <= prediction.keys()
+        assert not numbers(prediction)
 
 
 def numbers(value: Any) -> list[float]:

@@ -7,35 +7,23 @@ import pytest
 import torch
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.metrics.srl import SrlF1
-from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler, SemanticRoleLabelerConfig
+from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler
 from elmo_tasks.modules import alternating_lstm  # noqa: F401 - its encoder is named below
 from elmo_tasks.tasks.semantic_roles import SemanticRoles, SemanticRolesBatch
 from elmo_tasks.text.tag_schemes import find_fault
-from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
+from elmo_tasks.text.vocabulary import Vocabulary
+from tests.models.small import make_head, texts_of_lengths
 
 LABELS = ("O", "B-V", "I-V", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1")
-WORDS = ("tarn", "vale", "moro", "orla")
 
 
 def make_labeler(labels: tuple[str, ...] = LABELS, **settings: Any) -> tuple[SemanticRoleLabeler, Vocabulary]:
-    torch.manual_seed(4)
-    config = SemanticRoleLabelerConfig.model_validate(
-        {
-            "embedder": {"words": {"size": 6}},
-            "encoder": {"type": "alternating_lstm", "hidden_size": 8, "num_layers": 2},
-            "predicate_size": 5,
-            **settings,
-        }
-    )
-    words = (*SPECIAL, *WORDS)
-    vocabulary = Vocabulary(words=words, num_trained_words=len(words), characters=SPECIAL, labels={"tags": labels})
-    return config.build(vocabulary, config.embedder.build(vocabulary)).eval(), vocabulary
+    encoder = {"type": "alternating_lstm", "hidden_size": 8, "num_layers": 2}
+    return make_head({"type": "srl", "encoder": encoder, "predicate_size": 5, **settings}, {"tags": labels})
 
 
 def make_batch(vocabulary: Vocabulary, *lengths: int, predicate: int = 0) -> SemanticRolesBatch:
-    texts = [[WORDS[(row + token) % 4] for token in range(length)] for row, length in enumerate(lengths)]
-    examples = [{"tokens": text, "predicate": min(predicate, len(text) - 1)} for text in texts]
+    examples = [{"tokens": text, "predicate": min(predicate, len(text) - 1)} for text in texts_of_lengths(*lengths)]
     return SemanticRoles().collate(examples, vocabulary)
 
 
@@ -114,18 +102,6 @@ def test_loss_is_the_summed_cross_entropy_of_a_sentence() -> None:
     assert labeler.loss(output, dataclasses.replace(batch, tags=tags)).item() == pytest.approx(float(expected))
     with pytest.raises(ValueError, match="no gold tags"):
         labeler.loss(output, batch)
-
-
-def test_dropout_of_the_input_is_for_training() -> None:
-    labeler, vocabulary = make_labeler(dropout=0.5)
-    batch = make_batch(vocabulary, 4)
-    assert torch.equal(labeler(batch).logits, labeler(batch).logits)
-    labeler.train()
-    assert not torch.equal(labeler(batch).logits, labeler(batch).logits)
-
-
-def test_metric() -> None:
-    assert isinstance(make_labeler()[0].task.build_metric(), SrlF1)
 
 
 def test_refuses_tags_that_are_no_roles() -> None:

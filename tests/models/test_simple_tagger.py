@@ -5,29 +5,19 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.metrics import Accuracy, SpanF1
 from elmo_tasks.models.labels import TagScores
-from elmo_tasks.models.simple_tagger import SimpleTagger, SimpleTaggerConfig
+from elmo_tasks.models.simple_tagger import SimpleTagger
 from elmo_tasks.tasks.tagging import TaggingBatch
-from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
+from tests.models.small import make_head
 
 TAGS = ("B-LOC", "I-LOC", "O")
 TEXTS = [["tarn", "vale", "tarn"], ["vale"]]
 
 
 def make_tagger(**settings: Any) -> tuple[SimpleTagger, TaggingBatch]:
-    torch.manual_seed(4)
-    config = SimpleTaggerConfig.model_validate(
-        {
-            "embedder": {"words": {"size": 6}},
-            "encoder": {"type": "stacked_bilstm", "hidden_sizes": (5,)},
-            **settings,
-        }
-    )
-    words = (*SPECIAL, "tarn", "vale")
-    vocabulary = Vocabulary(words=words, num_trained_words=len(words), characters=SPECIAL, labels={"tags": TAGS})
-    batch = config.task.collate([{"tokens": text} for text in TEXTS], vocabulary)
-    return config.build(vocabulary, config.embedder.build(vocabulary)).eval(), batch
+    encoder = {"type": "stacked_bilstm", "hidden_sizes": (5,)}
+    tagger, vocabulary = make_head({"type": "simple_tagger", "encoder": encoder, **settings}, {"tags": TAGS})
+    return tagger, tagger.task.collate([{"tokens": text} for text in TEXTS], vocabulary)
 
 
 def test_each_token_has_the_tag_of_its_highest_score_whatever_its_neighbours_have() -> None:
@@ -52,8 +42,3 @@ def test_scores_are_a_linear_function_of_what_the_encoder_gives() -> None:
     torch.testing.assert_close(output.logits, wanted)
     assert torch.equal(output.mask, batch.tokens.mask)
     assert not torch.equal(tagger.train()(batch).logits, output.logits)
-
-
-def test_the_metric_follows_the_scheme() -> None:
-    assert isinstance(make_tagger(tag_scheme="IOB2")[0].task.build_metric(), SpanF1)
-    assert isinstance(make_tagger()[0].task.build_metric(), Accuracy)

@@ -55,12 +55,6 @@ def test_tokens(predictor: ClassifierPredictor) -> None:
     assert {key: same[key] for key in result} == result
 
 
-def test_results_come_in_the_order_of_the_inputs(predictor: ClassifierPredictor) -> None:
-    inputs = [{"tokens": ["Orla"] * length, "id": number} for number, length in enumerate((3, 1, 20, 5, 2))]
-    results = list(predictor.predict(inputs))
-    assert [(result["id"], len(result["attention"])) for result in results] == [(0, 3), (1, 1), (2, 20), (3, 5), (4, 2)]
-
-
 def test_a_blank_text_has_no_result_and_does_not_stop_the_others(
     predictor: ClassifierPredictor, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -161,12 +161,6 @@ def test_a_blank_text_has_no_result(predictor: CoreferencePredictor) -> None:
     assert list(predictor.predict([{"text": " \n"}, {"text": ""}])) == []
 
 
-def test_results_come_in_the_order_of_the_inputs(predictor: CoreferencePredictor) -> None:
-    lengths = [3, 1, 20, 5, 2, 2, 11, 4] * 5
-    results = list(predictor.predict({"tokens": ["Bo"] * length} for length in lengths))
-    assert [len(result["sentences"][0]) for result in results] == lengths
-
-
 def test_marked_mentions_can_be_nested_and_touch() -> None:
     text = "ab cd e"
     spans = [(0, 7), (0, 2), (0, 5), (3, 5), (5, 6), (6, 7)]

@@ -63,13 +63,6 @@ def test_every_form_of_input_means_the_same(predictor: InferencePredictor) -> No
         assert result == {**results[2], **fields}
 
 
-def test_results_come_in_the_order_of_the_inputs(predictor: InferencePredictor) -> None:
-    lengths = [(3, 1), (20, 5), (1, 2), (4, 4), (1, 30)]
-    inputs = [{"premise_tokens": ["Orla"] * one, "hypothesis_tokens": ["left"] * other} for one, other in lengths]
-    results = list(predictor.predict(inputs))
-    assert [np.shape(result["premise_attention"]) for result in results] == lengths
-
-
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
