@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.predictors.fields import one_of, text_field
+from elmo_tasks.predictors.fields import one_of, text_field, words_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.predictors.semantic_roles import marked_roles
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TaskRegistry, TextPairs
@@ -15,7 +15,7 @@ from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.reading import passage_tokens
 
 FindPredicates = Callable[[list[str]], Iterable[int]]
-"""Finds the predicates of a tokenized sentence: their places among the tokens, from 0."""
+"""Finds the predicates of a tokenized sentence: the indices of their tokens, from 0."""
 
 
 class AllenNlpPredictor(Predictor):
@@ -84,15 +84,12 @@ class AllenNlpPredictor(Predictor):
         key = one_of(fields, argument, *sorted(self._inner.read_keys & {"text", "tokens", "sentences"}))
         if key not in {argument, "text"}:
             return fields
-        text = text_field(fields, key)
         others = {name: value for name, value in fields.items() if name != key}
         if not self._format.one_sentence:
-            return {**others, "text": text}
+            return {**others, "text": text_field(fields, key)}
         if "predicates" in fields:
             raise ElmoTasksError(f"'predicates' are indices of tokens; expected 'tokens' with them, not {key!r}")
-        if not (tokens := self.tokenizer.words(text)):
-            raise ElmoTasksError(f"{key!r} is {text!r}; expected a text with at least one token")
-        return {**others, "tokens": [token.text for token in tokens]}
+        return {**others, "tokens": words_field(fields, key, self.tokenizer)}
 
     def predictions(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         return self._inner.predictions(examples)

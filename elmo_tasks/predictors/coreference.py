@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.predictors.fields import one_of, string_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
+from elmo_tasks.rendering.tasks import located
 from elmo_tasks.tasks.coreference import GENRES, token_speakers
 from elmo_tasks.text.nesting import nested_pieces
 from elmo_tasks.text.tokenizers import Tokenizer
@@ -36,7 +36,7 @@ class CoreferencePredictor(Predictor):
     - `description`, the text with its mentions in brackets after the numbers of their clusters:
       `[0 Orla] sold [1 [0 her] boat]. [1 It] sank.` Mentions do not cross, except those of models from AllenNLP: of
       two that cross, only the first has brackets;
-    - for raw text also `text` and places in it, in characters, ends exclusive: `offsets` of the tokens of each
+    - for raw text also `text` and positions in it, in characters, ends exclusive: `offsets` of the tokens of each
       sentence, `start_char` and `end_char` of each mention.
 
     Raises (from `predict`):
@@ -60,14 +60,14 @@ class CoreferencePredictor(Predictor):
         yield example
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
-        text, offsets = _text_and_offsets(example)
+        text, offsets = located(example)
         clusters = prediction["clusters"]
         numbers = {tuple(mention): number for number, cluster in enumerate(clusters) for mention in cluster}
-        mentions, places = [], []
+        mentions, spans = [], []
         columns = (prediction[key] for key in ("mentions", "antecedents", "probabilities"))
         for (start, end), antecedent, probability in zip(*columns, strict=True):
             first, last = offsets[start][0], offsets[end][1]
-            places.append((first, last))
+            spans.append((first, last))
             mention = {
                 "cluster": numbers[start, end],
                 "start": start,
@@ -78,7 +78,7 @@ class CoreferencePredictor(Predictor):
                 "probability": probability,
             }
             mentions.append(mention)
-        description = marked_text(text, places, [mention["cluster"] for mention in mentions])
+        description = marked_text(text, spans, [mention["cluster"] for mention in mentions])
         return {**example, "clusters": clusters, "mentions": mentions, "description": description}
 
 
@@ -95,11 +95,10 @@ def _document(fields: Fields, kind: str, tokenizer: Tokenizer) -> dict[str, Any]
     if kind == "tokens":
         return {"sentences": [tokens_field(fields, "tokens")]}
     if kind == "sentences":
-        sentences = _sentences_field(fields)
-        speakers = (
-            {"speakers": token_speakers(fields["speakers"], sentences, "speakers")} if "speakers" in fields else {}
-        )
-        return {"sentences": sentences, **speakers}
+        document: dict[str, Any] = {"sentences": _sentences_field(fields)}
+        if "speakers" in fields:
+            document["speakers"] = token_speakers(fields["speakers"], document["sentences"], "speakers")
+        return document
     text = string_field(fields, "text")
     located = tokenizer.tokenize(text)
     return {
@@ -107,16 +106,6 @@ def _document(fields: Fields, kind: str, tokenizer: Tokenizer) -> dict[str, Any]
         "sentences": [[token.text for token in sentence] for sentence in located],
         "offsets": [[[token.start, token.end] for token in sentence] for sentence in located],
     }
-
-
-def _text_and_offsets(example: Fields) -> tuple[str, Sequence[Sequence[int]]]:
-    """The given text, or one of the tokens with one sentence per line; and the places of its tokens."""
-    if "offsets" in example:
-        return example["text"], list(itertools.chain(*example["offsets"]))
-    text = "\n".join(" ".join(tokens) for tokens in example["sentences"])
-    lengths = [len(token) for tokens in example["sentences"] for token in tokens]
-    starts = itertools.accumulate(lengths[:-1], lambda start, length: start + length + 1, initial=0)
-    return text, [[start, start + length] for start, length in zip(starts, lengths, strict=True)]
 
 
 def _sentences_field(fields: Fields) -> list[list[str]]:

@@ -1,11 +1,12 @@
-"""What several predictors make of the fields of an input: checked values, examples, and spans with their places."""
+"""What several predictors make of the fields of an input: checked values, examples, and spans with their positions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.text.tag_schemes import spans_of_tags
 from elmo_tasks.text.tokenizers import Tokenizer
 
 _ALLENNLP_KEYS = frozenset({"sentence", "document"})
@@ -44,6 +45,14 @@ def tokens_field(fields: Mapping[str, Any], key: str) -> list[str]:
     return tokens
 
 
+def words_field(fields: Mapping[str, Any], key: str, tokenizer: Tokenizer) -> list[str]:
+    """The tokens of the text under `key`, at least one; errors as for `text_field`."""
+    text = text_field(fields, key)
+    if not (tokens := tokenizer.words(text)):
+        raise ElmoTasksError(f"{key!r} is {text!r}; expected a text with at least one token")
+    return [token.text for token in tokens]
+
+
 def one_of(fields: Mapping[str, Any], *keys: str) -> str:
     """The one of the keys that the input has.
 
@@ -52,11 +61,8 @@ def one_of(fields: Mapping[str, Any], *keys: str) -> str:
     """
     given = [key for key in keys if key in fields]
     if len(given) != 1:
-        expected = (
-            "only one of " + ", ".join(map(repr, given))
-            if given
-            else f"either {' or '.join(map(repr, keys))} among them"
-        )
+        some, several = f"either {' or '.join(map(repr, keys))} among them", ", ".join(map(repr, given))
+        expected = f"only one of {several}" if given else some
         hint = " (AllenNLP's keys need --format allennlp)" if _ALLENNLP_KEYS & fields.keys() else ""
         raise ElmoTasksError(f"the keys are {sorted(fields)}; expected {expected}{hint}")
     return given[0]
@@ -65,7 +71,7 @@ def one_of(fields: Mapping[str, Any], *keys: str) -> str:
 def sentence_examples(fields: Mapping[str, Any], tokenizer: Tokenizer) -> Iterator[dict[str, Any]]:
     """An example for each sentence of an input's raw `text`, or one for its `tokens`.
 
-    A sentence of a raw text also has the places of itself and of its tokens, in characters, ends exclusive.
+    A sentence of a raw text also has the positions of itself and of its tokens, in characters, ends exclusive.
     """
     if one_of(fields, "text", "tokens") == "tokens":
         yield {"tokens": tokens_field(fields, "tokens")}
@@ -83,12 +89,22 @@ def sentence_examples(fields: Mapping[str, Any], tokenizer: Tokenizer) -> Iterat
 
 
 def located_span(example: Mapping[str, Any], start: int, end: int) -> dict[str, Any]:
-    """The first and last token, the text and, for raw text, the place of a span in a sentence example."""
+    """The first and last token, the text and, for raw text, the position of a span in a sentence example."""
     if "offsets" not in example:
         return {"start": start, "end": end, "text": " ".join(example["tokens"][start : end + 1])}
     first, last = example["offsets"][start][0], example["offsets"][end][1]
     text = example["text"][first - example["start_char"] : last - example["start_char"]]
     return {"start": start, "end": end, "start_char": first, "end_char": last, "text": text}
+
+
+def labelled_spans(
+    example: Mapping[str, Any], tags: Sequence[str], probabilities: Sequence[float], name: str
+) -> list[dict[str, Any]]:
+    """The spans of a sentence's tags, each with its label under `name` and the probability of its least certain tag."""
+    return [
+        {name: label, **located_span(example, start, end), "probability": min(probabilities[start : end + 1])}
+        for label, start, end in spans_of_tags(tags)
+    ]
 
 
 def _value(fields: Mapping[str, Any], key: str) -> Any:

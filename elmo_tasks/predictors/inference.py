@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.predictors.fields import one_of, text_field, tokens_field
+from elmo_tasks.predictors.fields import one_of, tokens_field, words_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.text.tokenizers import Tokenizer
 
@@ -44,9 +43,4 @@ class InferencePredictor(Predictor):
 def _tokens(fields: Fields, tokenizer: Tokenizer, *keys: str) -> list[str]:
     """The tokens of one side of an input, which has one of the keys."""
     key = one_of(fields, *keys)
-    if key.endswith("_tokens"):
-        return tokens_field(fields, key)
-    text = text_field(fields, key)
-    if not (tokens := tokenizer.words(text)):
-        raise ElmoTasksError(f"{key!r} is {text!r}; expected a text with at least one token")
-    return [token.text for token in tokens]
+    return tokens_field(fields, key) if key.endswith("_tokens") else words_field(fields, key, tokenizer)

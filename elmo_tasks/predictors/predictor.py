@@ -28,14 +28,14 @@ DEFAULT_BATCH_TOKENS = 2048
 
 _BATCHES_AHEAD = 16  # inputs for this many batches are sorted by length, so that batches have little padding
 _DIGITS = 6  # of probabilities in results
-_KEYS_OF_PLACES = frozenset({"sentences", "offsets", "spans"})  # pictures read them where a result has them
+_POSITION_KEYS = frozenset({"sentences", "offsets", "spans"})  # pictures read them where a result has them
 
 
 class ExampleError(ElmoTasksError):
     """An example of several that are predicted together cannot be predicted.
 
     Attributes:
-        row: its place among them.
+        row: its index among them.
     """
 
     def __init__(self, row: int, problem: str) -> None:
@@ -232,21 +232,17 @@ class Predictor(ABC):
         return self.task.length(example)
 
     def complete_result(self, fields: Fields, example: Fields, prediction: Fields) -> dict[str, Any]:
-        """The `result` of an example of an input, with what is carried over from the input."""
+        """The `result` of an example, after the items of its input that are carried over, under names of their own."""
         result = self.result(example, prediction)
-        return self._carried(fields, result) | result
-
-    def _carried(self, fields: Fields, result: Fields) -> dict[str, Any]:
-        """The items of an input that go with its result, under names that the result does not have."""
         carried: dict[str, Any] = {}
         for key, value in fields.items():
             if key in self.read_keys:
                 continue
             name = key
-            while name in result or name in _KEYS_OF_PLACES or (name != key and name in fields):
+            while name in result or name in _POSITION_KEYS or (name != key and name in fields):
                 name = f"input_{name}"
             carried[name] = value
-        return carried
+        return carried | result
 
     def predictions(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """The model's prediction of each example, in their order, with rounded numbers.

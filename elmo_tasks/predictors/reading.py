@@ -25,7 +25,7 @@ class ReadingPredictor(Predictor):
     An input is `{"passage": "...", "question": "..."}`; instead of `passage` the key may be `context`. Its result has
 
     - `question` and `passage`;
-    - `answer`, its `probability`, and its place in the passage: `start_char` and `end_char`, in characters, the end
+    - `answer`, its `probability`, and its position in the passage: `start_char` and `end_char`, in characters, the end
       exclusive, and `start` and `end`, its first and last token;
     - `best`, the five most probable answers (fewer in a very short passage) in the same form.
 
@@ -61,7 +61,7 @@ class ReadingPredictor(Predictor):
         if size is None or max(lengths) <= size:
             return super()._predict_batch(examples)
         windows = [(row, *part) for row, length in enumerate(lengths) for part in _windows(length, size)]
-        # In a window's example only the places of tokens differ from the whole passage's.
+        # In a window's example only the positions of tokens differ from the whole passage's.
         parts = [
             {**examples[row], **{key: examples[row][key][read] for key in ("token_starts", "token_ends")}}
             for row, read, _ in windows
@@ -70,9 +70,9 @@ class ReadingPredictor(Predictor):
         for numbers in batches_of_like_lengths(list(map(self.task.length, parts)), max_padded=self.batch_tokens):
             output = self.model(self._collate([parts[number] for number in numbers]))
             scores = torch.stack([output.start_logits, output.end_logits]).to(logits.device)  # (2, W, S)
-            for place, number in enumerate(numbers):
+            for position, number in enumerate(numbers):
                 row, read, own = windows[number]
-                logits[:, row, own] = scores[:, place, own.start - read.start : own.stop - read.start]
+                logits[:, row, own] = scores[:, position, own.start - read.start : own.stop - read.start]
         mask = mask_of_lengths(lengths, max(lengths))  # (B, T)
         output = ReadingOutput(start_logits=logits[0], end_logits=logits[1], mask=mask)
         return self.model.decode(output, self.task.collate(examples, self.vocabulary))

@@ -10,7 +10,7 @@ from typing import Any
 from elmo_tasks.errors import ElmoTasksError, some_of
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.metrics.srl import VERB
-from elmo_tasks.predictors.fields import located_span, one_of, sentence_examples, tokens_field
+from elmo_tasks.predictors.fields import labelled_spans, one_of, sentence_examples, tokens_field
 from elmo_tasks.predictors.predictor import ExampleError, Fields, Predictor
 from elmo_tasks.tasks.tagging import TAGS, Tagging
 from elmo_tasks.text.tag_schemes import label_of_tag, spans_of_tags
@@ -35,7 +35,7 @@ class SemanticRolesPredictor(Predictor):
       `[ARG0 Orla] [V gave] [ARG2 Tavo] [ARG1 the key]`;
     - `roles` of a frame, each with `role`, `start` and `end` (tokens, the end inclusive), `text` and `probability`,
       that of its least certain tag. The span `V` of the predicate is not a role. `C-ARG1` continues an `ARG1`;
-    - for raw text also `text`, the sentence as written, and places in the input's text, in characters, ends exclusive:
+    - for raw text also `text`, the sentence as written, and positions in the input (characters, ends exclusive):
       `start_char` and `end_char` of the sentence and of each role, `offsets` of the tokens.
 
     Raises (from `predict`):
@@ -101,27 +101,27 @@ class SemanticRolesPredictor(Predictor):
         Raises:
             ExampleError: a sentence has too many predicates.
         """
-        places: list[list[int]] = [example.get("predicates", []) for example in examples]
+        predicates: list[list[int]] = [example.get("predicates", []) for example in examples]
         unknown = [row for row, example in enumerate(examples) if "predicates" not in example]
         if unknown and self.predicates is not None:
-            found = self.predicates.predictions([examples[row] for row in unknown])
-            for row, prediction in zip(unknown, found, strict=True):
-                places[row] = [start for label, start, _ in spans_of_tags(prediction["tags"]) if label == VERB]
+            tagged = self.predicates.predictions([examples[row] for row in unknown])
+            for row, prediction in zip(unknown, tagged, strict=True):
+                predicates[row] = [start for label, start, _ in spans_of_tags(prediction["tags"]) if label == VERB]
         most = limit(self.most_tags)
-        for row, (example, of_example) in enumerate(zip(examples, places, strict=True)):
-            sizes = len(example["tokens"]), len(of_example)
+        for row, (example, found) in enumerate(zip(examples, predicates, strict=True)):
+            sizes = len(example["tokens"]), len(found)
             if (tags := math.prod(sizes)) > most:
                 problem = f"{sizes[0]:,} tokens x {sizes[1]:,} predicates are {tags:,} tags; expected at most {most:,}"
                 raise ExampleError(row, f"{problem}; {ADVICE}")
-            if len(of_example) > _MANY_PREDICATES:
+            if len(found) > _MANY_PREDICATES:
                 logger.info("a sentence of %d tokens has %d predicates, and is read once for each of them", *sizes)
         rows = [
-            {"tokens": example["tokens"], "predicate": place}
-            for example, of_example in zip(examples, places, strict=True)
-            for place in of_example
+            {"tokens": example["tokens"], "predicate": index}
+            for example, found in zip(examples, predicates, strict=True)
+            for index in found
         ]
         frames = iter(super().predictions(rows))
-        return [{"frames": [{"predicate": place, **next(frames)} for place in of_example]} for of_example in places]
+        return [{"frames": [{"predicate": index, **next(frames)} for index in found]} for found in predicates]
 
     def _most_padded(self, lengths: Sequence[int]) -> int:
         enough = _ENOUGH_ROWS * max(lengths, default=0)
@@ -132,15 +132,15 @@ class SemanticRolesPredictor(Predictor):
         return {**sentence, "frames": [_frame(example, **frame) for frame in prediction["frames"]]}
 
 
-def _checked_indices(places: Any, num_tokens: int) -> list[int]:
-    if not isinstance(places, list):
-        raise ElmoTasksError(f"'predicates' is {places!r}; expected a list of indices of tokens, from 0")
-    for place in places:
-        if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < num_tokens:
-            raise ElmoTasksError(f"'predicates' has {place!r}; expected indices of tokens, from 0 to {num_tokens - 1}")
-    if len(set(places)) < len(places):
-        raise ElmoTasksError(f"'predicates' is {places!r}; expected each index once")
-    return places
+def _checked_indices(indices: Any, num_tokens: int) -> list[int]:
+    if not isinstance(indices, list):
+        raise ElmoTasksError(f"'predicates' is {indices!r}; expected a list of indices of tokens, from 0")
+    for index in indices:
+        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < num_tokens:
+            raise ElmoTasksError(f"'predicates' has {index!r}; expected indices of tokens, from 0 to {num_tokens - 1}")
+    if len(set(indices)) < len(indices):
+        raise ElmoTasksError(f"'predicates' is {indices!r}; expected each index once")
+    return indices
 
 
 def _frame(example: Fields, predicate: int, tags: list[str], probabilities: list[float]) -> dict[str, Any]:
@@ -149,11 +149,7 @@ def _frame(example: Fields, predicate: int, tags: list[str], probabilities: list
         "predicate": predicate,
         "predicate_text": tokens[predicate],
         "tags": tags,
-        "roles": [
-            {"role": label, **located_span(example, start, end), "probability": min(probabilities[start : end + 1])}
-            for label, start, end in spans_of_tags(tags)
-            if label != VERB
-        ],
+        "roles": [span for span in labelled_spans(example, tags, probabilities, "role") if span["role"] != VERB],
         "description": marked_roles(tokens, tags),
     }
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import torch
 
-from elmo_tasks.predictors.fields import located_span, sentence_examples
+from elmo_tasks.predictors.fields import labelled_spans, sentence_examples
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.tasks import Tagging
-from elmo_tasks.text.tag_schemes import spans_of_tags
 
 
 class TaggerPredictor(Predictor):
@@ -22,7 +21,7 @@ class TaggerPredictor(Predictor):
     - `tokens`, `tags` and `probabilities`, each tag's marginal probability;
     - `spans`, each with `label`, `start` and `end` (tokens, the end inclusive), `text` and `probability`, that of the
       span's least certain tag; missing if the tags are not spans, such as parts of speech;
-    - for raw text also `text`, the sentence as written, and places in the input's text, in characters, ends exclusive:
+    - for raw text also `text`, the sentence as written, and positions in the input (characters, ends exclusive):
       `start_char` and `end_char` of the sentence and of each span, `offsets` of the tokens.
 
     Raises (from `predict`):
@@ -48,12 +47,5 @@ class TaggerPredictor(Predictor):
         tags, probabilities = prediction["tags"], prediction["probabilities"]
         result = {**example, "tags": tags, "probabilities": probabilities}
         if self.task.tag_scheme:
-            result["spans"] = [
-                {
-                    "label": label,
-                    **located_span(example, start, end),
-                    "probability": min(probabilities[start : end + 1]),
-                }
-                for label, start, end in spans_of_tags(tags)
-            ]
+            result["spans"] = labelled_spans(example, tags, probabilities, "label")
         return result

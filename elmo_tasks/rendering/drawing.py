@@ -12,7 +12,7 @@ INK = "#1b1b1b"  # the letters
 
 
 class Colors(dict[str, int]):
-    """The place in the palette of each label or group, in the order of their first use."""
+    """The index in the palette of each label or group, in the order of their first use."""
 
     def __missing__(self, group: str) -> int:
         return self.setdefault(group, len(self) % len(PALETTE))
@@ -42,7 +42,7 @@ class ShadedText:
     """A text whose tokens are as dark as their weight, from 0 to 1, is large."""
 
     text: str
-    places: Sequence[tuple[int, int]]  # first and last character of each token, the end exclusive
+    offsets: Sequence[tuple[int, int]]  # first and last character of each token, the end exclusive
     weights: Sequence[float]
     title: str = ""
 

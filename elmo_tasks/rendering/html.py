@@ -143,7 +143,7 @@ class Sections:
     @_write.register
     def _(self, part: ShadedText) -> str:
         written, last = [], 0
-        for (start, end), weight, share in zip(part.places, part.weights, part.shares(), strict=True):
+        for (start, end), weight, share in zip(part.offsets, part.weights, part.shares(), strict=True):
             shade = f'<span class="heat shaded" style="--share:{share:.2f}" title="{percent(weight)}">'
             written.append(f"{escape(part.text[last:start])}{shade}{escape(part.text[start:end])}</span>")
             last = end

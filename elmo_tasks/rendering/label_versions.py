@@ -35,19 +35,19 @@ def describe_versions(task: Task, example: Example, predictions: Mapping[str, Ma
 
 def _tags(example: Example, versions: Versions) -> Drawing:
     """Only the tags that differ are marked."""
-    text, places = located(example)
-    differing = [place for place, tags in enumerate(zip(*versions.values(), strict=True)) if len(set(tags)) > 1]
+    text, offsets = located(example)
+    differing = [index for index, tags in enumerate(zip(*versions.values(), strict=True)) if len(set(tags)) > 1]
     return [
-        MarkedText(text, [Mark(*places[place], tags[place]) for place in differing], title=name)
+        MarkedText(text, [Mark(*offsets[index], tags[index]) for index in differing], title=name)
         for name, tags in versions.items()
     ]
 
 
 def _spans(example: Example, versions: Versions) -> Drawing:
-    text, places = located(example)
+    text, offsets = located(example)
     return [
         MarkedText(
-            text, [Mark(places[start][0], places[end][1], label) for label, start, end in spans_of_tags(tags)], name
+            text, [Mark(offsets[start][0], offsets[end][1], label) for label, start, end in spans_of_tags(tags)], name
         )
         for name, tags in versions.items()
     ]

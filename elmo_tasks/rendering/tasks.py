@@ -29,30 +29,30 @@ def register_description(task: type[Task], description: Description) -> None:
 
 
 def _tagging(result: Result) -> Drawing:
-    text, places = located(result)
+    text, offsets = located(result)
     if "spans" in result:
         spans = [(span["label"], span["start"], span["end"], span["probability"]) for span in result["spans"]]
     else:
         tagged = zip(result["tags"], result["probabilities"], strict=True)
-        spans = [(tag, place, place, share) for place, (tag, share) in enumerate(tagged) if tag != OUTSIDE]
-    return [MarkedText(text, _marks(places, spans))]
+        spans = [(tag, index, index, share) for index, (tag, share) in enumerate(tagged) if tag != OUTSIDE]
+    return [MarkedText(text, _marks(offsets, spans))]
 
 
 def _semantic_roles(result: Result) -> Drawing:
-    text, places = located(result)
+    text, offsets = located(result)
     frames: Drawing = []
     for frame in result["frames"]:
         sure = {role["start"]: role["probability"] for role in frame["roles"]}
         spans = [(label, start, end, sure.get(start)) for label, start, end in spans_of_tags(frame["tags"])]
-        frames.append(MarkedText(text, _marks(places, spans)))
+        frames.append(MarkedText(text, _marks(offsets, spans)))
     return frames or [MarkedText(text)]
 
 
 def _coreference(result: Result) -> Drawing:
-    text, places = located(result)
+    text, offsets = located(result)
     mentions = result["mentions"]
     spans = [(str(each["cluster"]), each["start"], each["end"], each["probability"]) for each in mentions]
-    drawing: Drawing = [MarkedText(text, _marks(places, spans))]
+    drawing: Drawing = [MarkedText(text, _marks(offsets, spans))]
     for number in range(len(result["clusters"])):
         chain = " → ".join(" ".join(each["text"].split()) for each in mentions if each["cluster"] == number)
         drawing.append(MarkedText(chain, [Mark(0, len(chain), str(number))]))
@@ -97,29 +97,29 @@ def _probabilities(result: Result) -> Bars:
     return Bars(sorted(result["probabilities"].items(), key=lambda item: (item[0] != result["label"], -item[1])))
 
 
-def _marks(places: Sequence[tuple[int, int]], spans: Sequence[tuple[str, int, int, float | None]]) -> list[Mark]:
+def _marks(offsets: Sequence[tuple[int, int]], spans: Sequence[tuple[str, int, int, float | None]]) -> list[Mark]:
     """Marks of labels with their first and last token, the end inclusive, and their probability."""
-    return [Mark(places[start][0], places[end][1], label, share) for label, start, end, share in spans]
+    return [Mark(offsets[start][0], offsets[end][1], label, share) for label, start, end, share in spans]
 
 
 def located(result: Result) -> tuple[str, list[tuple[int, int]]]:
-    """The text of a result and the places of its tokens in it, in characters, ends exclusive.
+    """The text of a result and the offsets of its tokens in it, in characters, ends exclusive.
 
     Tokens without a text are joined by spaces, and sentences by line ends.
     """
     sentences = result.get("sentences") or [result["tokens"]]
     if "offsets" in result:
-        offsets = itertools.chain(*result["offsets"]) if "sentences" in result else result["offsets"]
+        known = itertools.chain(*result["offsets"]) if "sentences" in result else result["offsets"]
         before = result.get("start_char", 0)  # the text of a sentence is a part of the input's
-        return result["text"], [(start - before, end - before) for start, end in offsets]
-    text, places = "", []
+        return result["text"], [(start - before, end - before) for start, end in known]
+    text, offsets = "", []
     for tokens in sentences:
         for number, token in enumerate(tokens):
             text += " " * bool(number)
-            places.append((len(text), len(text) + len(token)))
+            offsets.append((len(text), len(text) + len(token)))
             text += token
         text += "\n"
-    return text.removesuffix("\n"), places
+    return text.removesuffix("\n"), offsets
 
 
 DESCRIPTIONS = TaskRegistry[Description](

@@ -54,7 +54,7 @@ class Terminal:
     @_render.register
     def _(self, part: MarkedText) -> RenderableType:
         line = _titled(part.title)
-        opened: list[str] = []  # the styles of the marks around this place
+        opened: list[str] = []  # the styles of the marks around this position
         for piece in nested_pieces(part.text, [(mark.start, mark.end) for mark in part.marks]):
             if piece.kind == "text":
                 line.append(_clean(piece.text), opened[-1] if opened else "")
@@ -71,7 +71,7 @@ class Terminal:
     @_render.register
     def _(self, part: ShadedText) -> RenderableType:
         text = Text(_clean(part.text))
-        for (start, end), share in zip(part.places, part.shares(), strict=True):
+        for (start, end), share in zip(part.offsets, part.shares(), strict=True):
             if shade := round(share * len(_SHADES)):
                 text.stylize(f"{INK} on {_SHADES[shade - 1]}", start, end)
         return text

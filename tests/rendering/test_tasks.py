@@ -81,7 +81,7 @@ def test_the_label_of_a_text_comes_first() -> None:
     text, bars = drawing
     assert isinstance(text, ShadedText)
     assert text.title == "attention"
-    assert (text.text, text.places, text.shares()) == ("not bad", [(0, 3), (4, 7)], [1, pytest.approx(1 / 3)])
+    assert (text.text, text.offsets, text.shares()) == ("not bad", [(0, 3), (4, 7)], [1, pytest.approx(1 / 3)])
     assert bars == Bars([("good", 0.4), ("bad", 0.4), ("fair", 0.2)])
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.metrics import Accuracy, SpanF1
+from elmo_tasks.metrics import Accuracy, CoreferenceScores, SpanF1, SquadScores, SrlF1
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TextPairs
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
@@ -83,6 +83,14 @@ def test_collate_without_tags() -> None:
     assert BIOUL.collate([EXAMPLES[1], {"tokens": ["Rain"]}], build(BIOUL)).tags is None  # nor if some have tags
 
 
-def test_the_metric_follows_the_scheme() -> None:
-    assert isinstance(BIOUL.build_metric(), SpanF1)
-    assert isinstance(Tagging().build_metric(), Accuracy)
+def test_the_metric_of_each_task() -> None:
+    metrics = {
+        BIOUL: SpanF1,
+        Tagging(): Accuracy,
+        Classification(): Accuracy,
+        TextPairs(): Accuracy,
+        Reading(): SquadScores,
+        SemanticRoles(): SrlF1,
+        Coreference(): CoreferenceScores,
+    }
+    assert {task: type(task.build_metric()) for task in metrics} == metrics
