@@ -135,10 +135,10 @@ def test_faults_of_live_lines_are_named(pipe: tuple[LiveLines, int]) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ('{"text": "a"', "Expecting ',' delimiter at column 13; \\w+ a JSON object on each line"),
-        ("Ann left.", "Expecting value at column 1; \\w+ a JSON object"),
-        pytest.param("1" * 5000, "a whole number has too many digits; \\w+ a JSON object", id="many digits"),
-        pytest.param("[" * 100_000, "lists or objects are nested too deeply; \\w+ a JSON object", id="deep nesting"),
+        ('{"text": "a"', "Expecting ',' delimiter at column 13; expected a JSON object on each line"),
+        ("Ann left.", "Expecting value at column 1; expected a JSON object"),
+        pytest.param("1" * 5000, "a whole number has too many digits; expected a JSON object", id="many digits"),
+        pytest.param("[" * 100_000, "lists or objects are nested too deeply; expected a JSON", id="deep nesting"),
         ("[1]", "a JSON list; expected a JSON object"),
         ('{"text": "\\uD83D!"}', r"\\uD83D at column 11 is half of a surrogate pair"),
     ],
