@@ -7,25 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import pydantic
 import torch
 from pydantic import Field
-from torch import Tensor, nn
 
 from elmo_tasks.config import Config, LocalPath
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
-from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.elmo.fast import FastBiLM, Precision
-from elmo_tasks.elmo.layers import LayerSource
+from elmo_tasks.elmo.layers import LayerOutput, LayerSource
+from elmo_tasks.elmo.mixed_layers import MixedLayers
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.scalar_mix import LayerNormalization, ScalarMix
 from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ConfigError
-from elmo_tasks.progress import progress_bar
 
 MixName = Literal["input", "output"]
 
@@ -157,18 +155,17 @@ class ElmoConfig(Config):
         )
 
 
-class ElmoEmbedder(nn.Module):
+class ElmoEmbedder(MixedLayers):
     """One or more mixes of a biLM's layers, with dropout.
 
     Source: Peters et al. 2018, section 3.3. Its parameters are those of the mixes and, if the biLM is trained with the
     task (section 3.4), of the biLM.
 
     Arguments:
-        build_source: makes the object that computes the layers on a device; called at the first use there, unless
-            there is a `bilm`.
+        build_source: see `MixedLayers`; it is not called if there is a `bilm`.
         output_size: D.
-        mixes: the mixes by name. The biLM runs once for all of them.
-        dropout: probability of dropping a feature of a mix in training.
+        mixes: see `MixedLayers`.
+        dropout: see `MixedLayers`.
         bilm: the biLM, if its weights are a part of the model. If they are to be trained, it computes the layers
             itself, also in evaluation.
         precision: of the computation, if the weights of `bilm` are frozen.
@@ -183,61 +180,20 @@ class ElmoEmbedder(nn.Module):
         bilm: BiLM | None = None,
         precision: Precision = "float32",
     ) -> None:
-        super().__init__()
-        self.output_size = output_size
-        self.mixes = nn.ModuleDict(mixes)
-        self.dropout = Dropout(dropout)
+        super().__init__(build_source, output_size, mixes, dropout)
         self.bilm = bilm
-        self.learns = bilm is not None and any(parameter.requires_grad for parameter in bilm.parameters())
-        self._build_source = build_source
         self._precision = precision
-        self._sources: dict[torch.device, LayerSource] = {}
+        self.learns = bilm is not None and any(parameter.requires_grad for parameter in bilm.parameters())
 
     def prepare(self, texts: Sequence[Sequence[str]]) -> None:
-        """Computes the layers of sentences that will be needed more than once, if there is a cache to keep them.
+        if not self.learns:
+            super().prepare(texts)
 
-        Raises:
-            CacheError: the cache's bound or the disk is too small for them.
-        """
-        source = None if self.learns else self._source()
-        if isinstance(source, CachedLayers):
-            with progress_bar() as bar:
-                task = bar.add_task("frozen layers", total=None, note="tokens")
-                source.fill(texts, lambda done, total: bar.update(task, completed=done, total=total))
+    def _compute(self, texts: Sequence[Sequence[str]]) -> LayerOutput:
+        if self.bilm is not None and self.learns:
+            # The fast path keeps vectors from batch to batch, which a resumed run would compute in other batches.
+            return self.bilm.plain_layers(texts)
+        return super()._compute(texts)
 
-    def forward(self, texts: Sequence[Sequence[str]]) -> dict[str, Tensor]:
-        """Embeds tokenized sentences.
-
-        Arguments:
-            texts: B lists of tokens.
-
-        Returns:
-            (B, T, D) for each mix, by its name; zero at padding.
-        """
-        device = self._device()
-        with torch.autocast(device.type, enabled=False):  # also while the biLM is built
-            if self.bilm is not None and self.learns:
-                # The fast path keeps vectors from batch to batch, which a resumed run would compute in other batches.
-                output = self.bilm.plain_layers(texts)
-            else:
-                with torch.no_grad():
-                    output = self._source().layers(texts).to(device)
-        return {name: self.dropout(mix(output.layers, output.mask)) for name, mix in self.mixes.items()}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For copies: without what computes the layers, which is made again."""
-        return {**self.__dict__, "_sources": {}}
-
-    def _load_from_state_dict(self, *arguments: Any) -> None:
-        super()._load_from_state_dict(*arguments)
-        self._sources = {}  # they may have copies of the old weights
-
-    def _device(self) -> torch.device:
-        return next(self.mixes.parameters()).device
-
-    def _source(self) -> LayerSource:
-        device = self._device()
-        if device not in self._sources:
-            source = self._build_source(device) if self.bilm is None else FastBiLM(self.bilm, self._precision)
-            self._sources = {device: source}
-        return self._sources[device]
+    def _make_source(self, device: torch.device) -> LayerSource:
+        return super()._make_source(device) if self.bilm is None else FastBiLM(self.bilm, self._precision)

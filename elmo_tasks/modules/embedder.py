@@ -121,7 +121,7 @@ class Embedder(nn.Module):
         return EmbeddedTokens(inputs=torch.cat(vectors, dim=2), outputs=mixes.get("output"))
 
     def prepare(self, texts: Sequence[Sequence[str]]) -> None:
-        """Computes once what every epoch would compute again; see `ElmoEmbedder.prepare`."""
+        """Computes once what every epoch would compute again; see `MixedLayers.prepare`."""
         for part in (self.elmo, self.transformer):
             if part is not None:
                 part.prepare(texts)

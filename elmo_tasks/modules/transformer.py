@@ -17,9 +17,10 @@ from pydantic import Field
 from torch import Tensor
 
 from elmo_tasks.config import Config, LocalPath
-from elmo_tasks.elmo import ElmoEmbedder, LayerOutput, ScalarMix
+from elmo_tasks.elmo import LayerOutput, ScalarMix
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
 from elmo_tasks.elmo.layers import LayerSource
+from elmo_tasks.elmo.mixed_layers import MixedLayers
 from elmo_tasks.errors import ConfigError, WeightsError
 from elmo_tasks.modules.transformer_files import CONFIG, TOKENIZER, TransformerFiles
 from elmo_tasks.text.batches import batches_of_like_lengths
@@ -93,13 +94,13 @@ class TransformerConfig(Config):
         return chosen
 
 
-class TransformerEmbedder(ElmoEmbedder):
+class TransformerEmbedder(MixedLayers):
     """One mix, `input`, of a frozen transformer's layers, with dropout.
 
-    Source: as `ElmoEmbedder`; Devlin et al. 2019, section 5.3, use BERT in this way.
+    Source: as `MixedLayers`; Devlin et al. 2019, section 5.3, use BERT in this way.
 
     Arguments:
-        build_source: see `ElmoEmbedder`. It computes only the layers that are mixed.
+        build_source: see `MixedLayers`. It computes only the layers that are mixed.
         output_size: D.
         layers: the numbers of these layers in the transformer, for logs.
         mix: the mix of K layers.
