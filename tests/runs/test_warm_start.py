@@ -248,7 +248,7 @@ def test_resume_goes_on_with_the_runs_own_state(
         with pytest.raises(KeyboardInterrupt):
             train(config_file, run, from_run=one, overrides=longer)
     shutil.rmtree(one)  # it is needed no longer
-    with caplog.at_level(logging.INFO, "elmo_tasks.runs.train"):
+    with caplog.at_level(logging.INFO, "elmo_tasks.runs.run_start"):
         train(config_file, run, from_run=one, resume=True, overrides=longer)
     assert f"{run}: goes on with its own state; the weights of {one} are for a run that begins" in caplog.messages
     for name in ("model.safetensors", "frozen.safetensors", "origin.json"):
