@@ -1,4 +1,4 @@
-"""Files of predictions for every task."""
+"""Files of predictions for every task, and the files of a run that has trained."""
 
 from __future__ import annotations
 
@@ -46,6 +46,22 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {  # e
         {"clusters": [[[0, 0], [4, 4], [2, 2]]]},
     ),
 }  # fmt: skip
+
+
+def write_run(
+    folder: Path, values: Sequence[float], mixes: Mapping[str, Any] | None = None, *, metric: str = "f1", best: int = 2
+) -> None:
+    """A run with a value of its metric for each epoch, and with mixes of layers in the best one."""
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"trainer": {"validation_metric": f"+{metric}"}}))
+    records = [
+        {
+            "epoch": epoch, "training": {"loss": 1.0}, "validation": {metric: value, "loss": 1.0},
+            "best": epoch == best, "elmo": mixes or {} if epoch == best else {},
+        }
+        for epoch, value in enumerate(values, start=1)
+    ]  # fmt: skip
+    (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in records))
 
 
 @pytest.fixture

@@ -65,11 +65,11 @@ def run_study(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError("no study given; give a file or a name of --list")
     import shlex  # here, because it makes every command start later
 
-    from elmo_tasks.studies.study import Part, Study
+    from elmo_tasks.studies.study import Selection, Study
     from elmo_tasks.studies.study_runs import StudyFolder, run_study
 
-    part = Part(arguments.arm, arguments.shares, arguments.seeds)
-    study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var), part)
+    selection = Selection(arguments.arm, arguments.shares, arguments.seeds)
+    study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var), selection)
     path = Path(arguments.study_folder or Path("runs", "studies", Path(arguments.study).stem))
     folder = StudyFolder(path, study)
     if arguments.dry_run:
@@ -106,13 +106,13 @@ def _command_line(name: str, source: str, folder: Path, arguments: argparse.Name
 
 def _print_plan(folder: StudyFolder, num_jobs: int) -> None:
     rows, seconds, unknown, seen = [], 0.0, 0, set()
-    for run, place, estimate in zip(folder.study.runs, folder.places, folder.estimates(), strict=True):
+    for (run, run_folder), estimate in zip(folder.pairs(), folder.estimates(), strict=True):
         if not run.chosen:
             continue
-        state = folder.state(place)
-        if state != "finished" and place.path not in seen:
+        state = folder.state(run_folder)
+        if state != "finished" and run_folder.path not in seen:
             seconds, unknown = seconds + (estimate or 0.0), unknown + (estimate is None)
-        seen.add(place.path)
+        seen.add(run_folder.path)
         time = "unknown" if estimate is None else _duration(estimate)
         rows.append([run.arm.name, f"{100 * run.share:g} %", str(run.seed), run.arm.config, state, time])
     print_table(folder.study.config.title, ("arm", "share", "seed", "config", "state", "time"), rows)

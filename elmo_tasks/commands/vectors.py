@@ -125,7 +125,7 @@ def run_neighbors(arguments: argparse.Namespace) -> None:
     layers = nearest_tokens(bilm, query, pool, count=arguments.count, same_word=arguments.same_word)
     if arguments.json:
         found = [
-            [{"sentence": n.token.sentence, "place": n.token.place, "similarity": n.similarity} for n in layer]
+            [{"sentence": n.token.sentence, "place": n.token.index, "similarity": n.similarity} for n in layer]
             for layer in layers
         ]
         print_json(found)

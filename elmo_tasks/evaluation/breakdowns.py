@@ -25,7 +25,7 @@ _QUARTERS = (0.25, 0.5, 0.75)
 LENGTHS = (1, 2, 3, 5, 9, 17)  # in tokens: where the ranges of lengths of spans begin
 
 
-class Place(NamedTuple):
+class BucketKey(NamedTuple):
     """A bucket, and where it stands among the others."""
 
     order: float
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 class Item(NamedTuple):
     """One thing that is counted, such as a span: its bucket in each breakdown, by title, and its K counts."""
 
-    places: Mapping[str, Place]
+    buckets: Mapping[str, BucketKey]
     counts: Sequence[float]
 
 
@@ -64,23 +64,23 @@ class Breakdown:
 
 
 def break_down(name: str, items: Sequence[Item], scores: Scores) -> list[Breakdown]:
-    """A breakdown for each title of the items' places.
+    """A breakdown for each title of the items' buckets.
 
     Arguments:
         name: what the items are, in the plural.
         scores: from K counts.
     """
     breakdowns = []
-    for title in dict.fromkeys(title for item in items for title in item.places):
-        parts: dict[Place, list[Sequence[float]]] = {}
+    for title in dict.fromkeys(title for item in items for title in item.buckets):
+        parts: dict[BucketKey, list[Sequence[float]]] = {}
         for item in items:
-            if title in item.places:
-                parts.setdefault(item.places[title], []).append(item.counts)
+            if title in item.buckets:
+                parts.setdefault(item.buckets[title], []).append(item.counts)
         buckets = []
-        for place in sorted(parts):
-            counts = np.sum(np.array(parts[place], dtype=np.float64), axis=0)
+        for key in sorted(parts):
+            counts = np.sum(np.array(parts[key], dtype=np.float64), axis=0)
             values = {key: float(value) for key, value in scores(counts).items()}
-            buckets.append(Bucket(place.name, len(parts[place]), counts.tolist(), values))
+            buckets.append(Bucket(key.name, len(parts[key]), counts.tolist(), values))
         breakdowns.append(Breakdown(name, title, buckets))
     return breakdowns
 
@@ -90,7 +90,7 @@ def item_scores(counts: Array) -> Mapping[str, Array]:
     return f1_scores(*np.moveaxis(counts, -1, 0))
 
 
-def ranged(value: float, edges: Sequence[int], unit: str = "") -> Place:
+def ranged(value: float, edges: Sequence[int], unit: str = "") -> BucketKey:
     """The range of whole numbers that a value is in; each edge begins a range, and the first begins at the first edge.
 
     With a `unit`, such as %, ranges are not of whole numbers: each ends with the edge that the next one begins with.
@@ -98,12 +98,12 @@ def ranged(value: float, edges: Sequence[int], unit: str = "") -> Place:
     number = bisect.bisect_right(edges, value) - 1
     first, step = edges[number], 0 if unit else 1
     if number + 1 == len(edges):
-        return Place(number, f"{first}{unit} or more")
+        return BucketKey(number, f"{first}{unit} or more")
     last = edges[number + 1] - step
-    return Place(number, f"{first}{unit}" if first == last else f"{first} to {last}{unit}")
+    return BucketKey(number, f"{first}{unit}" if first == last else f"{first} to {last}{unit}")
 
 
-def quarters(values: Sequence[float]) -> list[Place]:
+def quarters(values: Sequence[float]) -> list[BucketKey]:
     """The quarter of the values that each is in, named by its smallest and its largest value; equal ones share one."""
     edges = np.unique(np.quantile(values, _QUARTERS, method="lower"))
     numbers = np.searchsorted(edges, values)
@@ -112,7 +112,7 @@ def quarters(values: Sequence[float]) -> list[Place]:
         inside = [value for value, other in zip(values, numbers, strict=True) if other == number]
         low, high = f"{min(inside):.0f}", f"{max(inside):.0f}"
         names[number] = low if low == high else f"{low} to {high}"
-    return [Place(number, names[number]) for number in numbers.tolist()]
+    return [BucketKey(number, names[number]) for number in numbers.tolist()]
 
 
 def of_examples(
@@ -134,21 +134,21 @@ def of_examples(
             [statistics.fmean(last if rank is None else rank for rank in each) if each else last for each in ranks]
         )
     return [
-        Item({by: places[row] for by, places in columns.items()}, counts.tolist()) for row, counts in enumerate(sums)
+        Item({by: buckets[row] for by, buckets in columns.items()}, counts.tolist()) for row, counts in enumerate(sums)
     ]
 
 
-def words_of_item(tokens: Iterable[str], vocabulary: Vocabulary | None) -> dict[str, Place]:
+def words_of_item(tokens: Iterable[str], vocabulary: Vocabulary | None) -> dict[str, BucketKey]:
     """The buckets of a few words, such as a span, by its unseen words and its rarest one; none without a vocabulary."""
     if vocabulary is None:
         return {}
     ranks = [vocabulary.frequency_rank(token) for token in tokens]
     seen = [rank for rank in ranks if rank is not None]
-    rarest = ranged(max(seen), (1, 101, 1001, 10001)) if len(seen) == len(ranks) else Place(9, "unseen")
-    unseen = Place(0, "none") if len(seen) == len(ranks) else Place(1, "some") if seen else Place(2, "all")
+    rarest = ranged(max(seen), (1, 101, 1001, 10001)) if len(seen) == len(ranks) else BucketKey(9, "unseen")
+    unseen = BucketKey(0, "none") if len(seen) == len(ranks) else BucketKey(1, "some") if seen else BucketKey(2, "all")
     return {"unseen words": unseen, "frequency rank of the rarest word": rarest}
 
 
-def _share_unseen(ranks: Sequence[int | None]) -> Place:
+def _share_unseen(ranks: Sequence[int | None]) -> BucketKey:
     count = sum(rank is None for rank in ranks)
-    return ranged(100 * count / len(ranks), (0, 5, 10, 20), " %") if count else Place(-1, "none")
+    return ranged(100 * count / len(ranks), (0, 5, 10, 20), " %") if count else BucketKey(-1, "none")

@@ -162,7 +162,7 @@ def compare_predictions(
     kind = type(first.task.build_metric())
     name = metric or kind.main
     if name not in (known := list(kind.scores(measured[0].sums[0, 0]))):
-        raise ElmoTasksError(f"{name!r} is not a score of {type(first.task).__name__}; wanted {', '.join(known)}")
+        raise ElmoTasksError(f"{name!r} is not a score of {type(first.task).__name__}; expected {', '.join(known)}")
 
     def score(sums: Array) -> Array:
         return kind.scores(sums)[name]
@@ -212,7 +212,7 @@ def _measure(
             shown = shown or predictions.predictions
         measured.append(_Measured(system, np.stack(sums), shown))
     if first is None:
-        raise ElmoTasksError("no systems; wanted at least one run or file of predictions")
+        raise ElmoTasksError("no systems; expected at least one run or file of predictions")
     return first, measured, units
 
 
@@ -233,7 +233,8 @@ def _difference(
     changed: list[ChangedUnit],
 ) -> Difference:
     """Of two systems, from their scores, the p-value of a test, the differences of resamples and the gains of units."""
-    difference, seeds = other.score - one.score, _over_seeds(one, other)
+    difference = other.score - one.score
+    seeds = seed_difference(one.scores, other.scores, paired=one.seeds == other.seeds)
     p_values = {"randomization": randomization, "bootstrap": bootstrap_p(resampled, difference)}
     if seeds and seeds.p_value is not None:
         p_values["seeds"] = seeds.p_value
@@ -251,12 +252,6 @@ def _difference(
         equal=len(gains) - better - worse,
         changed=changed,
     )
-
-
-def _over_seeds(one: SystemScore, other: SystemScore) -> SeedDifference | None:
-    if len(one.scores) < 2 or len(other.scores) < 2:
-        return None
-    return seed_difference(one.scores, other.scores, paired=one.seeds == other.seeds)
 
 
 def corrected(p_values: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:

@@ -21,7 +21,7 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.evaluation.breakdowns import Breakdown, Item, break_down, item_scores, of_examples
 from elmo_tasks.evaluation.mention_errors import MentionErrors, link_scores, mention_scores
 from elmo_tasks.evaluation.reading_errors import KINDS as READING_KINDS
-from elmo_tasks.evaluation.reading_errors import answer_kind, question_places
+from elmo_tasks.evaluation.reading_errors import answer_kind, question_buckets
 from elmo_tasks.evaluation.significance import EQUAL, unit_gains
 from elmo_tasks.evaluation.span_errors import KINDS as SPAN_KINDS
 from elmo_tasks.evaluation.span_errors import align, span_items, spans_of
@@ -114,7 +114,7 @@ def error_report(found: Predictions, *, num_examples: int = 20) -> ErrorReport:
     items = of_examples(found.task, found.examples, sums, found.vocabulary)
     if isinstance(found.task, Reading):
         items = [
-            Item({**item.places, **question_places(example)}, item.counts)
+            Item({**item.buckets, **question_buckets(example)}, item.counts)
             for item, example in zip(items, found.examples, strict=True)
         ]
     details = _DETAILS[type(metric)](found, metric) if type(metric) in _DETAILS else _Details("examples", {}, [])

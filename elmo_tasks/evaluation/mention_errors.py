@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_tasks.evaluation.breakdowns import Item, Place, ranged
+from elmo_tasks.evaluation.breakdowns import BucketKey, Item, ranged
 from elmo_tasks.metrics.coreference import Mention, ScoredDocument, fractions_of
 
 _PRONOUNS = {
@@ -65,57 +65,57 @@ class MentionErrors:
                 other = document.response_of.get(mention) if is_last else None
                 found = other is not None
                 recalled = 0.0 if other is None else document.common[number, other] / gold_sizes[number]
-                yield Item(self._places(mention), (found, is_last, 0, 0, recalled, 1, 0, 0))
+                yield Item(self._buckets(mention), (found, is_last, 0, 0, recalled, 1, 0, 0))
         for mention, other in sorted(document.response_of.items()):
             key = document.key_of.get(mention)
             confirmed = document.common[key, other] / found_sizes[other] if key is not None else 0.0
-            yield Item(self._places(mention), (0, 0, key is not None, 1, 0, 0, confirmed, 1))
+            yield Item(self._buckets(mention), (0, 0, key is not None, 1, 0, 0, confirmed, 1))
 
     def links(self) -> Iterator[Item]:
         """Each mention but the first of its cluster, with its part of MUC's tally."""
         document = self._document
         for number, cluster in enumerate(document.key):
             others = (document.response_of.get(m) if document.key_of[m] == number else None for m in sorted(cluster))
-            for places, is_right in self._linked(sorted(cluster), others):
-                yield Item(places, (is_right, 1, 0, 0))
+            for buckets, is_right in self._linked(sorted(cluster), others):
+                yield Item(buckets, (is_right, 1, 0, 0))
         found: dict[int, list[Mention]] = {}
         for mention, number in document.response_of.items():
             found.setdefault(number, []).append(mention)
         for cluster_found in found.values():
             others = (document.key_of.get(mention) for mention in sorted(cluster_found))
-            for places, is_right in self._linked(sorted(cluster_found), others):
-                yield Item(places, (0, 0, is_right, 1))
+            for buckets, is_right in self._linked(sorted(cluster_found), others):
+                yield Item(buckets, (0, 0, is_right, 1))
 
     def _linked(
         self, mentions: Sequence[Mention], others: Iterable[int | None]
-    ) -> Iterator[tuple[dict[str, Place], bool]]:
+    ) -> Iterator[tuple[dict[str, BucketKey], bool]]:
         """The links of a cluster. `others`: the cluster of each mention on the other side."""
         seen: set[int] = set()
         before = [None, *mentions]
         for mention, previous, other in zip(mentions, before, others, strict=False):
             if previous is not None:
                 apart = self._sentences[mention[0]] - self._sentences[previous[0]]
-                places = {**self._places(mention), "sentences to the antecedent": ranged(apart, _DISTANCES)}
-                yield places, other in seen
+                buckets = {**self._buckets(mention), "sentences to the antecedent": ranged(apart, _DISTANCES)}
+                yield buckets, other in seen
             if other is not None:
                 seen.add(other)
 
-    def _places(self, mention: Mention) -> dict[str, Place]:
+    def _buckets(self, mention: Mention) -> dict[str, BucketKey]:
         start, end = mention
         return {"type of mention": mention_type(self._tokens[start : end + 1])}
 
 
-def mention_type(tokens: Sequence[str]) -> Place:
+def mention_type(tokens: Sequence[str]) -> BucketKey:
     """Pronoun, name or other noun phrase of English, as far as the words tell.
 
     A single word of a list is a pronoun. A name has more words that begin with a capital letter than others, articles
     and the like left out.
     """
     if len(tokens) == 1 and tokens[0].lower() in _PRONOUNS:
-        return Place(0, "pronoun")
+        return BucketKey(0, "pronoun")
     words = [token for token in tokens if token.lower() not in _LEFT_OUT]
     capitals = sum(token[:1].isupper() for token in words)
-    return Place(1, "name") if 2 * capitals > len(words) else Place(2, "noun phrase")
+    return BucketKey(1, "name") if 2 * capitals > len(words) else BucketKey(2, "noun phrase")
 
 
 def mention_scores(counts: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:

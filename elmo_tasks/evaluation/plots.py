@@ -11,8 +11,8 @@ import pydantic
 
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.files.atomic import atomic_write
-from elmo_tasks.files.json_files import Number, from_json, read_json
-from elmo_tasks.files.text import read_lines
+from elmo_tasks.files.json_files import Number, read_json
+from elmo_tasks.files.json_lines import read_records
 from elmo_tasks.metrics.confusion import ConfusionTable, largest
 from elmo_tasks.runs.archive import open_run
 
@@ -58,15 +58,16 @@ class RunCurves:
         config = read_json(folder.config, dict[str, Any], "the config of a run")
         metric = config.get("trainer", {}).get("validation_metric")
         if metric is None:
-            raise RunError(f"{path}: the run of a biLM; wanted that of a task model")
-        lines = read_lines(folder.records) if folder.records.is_file() else ()
-        records = [
-            from_json(line.encode(), _Record, f"{folder.records}:{number}", "the record of an epoch").model_dump()
-            for number, line in lines
-        ]
+            raise RunError(f"{path}: the run of a biLM; expected that of a task model")
+        found = folder.records.is_file()
+        records = list(read_records(folder.records, _Record, "the record of an epoch")) if found else []
         if not records:
             raise RunError(f"{path}: no epoch has finished, so there is nothing to draw")
-        return cls(Path(path).resolve().name.removesuffix(".tar.gz"), str(metric).lstrip("+-"), records)
+        return cls(
+            Path(path).resolve().name.removesuffix(".tar.gz"),
+            str(metric).lstrip("+-"),
+            [each.model_dump() for each in records],
+        )
 
     def best(self) -> dict[str, Any]:
         """The record of the best epoch, or the last one if no epoch is the best."""
@@ -82,7 +83,7 @@ def check_format(path: str | Path) -> str:
     """The ending of a picture's file, in lower case; raises `ElmoTasksError` if it is not one of `FORMATS`."""
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
-        raise ElmoTasksError(f"{path}: the ending is {suffix!r}; wanted {', '.join(FORMATS)}")
+        raise ElmoTasksError(f"{path}: the ending is {suffix!r}; expected {', '.join(FORMATS)}")
     return suffix
 
 
@@ -171,7 +172,7 @@ def draw_mixes(axes: Axes, mixes: Sequence[tuple[str, dict[str, Any]]]) -> None:
     weights = [dict(zip(mix["layers"], mix["weights"], strict=True)) for _, mix in mixes]
     shares = [[each.get(layer, 0.0) for layer in columns] for each in weights]
     # Cells as shapes, not as an image: pages of a browser may not hold images.
-    edges = [[place - 0.5 for place in range(count + 1)] for count in (len(columns), len(mixes))]
+    edges = [[number - 0.5 for number in range(count + 1)] for count in (len(columns), len(mixes))]
     axes.pcolormesh(*edges, shares, cmap="Blues", vmin=0, vmax=1)
     axes.invert_yaxis()
     axes.set_aspect("auto")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from elmo_tasks.evaluation.breakdowns import LENGTHS, Place, ranged
+from elmo_tasks.evaluation.breakdowns import LENGTHS, BucketKey, ranged
 from elmo_tasks.metrics.squad import normalize_answer
 
 KINDS = ("right", "too long", "too short", "overlapping", "elsewhere", "no answer")
@@ -20,24 +20,24 @@ def answer_kind(answer: str | None, gold: Sequence[str]) -> str:
     """
     if answer is None:
         return "no answer"
-    words, wanted = normalize_answer(answer).split(), [normalize_answer(each).split() for each in gold]
-    if words in wanted:
+    words, golds = normalize_answer(answer).split(), [normalize_answer(each).split() for each in gold]
+    if words in golds:
         return "right"
-    if any(_contains(words, each) for each in wanted if each):
+    if any(_contains(words, each) for each in golds if each):
         return "too long"
-    if any(_contains(each, words) for each in wanted if words):
+    if any(_contains(each, words) for each in golds if words):
         return "too short"
-    return "overlapping" if any({*words} & {*each} for each in wanted) else "elsewhere"
+    return "overlapping" if any({*words} & {*each} for each in golds) else "elsewhere"
 
 
-def question_places(example: Mapping[str, Any]) -> dict[str, Place]:
+def question_buckets(example: Mapping[str, Any]) -> dict[str, BucketKey]:
     """The buckets of a question: its first question word, and the length of its shortest gold answer in tokens."""
     tokens = [token.lower() for token in example["question_tokens"]]
     word = next((token for token in tokens if token in _QUESTION_WORDS), "other")
     if word == "how" and (after := tokens[tokens.index("how") + 1 :][:1]) in (["many"], ["much"]):
         word = f"how {after[0]}"
     shortest = min(last - first + 1 for first, last in example["answer_spans"])
-    return {"question word": Place(word == "other", word), "length of the answer": ranged(shortest, LENGTHS)}
+    return {"question word": BucketKey(word == "other", word), "length of the answer": ranged(shortest, LENGTHS)}
 
 
 def _contains(words: Sequence[str], part: Sequence[str]) -> bool:

@@ -4,6 +4,9 @@ All work on sums: each unit of the data (a sentence, say) has K counts, and the 
 the units. So a resample costs a product of matrices, and no scorer runs again. A system may have several models, one
 for each seed; its score is then their mean, and all of them are drawn and swapped together.
 
+SciPy's `permutation_test` and `bootstrap` draw other random numbers from the same seed, which would change published
+p-values, and copy all units for each resample. SciPy does not have Holm's correction.
+
 # M models of a system, N units, K sums, R resamples
 """
 
@@ -128,12 +131,14 @@ def unit_gains(one: Array, other: Array, score: Score) -> Array:
     return (score(totals + (second - first)) - score(totals)).mean(0)
 
 
-def seed_difference(one: Sequence[float], other: Sequence[float], *, paired: bool) -> SeedDifference:
+def seed_difference(one: Sequence[float], other: Sequence[float], *, paired: bool) -> SeedDifference | None:
     """How much the mean of `other` is above that of `one`, with Student's interval and test: of the differences if the
-    scores are paired, otherwise Welch's. At least two scores each.
+    scores are paired, otherwise Welch's. None if one of them has fewer than two scores.
     """
     from scipy import stats
 
+    if min(len(one), len(other)) < 2:
+        return None
     mean = float(np.mean(other) - np.mean(one))
     varied = [np.subtract(other, one)] if paired else [np.array(one), np.array(other)]
     if max(map(np.ptp, varied)) < EQUAL:

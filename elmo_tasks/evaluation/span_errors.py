@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from elmo_tasks.evaluation.breakdowns import LENGTHS, Item, Place, ranged, words_of_item
+from elmo_tasks.evaluation.breakdowns import LENGTHS, BucketKey, Item, ranged, words_of_item
 from elmo_tasks.metrics import Metric, SrlF1
 from elmo_tasks.metrics.srl import VERB, arguments_of_tags
 from elmo_tasks.text.tag_schemes import spans_of_tags
@@ -74,8 +74,8 @@ def span_items(
     """The spans of an example, each once: whether it is right, found and gold."""
     for span in sorted(found | gold):
         tokens = span.tokens()
-        places: dict[str, Place] = {
+        buckets: dict[str, BucketKey] = {
             "length": ranged(len(tokens), LENGTHS),
             **words_of_item([example["tokens"][token] for token in tokens], vocabulary),
         }
-        yield Item(places, (span in found and span in gold, span in found, span in gold))
+        yield Item(buckets, (span in found and span in gold, span in found, span in gold))

@@ -30,7 +30,7 @@ from elmo_tasks.text.vocabulary import Vocabulary
 logger = logging.getLogger(__name__)
 
 _ARCHIVES = (".tar.gz", ".tgz")
-_WANTED = "a JSON object with 'example' and 'prediction' on each line, as `evaluate --predictions` writes them"
+_EXPECTED = "a JSON object with 'example' and 'prediction' on each line, as `evaluate --predictions` writes them"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,16 +78,18 @@ class Predictions:
 
     def check_same_examples(self, other: Predictions) -> None:
         """Raises an ElmoTasksError unless another system was measured on the same examples, in the same order."""
-        wanted = f"wanted the same examples in the same order as for {self.name}"
+        expected = f"expected the same examples in the same order as for {self.name}"
         if type(self.task) is not type(other.task):
             mine, theirs = (type(each.task).__name__ for each in (self, other))
-            raise ElmoTasksError(f"{other.name}: the task is {theirs}, that of {self.name} is {mine}; wanted one task")
+            raise ElmoTasksError(
+                f"{other.name}: the task is {theirs}, that of {self.name} is {mine}; expected one task"
+            )
         if len(self.examples) != len(other.examples):
-            raise ElmoTasksError(f"{other.name}: {len(other.examples)} examples, not {len(self.examples)}; {wanted}")
+            raise ElmoTasksError(f"{other.name}: {len(other.examples)} examples, not {len(self.examples)}; {expected}")
         for row, (one, another) in enumerate(zip(self.examples, other.examples, strict=True)):
             content, others = _content(self.task, one), _content(other.task, another)
             if differing := [column for column in content if content[column] != others[column]]:
-                raise ElmoTasksError(f"{other.name}: example {row} has other {' and '.join(differing)}; {wanted}")
+                raise ElmoTasksError(f"{other.name}: example {row} has other {' and '.join(differing)}; {expected}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,7 +141,7 @@ def is_system(path: str | Path) -> bool:
         return path.is_file() or (path / "config.json").is_file() or bool(_find_system("", path).seeds)
     try:
         _, line = next(read_lines(path), (0, ""))
-        record = parse_json(line, path, _WANTED)
+        record = parse_json(line, path, _EXPECTED)
     except DataError:
         return False
     return isinstance(record, dict) and {"example", "prediction"} <= record.keys()
@@ -183,7 +185,7 @@ def read_predictions(
 
 def _read_file(path: Path) -> Predictions:
     if not (pairs := list(_records(path))):
-        raise DataError(path, f"no examples; wanted {_WANTED}")
+        raise DataError(path, f"no examples; expected {_EXPECTED}")
     task = _task_of(path, [example for example, _ in pairs])
     examples = list(checked_examples([example for example, _ in pairs], task, str(path), BadUnits(), Counter()))
     found = _checked(str(path), task, examples, [prediction for _, prediction in pairs])
@@ -196,10 +198,10 @@ def _read_file(path: Path) -> Predictions:
 
 def _records(path: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     for number, line in read_lines(path):
-        record = parse_json(line, path, _WANTED, number)
+        record = parse_json(line, path, _EXPECTED, number)
         pair = (record.get("example"), record.get("prediction")) if isinstance(record, dict) else (None, None)
         if not all(isinstance(each, dict) for each in pair):
-            raise DataError(path, f"no example with its prediction; wanted {_WANTED}", number)
+            raise DataError(path, f"no example with its prediction; expected {_EXPECTED}", number)
         yield pair  # type: ignore[misc]  # both are dicts
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
+
+import pydantic
 
 from elmo_tasks.errors import RunError
 from elmo_tasks.files.atomic import atomic_write, write_errors
 from elmo_tasks.files.json_files import from_json, json_text
+from elmo_tasks.files.text import read_lines
 
 _T = TypeVar("_T")
 
@@ -39,3 +42,20 @@ def keep_lines(path: Path, count: int) -> None:
     lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
     with atomic_write(path) as stream:
         stream.writelines(lines[:count])
+
+
+def read_records(path: Path, kind: type[_T], wanted: str) -> Iterator[_T]:
+    """Yields the records of a JSON lines file. `wanted`: what each should be, for error messages.
+
+    Raises:
+        DataError: the file is missing, or is not text.
+        RunError: a line is not of the type; it is named.
+    """
+    for number, line in read_lines(path):
+        yield from_json(line.encode(), kind, f"{path}:{number}", wanted)
+
+
+def write_records(path: Path, records: Iterable[pydantic.BaseModel]) -> None:
+    """Replaces a JSON lines file, atomically."""
+    with atomic_write(path) as stream:
+        stream.writelines(f"{record.model_dump_json()}\n".encode() for record in records)

@@ -103,7 +103,7 @@ def labelled_sentences(reader: DatasetReader, source: Source) -> list[LabelledSe
         known = DatasetReaderConfig.choices().items()
         fitting = [name for name, each in known if any(map(each.can_read, kinds))]  # type: ignore[attr-defined]
         raise ElmoTasksError(
-            f"the reader makes {task.summary}; wanted labels of tokens, spans or roles: {', '.join(fitting)}"
+            f"the reader makes {task.summary}; expected labels of tokens, spans or roles: {', '.join(fitting)}"
         )
     sentences: dict[tuple[str, ...], LabelledSentence] = {}
     for example in reader.read(source):
@@ -124,7 +124,7 @@ def split_sentences(
         ElmoTasksError: there are fewer than five.
     """
     if len(sentences) < 5:
-        raise ElmoTasksError(f"{len(sentences)} different sentence(s); wanted at least 5, or a separate test file")
+        raise ElmoTasksError(f"{len(sentences)} different sentence(s); expected at least 5, or a separate test file")
     shuffled = random.Random(seed).sample(sentences, len(sentences))
     cut = len(sentences) // 5
     return shuffled[cut:], shuffled[:cut]
@@ -161,7 +161,7 @@ def probe_labels(
     num_test = sum(len(sentence.labels) for sentence in test)
     if len(set(labels)) < 2 or num_test == 0:
         raise ElmoTasksError(
-            f"{len(set(labels))} label(s) to learn, {num_test} item(s) to test on; wanted at least two and one"
+            f"{len(set(labels))} label(s) to learn, {num_test} item(s) to test on; expected at least two and one"
         )
     [(most_frequent, _)] = collections.Counter(labels).most_common(1)
     control = _control_labels(training, test, seed)
@@ -190,7 +190,7 @@ def _items(example: Example, task: Tagging | SemanticRoles) -> Iterator[tuple[tu
             if label != _PREDICATE:
                 yield (predicate, (start, end)), label
     elif task.tag_scheme is None or task.single_tokens:
-        yield from ((((place, place),), tag) for place, tag in enumerate(example["tags"]))
+        yield from ((((index, index),), tag) for index, tag in enumerate(example["tags"]))
     else:
         yield from ((((start, end),), label) for label, start, end in spans_of_tags(example["tags"]))
 

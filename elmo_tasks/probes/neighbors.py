@@ -25,18 +25,18 @@ _TOKENS_AT_ONCE = 8192
 
 @dataclasses.dataclass(frozen=True)
 class TokenInContext:
-    """A token of a sentence. `place` is its index, from 0."""
+    """A token of a sentence. `index` counts from 0."""
 
     sentence: tuple[str, ...]
-    place: int
+    index: int
 
     @property
     def word(self) -> str:
-        return self.sentence[self.place]
+        return self.sentence[self.index]
 
     def marked(self) -> str:
         """The sentence with the token in brackets: `The dog let out a sharp [bark] .`"""
-        before, after = self.sentence[: self.place], self.sentence[self.place + 1 :]
+        before, after = self.sentence[: self.index], self.sentence[self.index + 1 :]
         return " ".join([*before, f"[{self.word}]", *after])
 
 
@@ -58,36 +58,36 @@ class EmbeddedTokens:
     @classmethod
     def of(cls, bilm: LayerSource, sentences: Sequence[tuple[str, ...]], word: str | None = None) -> EmbeddedTokens:
         """All tokens of sentences, or only the occurrences of a word, ignoring case; there must be at least one."""
-        places = [
-            [place for place, token in enumerate(sentence) if word is None or token.lower() == word.lower()]
+        indices = [
+            [index for index, token in enumerate(sentence) if word is None or token.lower() == word.lower()]
             for sentence in sentences
         ]
         vectors: dict[int, Tensor] = {}
         for rows in batches_of_like_lengths(list(map(len, sentences)), max_padded=_TOKENS_AT_ONCE):
             layers = bilm.layers([sentences[row] for row in rows]).layers.transpose(1, 2)  # (B, longest, L+1, D)
             vectors |= {
-                row: functional.normalize(each[places[row]], dim=-1).cpu()
+                row: functional.normalize(each[indices[row]], dim=-1).cpu()
                 for row, each in zip(rows, layers, strict=True)
             }
         tokens = [
-            TokenInContext(sentence, place)
-            for sentence, chosen in zip(sentences, places, strict=True)
-            for place in chosen
+            TokenInContext(sentence, index)
+            for sentence, chosen in zip(sentences, indices, strict=True)
+            for index in chosen
         ]
         return cls(tokens, torch.cat([vectors[row] for row in range(len(sentences))]))
 
-    def nearest(self, wanted: Tensor, count: int) -> list[list[Neighbor]]:
+    def nearest(self, vectors: Tensor, count: int) -> list[list[Neighbor]]:
         """For each layer the `count` tokens, or all if there are fewer, that are nearest to a vector, nearest first.
 
         Arguments:
-            wanted: (L+1, D), a vector for each layer, of any length.
+            vectors: (L+1, D), one for each layer, of any length.
         """
-        wanted = functional.normalize(wanted, dim=-1).to(self.vectors)
-        similarities = torch.einsum("tld,ld->lt", self.vectors, wanted)
-        values, places = similarities.topk(min(count, len(self.tokens)), dim=1)
+        query = functional.normalize(vectors, dim=-1).to(self.vectors)
+        similarities = torch.einsum("tld,ld->lt", self.vectors, query)
+        values, indices = similarities.topk(min(count, len(self.tokens)), dim=1)
         return [
-            [Neighbor(self.tokens[place], value) for value, place in zip(*layer, strict=True)]
-            for layer in zip(values.tolist(), places.tolist(), strict=True)
+            [Neighbor(self.tokens[index], value) for value, index in zip(*layer, strict=True)]
+            for layer in zip(values.tolist(), indices.tolist(), strict=True)
         ]
 
 
@@ -97,11 +97,11 @@ def find_token(sentence: Sequence[str], word: str) -> TokenInContext:
     Raises:
         ElmoTasksError: the word does not occur exactly once.
     """
-    places = [place for place, token in enumerate(sentence) if token.lower() == word.lower()]
-    if len(places) != 1:
-        count = "is not" if not places else f"occurs {len(places)} times"
-        raise ElmoTasksError(f"{word!r} {count} in {' '.join(sentence)!r}; wanted a token that occurs once")
-    return TokenInContext(tuple(sentence), places[0])
+    indices = [index for index, token in enumerate(sentence) if token.lower() == word.lower()]
+    if len(indices) != 1:
+        count = "is not" if not indices else f"occurs {len(indices)} times"
+        raise ElmoTasksError(f"{word!r} {count} in {' '.join(sentence)!r}; expected a token that occurs once")
+    return TokenInContext(tuple(sentence), indices[0])
 
 
 def nearest_tokens(
@@ -125,8 +125,8 @@ def nearest_tokens(
     Raises:
         ElmoTasksError: the pool does not contain a token to compare with.
     """
-    wanted = bilm.layers([query.sentence]).layers[0, :, query.place]  # (L+1, D)
-    best: list[list[Neighbor]] = [[] for _ in wanted]
+    vectors = bilm.layers([query.sentence]).layers[0, :, query.index]  # (L+1, D)
+    best: list[list[Neighbor]] = [[] for _ in vectors]
     word = query.word if same_word else None
     others = (
         sentence
@@ -134,12 +134,12 @@ def nearest_tokens(
         if sentence != query.sentence and any(word is None or token.lower() == word.lower() for token in sentence)
     )
     while sentences := list(itertools.islice(others, _SENTENCES_AT_ONCE)):
-        found = EmbeddedTokens.of(bilm, sentences, word).nearest(wanted, count)
+        found = EmbeddedTokens.of(bilm, sentences, word).nearest(vectors, count)
         best = [
             sorted([*earlier, *new], key=lambda neighbor: -neighbor.similarity)[:count]
             for earlier, new in zip(best, found, strict=True)
         ]
     if not best[0]:
         what = f"no other sentence with the word {query.word!r}" if same_word else "no other sentence"
-        raise ElmoTasksError(f"the pool has {what}; wanted tokens to compare with")
+        raise ElmoTasksError(f"the pool has {what}; expected tokens to compare with")
     return best

@@ -86,7 +86,7 @@ def read_sense_sentences(data: Path, gold: Path) -> list[SenseSentence]:
     for number, line in read_lines(gold):
         name, *keys = line.split()
         if not keys:
-            raise DataError(gold, f"{line[:80]!r}; wanted an id and its sense keys, separated by spaces", number)
+            raise DataError(gold, f"{line[:80]!r}; expected an id and its sense keys, separated by spaces", number)
         senses[name] = tuple(keys)
     sentences = list(_sentences(data, gold, senses))
     ids = [instance.id for sentence in sentences for instance in sentence.instances]
@@ -108,7 +108,7 @@ def read_inventory(path: Path) -> dict[Word, list[str]]:
         fields = line.split()
         lemma, percent, rest = fields[0].partition("%") if len(fields) == 4 else ("", "", "")
         if rest[:1] not in _PARTS_OF_SPEECH or not (percent and fields[2].isdecimal()):
-            problem = f"{line[:80]!r}; wanted a sense key, an offset, the number of the sense and its frequency"
+            problem = f"{line[:80]!r}; expected a sense key, an offset, the number of the sense and its frequency"
             raise DataError(path, problem, line_number)
         numbered[Word(lemma, _PARTS_OF_SPEECH[rest[0]])].append((int(fields[2]), fields[0]))
     return {word: [key for _, key in sorted(senses)] for word, senses in numbered.items()}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,7 @@ def probe_senses(
     first = {word: senses[0] for word, senses in data.inventory.items()}
     fallback = {each.id: first[each.word] for each in instances if each.word in first}
     frequent = {
-        word: max((counts[word, sense], -place, sense) for place, sense in enumerate(senses))[2]
+        word: max((counts[word, sense], -index, sense) for index, sense in enumerate(senses))[2]
         for word, senses in known.items()
     }
     rows = {
@@ -158,13 +158,10 @@ def _sense_means(
 ) -> dict[tuple[Word, str], NDArray[np.float64]]:
     """The mean vector of each sense of each word, (R, D)."""
     sums: dict[tuple[Word, str], NDArray[np.float64]] = {}
-    spans = [[instance.span for instance in sentence.instances] for sentence in sentences]
-    for number, vectors in span_vectors(source, [each.tokens for each in sentences], spans, visible=visible):
-        for place, instance in enumerate(sentences[number].instances):
-            for sense in instance.senses:
-                vector = vectors[:, place].astype(np.float64)
-                key = (instance.word, sense)
-                sums[key] = sums[key] + vector if key in sums else vector
+    for instance, vectors in _instance_vectors(source, sentences, visible):
+        for sense in instance.senses:
+            key, vector = (instance.word, sense), vectors.astype(np.float64)
+            sums[key] = sums[key] + vector if key in sums else vector
     return {key: total / counts[key] for key, total in sums.items()}
 
 
@@ -176,17 +173,24 @@ def _nearest(
     visible: bool,
 ) -> list[dict[str, str]]:
     """The answers of each row for the instances whose words are known."""
-    sentences = _only_of(sentences, known.keys())
     answers: list[dict[str, str]] = []
+    for instance, vectors in _instance_vectors(source, _only_of(sentences, known.keys()), visible):
+        answers = answers or [{} for _ in vectors]
+        senses = known[instance.word]
+        nearest = nearest_sense(vectors, np.stack([means[instance.word, sense] for sense in senses]))
+        for row, sense in zip(answers, nearest, strict=True):
+            row[instance.id] = senses[sense]
+    return answers
+
+
+def _instance_vectors(
+    source: LayerSource, sentences: Sequence[SenseSentence], visible: bool
+) -> Iterator[tuple[Instance, NDArray[np.float32]]]:
+    """The instances of sentences, each with its vectors: (R, D)."""
     spans = [[instance.span for instance in sentence.instances] for sentence in sentences]
     for number, vectors in span_vectors(source, [each.tokens for each in sentences], spans, visible=visible):
-        answers = answers or [{} for _ in vectors]
-        for place, instance in enumerate(sentences[number].instances):
-            senses = known[instance.word]
-            nearest = nearest_sense(vectors[:, place], np.stack([means[instance.word, sense] for sense in senses]))
-            for row, sense in zip(answers, nearest, strict=True):
-                row[instance.id] = senses[sense]
-    return answers
+        for index, instance in enumerate(sentences[number].instances):
+            yield instance, vectors[:, index]
 
 
 def _scored(

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.config import Overrides, load_config, override_list
-from elmo_tasks.files.json_files import from_json, write_json
+from elmo_tasks.files.json_files import write_json
+from elmo_tasks.files.json_lines import read_records
 from elmo_tasks.files.overwriting import check_kind
-from elmo_tasks.files.text import read_lines
 from elmo_tasks.progress import is_main_process
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
@@ -75,10 +75,7 @@ def train_folds(
     if is_main_process():
         metric = load_config(runs[0].config, ExperimentConfig).model.task.build_metric()
         for run in runs:
-            for number, line in read_lines(run.predictions):
-                pair = from_json(
-                    line.encode(), dict[str, dict[str, Any]], f"{run.predictions}:{number}", "a prediction"
-                )
+            for pair in read_records(run.predictions, dict[str, dict[str, Any]], "a prediction"):
                 metric.update([pair["prediction"]], [pair["example"]])
         summary["pooled"] = metric.compute()
         write_json(Path(folder) / "folds.json", summary)

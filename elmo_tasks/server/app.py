@@ -46,6 +46,11 @@ _CHUNK_BYTES = 1 << 16  # of an answer: so much of it can lie in the connection'
 _T = TypeVar("_T")
 
 
+Details = Annotated[bool, Query(description="adds what only pictures need")]
+RunName = Annotated[str | None, Field(description="the run whose biLM is used; by default the first that has one")]
+TokenIndex = Annotated[int, Field(description="the index of the token, from 0")]
+
+
 class Sentence(Config):
     """A sentence, as raw text or as tokens."""
 
@@ -59,7 +64,7 @@ class Sentence(Config):
 class SentenceOfRun(Sentence):
     """A sentence, and which biLM reads it."""
 
-    run: str | None = Field(None, description="the run whose biLM is used; by default the first that has one")
+    run: RunName = None
 
 
 class EmbedBody(SentenceOfRun):
@@ -68,17 +73,17 @@ class EmbedBody(SentenceOfRun):
 
 
 class TokenInSentence(Sentence):
-    index: int = Field(description="the place of the token, from 0")
+    index: TokenIndex
 
 
 class SimilarityBody(Config):
     one: TokenInSentence
     other: TokenInSentence
-    run: str | None = Field(None, description="the run whose biLM is used; by default the first that has one")
+    run: RunName = None
 
 
 class NeighborsBody(SentenceOfRun):
-    index: int = Field(description="the place of the token, from 0")
+    index: TokenIndex
     layer: int = Field(1, description="the layer whose vectors are compared, 0 being the token layer")
     k: Annotated[int, Field(ge=1, le=_MOST_NEIGHBORS)] = Field(10, description="the number of neighbours")
 
@@ -175,10 +180,10 @@ class Service:
         """Prepares a request, has it computed together with others, and answers with the result."""
         prepared = await asyncio.get_running_loop().run_in_executor(self._preparing, prepare)
         if prepared.tokens > (most := self.limits.request_tokens):
-            raise ElmoTasksError(f"{prepared.tokens:,} tokens; wanted at most {most:,} in a request")
+            raise ElmoTasksError(f"{prepared.tokens:,} tokens; expected at most {most:,} in a request")
         if prepared.cost > (most := self.limits.queue_tokens):
             problem = f"sentences are read once for each predicate: {prepared.cost:,} tokens"
-            raise ElmoTasksError(f"{problem}; wanted at most {most:,} in a request")
+            raise ElmoTasksError(f"{problem}; expected at most {most:,} in a request")
         admit(request.scope, prepared.cost)
         return _json(await asyncio.wrap_future(self._batcher.submit(process, prepared, prepared.cost)))
 
@@ -236,13 +241,19 @@ def create_app(
     return app
 
 
-_ABOUT = 'Trained runs behind HTTP. Errors are `{"error": "what came, and what was wanted"}`.'
+_ABOUT = 'Trained runs behind HTTP. Errors are `{"error": "what was expected, and what came"}`.'
 
 
 def _routes(service: Service) -> APIRouter:
     problems: dict[int | str, dict[str, Any]] = {code: {"model": Problem} for code in (404, 408, 413, 422, 429, 504)}
     router = APIRouter(route_class=_Route, responses=problems)
+    _add_runs(router, service)
+    _add_vectors(router, service)
+    _add_others(router, service)
+    return router
 
+
+def _add_runs(router: APIRouter, service: Service) -> None:
     @router.get("/api/runs")
     async def list_runs() -> JSONResponse:
         """The runs: task, labels, scores, config, biLM and the learned weights of its layers."""
@@ -253,25 +264,20 @@ def _routes(service: Service) -> APIRouter:
         request: Request,
         name: str,
         body: Annotated[dict[str, Any], Body(examples=[{"text": "Orla sold the mill."}])],
-        details: Annotated[bool, Query(description="adds what only pictures need")] = False,
+        details: Details = False,
     ) -> Response:
         """The results of one input, which is what `elmo-tasks predict` reads as a JSON line."""
         run = service.run(name)
         return await service.answer(request, run.answer, lambda: run.prepare([body], details=details, numbered=False))
 
     @router.post("/api/runs/{name}/predict-batch", response_model=Answer)
-    async def predict_batch(
-        request: Request,
-        name: str,
-        body: BatchBody,
-        details: Annotated[bool, Query(description="adds what only pictures need")] = False,
-    ) -> Response:
+    async def predict_batch(request: Request, name: str, body: BatchBody, details: Details = False) -> Response:
         """The results of several inputs, in their order."""
-        run = service.run(name)
-        return await service.answer(
-            request, run.answer, lambda: run.prepare(body.inputs, details=details, numbered=True)
-        )
+        run, inputs = service.run(name), body.inputs
+        return await service.answer(request, run.answer, lambda: run.prepare(inputs, details=details, numbered=True))
 
+
+def _add_vectors(router: APIRouter, service: Service) -> None:
     @router.post("/api/embed")
     async def embed(request: Request, body: EmbedBody) -> Response:
         """The vectors of a sentence's tokens, layer by layer."""
@@ -288,11 +294,11 @@ def _routes(service: Service) -> APIRouter:
     @router.post("/api/neighbors")
     async def neighbors(request: Request, body: NeighborsBody) -> Response:
         """The tokens with the most similar vectors, among those of the server's sentences."""
-        bilm = service.bilm(body.run)
-        return await service.answer(
-            request, bilm.answer, lambda: bilm.neighbors(body.fields(), body.index, body.layer, body.k)
-        )
+        bilm, query = service.bilm(body.run), (body.index, body.layer, body.k)
+        return await service.answer(request, bilm.answer, lambda: bilm.neighbors(body.fields(), *query))
 
+
+def _add_others(router: APIRouter, service: Service) -> None:
     @router.get("/palette.css", include_in_schema=False)
     async def palette() -> Response:
         """The colours of labels, which are the same as in other pictures."""
@@ -310,8 +316,6 @@ def _routes(service: Service) -> APIRouter:
     async def metrics() -> Response:
         """Counters for Prometheus."""
         return Response(service.metrics.text(), media_type=CONTENT_TYPE)
-
-    return router
 
 
 def _named(name: str, known: Mapping[str, _T], hint: str) -> _T:
@@ -341,6 +345,6 @@ async def _refuse(_: Request, error: Exception) -> JSONResponse:
         return error_response(HTTPException(422, str(error)))
     if isinstance(error, RequestValidationError):
         problem = error.errors()[0]
-        place = ".".join(map(str, problem["loc"][1:])) or "the request"
-        return error_response(HTTPException(422, f"{place}: {problem['msg']}; got {problem.get('input')!r:.80}"))
+        key = ".".join(map(str, problem["loc"][1:])) or "the request"
+        return error_response(HTTPException(422, f"{key}: {problem['msg']}; got {problem.get('input')!r:.80}"))
     return error_response(HTTPException(500, "a fault of the server; its log says more"))

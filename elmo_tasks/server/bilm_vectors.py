@@ -99,7 +99,7 @@ class ServedBiLM:
             return tokens_field(fields, "tokens")
         text = text_field(fields, "text")
         if not (tokens := self._tokenizer.words(text)):
-            raise ElmoTasksError(f"'text' is {text!r}; wanted a text with at least one token")
+            raise ElmoTasksError(f"'text' is {text!r}; expected a text with at least one token")
         return [token.text for token in tokens]
 
     def embed(self, fields: Mapping[str, Any], layers: Sequence[int] | None, pooling: str) -> VectorRequest:
@@ -110,7 +110,7 @@ class ServedBiLM:
         tokens = self.tokens(fields)
         chosen = list(range(self.num_layers)) if layers is None else [self._layer(layer) for layer in layers]
         if len(set(chosen)) < len(chosen):
-            raise ElmoTasksError("'layers' has a layer twice; wanted each layer once")
+            raise ElmoTasksError("'layers' has a layer twice; expected each layer once")
 
         def finish(vectors: list[Tensor]) -> dict[str, Any]:
             kept = vectors[0][chosen]  # (K, T, D)
@@ -123,10 +123,10 @@ class ServedBiLM:
     def compare(self, sides: Sequence[tuple[Mapping[str, Any], int]]) -> VectorRequest:
         """The similarity of two tokens in their sentences: `{"layers": [{"layer": 0, "cosine": 0.9}, ...]}`."""
         sentences = [self.tokens(fields) for fields, _ in sides]
-        places = [_index(index, tokens) for (_, index), tokens in zip(sides, sentences, strict=True)]
+        indices = [_index(index, tokens) for (_, index), tokens in zip(sides, sentences, strict=True)]
 
         def finish(vectors: list[Tensor]) -> dict[str, Any]:
-            first, second = (each[:, place] for each, place in zip(vectors, places, strict=True))  # (L+1, D)
+            first, second = (each[:, index] for each, index in zip(vectors, indices, strict=True))  # (L+1, D)
             cosines = _rounded(functional.cosine_similarity(first, second, dim=-1))
             return {"layers": [{"layer": layer, "cosine": cosine} for layer, cosine in enumerate(cosines)]}
 
@@ -146,7 +146,7 @@ class ServedBiLM:
                 "neighbors": [
                     {
                         "tokens": list(each.token.sentence),
-                        "index": each.token.place,
+                        "index": each.token.index,
                         "cosine": round(each.similarity, _DIGITS),
                     }
                     for each in others
@@ -198,13 +198,13 @@ def _first_sentences(path: Path, tokenizer: Tokenizer) -> list[list[str]]:
             break
         sentences.append(sentence)
     if not sentences:
-        raise DataError(path, f"no sentence of at most {_POOL_TOKENS:,} tokens; wanted a text to find neighbours in")
+        raise DataError(path, f"no sentence of at most {_POOL_TOKENS:,} tokens; expected a text to find neighbours in")
     return sentences
 
 
 def _index(index: int, tokens: Sequence[str]) -> int:
     if not 0 <= index < len(tokens):
-        raise ElmoTasksError(f"'index' is {index!r}; wanted the place of a token, from 0 to {len(tokens) - 1}")
+        raise ElmoTasksError(f"'index' is {index!r}; expected the index of a token, from 0 to {len(tokens) - 1}")
     return index
 
 

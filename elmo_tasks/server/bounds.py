@@ -35,5 +35,5 @@ class Limits:
         if self.request_tokens > self.queue_tokens:
             raise ElmoTasksError(
                 f"a request may have {self.request_tokens:,} tokens (--max-tokens), and all that wait together only "
-                f"{self.queue_tokens:,} (--max-waiting-tokens); wanted at least as many"
+                f"{self.queue_tokens:,} (--max-waiting-tokens); expected at least as many"
             )

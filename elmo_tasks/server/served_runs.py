@@ -75,19 +75,19 @@ class ServedRun:
         """
         rows: list[tuple[str, Fields, dict[str, Any]]] = []
         for number, given in enumerate(inputs, start=1):
-            place = f"inputs:{number}: " if numbered else ""
+            input_name = f"inputs:{number}: " if numbered else ""
             fields = {"text": given} if isinstance(given, str) else given
             if not isinstance(fields, dict):
-                raise ElmoTasksError(f"{place}{given!r}; wanted a string or an object")
+                raise ElmoTasksError(f"{input_name}{given!r}; expected a string or an object")
             try:
                 made = self.predictor.checked_examples(fields)
             except ElmoTasksError as error:
-                raise ElmoTasksError(f"{place}{error}") from None
+                raise ElmoTasksError(f"{input_name}{error}") from None
             carried = {key: value for key, value in fields.items() if key not in self.predictor.read_keys}
             if (size := len(to_bytes(carried)) * len(made)) > _MOST_CARRIED:
                 problem = f"keys that are copied to each of {len(made)} results take {size:,} bytes"
-                raise ElmoTasksError(f"{place}{problem}; wanted at most {_MOST_CARRIED:,}")
-            rows += [(place, fields, example) for example in made]
+                raise ElmoTasksError(f"{input_name}{problem}; expected at most {_MOST_CARRIED:,}")
+            rows += [(input_name, fields, example) for example in made]
         examples = [example for *_, example in rows]
         tokens, cost = (sum(map(count, examples)) for count in (self.predictor.task.length, self.predictor.cost))
         return PredictionRequest(rows, details, tokens, cost)
@@ -106,8 +106,8 @@ class ServedRun:
                 predictions = self.predictor.predictions([example for *_, example in rows])
                 break
             except ExampleError as error:
-                number, place, *_ = rows[error.row]
-                refused[number] = ElmoTasksError(f"{place}{error}")
+                number, input_name, *_ = rows[error.row]
+                refused[number] = ElmoTasksError(f"{input_name}{error}")
         detailed = [example for number, *_, example in rows if requests[number].details]
         details = iter(self.predictor.details(detailed))
         results: list[list[dict[str, Any]]] = [[] for _ in requests]

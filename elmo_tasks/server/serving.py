@@ -8,10 +8,11 @@ import ipaddress
 import logging
 import math
 import socket
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.server.bounds import Limits
@@ -50,38 +51,18 @@ def is_loopback(host: str) -> bool:
 def serve(app: FastAPI, bound: socket.socket, limits: Limits) -> None:
     """Serves until SIGTERM or SIGINT, then finishes the requests that are there."""
     logging.getLogger("uvicorn").handlers = logging.getLogger("elmo_tasks").handlers
+    bound.listen()
+    host, port, *_ = bound.getsockname()
+    logger.info("serving at http://%s:%d; Ctrl-C ends", f"[{host}]" if ":" in host else host, port)
     make_server(app, limits).run(sockets=[bound])
 
 
 def make_server(app: FastAPI, limits: Limits) -> uvicorn.Server:
     """A server with bounds on connections, headers and times."""
-
-    class Protocol(H11Protocol):
-        """HTTP whose connections are cut when a request, its answer or its reader takes far too long."""
-
-        _cut: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self._restart()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            if self._cut:
-                self._cut.cancel()
-            super().connection_lost(exc)
-
-        def on_response_complete(self) -> None:
-            self._restart()
-            super().on_response_complete()
-
-        def _restart(self) -> None:
-            if self._cut:
-                self._cut.cancel()
-            self._cut = self.loop.call_later(limits.timeout_seconds + _GRACE_SECONDS, self.transport.abort)
-
+    deadlines = _Deadlines(app, limits.timeout_seconds + _GRACE_SECONDS)
     config = uvicorn.Config(
-        app,
-        http=Protocol,
+        deadlines,
+        http="h11",
         log_config=None,
         access_log=False,
         limit_concurrency=limits.connections,
@@ -91,11 +72,45 @@ def make_server(app: FastAPI, limits: Limits) -> uvicorn.Server:
         proxy_headers=False,
         server_header=False,
     )
-    return _Server(config)
+    config.load()
+    config.http_protocol_class = deadlines.protocol(config.http_protocol_class)
+    return uvicorn.Server(config)
 
 
-class _Server(uvicorn.Server):
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        for host, port, *_ in (bound.getsockname() for bound in sockets or ()):
-            logger.info("serving at http://%s:%d; Ctrl-C ends", f"[{host}]" if ":" in host else host, port)
+class _Deadlines:
+    """An application whose connections are cut when a request, its answer or its reader takes far too long."""
+
+    def __init__(self, app: ASGIApp, seconds: float) -> None:
+        self._app, self._seconds = app, seconds
+        self._open: dict[Any, tuple[asyncio.Transport, asyncio.TimerHandle]] = {}  # by the address of the client
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+        client = scope.get("client")
+        if client in self._open:
+            self._begin(client, self._end(client))
+
+    def protocol(self, base: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
+        """A protocol whose connections have a deadline, which begins again after each answer."""
+        deadlines = self
+
+        class Protocol(base):  # type: ignore[misc,valid-type]
+            def connection_made(self, transport: asyncio.Transport) -> None:
+                super().connection_made(transport)
+                self.address = transport.get_extra_info("peername")[:2]
+                deadlines._begin(self.address, transport)
+
+            def connection_lost(self, exc: Exception | None) -> None:
+                deadlines._end(self.address)
+                super().connection_lost(exc)
+
+        return Protocol
+
+    def _begin(self, client: Any, transport: asyncio.Transport) -> None:
+        timer = asyncio.get_running_loop().call_later(self._seconds, transport.abort)
+        self._open[client] = transport, timer
+
+    def _end(self, client: Any) -> asyncio.Transport:
+        transport, timer = self._open.pop(client)
+        timer.cancel()
+        return transport

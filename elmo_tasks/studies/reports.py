@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from elmo_tasks.evaluation.plots import save_figure
-from elmo_tasks.studies.report_pages import Picture, Report, Table
-from elmo_tasks.studies.study import as_options
-from elmo_tasks.studies.study_findings import Findings, look
+from elmo_tasks.studies.report_pages import Picture, Report, Table, report_commands
+from elmo_tasks.studies.study import train_command
+from elmo_tasks.studies.study_findings import Findings, analyze
 from elmo_tasks.studies.study_plots import common_start, draw_curves, draw_scores, draw_shares, draw_weights
 from elmo_tasks.studies.study_runs import Result, StudyRecord, read_study
 from elmo_tasks.studies.study_summaries import Summary, summarize
@@ -40,7 +39,7 @@ def write_report(folder: str | Path) -> list[Path]:
     folder = Path(folder)
     record, results = read_study(folder)
     summaries = summarize(record, results)
-    findings = look(summaries, folder)
+    findings = analyze(summaries, folder)
     tables, pictures = _tables(summaries, findings), _pictures(summaries, folder)
     commands = _commands(record, folder, results)
     return Report(record.config, tables, _notes(findings), pictures, commands, findings.errors).write(folder)
@@ -51,10 +50,10 @@ def _notes(findings: Findings) -> str:
     tests = [test for test in _TESTS if any(test in each for each in findings.p_values.values())]
     parts = [_NOTES]
     if tests:
-        told = "; ".join(f"p ({test}) {_TESTS[test]}" for test in tests)
+        explained = "; ".join(f"p ({test}) {_TESTS[test]}" for test in tests)
         parts.append(
             "Two-sided p-values of the difference to the baseline with the same share of data, with Holm's correction "
-            f"where several arms have this baseline: {told}."
+            f"where several arms have this baseline: {explained}."
         )
     if findings.problems:
         parts.append(
@@ -128,12 +127,11 @@ def _pictures(summaries: Sequence[Summary], folder: Path) -> list[Picture]:
 
 def _commands(record: StudyRecord, folder: Path, results: Sequence[Result]) -> str:
     """The commands that made the report, and one that trains a run of each arm by hand."""
-    lines = [record.command, shlex.join(["elmo-tasks", "report", str(folder)]), ""]
-    lines.append("# one run of each arm by itself:")
-    first: dict[tuple[str, float], Result] = {}
-    for result in results:
-        first.setdefault((result.arm, result.share), result)
-    for result in first.values():
-        options = as_options(result.changes, record.config.variables | record.variables, record.packages)
-        lines.append(shlex.join(["elmo-tasks", "train", result.config, *options]))
-    return "\n".join(lines)
+    first = {(each.arm, each.share): each for each in reversed(results)}
+    variables = record.config.variables | record.variables
+    trainings = [
+        train_command(each.config, each.changes, variables, record.packages)
+        for each in results
+        if first[each.arm, each.share] is each
+    ]
+    return report_commands(record.command, folder, "one run of each arm by itself", trainings)

@@ -7,7 +7,6 @@ et al. (2020), "Showing Your Work Doesn't Always Work".
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,11 +16,11 @@ import pydantic
 from elmo_tasks.config import own_packages, to_json
 from elmo_tasks.errors import RunError
 from elmo_tasks.evaluation.plots import save_figure
-from elmo_tasks.files.json_files import from_json, read_json
-from elmo_tasks.files.text import read_lines
-from elmo_tasks.studies.report_pages import Picture, Report, Table
-from elmo_tasks.studies.searches import Search, SearchConfig, as_text, expected_best
-from elmo_tasks.studies.study import as_options
+from elmo_tasks.files.json_files import read_json
+from elmo_tasks.files.json_lines import read_records
+from elmo_tasks.studies.report_pages import Picture, Report, Table, report_commands
+from elmo_tasks.studies.searches import Search, SearchConfig, expected_best
+from elmo_tasks.studies.study import as_text, train_command
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,8 +72,7 @@ class SearchRecord(pydantic.BaseModel):
 
     def train_command(self, trial: TrialResult) -> str:
         """Trains a trial by hand, with its evaluation on the test data."""
-        options = as_options([*self.changes, *trial.overrides], self.variables, self.packages)
-        return shlex.join(["elmo-tasks", "train", self.config_file, *options])
+        return train_command(self.config_file, [*self.changes, *trial.overrides], self.variables, self.packages)
 
 
 class TrialResult(pydantic.BaseModel):
@@ -114,8 +112,7 @@ class SearchResults:
         path = Path(path)
         record = read_json(path / SEARCH, SearchRecord, "the folder of a search")
         file = path / TRIALS
-        lines = read_lines(file) if file.is_file() else ()
-        trials = [from_json(line.encode(), TrialResult, f"{file}:{number}", "a trial") for number, line in lines]
+        trials = list(read_records(file, TrialResult, "a trial")) if file.is_file() else []
         if not any(trial.score is not None for trial in trials):
             errors = "".join(f"\n  trial {trial.number}: {trial.error}" for trial in trials[-3:])
             raise RunError(f"{path}: no trial has a score{errors}")
@@ -132,16 +129,10 @@ class SearchResults:
         keys = list(self.record.config.space)
         columns = ("trial", *short_names(keys), "state", "epochs", self.record.metric)
         ranked = best_trials(self.trials, self.record.higher_is_better)[:_MOST_SHOWN]
-        rows = [
-            [
-                str(each.number),
-                *(_cell(each.values[key]) for key in keys),
-                each.state,
-                str(each.epochs),
-                f"{each.score:.2f}",
-            ]
-            for each in ranked
-        ]
+        rows = []
+        for each in ranked:
+            cells = [_cell(each.values[key]) for key in keys]
+            rows.append([f"{each.number}", *cells, each.state, f"{each.epochs}", f"{each.score:.2f}"])
         return Table(f"The best of {len(self.trials)} trials", columns, rows)
 
     def expected(self, *, replacement: bool) -> list[float]:
@@ -219,7 +210,7 @@ def write_search_report(folder: str | Path) -> list[Path]:
     path = folder / "plots" / "expected_best.svg"
     save_figure(results.draw_expected(), path)
     picture = Picture("Expected best score", "By the number of trials, on the validation data.", path)
-    best = f"# the best trial, with its score on the test data:\n{record.train_command(results.best())}"
-    commands = f"{record.command}\n{shlex.join(['elmo-tasks', 'report', str(folder)])}\n\n{best}"
+    note = "the best trial, with its score on the test data"
+    commands = report_commands(record.command, folder, note, [record.train_command(results.best())])
     tables = [results.trial_table(), results.expected_table()]
     return Report(record.config, tables, _NOTES, [picture], commands).write(folder)

@@ -24,14 +24,14 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from elmo_tasks.config import to_json
 from elmo_tasks.errors import ElmoTasksError, RunError, WriteError, one_line
-from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.json_files import read_json, write_json
+from elmo_tasks.files.json_lines import write_records
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.overwriting import check_kind
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.train import train
 from elmo_tasks.studies.search_results import SEARCH, TRIALS, SearchRecord, TrialResult, best_trials
-from elmo_tasks.studies.searches import Search, as_text
+from elmo_tasks.studies.searches import Search
 from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.trainer_config import TrainerConfig
 
@@ -43,6 +43,7 @@ _STATES: dict[TrialState, Literal["finished", "pruned", "failed"]] = {
     TrialState.FAIL: "failed",
 }
 _ERROR = "error"  # a user attribute of a failed trial
+_STUDY = "search"  # the study's name in the database
 
 
 class Pruning(Callback):
@@ -87,18 +88,18 @@ def run_search(path: Path, search: Search, *, command: str) -> list[TrialResult]
     check_kind(path, SEARCH, remedy="-s names another folder")
     record = SearchRecord.of(search, command)
     with locked(path):
-        _claim(path, record)
-        with _study(path, search) as study:
+        _check_same_search(path, record)
+        with _study(path, search) as (study, storage):
             write_json(path / SEARCH, record.model_dump(mode="json"))
             _write_results(path, search, study)
             for number in range(search.config.trials):
                 if number >= len(study.trials) or not study.trials[number].state.is_finished():
-                    _run_trial(path, search, study, number)
+                    _run_trial(path, search, study, _trial(search, study, storage, number))
                     _write_results(path, search, study)
             return _results(study)
 
 
-def _claim(path: Path, record: SearchRecord) -> None:
+def _check_same_search(path: Path, record: SearchRecord) -> None:
     """Raises `RunError` if the folder has trials of another search. Their number and the text may change."""
     if not (path / SEARCH).is_file():
         return
@@ -112,7 +113,7 @@ def _claim(path: Path, record: SearchRecord) -> None:
 
 
 @contextlib.contextmanager
-def _study(path: Path, search: Search) -> Iterator[optuna.Study]:
+def _study(path: Path, search: Search) -> Iterator[tuple[optuna.Study, optuna.storages.RDBStorage]]:
     """Optuna's study in the folder's database. Its errors become those of a run."""
     optuna.logging.disable_default_handler()  # trials are logged here
     file = path / "trials.db"
@@ -121,17 +122,15 @@ def _study(path: Path, search: Search) -> Iterator[optuna.Study]:
     pruner: optuna.pruners.BasePruner = optuna.pruners.NopPruner()
     if pruning is not None:
         pruner = optuna.pruners.MedianPruner(pruning.startup_trials, pruning.warmup_epochs + 1)
+    higher = search.experiment.trainer.higher_is_better
+    direction = StudyDirection.MAXIMIZE if higher else StudyDirection.MINIMIZE
     try:
         storage = optuna.storages.RDBStorage(url)
         try:
-            higher = search.experiment.trainer.higher_is_better
-            yield optuna.create_study(
-                storage=storage,
-                pruner=pruner,
-                study_name="search",
-                direction=StudyDirection.MAXIMIZE if higher else StudyDirection.MINIMIZE,
-                load_if_exists=True,
+            study = optuna.create_study(
+                storage=storage, pruner=pruner, study_name=_STUDY, direction=direction, load_if_exists=True
             )
+            yield study, storage
         finally:
             storage.remove_session()
             storage.engine.dispose()
@@ -147,17 +146,23 @@ def _sampler(search: Search, number: int) -> optuna.samplers.BaseSampler:
     return optuna.samplers.TPESampler(seed=seed)
 
 
-def _run_trial(path: Path, search: Search, study: optuna.Study, number: int) -> None:
-    """Trains one trial and tells Optuna how it ended."""
+def _trial(search: Search, study: optuna.Study, storage: optuna.storages.RDBStorage, number: int) -> Trial:
+    """A new trial, or one that was interrupted, which only Optuna's constructor gives."""
     study.sampler = _sampler(search, number)
-    interrupted = number < len(study.trials)
-    # Only with its constructor can a trial go on that another process has begun.
-    trial = Trial(study, study.trials[number]._trial_id) if interrupted else study.ask()
-    values = {parameter.key: parameter.suggest(trial) for parameter in search.parameters}
-    overrides = [f"{key}={text}" for key, text in values.items()]
-    how = "resumed" if interrupted else "begins"
-    logger.info("trial %d of %d %s: %s", number + 1, search.config.trials, how, " ".join(overrides))
+    if number >= len(study.trials):
+        return study.ask()
+    study_id = storage.get_study_id_from_name(_STUDY)
+    return Trial(study, storage.get_trial_id_from_study_id_trial_number(study_id, number))
+
+
+def _run_trial(path: Path, search: Search, study: optuna.Study, trial: Trial) -> None:
+    """Trains one trial and tells Optuna how it ended."""
+    number = trial.number
+    overrides = [f"{parameter.key}={parameter.suggest(trial)}" for parameter in search.parameters]
     run, trainer = RunFolder(path / _folder_name(number)), search.experiment.trainer
+    resume = any(file.exists() for file in run.files)
+    how = "resumed" if resume else "begins"
+    logger.info("trial %d of %d %s: %s", number + 1, search.config.trials, how, " ".join(overrides))
     try:
         config = search.resolve(overrides)
         results = train(
@@ -165,7 +170,7 @@ def _run_trial(path: Path, search: Search, study: optuna.Study, number: int) -> 
             run.path,
             overrides=(*search.changes, *overrides, "evaluate_on_test=false"),
             variables=search.variables,
-            resume=any(file.exists() for file in run.files),
+            resume=resume,
             callbacks=[Pruning(trial, config.trainer)],
         )
     except optuna.TrialPruned:
@@ -217,8 +222,6 @@ def _results(study: optuna.Study) -> list[TrialResult]:
 def _write_results(path: Path, search: Search, study: optuna.Study) -> None:
     """Writes what has ended, and the config of the best trial."""
     results = _results(study)
-    with atomic_write(path / TRIALS) as stream:
-        stream.writelines(f"{result.model_dump_json()}\n".encode() for result in results)
+    write_records(path / TRIALS, results)
     if ranked := best_trials(results, search.experiment.trainer.higher_is_better):
-        overrides = [f"{key}={as_text(value)}" for key, value in ranked[0].values.items()]
-        write_json(path / "best.json", to_json(search.resolve(overrides)))
+        write_json(path / "best.json", to_json(search.resolve(ranked[0].overrides)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
@@ -16,7 +15,7 @@ from elmo_tasks.config.data_folder import advice_last
 from elmo_tasks.config.packaged import find_search
 from elmo_tasks.errors import ConfigError, ElmoTasksError
 from elmo_tasks.runs.experiment_config import ExperimentConfig
-from elmo_tasks.studies.study import as_overrides, config_beside, missing_files
+from elmo_tasks.studies.study import as_overrides, as_text, config_beside, missing_files
 
 if TYPE_CHECKING:
     import optuna
@@ -43,13 +42,13 @@ class Dimension(Config):
             if twice := [text for text in dict.fromkeys(texts) if texts.count(text) > 1]:
                 raise ValueError(f"'choices' has {', '.join(twice)} more than once")
         elif low is None or high is None:
-            raise ValueError("wanted 'low' and 'high', or 'choices'")
+            raise ValueError("expected 'low' and 'high', or 'choices'")
         elif low > high:
             raise ValueError(f"'low' is {low:g}, which is more than 'high', {high:g}")
         elif self.log and low <= 0:
-            raise ValueError(f"'low' is {low:g}; with 'log', wanted a number above 0")
+            raise ValueError(f"'low' is {low:g}; with 'log', expected a number above 0")
         elif self.log and step is not None:
-            raise ValueError("wanted only one of 'log' and 'step'")
+            raise ValueError("expected only one of 'log' and 'step'")
         elif step is not None and not _divides(step, low, high):
             raise ValueError(f"from {low:g} to {high:g} is not a number of steps of {step:g}")
         return self
@@ -124,14 +123,12 @@ class Search:
     """A search, checked.
 
     Arguments:
-        source: its file, or its name in the package.
         config_file: as `elmo-tasks train` finds it.
         changes: of the config, as `--set` takes them; the values of a trial come after them.
         variables: external variables of the config.
         experiment: the config with the changes.
     """
 
-    source: str
     config: SearchConfig
     config_file: str
     changes: tuple[str, ...]
@@ -162,8 +159,10 @@ class Search:
         experiment = load_config(config_file, ExperimentConfig, changes, known)
         problems = list(missing_files(experiment))
         if experiment.fold is not None:
-            problems.append(f"{config_file}: fold: a search scores the validation data; wanted a config without folds")
-        search = cls(source, config, config_file, changes, known, experiment, ())
+            problems.append(
+                f"{config_file}: fold: a search scores the validation data; expected a config without folds"
+            )
+        search = cls(config, config_file, changes, known, experiment, ())
         parameters = tuple(search._check(key, dimension, problems) for key, dimension in config.space.items())
         for key in config.space:
             if inner := [other for other in config.space if other.startswith(f"{key}.")]:
@@ -189,10 +188,10 @@ class Search:
             problems += missing_files(found)
             for name in ("validation_metric", "precision", "device"):
                 if getattr(found.trainer, name) != getattr(self.experiment.trainer, name):
-                    problems.append(f"space: {key} = {text}: changes trainer.{name}; wanted the same in all trials")
+                    problems.append(f"space: {key} = {text}: changes trainer.{name}; expected the same in all trials")
         whole = valid and dimension.choices is None and self._takes_only_whole_numbers(key, dimension)
         if whole and dimension.step is not None and not dimension.step.is_integer():
-            problems.append(f"space: {key}: step: got {dimension.step:g}; wanted a whole number, as the key does")
+            problems.append(f"space: {key}: step: got {dimension.step:g}; expected a whole number, as the key does")
         return Parameter(key, dimension, whole)
 
     def _takes_only_whole_numbers(self, key: str, dimension: Dimension) -> bool:
@@ -221,16 +220,12 @@ def expected_best(
     """
     num = len(scores)
     if not replacement and count > num:
-        raise ValueError(f"got a sample of {count} from {num} scores without replacement; wanted at most {num}")
+        raise ValueError(f"got a sample of {count} from {num} scores without replacement; expected at most {num}")
     ordered = sorted(scores, reverse=not higher_is_better)
     # The probability that the best is among the `rank` worst ones.
     among = [(rank / num) ** count if replacement else math.comb(rank, count) / math.comb(num, count)
              for rank in range(num + 1)]  # fmt: skip
     return math.fsum(score * (among[rank + 1] - among[rank]) for rank, score in enumerate(ordered))
-
-
-def as_text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _divides(step: float, low: float, high: float) -> bool:

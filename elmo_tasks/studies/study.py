@@ -6,13 +6,14 @@ import dataclasses
 import fnmatch
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, field_validator
 
-from elmo_tasks.config import Config, load_config, to_json
+from elmo_tasks.config import Config, load_config
 from elmo_tasks.config.data_folder import MissingDataError, advice_last
 from elmo_tasks.config.packaged import find_study
 from elmo_tasks.data_readers.reader import HUB_PREFIX
@@ -27,7 +28,7 @@ def _each_once(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Refuses a seed or a share that is there twice: it would count as two samples."""
     numbers = [value.share if isinstance(value, SharePoint) else value for value in values]
     if twice := [number for number in dict.fromkeys(numbers) if numbers.count(number) > 1]:
-        raise ValueError(f"got {', '.join(map(str, twice))} more than once; wanted each once")
+        raise ValueError(f"got {', '.join(map(str, twice))} more than once; expected each once")
     return values
 
 
@@ -69,6 +70,11 @@ class Arm(Config):
         """The name as that of a folder."""
         return re.sub(r"[^a-z0-9.]+", "_", self.name.lower()).strip("_.") or "arm"
 
+    def share_points(self, study: StudyConfig) -> list[SharePoint]:
+        """The arm's own shares, or else those of the study."""
+        shares = self.shares or study.shares
+        return [each if isinstance(each, SharePoint) else SharePoint(share=each) for each in shares]
+
 
 class StudyConfig(Config):
     """A whole study."""
@@ -107,8 +113,8 @@ class StudyConfig(Config):
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
-    """A part of a study that is to be trained. What is empty leaves nothing out.
+class Selection:
+    """The runs of a study that are to be trained. An empty field selects everything.
 
     Arguments:
         arms: names of arms, or patterns of them as `fnmatch` reads them. The baseline of a chosen arm is chosen, too.
@@ -203,7 +209,7 @@ class Study:
         source: str,
         overrides: Sequence[str] = (),
         variables: Mapping[str, str] | None = None,
-        part: Part = Part(),
+        selection: Selection = Selection(),
     ) -> Study:
         """Reads a study and checks all of it: every arm's config, and that the files of the chosen arms are there.
 
@@ -211,22 +217,21 @@ class Study:
             source: a Jsonnet or JSON file, or the name of a study in the package.
             overrides: `key.path=value`, in place of the study's values.
             variables: external variables of the study and of its configs, before those that the study sets.
-            part: what is to be trained.
+            selection: what is to be trained.
 
         Raises:
-            ConfigError: the study or any of its configs has problems, a file is missing, or the study has not all of
-                the chosen part; all are named.
+            ConfigError: the study or any of its configs has problems, a file is missing, or something that is selected
+                is not in the study; all are named.
         """
         path = find_study(source)
         config = load_config(path, StudyConfig, overrides, variables)
         known = {**config.variables, **(variables or {})}
         runs: list[StudyRun] = []
         problems: list[str] = []
-        chosen = part.names(config.arms)
+        chosen = selection.names(config.arms)
         for arm in config.arms:
             config_file = config_beside(path, arm.config)
-            for given in arm.shares or config.shares:
-                point = given if isinstance(given, SharePoint) else SharePoint(share=given)
+            for point in arm.share_points(config):
                 changes = [each for part in (config, arm, point) for each in as_overrides(part.changes)]
                 try:
                     experiment = load_config(config_file, ExperimentConfig, changes, known)
@@ -236,13 +241,13 @@ class Study:
                 if arm.name in chosen:
                     problems += missing_files(experiment)
                 for seed in arm.seeds or config.seeds:
-                    trained = arm.name in chosen and part.has(point.share, seed)
+                    trained = arm.name in chosen and selection.has(point.share, seed)
                     runs.append(_run(arm, point.share, seed, config_file, changes, experiment, chosen=trained))
                 if arm.split == "test" and not experiment.has_test():
                     problems.append(
                         f"arm {arm.name!r}: split: got 'test', but {arm.config} is not evaluated on test data"
                     )
-        problems += [*_uncomparable(runs), *part.problems(config.arms, runs)]
+        problems += [*_uncomparable(runs), *selection.problems(config.arms, runs)]
         if not problems and not any(run.chosen for run in runs):
             problems.append("no run of the chosen arms has one of the chosen shares and one of the chosen seeds")
         if problems:
@@ -257,7 +262,7 @@ def _uncomparable(runs: Sequence[StudyRun]) -> Iterator[str]:
         baseline = scores.get(arm.baseline or "")
         if baseline not in (None, scores[arm.name]):
             found = f"reports {scores[arm.name]}, but its baseline reports {baseline}"
-            yield f"arm {arm.name!r}: {found}; wanted the same score"
+            yield f"arm {arm.name!r}: {found}; expected the same score"
 
 
 def config_beside(study: Path, name: str) -> str:
@@ -277,11 +282,11 @@ def _run(
     chosen: bool,
 ) -> StudyRun:
     settings: dict[str, Any] = {"random_seed": seed}
+    overrides = [*changes, f"random_seed={seed}"]
     if share < 1:
         settings["train_share"] = TrainShare(share=share, seed=seed)
-    written = {name: to_json(value) if isinstance(value, Config) else value for name, value in settings.items()}
-    overrides = (*changes, *as_overrides(written))
-    return StudyRun(arm, share, seed, config_file, overrides, config.model_copy(update=settings), chosen)
+        overrides += [f"train_share.share={as_text(share)}", f"train_share.seed={seed}"]
+    return StudyRun(arm, share, seed, config_file, tuple(overrides), config.model_copy(update=settings), chosen)
 
 
 def as_options(changes: Sequence[str], variables: Mapping[str, str], packages: Sequence[str] = ()) -> list[str]:
@@ -289,6 +294,13 @@ def as_options(changes: Sequence[str], variables: Mapping[str, str], packages: S
     words = [word for each in changes for word in ("--set", each)]
     words += [word for name, value in variables.items() for word in ("--ext-var", f"{name}={value}")]
     return words + [word for name in packages for word in ("--include-package", name)]
+
+
+def train_command(
+    config_file: str, changes: Sequence[str], variables: Mapping[str, str], packages: Sequence[str]
+) -> str:
+    """A command that trains a run by hand, as a shell takes it."""
+    return shlex.join(["elmo-tasks", "train", config_file, *as_options(changes, variables, packages)])
 
 
 def as_overrides(changes: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
@@ -300,7 +312,12 @@ def as_overrides(changes: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
         if isinstance(value, Mapping) and value and "type" not in value:
             yield from as_overrides(value, f"{prefix}{key}.")
         else:
-            yield f"{prefix}{key}={json.dumps(value, ensure_ascii=False)}"
+            yield f"{prefix}{key}={as_text(value)}"
+
+
+def as_text(value: Any) -> str:
+    """A value as `--set` reads it."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def missing_files(config: ExperimentConfig) -> Iterator[str]:

@@ -28,12 +28,12 @@ _RESAMPLES = 10_000
 _WORST = 20  # the examples of an arm that the page shows
 _SAME_SCORE = 0.01  # scores in percent that differ by less are those of the same predictions
 
-Place = tuple[str, float]  # the name of an arm, and the share of the data
+ArmAtShare = tuple[str, float]  # the name of an arm, and the share of the data
 
 
 @dataclasses.dataclass(frozen=True)
 class Findings:
-    """The result of `look`.
+    """The result of `analyze`.
 
     Arguments:
         p_values: two-sided, by test, of each arm against its baseline at the same share; with Holm's correction over
@@ -42,12 +42,12 @@ class Findings:
         problems: why tests over the examples, and errors, are missing.
     """
 
-    p_values: dict[Place, dict[str, float]]
+    p_values: dict[ArmAtShare, dict[str, float]]
     errors: list[Details]
     problems: list[str]
 
 
-def look(summaries: Sequence[Summary], folder: Path) -> Findings:
+def analyze(summaries: Sequence[Summary], folder: Path) -> Findings:
     """Tests the arms of a study in a folder against their baselines, and counts their errors."""
     found, missing = Findings({}, [], []), list[str]()
     shares = {each.arm.name: each.share for each in sorted(summaries, key=lambda each: each.share)}
@@ -76,7 +76,7 @@ def look(summaries: Sequence[Summary], folder: Path) -> Findings:
 
 def _compared(summaries: Sequence[Summary]) -> list[list[Summary]]:
     """The arms in sets, at the same share of the data: a baseline, and all that are compared with it."""
-    sets: dict[Place, list[Summary]] = {}
+    sets: dict[ArmAtShare, list[Summary]] = {}
     for each in summaries:
         head = each.baseline or each
         members = sets.setdefault((head.arm.name, each.share), [head])
@@ -92,11 +92,9 @@ def _runs(summary: Summary, folder: Path) -> list[tuple[RunFolder, Path]]:
 
 
 def _over_seeds(head: Summary, other: Summary) -> dict[str, float]:
-    if min(len(head.scores), len(other.scores)) < 2:
-        return {}
     same = [each.seed for each in head.results] == [each.seed for each in other.results]
-    p_value = seed_difference(head.scores, other.scores, paired=same).p_value
-    return {} if p_value is None else {"seeds": p_value}
+    found = seed_difference(head.scores, other.scores, paired=same)
+    return {} if found is None or found.p_value is None else {"seeds": found.p_value}
 
 
 def _examine(
@@ -181,11 +179,11 @@ def _merged(orders: Iterable[Sequence[str]]) -> list[str]:
     """All names, each once. One that an order adds comes after the name that it follows there."""
     names: list[str] = []
     for order in orders:
-        place = 0
+        index = 0
         for name in order:
             if name not in names:
-                names.insert(place, name)
-            place = names.index(name) + 1
+                names.insert(index, name)
+            index = names.index(name) + 1
     return names
 
 

@@ -73,15 +73,15 @@ def draw_scores(summaries: Sequence[Summary]) -> Figure:
 
     def draw(axes: Axes, family: Family) -> None:
         names = list(family.arms)
-        for place, (name, color) in enumerate(family.colors().items()):
+        for row, (name, color) in enumerate(family.colors().items()):
             last = family.arms[name][-1]
-            axes.barh(place, last.mean, 0.6, color=color, xerr=last.std, error_kw={"capsize": 3, "elinewidth": 1})
-            axes.plot(last.scores, [place] * len(last.scores), "k.", markersize=3, alpha=0.6)
+            axes.barh(row, last.mean, 0.6, color=color, xerr=last.std, error_kw={"capsize": 3, "elinewidth": 1})
+            axes.plot(last.scores, [row] * len(last.scores), "k.", markersize=3, alpha=0.6)
             spread = "" if last.std is None else f" ± {last.std:.1f}"
             where: dict[str, Any] = {"ha": "right", "va": "center", "transform": axes.get_yaxis_transform()}
-            axes.text(0.99, place, f"{last.mean:.1f}{spread}", fontsize="small", **where)
+            axes.text(0.99, row, f"{last.mean:.1f}{spread}", fontsize="small", **where)
             if last.arm.paper is not None:
-                axes.plot(last.arm.paper, place, "D", mfc="white", mec="black", markersize=5)
+                axes.plot(last.arm.paper, row, "D", mfc="white", mec="black", markersize=5)
         axes.set_yticks(range(len(names)), names)
         axes.invert_yaxis()
         ends = [(parts[-1].mean + (parts[-1].std or 0), parts[-1].arm.paper or 0) for parts in family.arms.values()]

@@ -7,7 +7,6 @@ ARM/seed_N      a run, with its log.txt; with shares of the training data: ARM/s
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
 import dataclasses
 import json
@@ -15,9 +14,12 @@ import logging
 import os
 import signal
 import statistics
+import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +27,10 @@ import pydantic
 
 from elmo_tasks.config import to_json
 from elmo_tasks.errors import ElmoTasksError, RunError, some_of
-from elmo_tasks.files.atomic import atomic_write
-from elmo_tasks.files.json_files import Number, from_json, read_json, write_json
+from elmo_tasks.files.json_files import Number, read_json, write_json
+from elmo_tasks.files.json_lines import read_records, write_records
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.overwriting import check_kind
-from elmo_tasks.files.text import read_lines
 from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
 from elmo_tasks.runs.folder import RunFolder, Split
 from elmo_tasks.runs.model_building import check_frozen_models
@@ -38,6 +39,7 @@ from elmo_tasks.studies.study import Study, StudyConfig, StudyRun, as_options
 logger = logging.getLogger(__name__)
 
 _LOG = "log.txt"
+_SECONDS_BETWEEN_LOOKS = 0.1  # whether a training has ended
 _PR_SET_PDEATHSIG = 1  # Linux: the signal that a process gets when its parent ends
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
@@ -110,53 +112,53 @@ class StudyFolder:
     biLM, whatever its folder is called.
 
     Attributes:
-        places: the folders of the runs, in their order. Runs with the same config share one.
+        run_folders: those of the runs, in their order. Runs with the same config share one.
         others: runs in the folder that do not belong to the study.
     """
 
     def __init__(self, path: str | Path, study: Study) -> None:
         self.path = Path(path)
         self.study = study
-        found = {key: place for place in _started(self.path) if (key := _key_of(place)) is not None}
+        found = {key: folder for folder in _started(self.path) if (key := _key_of(folder)) is not None}
         keys = [_key(to_json(run.config)) for run in study.runs]
         taken = set(found.values())
         for run, key in zip(study.runs, keys, strict=True):
-            if key in found and (misfit := _misfit(run.config, RunFolder(found[key]))):
-                logger.warning("%s: not used, and trained anew: %s", found.pop(key), misfit)
+            if key in found and (mismatch := _mismatch(run.config, RunFolder(found[key]))):
+                logger.warning("%s: not used, and trained anew: %s", found.pop(key), mismatch)
             if key not in found:
                 found[key] = self._free(run.folder, taken)
                 taken.add(found[key])
-        self.places = tuple(RunFolder(found[key]) for key in keys)
-        self.others = sorted(set(_started(self.path)) - {place.path for place in self.places})
+        self.run_folders = tuple(RunFolder(found[key]) for key in keys)
+        self.others = sorted(set(_started(self.path)) - {folder.path for folder in self.run_folders})
 
-    def _free(self, wanted: Path, taken: set[Path]) -> Path:
-        """A folder for a new run: the wanted one, or that with the first number behind it that is free."""
-        number, place = 1, self.path / wanted
-        while place in taken or RunFolder(place).is_started():
+    def _free(self, preferred: Path, taken: set[Path]) -> Path:
+        """A folder for a new run: the preferred one, or that with the first number behind it that is free."""
+        number, path = 1, self.path / preferred
+        while path in taken or RunFolder(path).is_started():
             number += 1
-            place = self.path / wanted.with_name(f"{wanted.name}_{number}")
-        return place
+            path = self.path / preferred.with_name(f"{preferred.name}_{number}")
+        return path
+
+    def pairs(self) -> list[tuple[StudyRun, RunFolder]]:
+        """All runs with their folders."""
+        return list(zip(self.study.runs, self.run_folders, strict=True))
 
     def chosen(self) -> list[tuple[StudyRun, RunFolder]]:
         """The chosen runs, with their folders. Runs that share a folder are there once."""
-        pairs = zip(self.study.runs, self.places, strict=True)
-        return list({place.path: (run, place) for run, place in pairs if run.chosen}.values())
+        return list({folder.path: (run, folder) for run, folder in self.pairs() if run.chosen}.values())
 
-    def state(self, place: RunFolder) -> str:
-        return "finished" if place.metrics.is_file() else "interrupted" if place.is_started() else "missing"
+    def state(self, folder: RunFolder) -> str:
+        return "finished" if folder.metrics.is_file() else "interrupted" if folder.is_started() else "missing"
 
     def results(self) -> list[Result]:
         """The results of the runs that have finished, in the order of the study."""
-        pairs = zip(self.study.runs, self.places, strict=True)
-        return [self._result(run, place) for run, place in pairs if place.metrics.is_file()]
+        return [self.result(run, folder) for run, folder in self.pairs() if folder.metrics.is_file()]
 
-    def _result(self, run: StudyRun, place: RunFolder) -> Result:
-        found = read_json(place.metrics, Results, "the metrics of a run")
+    def result(self, run: StudyRun, folder: RunFolder) -> Result:
+        """The result of a run that has finished."""
+        found = read_json(folder.metrics, Results, "the metrics of a run")
         metrics = {"validation": found.best.validation} | ({"test": found.test} if found.test else {})
-        records = [
-            from_json(line.encode(), _Epoch, f"{place.records}:{number}", "the record of an epoch")
-            for number, line in read_lines(place.records)
-        ]
+        records = list(read_records(folder.records, _Epoch, "the record of an epoch"))
         trainer = run.config.trainer
         return Result(
             arm=run.arm.name,
@@ -172,7 +174,7 @@ class StudyFolder:
             seconds=round(sum(record.seconds for record in records), 2),
             evaluation_seconds=round(sum(each.seconds - each.training.seconds for each in records if each.training), 2),
             epochs=len(records),
-            folder=place.path.relative_to(self.path).as_posix(),
+            folder=folder.path.relative_to(self.path).as_posix(),
         )
 
     def describe_others(self) -> str:
@@ -181,8 +183,7 @@ class StudyFolder:
         return f"{self.path}: {len(self.others)} other run(s) there do not belong to the study: {names}"
 
     def write_results(self) -> None:
-        with atomic_write(self.path / "results.jsonl") as stream:
-            stream.writelines(f"{result.model_dump_json()}\n".encode() for result in self.results())
+        write_records(self.path / "results.jsonl", self.results())
 
     def estimates(self) -> list[float | None]:
         """The seconds that each run may take, from the finished runs of the same config; None where there are none.
@@ -216,8 +217,7 @@ def read_study(path: str | Path) -> tuple[StudyRecord, list[Result]]:
     path = Path(path)
     record = read_json(path / "study.json", StudyRecord, "the folder of a study")
     file = path / "results.jsonl"
-    lines = read_lines(file) if file.is_file() else ()
-    results = [from_json(line.encode(), Result, f"{file}:{number}", "a result") for number, line in lines]
+    results = list(read_records(file, Result, "a result")) if file.is_file() else []
     if not results:
         raise RunError(f"{path}: no run of the study has finished")
     return record, results
@@ -249,72 +249,81 @@ def run_study(folder: StudyFolder, *, command: str, num_jobs: int = 1, packages:
         if folder.others:
             logger.info("%s", folder.describe_others())
         try:
-            return asyncio.run(_train_all(folder, num_jobs, packages))
+            return _train_all(folder, num_jobs, packages)
         finally:
             folder.write_results()
 
 
-async def _train_all(folder: StudyFolder, num_jobs: int, packages: Sequence[str]) -> list[Failure]:
+def _train_all(folder: StudyFolder, num_jobs: int, packages: Sequence[str]) -> list[Failure]:
+    """Each job is a thread that waits for the process of a run. This thread logs, and writes the results."""
     runs = folder.chosen()
-    missing = [(run, place) for run, place in runs if folder.state(place) != "finished"]
-    logger.info("%d of %d runs have finished", len(runs) - len(missing), len(runs))
-    num_done, turn = len(runs) - len(missing), asyncio.Semaphore(num_jobs)
-
-    async def train(run: StudyRun, place: RunFolder) -> Failure | None:
-        nonlocal num_done
-        async with turn:
-            begin, how = time.monotonic(), "resumed" if place.is_started() else "begins"
-            logger.info("%s: %s", run.title, how)
-            error = await _train(folder, run, place, num_jobs, packages)
-            num_done += 1
-            progress = f"{num_done} of {len(runs)}"
-            if error:
-                logger.error("%s: %s: failed: %s", progress, run.title, error)
-                return Failure(run, error, place.path / _LOG)
-            folder.write_results()
-            result = folder._result(run, place)
-            seconds = time.monotonic() - begin
-            logger.info("%s: %s: %s %.2f, %.0f s", progress, run.title, result.metric, result.score, seconds)
-            return None
-
-    failures = await asyncio.gather(*(train(run, place) for run, place in missing))
-    return [failure for failure in failures if failure]
-
-
-async def _train(
-    folder: StudyFolder, run: StudyRun, place: RunFolder, num_jobs: int, packages: Sequence[str]
-) -> str | None:
-    """Trains one run in a process of its own; returns the last error of its log if it does not finish."""
-    # Arms that share the run may report the scores of different data.
-    pairs = zip(folder.study.runs, folder.places, strict=True)
-    splits = sorted({other.split for other, its in pairs if its.path == place.path})
-    arguments = train_arguments(folder.study, run, place.path, packages, splits)
-    command = [sys.executable, "-m", "elmo_tasks", *arguments]
-    if any(file.exists() for file in place.files):
-        command.append("--resume")
-    place.path.mkdir(parents=True, exist_ok=True)
-    threads = {"OMP_NUM_THREADS": str(max(1, _num_cores() // num_jobs))}
-    with (place.path / _LOG).open("ab") as log:
-        begin = log.tell()
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env={**threads, **os.environ},
-            preexec_fn=_end_with_parent,
-        )
+    missing = [(run, run_folder) for run, run_folder in runs if folder.state(run_folder) != "finished"]
+    earlier = len(runs) - len(missing)
+    logger.info("%d of %d runs have finished", earlier, len(runs))
+    stop = threading.Event()
+    with ThreadPoolExecutor(num_jobs) as jobs:
+        trainings = {jobs.submit(_train, folder, *each, num_jobs, packages, stop): each for each in missing}
         try:
-            code = await process.wait()
-        finally:
-            if process.returncode is None:
+            for num_done, training in enumerate(as_completed(trainings), start=earlier + 1):
+                (error, seconds), (run, run_folder) = training.result(), trainings[training]
+                progress = f"{num_done} of {len(runs)}"
+                if error:
+                    logger.error("%s: %s: failed: %s", progress, run.title, error)
+                    continue
+                folder.write_results()
+                result = folder.result(run, run_folder)
+                logger.info("%s: %s: %s %.2f, %.0f s", progress, run.title, result.metric, result.score, seconds)
+        except BaseException:  # also Ctrl-C: the runs that train are interrupted
+            stop.set()
+            jobs.shutdown(cancel_futures=True)
+            raise
+    errors = [(*trainings[training], training.result()[0]) for training in trainings]
+    return [Failure(run, error, run_folder.path / _LOG) for run, run_folder, error in errors if error]
+
+
+def _train(
+    folder: StudyFolder,
+    run: StudyRun,
+    run_folder: RunFolder,
+    num_jobs: int,
+    packages: Sequence[str],
+    stop: threading.Event,
+) -> tuple[str | None, float]:
+    """Trains one run in a process of its own, which ends when `stop` is set.
+
+    Returns:
+        the last error of its log if it does not finish, and how many seconds it took.
+    """
+    begin = time.monotonic()
+    logger.info("%s: %s", run.title, "resumed" if run_folder.is_started() else "begins")
+    # Arms that share the run may report the scores of different data.
+    splits = sorted({other.split for other, its_folder in folder.pairs() if its_folder.path == run_folder.path})
+    arguments = train_arguments(folder.study, run, run_folder.path, packages, splits)
+    command = [sys.executable, "-m", "elmo_tasks", *arguments]
+    if any(file.exists() for file in run_folder.files):
+        command.append("--resume")
+    run_folder.path.mkdir(parents=True, exist_ok=True)
+    env = {"OMP_NUM_THREADS": str(max(1, _num_cores() // num_jobs)), **os.environ}
+    path = run_folder.path / _LOG
+    with path.open("ab") as log:
+        log_begin = log.tell()
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, preexec_fn=_end_with_parent
+        )
+        while (code := process.poll()) is None:
+            if stop.wait(_SECONDS_BETWEEN_LOOKS):
                 process.terminate()
-                await process.wait()
+                code = process.wait()
+    return _error(code, path, log_begin), time.monotonic() - begin
+
+
+def _error(code: int, log: Path, begin: int) -> str | None:
+    """Why a process did not finish; None if it did."""
     if code == 0:
         return None
     if code < 0:  # nothing in the log says so
         return f"killed by {signal.Signals(-code).name}"
-    return _last_error(place.path / _LOG, begin) or f"ended with code {code}"
+    return _last_error(log, begin) or f"ended with code {code}"
 
 
 def train_arguments(
@@ -337,7 +346,7 @@ def _num_cores() -> int:
 
 
 def _last_error(log: Path, begin: int) -> str:
-    """The last line that tells an error, or else the last line, of what a log has from byte `begin` on."""
+    """The last error, or else the last line, of what a log has from byte `begin` on."""
     text = log.read_bytes()[begin:].decode(errors="replace")
     lines = [line for line in text.splitlines() if line.strip()]
     errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
@@ -348,21 +357,21 @@ def _started(folder: Path) -> list[Path]:
     return sorted(path.parent for path in folder.rglob("config.json"))
 
 
-def _key_of(place: Path) -> str | None:
+def _key_of(folder: Path) -> str | None:
     """The key of the run that a folder holds; None if its config cannot be read."""
     try:
-        return _key(RunFolder(place).earlier_config(ExperimentConfig))
+        return _key(RunFolder(folder).earlier_config(ExperimentConfig))
     except ElmoTasksError as error:
         logger.warning("%s", error)
         return None
 
 
-def _misfit(config: ExperimentConfig, place: RunFolder) -> str | None:
+def _mismatch(config: ExperimentConfig, folder: RunFolder) -> str | None:
     """Why the run there has another frozen biLM or transformer than the config names now; None if it has not."""
-    if not any(frozen.reference.is_file() for frozen in place.frozen_models):
+    if not any(frozen.reference.is_file() for frozen in folder.frozen_models):
         return None
     try:
-        check_frozen_models(config, place)
+        check_frozen_models(config, folder)
     except RunError as error:
         return str(error)
     return None

@@ -6,7 +6,7 @@ import dataclasses
 import statistics
 from collections.abc import Sequence
 
-from elmo_tasks.studies.study import Arm, SharePoint
+from elmo_tasks.studies.study import Arm
 from elmo_tasks.studies.study_runs import Result, StudyRecord
 
 
@@ -78,8 +78,7 @@ def summarize(record: StudyRecord, results: Sequence[Result]) -> list[Summary]:
 
     found = []
     for arm in config.arms:
-        for point in arm.shares or config.shares:
-            share = point.share if isinstance(point, SharePoint) else point
-            baseline = summary(arms[arm.baseline], share, None) if arm.baseline else None
-            found.append(summary(arm, share, baseline))
+        for point in arm.share_points(config):
+            baseline = summary(arms[arm.baseline], point.share, None) if arm.baseline else None
+            found.append(summary(arm, point.share, baseline))
     return [each for each in found if each]

@@ -116,9 +116,9 @@ def test_several_systems_are_corrected(write_case: WriteCase, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"tokens": ["Mira", "left", "Rome", "."]}, r"b.jsonl: example 1 has other tokens; wanted the same examples"),
-        ({"tags": ["O", "O", "B-LOC", "O"]}, r"b.jsonl: example 1 has other tags; wanted the same examples"),
-        (None, r"b.jsonl: 1 examples, not 2; wanted the same examples in the same order as for .*a.jsonl"),
+        ({"tokens": ["Mira", "left", "Rome", "."]}, r"b.jsonl: example 1 has other tokens; expected the same examples"),
+        ({"tags": ["O", "O", "B-LOC", "O"]}, r"b.jsonl: example 1 has other tags; expected the same examples"),
+        (None, r"b.jsonl: 1 examples, not 2; expected the same examples in the same order as for .*a.jsonl"),
     ],
 )
 def test_other_examples_are_refused(
@@ -134,14 +134,14 @@ def test_other_examples_are_refused(
 
 def test_other_tasks_are_refused(write_case: WriteCase, tmp_path: Path) -> None:
     files = [write_case(name, [True]) for name in ("Tagging", "Classification")]
-    with pytest.raises(ElmoTasksError, match=r"the task is Classification, that of .* is Tagging; wanted one task"):
+    with pytest.raises(ElmoTasksError, match=r"the task is Classification, that of .* is Tagging; expected one task"):
         compare(files, resamples=10)
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{}", r"a.jsonl:1: no example with its prediction; wanted a JSON object"),
+        ("{}", r"a.jsonl:1: no example with its prediction; expected a JSON object"),
         ('{"example": 1, "prediction": {}}', r"a.jsonl:1: no example with its prediction"),
         ("[", r"a.jsonl:1: .*expected a JSON object with 'example' and 'prediction'"),
         ("", r"a.jsonl:1: "),
@@ -194,7 +194,7 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
 def test_a_metric_that_the_task_does_not_have_is_refused(write_case: WriteCase, tmp_path: Path) -> None:
     file = write_case("Tagging", [True])
     with pytest.raises(
-        ElmoTasksError, match="'bleu' is not a score of Tagging; wanted f1, precision, recall, accuracy"
+        ElmoTasksError, match="'bleu' is not a score of Tagging; expected f1, precision, recall, accuracy"
     ):
         compare([file], metric="bleu")
 
@@ -296,7 +296,7 @@ def test_a_run_without_test_data_needs_data(seeds: Path, tmp_path: Path) -> None
         compare([tmp_path])
     with pytest.raises(ElmoTasksError, match=r"trainer\.nothing: unknown key"):
         compare([tmp_path], overrides=["trainer.nothing=1"])
-    with pytest.raises(ElmoTasksError, match="no systems; wanted at least one run or file of predictions"):
+    with pytest.raises(ElmoTasksError, match="no systems; expected at least one run or file of predictions"):
         compare([])
 
 

@@ -17,8 +17,8 @@ from elmo_tasks.errors import DataError
 from elmo_tasks.evaluation.breakdowns import (
     Breakdown,
     Bucket,
+    BucketKey,
     Item,
-    Place,
     break_down,
     item_scores,
     of_examples,
@@ -28,7 +28,7 @@ from elmo_tasks.evaluation.breakdowns import (
 )
 from elmo_tasks.evaluation.error_report import ErrorReport, errors
 from elmo_tasks.evaluation.mention_errors import mention_type
-from elmo_tasks.evaluation.reading_errors import answer_kind, question_places
+from elmo_tasks.evaluation.reading_errors import answer_kind, question_buckets
 from elmo_tasks.evaluation.span_errors import LabelledSpan, align
 from elmo_tasks.evaluation.systems import read_predictions
 from elmo_tasks.runs import load, train
@@ -235,9 +235,9 @@ def test_a_gold_answer_without_words_is_in_no_other() -> None:
     ],
 )
 def test_question_words(question: str, word: str) -> None:
-    places = question_places({"question_tokens": question.split(), "answer_spans": [[3, 9], [4, 6]]})
-    assert places["question word"] == Place(word == "other", word)  # the others are the last
-    assert places["length of the answer"].name == "3 to 4"
+    buckets = question_buckets({"question_tokens": question.split(), "answer_spans": [[3, 9], [4, 6]]})
+    assert buckets["question word"] == BucketKey(word == "other", word)  # the others are the last
+    assert buckets["length of the answer"].name == "3 to 4"
 
 
 @pytest.mark.parametrize(
@@ -263,19 +263,19 @@ def test_ranges() -> None:
     assert [ranged(value, (0, 5, 10), " %").name for value in (0, 4.9, 5, 10)] == [
         "0 to 5 %", "0 to 5 %", "5 to 10 %", "10 % or more",
     ]  # fmt: skip
-    places = quarters([1, 1, 1, 1, 2, 3, 4, 50])
-    assert Counter(place.name for place in places) == {"1": 4, "2 to 3": 2, "4 to 50": 2}
-    assert sorted(places) == places
-    assert quarters([7]) == [Place(0, "7")]
+    buckets = quarters([1, 1, 1, 1, 2, 3, 4, 50])
+    assert Counter(place.name for place in buckets) == {"1": 4, "2 to 3": 2, "4 to 50": 2}
+    assert sorted(buckets) == buckets
+    assert quarters([7]) == [BucketKey(0, "7")]
     halves = ["1 to 2", "3 to 4", "5 to 6", "7 to 8"]
-    assert quarters([*range(8, 0, -1)]) == [Place(3 - row // 2, halves[3 - row // 2]) for row in range(8)]
+    assert quarters([*range(8, 0, -1)]) == [BucketKey(3 - row // 2, halves[3 - row // 2]) for row in range(8)]
 
 
 def test_buckets_have_the_sums_of_their_items_in_order() -> None:
     items = [
-        Item({"size": Place(2, "large")}, (True, True, True)),
-        Item({"size": Place(1, "small")}, (False, True, False)),
-        Item({"size": Place(2, "large"), "kind": Place(0, "x")}, (False, False, True)),
+        Item({"size": BucketKey(2, "large")}, (True, True, True)),
+        Item({"size": BucketKey(1, "small")}, (False, True, False)),
+        Item({"size": BucketKey(2, "large"), "kind": BucketKey(0, "x")}, (False, False, True)),
     ]
     large = {"f1": pytest.approx(200 / 3), "precision": 100.0, "recall": 50.0}
     nothing = {"f1": 0.0, "precision": 0.0, "recall": 0.0}
@@ -290,8 +290,8 @@ def test_buckets_have_the_sums_of_their_items_in_order() -> None:
 def test_words_that_training_has_not_seen() -> None:
     vocabulary = Vocabulary(("<padding>", "<unknown>", "the", "dog", "cat"), 4, ("<padding>", "<unknown>"), {}, True)
     assert [vocabulary.frequency_rank(word) for word in ("the", "Dog", "cat", "cow")] == [1, 2, None, None]
-    places = words_of_item(["the", "cat"], vocabulary)
-    assert [place.name for place in places.values()] == ["some", "unseen"]
+    buckets = words_of_item(["the", "cat"], vocabulary)
+    assert [place.name for place in buckets.values()] == ["some", "unseen"]
     assert [place.name for place in words_of_item(["dog"], vocabulary).values()] == ["none", "1 to 100"]
     unseen = [words_of_item(words, vocabulary)["unseen words"] for words in (["dog"], ["the", "cat"], ["cow", "cat"])]
     assert sorted(unseen) == unseen
@@ -309,14 +309,14 @@ def test_examples_are_broken_down_by_their_words() -> None:
     examples = [{"tokens": tokens, "label": "x"} for tokens in texts]
     items = of_examples(Classification(), examples, np.arange(12.0).reshape(6, 2), vocabulary)
     assert [list(item.counts) for item in items] == [[2 * row, 2 * row + 1] for row in range(6)]
-    unseen = [item.places["unseen words"] for item in items]
+    unseen = [item.buckets["unseen words"] for item in items]
     assert [place.name for place in unseen] == ["none", "none", "none", "20 % or more", "5 to 10 %", "0 to 5 %"]
     assert sorted(unseen) == [unseen[row] for row in (0, 1, 2, 5, 4, 3)]
-    assert [item.places["length"] for item in items] == quarters([0, 1, 2, 2, 20, 21])
+    assert [item.buckets["length"] for item in items] == quarters([0, 1, 2, 2, 20, 21])
     ranks = [last, 1, 1.5, (2 + last) / 2, (19 + last) / 20, (20 + last) / 21]
-    assert [item.places["mean frequency rank"] for item in items] == quarters(ranks)
+    assert [item.buckets["mean frequency rank"] for item in items] == quarters(ranks)
     assert len(set(quarters(ranks))) == 4
-    assert [list(item.places) for item in of_examples(Classification(), examples, np.zeros((6, 2)), None)] == [
+    assert [list(item.buckets) for item in of_examples(Classification(), examples, np.zeros((6, 2)), None)] == [
         ["length"]
     ] * 6
 

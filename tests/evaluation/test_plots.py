@@ -94,7 +94,7 @@ def test_the_mix_of_a_transformer_is_drawn_like_elmos(tmp_path: Path, elmo: bool
 
 def test_what_cannot_be_drawn_is_named(tmp_path: Path) -> None:
     curves = RunCurves.read(folder := run(tmp_path / "ner"))
-    with pytest.raises(ElmoTasksError, match=r"a\.jpg: the ending is '\.jpg'; wanted \.svg, \.png, \.pdf"):
+    with pytest.raises(ElmoTasksError, match=r"a\.jpg: the ending is '\.jpg'; expected \.svg, \.png, \.pdf"):
         plot_runs("a.jpg", [curves])
     (folder / "metrics.jsonl").unlink()
     with pytest.raises(RunError, match=r"ner: no epoch has finished"):
@@ -105,7 +105,7 @@ def test_what_cannot_be_drawn_is_named(tmp_path: Path) -> None:
     ):
         RunCurves.read(folder)
     (folder / "config.json").write_text('{"trainer": {}}')
-    with pytest.raises(RunError, match=r"ner: the run of a biLM; wanted that of a task model"):
+    with pytest.raises(RunError, match=r"ner: the run of a biLM; expected that of a task model"):
         RunCurves.read(folder)
 
 

@@ -60,7 +60,7 @@ def test_items_of_readers() -> None:
     ]
     (pairs,) = labelled_sentences(SrlConll2012Config().build(), roles)
     assert pairs == LabelledSentence(tuple(tokens), [((2, 2), (0, 1)), ((2, 2), (3, 3))], ["ARG0", "ARG1"])
-    with pytest.raises(ElmoTasksError, match=r"wanted labels of tokens, spans or roles: conll2003, conllu, "):
+    with pytest.raises(ElmoTasksError, match=r"expected labels of tokens, spans or roles: conll2003, conllu, "):
         labelled_sentences(SnliConfig().build(), "snli.jsonl")
 
 
@@ -168,7 +168,7 @@ def test_a_fifth_is_held_out() -> None:
     assert (len(training), len(test)) == (19, 4)
     assert not [each for each in test if each in training and every.count(each) == 1]
     assert split_sentences(every, seed=1) == (training, test) != split_sentences(every, seed=2)
-    with pytest.raises(ElmoTasksError, match=r"4 different sentence\(s\); wanted at least 5"):
+    with pytest.raises(ElmoTasksError, match=r"4 different sentence\(s\); expected at least 5"):
         split_sentences(every[:4], seed=1)
     assert list(map(len, split_sentences(every[:5], seed=1))) == [4, 1]
 
@@ -237,7 +237,7 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str], monkeypat
         (["pos", "--test", file], "--test: not for pos"),
         ([file, "--reader", "conlu"], "the reader 'conlu': unknown type; expected one of"),
         ([file, "--reader", '{"type": "conllu", "tag_column": "x"}'], "tag_column: Input should be"),
-        ([file, "--reader", "snli"], "wanted labels of tokens"),
+        ([file, "--reader", "snli"], "expected labels of tokens"),
         (["nowhere.conllu"], "nowhere.conllu: no such file"),
     ):
         assert cli.main(["probe", *arguments, "--bilm", str(folder)]) == 2

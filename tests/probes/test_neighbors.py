@@ -32,7 +32,7 @@ def bilm() -> BiLM:
 
 
 def brute_force(bilm: BiLM, *, same_word: bool) -> list[list[tuple[float, str]]]:
-    wanted = bilm.layers([QUERY.sentence]).layers[0, :, QUERY.place]
+    wanted = bilm.layers([QUERY.sentence]).layers[0, :, QUERY.index]
     found: list[list[tuple[float, str]]] = [[] for _ in wanted]
     for sentence in POOL:
         for place, word in enumerate(sentence):
@@ -74,13 +74,13 @@ def test_what_cannot_be_found_is_named(bilm: BiLM) -> None:
         find_token(["a", "dog", "and", "a", "cat"], "A")
     with pytest.raises(ElmoTasksError, match=r"no other sentence with the word 'dog'"):
         nearest_tokens(bilm, QUERY, [["nobody"]], same_word=True)
-    with pytest.raises(ElmoTasksError, match=r"the pool has no other sentence; wanted tokens to compare with"):
+    with pytest.raises(ElmoTasksError, match=r"the pool has no other sentence; expected tokens to compare with"):
         nearest_tokens(bilm, QUERY, [QUERY.sentence])
 
 
 def test_a_token_is_found_whatever_its_case_and_marked_in_its_sentence() -> None:
     token = find_token(["The", "dog", "let", "out", "a", "sharp", "Bark", "."], "bark")
-    assert (token.place, token.word) == (6, "Bark")
+    assert (token.index, token.word) == (6, "Bark")
     assert token.marked() == "The dog let out a sharp [Bark] ."
 
 
@@ -92,7 +92,7 @@ def test_the_default_bilm_tells_senses_apart() -> None:
     apart = 0
     for word, sentences in senses.items():
         tokens = [find_token(sentence.split(), word) for sense in sentences for sentence in sense]
-        layers = [bilm.layers([token.sentence]).layers[0, 2, token.place] for token in tokens]
+        layers = [bilm.layers([token.sentence]).layers[0, 2, token.index] for token in tokens]
         cosines = functional.cosine_similarity(torch.stack(layers)[:, None], torch.stack(layers)[None], dim=-1)
         within = (cosines[0, 1] + cosines[2, 3]) / 2
         across = cosines[:2, 2:].mean()

@@ -107,7 +107,7 @@ def test_the_files_are_read(folder: Path) -> None:
         ("ALL.data.xml", 'lemma="kiln"', "", "an instance of the sentence 's3' lacks its id, lemma, pos or text"),
         ("ALL.data.xml", "one.d0.s1.t0", "one.d0.s0.t0", "two instances have the id 'one.d0.s0.t0'"),
         ("ALL.gold.key.txt", "one.d0.s1.t0 ", "one.d0.s9.t0 ", "no senses of the instance 'one.d0.s1.t0'"),
-        ("ALL.gold.key.txt", "one.d0.s1.t0 bank%1:17:01::", "one.d0.s1.t0", "ALL.gold.key.txt:2: .*wanted an id and"),
+        ("ALL.gold.key.txt", "one.d0.s1.t0 bank%1:17:01::", "one.d0.s1.t0", "ALL.gold.key.txt:2: .*expected an id and"),
         ("ALL.gold.key.txt", "one.d0.s1.t0", "more x%1\none.d0.s1.t0", "the instance 'more' is not in"),
     ],
 )
@@ -129,7 +129,7 @@ def test_entities_that_grow_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["bank%1:14:00:: 08420278 1", "bank 08420278 1 20", "bank%9:14:00:: 08420278 1 20"])
 def test_an_index_of_senses_that_does_not_follow_the_format(tmp_path: Path, line: str) -> None:
     (tmp_path / "index.sense").write_text(f"{INVENTORY}{line}\n")
-    with pytest.raises(DataError, match=r"index.sense:7: .*wanted a sense key, an offset"):
+    with pytest.raises(DataError, match=r"index.sense:7: .*expected a sense key, an offset"):
         read_inventory(tmp_path / "index.sense")
 
 

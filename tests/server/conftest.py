@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from accelerate.state import AcceleratorState
 from fastapi.testclient import TestClient
 
 from elmo_tasks.runs import train
+from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 from elmo_tasks.server.app import create_app
 from elmo_tasks.server.bilm_vectors import ServedBiLM, bilms_of_runs
 from elmo_tasks.server.bounds import Limits
@@ -25,6 +27,17 @@ def post(client: TestClient, path: str, body: Any, status: int = 200) -> Any:
     answer = client.post(path, json=body)
     assert answer.status_code == status, answer.text
     return answer.json() if status == 200 else answer.json()["error"]
+
+
+def train_all(folder: Path, configs: Mapping[str, str]) -> list[str]:
+    """Trains runs of several configs on sample data, by their names, each for an epoch; returns their folders."""
+    write_sample_data(folder / "data", ALL_TASKS, sentences=(24, 8, 8))
+    overrides = ["trainer.num_epochs=1", "data_loader.batch_size=8", "evaluate_on_test=false"]
+    for name, config in configs.items():
+        AcceleratorState._reset_state(reset_partial_state=True)  # the configs differ in precision
+        variables = {"ELMO_TASKS_DATA": str(folder / "data")}
+        train.train(config, folder / name, overrides=overrides, variables=variables)
+    return [str(folder / name) for name in configs]
 
 
 @pytest.fixture(scope="session")

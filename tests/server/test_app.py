@@ -100,7 +100,7 @@ def test_similarities_and_neighbors(client: TestClient, sample_folder: Path) -> 
     found = post(client, "/api/neighbors", body)["neighbors"]
     assert all(each["cosine"] == round(each["cosine"], 6) for each in found)
     assert [(tuple(each["tokens"]), each["index"]) for each in found] == [
-        (n.token.sentence, n.token.place) for n in nearest
+        (n.token.sentence, n.token.index) for n in nearest
     ]
     assert [each["cosine"] for each in found] == pytest.approx([n.similarity for n in nearest], abs=1e-5)
 
@@ -234,14 +234,14 @@ def test_an_application_that_ends_leaves_no_thread(serve: Serve) -> None:
         ("embed", {}, "the keys are []; expected either 'text' or 'tokens' among them"),
         ("embed", {"text": " "}, "'text' is ' '; expected a string that is not blank"),
         ("embed", {"text": "a", "layers": [3]}, "layer 3; the biLM has 0 to 2"),
-        ("embed", {"text": "a", "layers": [0, 1, 0]}, "'layers' has a layer twice; wanted each layer once"),
+        ("embed", {"text": "a", "layers": [0, 1, 0]}, "'layers' has a layer twice; expected each layer once"),
         ("embed", {"text": "a", "pooling": "sum"}, "pooling: Input should be 'none', 'mean' or 'max'; got 'sum'"),
         (
             "similarity",
             {"one": {"text": "a", "index": 0}, "other": {"text": "a", "index": -1}},
-            "'index' is -1; wanted",
+            "'index' is -1; expected",
         ),
-        ("neighbors", {"text": "a b", "index": 2}, "'index' is 2; wanted the place of a token, from 0 to 1"),
+        ("neighbors", {"text": "a b", "index": 2}, "'index' is 2; expected the index of a token, from 0 to 1"),
         ("neighbors", {"text": "a", "index": 0, "layer": 9}, "layer 9; the biLM has 0 to 2"),
         ("neighbors", {"text": "a", "index": 0, "k": 51}, "k: Input should be less than or equal to 50; got 51"),
     ],

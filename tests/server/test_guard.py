@@ -28,7 +28,7 @@ def test_large_bodies_and_long_texts(serve: Serve) -> None:
         assert post(client, "/api/runs/ner/predict", {"text": "a" * 1000}, 413) == wanted
         in_parts = client.post("/api/runs/ner/predict", content=iter([b'{"text": "', *[b"a" * 100] * 50, b'"}']))
         assert (in_parts.status_code, in_parts.json()["error"]) == (413, wanted)
-        wanted = "21 tokens; wanted at most 20 in a request"
+        wanted = "21 tokens; expected at most 20 in a request"
         assert post(client, "/api/runs/ner/predict", {"text": "a " * 21}, 422) == wanted
         assert post(client, "/api/embed", {"tokens": ["a"] * 21}, 422) == wanted
         assert post(client, "/api/runs/ner/predict-batch", {"inputs": ["a " * 11, "a " * 10]}, 422) == wanted
@@ -41,7 +41,7 @@ def test_large_bodies_and_long_texts(serve: Serve) -> None:
 
 
 def test_the_limits_unless_others_are_given(client: TestClient) -> None:
-    wanted = "2,001 tokens; wanted at most 2,000 in a request"
+    wanted = "2,001 tokens; expected at most 2,000 in a request"
     assert post(client, "/api/embed", {"tokens": ["a"] * 2001}, 422) == wanted
     text = "a" * (100_000 - len(b'{"text": ""}'))
     for more, status in (("", 200), ("a", 413)):

@@ -17,12 +17,11 @@ import pytest
 import uvicorn
 
 from elmo_tasks.rendering.drawing import PALETTE
-from elmo_tasks.runs import train
-from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 from elmo_tasks.server.app import PAGE, create_app
 from elmo_tasks.server.bilm_vectors import ServedBiLM, bilms_of_runs
 from elmo_tasks.server.served_runs import ServedRun, load_runs
 from elmo_tasks.server.serving import bind
+from tests.server.conftest import train_all
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -77,16 +76,8 @@ class Served:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server with a run for each task, each trained for an epoch on few sentences."""
     folder = tmp_path_factory.mktemp("page")
-    write_sample_data(folder / "data", ALL_TASKS, sentences=(24, 8, 8))
-    overrides = ["trainer.num_epochs=1", "data_loader.batch_size=8", "evaluate_on_test=false"]
-    paths = []
-    for config in (*TABS.values(), "predicates_ewt"):
-        path = folder / Path(config).name
-        variables = {"ELMO_TASKS_DATA": str(folder / "data")}
-        configs = Path(train.__file__).parent / "configs"
-        train.train(configs / f"{config}.jsonnet", path, overrides=overrides, variables=variables)
-        paths.append(str(path))
-    runs = load_runs(paths, batch_tokens=256)
+    configs = {Path(config).name: config for config in (*TABS.values(), "predicates_ewt")}
+    runs = load_runs(train_all(folder, configs), batch_tokens=256)
     bilms = bilms_of_runs(runs)
     bilms[""].warm_up()
     server = uvicorn.Server(uvicorn.Config(create_app(runs, bilms, note=NOTE), log_config=None))

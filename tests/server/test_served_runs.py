@@ -93,9 +93,9 @@ def test_only_a_frozen_bilm_is_shared(settings: dict[str, Any], tmp_path: Path) 
 
 
 def test_inputs_are_strings_or_objects(runs: dict[str, ServedRun]) -> None:
-    with pytest.raises(ElmoTasksError, match=r"^inputs:2: 3; wanted a string or an object$"):
+    with pytest.raises(ElmoTasksError, match=r"^inputs:2: 3; expected a string or an object$"):
         runs["ner"].prepare(["a", 3], details=False, numbered=True)
-    with pytest.raises(ElmoTasksError, match=r"^3; wanted a string or an object$"):
+    with pytest.raises(ElmoTasksError, match=r"^3; expected a string or an object$"):
         runs["ner"].prepare([3], details=False, numbered=False)
     assert runs["ner"].prepare(["a b", {"tokens": ["c"]}], details=False, numbered=True).tokens == 3
 
@@ -103,7 +103,7 @@ def test_inputs_are_strings_or_objects(runs: dict[str, ServedRun]) -> None:
 def test_what_is_copied_to_each_result_is_bounded(runs: dict[str, ServedRun]) -> None:
     given = {"text": "A mill.\n\n" * 400, "id": "x" * 5000}
     with pytest.raises(
-        ElmoTasksError, match=r"keys that are copied to each of 400 results take 2,004,\d+ bytes; wanted"
+        ElmoTasksError, match=r"keys that are copied to each of 400 results take 2,004,\d+ bytes; expected"
     ):
         runs["ner"].prepare([given], details=False, numbered=True)
     assert len(runs["ner"].prepare([given | {"id": 3}], details=False, numbered=True).rows) == 400
@@ -154,6 +154,6 @@ def test_semantic_roles_get_the_first_run_that_finds_predicates(run_folder: Path
         allowed, refused = {"tokens": ["a"] * 4, "predicates": [0, 1]}, {"tokens": ["a"] * 4, "predicates": [0, 1, 2]}
         assert client.post("/api/runs/roles/predict", json=allowed).status_code == 200
         answer = client.post("/api/runs/roles/predict", json=refused)
-        wanted = "sentences are read once for each predicate: 12 tokens; wanted at most 8 in a request"
+        wanted = "sentences are read once for each predicate: 12 tokens; expected at most 8 in a request"
         assert (answer.status_code, answer.json()["error"]) == (422, wanted)
     assert runs["roles"].predictor.most_tags == 8

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accelerate.state import AcceleratorState
 from fastapi.testclient import TestClient
 
 import elmo_tasks
-from elmo_tasks.runs import train
-from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 from elmo_tasks.server.app import create_app
 from elmo_tasks.server.bilm_vectors import bilms_of_runs
 from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.served_runs import ServedRun, load_runs
+from tests.server.conftest import train_all
 
 TEXT = "Mira Dolvane joined Karvel as coach. She closed a mill."
 CONFIGS = {
@@ -44,12 +42,7 @@ INPUTS: dict[str, list[dict[str, Any]]] = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The runs of all tasks, each trained for an epoch."""
     folder = tmp_path_factory.mktemp("tasks")
-    write_sample_data(folder / "data", ALL_TASKS, sentences=(24, 8, 8))
-    overrides = ["trainer.num_epochs=1", "data_loader.batch_size=8", "evaluate_on_test=false"]
-    for name, config in CONFIGS.items():
-        AcceleratorState._reset_state(reset_partial_state=True)  # the configs differ in precision
-        variables = {"ELMO_TASKS_DATA": str(folder / "data")}
-        train.train(config, folder / name, overrides=overrides, variables=variables)
+    train_all(folder, CONFIGS)
     return folder
 
 

@@ -24,11 +24,12 @@ from elmo_tasks.evaluation.systems import Predictions, System, read_predictions
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.studies.reports import write_report
 from elmo_tasks.studies.study import Arm
-from elmo_tasks.studies.study_findings import _side_by_side, look
+from elmo_tasks.studies.study_findings import _side_by_side, analyze
 from elmo_tasks.studies.study_plots import common_start, draw_shares, families
 from elmo_tasks.studies.study_runs import Result, read_study
 from elmo_tasks.studies.study_summaries import Summary, summarize
 from elmo_tasks.text.vocabulary import Vocabulary
+from tests.prediction_files import write_run
 
 ARMS = [
     {"name": "NER, baseline", "config": "b.json", "paper": 90.0, "group": "table"},
@@ -53,15 +54,8 @@ def folder(tmp_path: Path) -> Path:
     for (arm, share), scores in SCORES.items():
         for seed, score in enumerate(scores, start=1):
             run = tmp_path / f"{len(results)}"
-            run.mkdir()
-            (run / "config.json").write_text(json.dumps({"trainer": {"validation_metric": "+f1"}}))
             mix = {"layers": [0, 1], "weights": [0.25 * seed, 1 - 0.25 * seed], "gamma": 0.5}
-            record: dict[str, Any] = {"training": {"loss": 1.0}, "elmo": {"input": mix} if "ELMo" in arm else {}}
-            records = [
-                {**record, "epoch": epoch, "validation": {"f1": score + epoch, "loss": 1.0}, "best": epoch == 2}
-                for epoch in (1, 2)
-            ]
-            (run / "metrics.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in records))
+            write_run(run, [score + 1, score + 2], {"input": mix} if "ELMo" in arm else None)
             higher, metric = arm != "loss", "f1" if arm != "loss" else "loss"
             common = {
                 "config": "x.json",
@@ -113,7 +107,7 @@ def test_the_error_that_is_gone_is_a_share_of_what_the_baseline_has(
 
 
 def test_p_values_over_seeds(folder: Path) -> None:
-    found = look(summarize(*read_study(folder)), folder)
+    found = analyze(summarize(*read_study(folder)), folder)
     welch = stats.ttest_ind([90.0, 91.0], [80.0, 81.0, 79.0], equal_var=False).pvalue
     paired = stats.ttest_rel([60.0, 66.0, 63.0], [50.0, 52.0, 51.0]).pvalue
     assert found.p_values == {
@@ -262,10 +256,7 @@ def predicting(tmp_path: Path, write: Callable[..., Path], cases: dict[str, Any]
     for arm, numbers in RIGHT.items():
         for seed, number in enumerate(numbers, start=1):
             run = RunFolder(tmp_path / f"{len(results)}")
-            run.path.mkdir()
-            run.config.write_text(json.dumps({"trainer": {"validation_metric": "+accuracy"}}))
-            record = {"training": {"loss": 1.0}, "elmo": {}, "epoch": 1, "best": True}
-            run.records.write_text(json.dumps({**record, "validation": {"accuracy": 1.0, "loss": 1.0}}) + "\n")
+            write_run(run.path, [1.0], metric="accuracy", best=1)
             Vocabulary((*PAD, *example["tokens"][:2]), 4, PAD, {}).save(run.vocabulary)
             pairs = [({**example, "tokens": example["tokens"][: 1 + row % 4]}, right if row < number else wrong)
                      for row in range(40)]  # fmt: skip
@@ -282,7 +273,7 @@ def files_of(folder: Path, first: int) -> list[Predictions]:
 
 
 def test_the_report_has_the_tests_of_compare(predicting: Path) -> None:
-    found = look(summarize(*read_study(predicting)), predicting)
+    found = analyze(summarize(*read_study(predicting)), predicting)
     systems = [(System(name, (), [1, 2]), files_of(predicting, 2 * number)) for number, name in enumerate(RIGHT)]
     comparison = compare_predictions(systems)
     assert found.p_values == {(each.name, 1.0): each.corrected for each in comparison.differences}
@@ -320,14 +311,14 @@ def test_the_report_has_the_errors_of_each_arm(predicting: Path) -> None:
 
 
 def test_errors_are_those_of_the_largest_share_wherever_it_is_listed(predicting: Path) -> None:
-    whole = [each.title for each in look(summarize(*read_study(predicting)), predicting).errors]
+    whole = [each.title for each in analyze(summarize(*read_study(predicting)), predicting).errors]
     study = json.loads((predicting / "study.json").read_text())
     study["config"]["shares"] = [1.0, 0.5]
     (predicting / "study.json").write_text(json.dumps(study))
     results = [json.loads(line) for line in (predicting / "results.jsonl").read_text().splitlines()]
     half = [{**each, "share": 0.5, "folder": "without predictions"} for each in results]
     (predicting / "results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in [*results, *half]))
-    assert [each.title for each in look(summarize(*read_study(predicting)), predicting).errors] == whole != []
+    assert [each.title for each in analyze(summarize(*read_study(predicting)), predicting).errors] == whole != []
 
 
 @pytest.mark.parametrize(
@@ -344,7 +335,7 @@ def test_errors_are_titled_by_what_the_arms_have_in_common(
     arms = json.loads((predicting / "study.json").read_text())["config"]["arms"]
     arms = [{key: names.get(value, value) for key, value in arm.items()} | {"group": group} for arm in arms]
     rewrite(predicting, lambda result: result.update(arm=names.get(result["arm"], result["arm"])), arms=arms)
-    found = look(summarize(*read_study(predicting)), predicting)
+    found = analyze(summarize(*read_study(predicting)), predicting)
     others = [f"{arm['name']}: the first run" for arm in arms[1:]]
     assert [each.title for each in found.errors] == [title, *others]
 
@@ -361,7 +352,7 @@ def test_parts_have_the_score_of_the_study_or_else_their_main_one(
         write(RunFolder(predicting / result["folder"]).validation_predictions, pairs)
 
     rewrite(predicting, change)
-    found = look(summarize(*read_study(predicting)), predicting)
+    found = analyze(summarize(*read_study(predicting)), predicting)
     assert found.problems == []
     tables = {table.title: table.rows for table in found.errors[0].tables}
     assert tables["accuracy of examples by length"] == [["4", *["90.00 (5)"] * 3]]
@@ -371,7 +362,7 @@ def test_parts_have_the_score_of_the_study_or_else_their_main_one(
 def test_an_arm_by_itself_has_its_own_errors(predicting: Path) -> None:
     arms = [{"name": "SST-5, <ELMo>", "config": "x.json"}]
     rewrite(predicting, lambda result: None, arms=arms)
-    found = look(summarize(*read_study(predicting)), predicting)
+    found = analyze(summarize(*read_study(predicting)), predicting)
     assert (found.p_values, found.problems) == ({}, [])
     whole, details = found.errors
     assert (whole.title, details.title) == ("SST-5, <ELMo>", "SST-5, <ELMo>: the first run")
@@ -382,7 +373,7 @@ def test_an_arm_by_itself_has_its_own_errors(predicting: Path) -> None:
 def test_predictions_that_do_not_have_the_scores_of_their_run_are_not_used(predicting: Path) -> None:
     source, target = (RunFolder(predicting / name).validation_predictions for name in ("0", "3"))
     target.write_text(source.read_text())
-    found = look(summarize(*read_study(predicting)), predicting)
+    found = analyze(summarize(*read_study(predicting)), predicting)
     (problem,) = found.problems
     assert problem == "3: the accuracy of its stored predictions is 50.00, that of the run on its validation data 92.50"
     assert found.errors == []
@@ -393,23 +384,23 @@ def test_arms_with_other_seeds_are_tested_too(predicting: Path) -> None:
     lines = (predicting / "results.jsonl").read_text().splitlines(keepends=True)
     del lines[3]  # the second seed of ELMo, which has not finished yet
     (predicting / "results.jsonl").write_text("".join(lines))
-    found = look(summarize(*read_study(predicting)), predicting)
+    found = analyze(summarize(*read_study(predicting)), predicting)
     assert found.problems == []
     assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap"}
     lines[2:3] = [lines[2], lines[2].replace('"seed": 1', '"seed": 3')] * 2
     (predicting / "results.jsonl").write_text("".join(lines))
-    found = look(summarize(*read_study(predicting)), predicting)
+    found = analyze(summarize(*read_study(predicting)), predicting)
     assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap", "seeds"}
 
 
 def test_an_arm_without_predictions_is_left_out(predicting: Path) -> None:
     RunFolder(predicting / "3").validation_predictions.unlink()
-    found = look(summarize(*read_study(predicting)), predicting)
+    found = analyze(summarize(*read_study(predicting)), predicting)
     assert found.problems == ["not all runs of SST-5, <ELMo> have stored their predictions"]
     source, target = (RunFolder(predicting / name).validation_predictions for name in ("0", "5"))
     right = target.read_text()
     target.write_text(source.read_text())
-    missing, other = look(summarize(*read_study(predicting)), predicting).problems
+    missing, other = analyze(summarize(*read_study(predicting)), predicting).problems
     assert (missing, other[:3]) == (found.problems[0], "5: ")
     target.write_text(right)
     assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"seeds"}

@@ -26,22 +26,7 @@ from elmo_tasks.studies.search_trials import Pruning, run_search
 from elmo_tasks.studies.searches import Search
 from elmo_tasks.training.callbacks import Progress
 
-SPACE = {
-    "trainer.optimizer.lr": {"low": 0.001, "high": 0.1, "log": True},
-    "model.encoder.hidden_sizes.0": {"low": 4, "high": 8},
-    "model.dropout": {"choices": [0.0, 0.3]},
-}
 SearchFile = Callable[..., str]
-
-
-@pytest.fixture
-def search_file(config_file: Path) -> SearchFile:
-    def write(**settings: Any) -> str:
-        path = config_file.parent / "search.json"
-        path.write_text(json.dumps({"title": "A search", "config": config_file.name, "space": SPACE, **settings}))
-        return str(path)
-
-    return write
 
 
 class FakeTraining:

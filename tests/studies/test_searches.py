@@ -47,19 +47,6 @@ def test_keys_are_as_short_as_they_can_be() -> None:
     assert short_names(keys) == ["model.dropout", "elmo.dropout", "lr", "sizes.0", "lr2", "dropout"]
 
 
-@pytest.fixture
-def search_file(config_file: Path) -> SearchFile:
-    """Writes a search over a space, next to the experiment's config, and returns its path."""
-
-    def write(space: dict[str, Any], **settings: Any) -> str:
-        path = config_file.parent / "search.json"
-        values = {"title": "A search", "config": config_file.name, "space": space, "trials": 3, **settings}
-        path.write_text(json.dumps(values))
-        return str(path)
-
-    return write
-
-
 def test_a_key_that_takes_whole_numbers_gets_no_others(search_file: SearchFile) -> None:
     source = search_file(
         {
@@ -153,28 +140,28 @@ def test_the_command_of_a_trial_trains_its_config(search_file: SearchFile) -> No
     [
         ({"model.dropuot": {"low": 0, "high": 0.5}}, "space: model.dropuot = 0: --set model.dropuot: unknown key. "
          "Did you mean 'dropout'?"),
-        ({"model.dropout": {"low": 0, "high": 1.5}}, "space: model.dropout = 1.5: --set model.dropout: wanted "),
+        ({"model.dropout": {"low": 0, "high": 1.5}}, "space: model.dropout = 1.5: --set model.dropout: expected "),
         ({"trainer.num_epochs": {"low": 1.5, "high": 3.5}}, "space: trainer.num_epochs = 1.5: "),
         ({"trainer.num_epochs": {"low": 1, "high": 2, "step": 0.5}}, "space: trainer.num_epochs: step: got 0.5; "
-         "wanted a whole number"),
+         "expected a whole number"),
         ({"model.type": {"choices": ["crf_tagger", "crf"]}}, 'space: model.type = "crf": '),
         ({"model.encoder.hidden_sizes.7": {"low": 1, "high": 2}}, "is a list of 2: there is no index 7"),
         ({"train_data_path": {"choices": ["nowhere"]}}, "nowhere: no such file"),
-        ({"trainer.precision": {"choices": ["float32", "bfloat16"]}}, "changes trainer.precision; wanted the same"),
+        ({"trainer.precision": {"choices": ["float32", "bfloat16"]}}, "changes trainer.precision; expected the same"),
         ({"trainer.validation_metric": {"choices": ["+f1", "-loss"]}}, "changes trainer.validation_metric; "),
         ({"model.dropout": {"low": 0.5, "high": 0.1}}, "'low' is 0.5, which is more than 'high', 0.1"),
-        ({"model.dropout": {"low": 0, "high": 0.1, "log": True}}, "'low' is 0; with 'log', wanted a number above 0"),
-        ({"model.dropout": {"low": 0.1, "high": 0.2, "log": True, "step": 0.1}}, "wanted only one of 'log' and 'step'"),
+        ({"model.dropout": {"low": 0, "high": 0.1, "log": True}}, "'low' is 0; with 'log', expected a number above 0"),
+        ({"model.dropout": {"low": 0.1, "high": 0.2, "log": True, "step": 0.1}}, "only one of 'log' and 'step'"),
         ({"model.dropout": {"low": 0, "high": 1e300, "step": 50}}, "from 0 to 1e+300 is not a number of steps of 50"),
         ({"model.dropout": {"low": 0, "high": 0.5, "step": 0.2}}, "from 0 to 0.5 is not a number of steps of 0.2"),
-        ({"model.dropout": {"low": 0}}, "wanted 'low' and 'high', or 'choices'"),
-        ({"model.dropout": {"high": 0.5}}, "wanted 'low' and 'high', or 'choices'"),
+        ({"model.dropout": {"low": 0}}, "expected 'low' and 'high', or 'choices'"),
+        ({"model.dropout": {"high": 0.5}}, "expected 'low' and 'high', or 'choices'"),
         ({"model.dropout": {"low": 0, "choices": [1]}}, "'choices' come without 'low'"),
         ({"model.dropout": {"high": 0, "choices": [1]}}, "'choices' come without 'low'"),
         ({"model.dropout": {"step": 1, "choices": [1]}}, "'choices' come without 'low'"),
         ({"model.dropout": {"log": True, "choices": [1]}}, "'choices' come without 'low'"),
         ({"model.dropout": {"low": 0, "high": 1, "step": 0}}, "space.model.dropout.step: "),
-        ({"trainer.device": {"choices": ["cpu", "auto"]}}, "changes trainer.device; wanted the same in all trials"),
+        ({"trainer.device": {"choices": ["cpu", "auto"]}}, "changes trainer.device; expected the same in all trials"),
         ({"model.dropout": {"choices": [0.5, 0.5]}}, "'choices' has 0.5 more than once"),
         ({"model.dropout": {"choices": []}}, "space.model.dropout.choices: "),
         ({"model.dropout": {"low": "0", "high": 1}}, "space.model.dropout.low: "),

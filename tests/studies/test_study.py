@@ -17,7 +17,7 @@ from elmo_tasks.errors import ConfigError
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
-from elmo_tasks.studies.study import Arm, Part, Study, as_overrides
+from elmo_tasks.studies.study import Arm, Selection, Study, as_overrides
 from elmo_tasks.studies.study_runs import StudyFolder, train_arguments
 
 REPOSITORY = Path(__file__).parents[2]
@@ -137,13 +137,13 @@ def test_arms_are_chosen_by_name_or_pattern_with_their_baselines(study_file: Stu
     ):
         if chosen is None:
             with pytest.raises(ConfigError, match=r"nowhere\.txt: no such file"):
-                Study.load(source, part=Part(patterns))
+                Study.load(source, selection=Selection(patterns))
         else:
-            study = Study.load(source, part=Part(patterns))
+            study = Study.load(source, selection=Selection(patterns))
             assert {run.arm.name for run in study.runs if run.chosen} == chosen
             assert len(study.runs) == 5  # those of all arms, whose results are kept
     with pytest.raises(ConfigError) as raised:
-        Study.load(source, part=Part(["SST*", "ner, elmo", "SNLI, none"]))
+        Study.load(source, selection=Selection(["SST*", "ner, elmo", "SNLI, none"]))
     names = "there are 'SNLI, none', 'SNLI, [ELMo]', 'NER, ELMo', 'NER, none', 'SRL, ELMo'"
     assert str(raised.value).splitlines() == [
         f"no arm has a name like 'SST*'; {names}",
@@ -153,19 +153,19 @@ def test_arms_are_chosen_by_name_or_pattern_with_their_baselines(study_file: Stu
 
 def test_runs_are_chosen_by_share_and_seed(study_file: StudyFile) -> None:
     source = study_file({"name": "a"}, {"name": "b", "seeds": [3]}, seeds=[1, 2], shares=[0.1, {"share": 0.5}, 1])
-    for part, titles in (
-        (Part(shares=[0.5], seeds=[2, 3]), ["a, 50 %, seed 2", "b, 50 %, seed 3"]),
-        (Part(arms=["a"], shares=[1, 0.1], seeds=[1]), ["a, 10 %, seed 1", "a, seed 1"]),
+    for selection, titles in (
+        (Selection(shares=[0.5], seeds=[2, 3]), ["a, 50 %, seed 2", "b, 50 %, seed 3"]),
+        (Selection(arms=["a"], shares=[1, 0.1], seeds=[1]), ["a, 10 %, seed 1", "a, seed 1"]),
     ):
-        study = Study.load(source, part=part)
+        study = Study.load(source, selection=selection)
         assert [run.title for run in study.runs if run.chosen] == titles
         assert len(study.runs) == 9
     with pytest.raises(ConfigError) as raised:
-        Study.load(source, part=Part(shares=[0.2, 1], seeds=[1, 12345678]))
+        Study.load(source, selection=Selection(shares=[0.2, 1], seeds=[1, 12345678]))
     problems = ["no run has the share 0.2; there are 0.1, 0.5, 1", "no run has the seed 12345678; there are 1, 2, 3"]
     assert str(raised.value).splitlines() == problems
     with pytest.raises(ConfigError, match="no run of the chosen arms has one of the chosen shares"):
-        Study.load(source, part=Part(arms=["b"], seeds=[1]))
+        Study.load(source, selection=Selection(arms=["b"], seeds=[1]))
 
 
 def test_arms_must_fit_together(study_file: StudyFile) -> None:
@@ -184,7 +184,7 @@ def test_arms_must_fit_together(study_file: StudyFile) -> None:
         "the arms 'a b', 'A-B' would share the folder 'a_b'",
         "arm 'A-B': no arm 'a c'. Did you mean 'a b'?",
         "arm 'd': is its own baseline",
-        "seeds: wanted a list of at least 1 entry",
+        "seeds: expected a list of at least 1 entry",
     ):
         assert expected in text
 
@@ -192,7 +192,7 @@ def test_arms_must_fit_together(study_file: StudyFile) -> None:
 @pytest.mark.parametrize(
     ("repeated", "problem"),
     [
-        ({"seeds": [1, 2, 1]}, "seeds: got 1 more than once; wanted each once"),
+        ({"seeds": [1, 2, 1]}, "seeds: got 1 more than once; expected each once"),
         ({"shares": [0.5, {"share": 0.5, "changes": {"trainer": {"num_epochs": 9}}}]}, "got 0.5 more than once"),
     ],
 )
@@ -243,7 +243,7 @@ def test_the_score_of_a_run_is_on_test_data_if_there_is_any(study_file: StudyFil
 )
 def test_an_arm_has_the_score_of_its_baseline(study_file: StudyFile, other: dict[str, Any], score: str) -> None:
     source = study_file({"name": "a"}, {"name": "b", "baseline": "a", **other})
-    with pytest.raises(ConfigError, match=rf"arm 'b': reports {score}, but its baseline reports test f1; wanted"):
+    with pytest.raises(ConfigError, match=rf"arm 'b': reports {score}, but its baseline reports test f1; expected"):
         Study.load(source)
 
 
@@ -280,9 +280,9 @@ def test_runs_that_match_are_kept_whatever_their_folder_and_others_are_named(
     (folder / "broken" / "config.json").write_text("{")
 
     found = StudyFolder(folder, study)
-    places = [place.path.relative_to(folder).as_posix() for place in found.places]
+    places = [place.path.relative_to(folder).as_posix() for place in found.run_folders]
     assert places == ["renamed/seed_1", "one/seed_2_2", "two/seed_1", "two/seed_2"]
-    assert [found.state(place) for place in found.places] == ["interrupted", "missing", "finished", "missing"]
+    assert [found.state(place) for place in found.run_folders] == ["interrupted", "missing", "finished", "missing"]
     assert found.others == [folder / "broken", earlier.path]
 
 
@@ -295,10 +295,10 @@ def test_a_run_with_another_bilm_does_not_belong_to_the_study(
     place = place_run(tmp_path / "runs" / "one" / "seed_1", run.config)
     reference = {"options": str(files.options), "weights": str(files.weights), "fingerprint": files.fingerprint()}
     place.bilm.reference.write_text(json.dumps(reference))
-    assert StudyFolder(tmp_path / "runs", study).places[0].path == place.path
+    assert StudyFolder(tmp_path / "runs", study).run_folders[0].path == place.path
     place.bilm.reference.write_text(json.dumps(reference | {"fingerprint": "0" * 64}))
     found = StudyFolder(tmp_path / "runs", study)
-    assert found.places[0].path == tmp_path / "runs" / "one" / "seed_1_2"
+    assert found.run_folders[0].path == tmp_path / "runs" / "one" / "seed_1_2"
     assert found.others == [place.path]
     assert "not used, and trained anew: " in caplog.text
     assert "not the biLM that the run was trained with" in caplog.text
@@ -306,7 +306,7 @@ def test_a_run_with_another_bilm_does_not_belong_to_the_study(
 
 def test_arms_with_the_same_config_share_their_runs(study_file: StudyFile, tmp_path: Path) -> None:
     study = Study.load(study_file({"name": "one"}, {"name": "two", "changes": {"model": {"dropout": 0.3}}}))
-    one, two = StudyFolder(tmp_path / "runs", study).places
+    one, two = StudyFolder(tmp_path / "runs", study).run_folders
     assert one.path == two.path == tmp_path / "runs" / "one" / "seed_1"
 
 

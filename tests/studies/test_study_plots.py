@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from elmo_tasks.studies.study import Arm
 from elmo_tasks.studies.study_plots import draw_curves, draw_scores, draw_shares, draw_weights, families
 from elmo_tasks.studies.study_runs import Result
 from elmo_tasks.studies.study_summaries import Summary
+from tests.prediction_files import write_run
 
 
 def summary(name: str, scores: Sequence[float], share: float = 1.0, folders: str = "", **settings: Any) -> Summary:
@@ -136,23 +136,9 @@ def mix(*weights: float, gamma: float = 1.0) -> dict[str, Any]:
     return {"layers": list(range(len(weights))), "weights": weights, "gamma": gamma}
 
 
-def run(folder: Path, name: str, values: Sequence[float], mixes: dict[str, Any]) -> None:
-    """A run with a value for each epoch, of which the second is the best."""
-    (folder / name).mkdir()
-    (folder / name / "config.json").write_text(json.dumps({"trainer": {"validation_metric": "+f1"}}))
-    records = [
-        {
-            "epoch": epoch, "training": {"loss": 1.0}, "validation": {"f1": value, "loss": 1.0}, "best": epoch == 2,
-            "elmo": mixes if epoch == 2 else {},
-        }
-        for epoch, value in enumerate(values, start=1)
-    ]  # fmt: skip
-    (folder / name / "metrics.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in records))
-
-
 def test_a_curve_is_the_mean_of_the_seeds_until_the_first_one_stops(tmp_path: Path) -> None:
     for name, values in (("a", [10, 20, 40]), ("b", [30, 60, 50, 90]), ("c", [1, 2]), ("d", [7, 8])):
-        run(tmp_path, name, values, {})
+        write_run(tmp_path / name, values)
     arms = [summary("NER, one", [1, 1], folders="ab"), summary("NER, other", [1], folders="c")]
     (axes,) = panels(draw_curves([summary("NER, one", [1], 0.5, folders="d"), *arms], tmp_path))
     one, other = axes.lines
@@ -168,11 +154,11 @@ def test_a_curve_is_the_mean_of_the_seeds_until_the_first_one_stops(tmp_path: Pa
 
 
 def test_weights_are_means_over_seeds_in_the_best_epoch(tmp_path: Path) -> None:
-    run(tmp_path, "a", [1, 2, 3], {"input": mix(0.2, 0.8, gamma=1.0), "output": mix(1.0, 0.0)})
-    run(tmp_path, "b", [1, 2, 3], {"input": mix(0.4, 0.6, gamma=2.0), "output": mix(1.0, 0.0)})
-    run(tmp_path, "c", [1, 2, 3], {"input": mix(0.5, 0.25, 0.25)})
-    run(tmp_path, "d", [1, 2, 3], {})
-    run(tmp_path, "e", [1, 2, 3], {"input": mix(0.1, 0.9)})
+    write_run(tmp_path / "a", [1, 2, 3], {"input": mix(0.2, 0.8, gamma=1.0), "output": mix(1.0, 0.0)})
+    write_run(tmp_path / "b", [1, 2, 3], {"input": mix(0.4, 0.6, gamma=2.0), "output": mix(1.0, 0.0)})
+    write_run(tmp_path / "c", [1, 2, 3], {"input": mix(0.5, 0.25, 0.25)})
+    write_run(tmp_path / "d", [1, 2, 3], {})
+    write_run(tmp_path / "e", [1, 2, 3], {"input": mix(0.1, 0.9)})
     one, same = (summary(name, [1, 1], folders="ab") for name in ("one", "same"))
     none = summary("none", [1], folders="d")
     part = summary("one", [1], 0.5, folders="e")

@@ -147,56 +147,6 @@ def test_a_run_that_fails_does_not_stop_the_others(
     assert [each.arm for each in read_study(folder)[1]] == ["other", "good"]
 
 
-@pytest.mark.slow
-def test_a_run_that_is_killed_says_so_and_not_what_an_earlier_attempt_said(
-    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    study, folder = tmp_path / "study.json", tmp_path / "runs"
-    study.write_text(json.dumps({"title": "t", "arms": [{"name": "a", "config": str(config_file)}]}))
-    log = folder / "a" / "seed_1" / "log.txt"
-    log.parent.mkdir(parents=True)
-    log.write_text("error: an earlier one\n")
-    killed = tmp_path / "python"
-    for script, error in (("kill -9 $$", "killed by SIGKILL"), ("echo last words; exit 3", "last words")):
-        killed.write_text(f"#!/bin/sh\n{script}\n")
-        killed.chmod(0o755)
-        monkeypatch.setattr(sys, "executable", str(killed))
-        assert cli.main(["study", str(study), "-s", str(folder)]) == 2
-        assert f"  a, seed 1: {error} (see {log})" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_run_stores_the_predictions_that_its_arms_report(
-    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study, folder, python = tmp_path / "study.json", tmp_path / "runs", tmp_path / "python"
-    arms = [{"name": name, "config": str(config_file), "split": name} for name in ("validation", "test")]
-    study.write_text(json.dumps({"title": "t", "arms": arms}))
-    python.write_text('#!/bin/sh\necho "$@"; exit 1\n')
-    python.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(python))
-    assert cli.main(["study", str(study), "-s", str(folder)]) == 2
-    assert "--predictions test --predictions validation" in (folder / "validation" / "seed_1" / "log.txt").read_text()
-
-
-def test_runs_share_the_cores_unless_the_environment_says_how_many_threads_they_have(
-    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    study, python = tmp_path / "study.json", tmp_path / "python"
-    study.write_text(json.dumps({"title": "t", "arms": [{"name": "a", "config": str(config_file)}]}))
-    python.write_text('#!/bin/sh\necho "$OMP_NUM_THREADS threads"; exit 3\n')
-    python.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(python))
-    monkeypatch.setattr(study_runs, "_num_cores", lambda: 10)
-    for given, jobs, used in ((None, 2, 5), ("7", 2, 7), (None, 20, 1)):
-        if given:
-            monkeypatch.setenv("OMP_NUM_THREADS", given)
-        else:
-            monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-        assert cli.main(["study", str(study), "-s", str(tmp_path / "runs"), "--jobs", str(jobs)]) == 2
-        assert f"  a, seed 1: {used} threads (see " in capsys.readouterr().err
-
-
 def planned(config_file: Path, *arms: dict[str, Any], **settings: Any) -> StudyFolder:
     """A study's folder, `runs`, next to its config."""
     source = config_file.with_name("study.json")
@@ -225,7 +175,7 @@ def test_a_training_is_told_its_predictions_and_whether_it_goes_on(
     python('echo "$@"; exit 3')
     for number in range(2):
         folder = planned(config_file, *arms)
-        one, _, other = folder.places
+        one, _, other = folder.run_folders
         shared, own = run_study(folder, command="c", num_jobs=2, packages=["json"])  # a and b have the same run
         words = ["-m", "elmo_tasks", "train", str(config_file), "-s", str(one.path)]
         words += ["--predictions", "test", "--predictions", "validation", "--set", "random_seed=1"]
@@ -252,8 +202,8 @@ def test_a_failure_has_the_last_error_of_its_own_attempt(
     script: str, error: str, config_file: Path, python: Callable[[str], None]
 ) -> None:
     folder = planned(config_file, {"name": "a"})
-    folder.places[0].path.mkdir(parents=True)
-    (log := folder.places[0].path / "log.txt").write_text("error: an earlier one\n")
+    folder.run_folders[0].path.mkdir(parents=True)
+    (log := folder.run_folders[0].path / "log.txt").write_text("error: an earlier one\n")
     python(script)
     (failure,) = run_study(folder, command="c")
     assert (failure.error, failure.log) == (error, log)
@@ -275,7 +225,7 @@ def test_a_study_counts_what_has_finished_and_goes_on_where_it_was(
     arms = [
         {"name": name, "changes": {"model": {"dropout": rate}}} for name, rate in (("a", 0.1), ("b", 0.2), ("c", 0))
     ]
-    finish(planned(config_file, *arms).places[0], 6)
+    finish(planned(config_file, *arms).run_folders[0], 6)
     folder = planned(config_file, *arms)
     folder.path.joinpath("old").mkdir()
     folder.path.joinpath("old", "config.json").write_text("{}")
@@ -337,7 +287,7 @@ def test_estimates_prefer_the_same_arm_and_share(config_file: Path) -> None:
         {"name": "d", "config": str(other), "changes": {"model": {"dropout": 0.4}}},
     )
     for place, seconds in ((0, 10), (1, 20), (2, 9), (6, 60)):
-        finish(folder.places[place], seconds)
+        finish(folder.run_folders[place], seconds)
     estimates = folder.estimates()
     # Of a: the mean of two seeds, the time with the same share, and that of all in proportion to their shares.
     assert estimates[:6] == [15, 15, 9, 9, pytest.approx((10 + 20 + 2 * 9) / 4 / 3), pytest.approx(48 / 4 / 3)]
@@ -345,54 +295,55 @@ def test_estimates_prefer_the_same_arm_and_share(config_file: Path) -> None:
     assert estimates[8:] == [pytest.approx((10 + 20 + 60) / 3), pytest.approx((10 + 20 + 18 + 60) / 40), None]
 
 
-def test_estimates_come_from_finished_runs(
-    config_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    study = tmp_path / "study.json"
-    arm = {"name": "a", "config": str(config_file), "shares": [0.5, 1], "seeds": [1, 2]}
-    study.write_text(json.dumps({"title": "t", "arms": [arm]}))
-    planned = StudyFolder(tmp_path / "runs", Study.load(str(study)))
-    assert planned.estimates() == [None] * 4
-    run, place = planned.study.runs[0], planned.places[0]
-    place.path.mkdir(parents=True)
-    place.config.write_text(run.config.model_dump_json(serialize_as_any=True))
-    place.metrics.write_text('{"best": {"epoch": 1, "validation": {"f1": 50.0}}, "test": {"f1": 40.0}}')
-    epochs = ['{"seconds": 6.0}\n', '{"seconds": 3.0}\n', '{"seconds": 1.0}\n']
-    place.records.write_text("".join(epochs))
-    assert StudyFolder(tmp_path / "runs", planned.study).estimates() == [10.0, 10.0, 20.0, 20.0]
+def test_estimates_come_from_finished_runs(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = planned(config_file, {"name": "a", "shares": [0.5, 1], "seeds": [1, 2]})
+    assert folder.estimates() == [None] * 4
+    run, place = folder.pairs()[0]
+    finish(place, 10)
+    place.config.write_text(json.dumps(to_json(run.config)))
+    assert folder.estimates() == [10.0, 10.0, 20.0, 20.0]
+    for jobs, time_left in (("1", "50 s"), ("2", "25 s")):
+        command = ["study", folder.study.source, "-s", str(folder.path), "--dry-run", "--jobs", jobs]
+        assert cli.main(command) == 0
+        assert f"to go: {time_left} with {jobs} job{'s' * (jobs != '1')}\n" in capsys.readouterr().out
     # Three epochs take three times as long as one. The time of an evaluation does not depend on the share.
     place.records.write_text('{"seconds": 6.0, "training": {"seconds": 4.0}}\n')
-    assert StudyFolder(tmp_path / "runs", planned.study).estimates() == [6.0, 6.0, 3 * (8 + 2), 3 * (8 + 2)]
-    place.records.write_text("".join(epochs))
-    for jobs, wanted in (("1", "50 s"), ("2", "25 s")):
-        assert cli.main(["study", str(study), "-s", str(tmp_path / "runs"), "--dry-run", "--jobs", jobs]) == 0
-        assert f"to go: {wanted} with {jobs} job{'s' * (jobs != '1')}\n" in capsys.readouterr().out
+    assert folder.estimates() == [6.0, 6.0, 3 * (8 + 2), 3 * (8 + 2)]
 
 
-def test_a_study_passes_on_its_packages_and_variables(config_file: Path, tmp_path: Path) -> None:
-    study = tmp_path / "study.json"
-    arm = {"name": "a", "config": str(config_file)}
-    study.write_text(json.dumps({"title": "t", "arms": [arm], "variables": {"ONE": "1", "TWO": "2"}}))
-    loaded = Study.load(str(study), variables={"TWO": "3"})
-    words = train_arguments(loaded, loaded.runs[0], Path("x"), ["json"])
+def test_runs_share_the_cores_unless_the_environment_says_how_many_threads_they_have(
+    config_file: Path, python: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = planned(config_file, {"name": "a"})
+    python('echo "$OMP_NUM_THREADS threads"; exit 3')
+    monkeypatch.setattr(study_runs, "_num_cores", lambda: 10)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    for num_jobs, used in ((2, 5), (20, 1)):
+        (failure,) = run_study(folder, command="c", num_jobs=num_jobs)
+        assert failure.error == f"{used} threads"
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert run_study(folder, command="c", num_jobs=2)[0].error == "7 threads"
+
+
+def test_a_study_passes_on_its_packages_and_variables(config_file: Path) -> None:
+    study = Study.load(
+        planned(config_file, {"name": "a"}, variables={"ONE": "1", "TWO": "2"}).study.source, variables={"TWO": "3"}
+    )
+    words = train_arguments(study, study.runs[0], Path("x"), ["json"])
     assert words[-6:] == ["--ext-var", "ONE=1", "--ext-var", "TWO=3", "--include-package", "json"]
 
 
-def test_a_run_of_two_arms_counts_once(config_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    study = tmp_path / "study.json"
-    arms = [{"name": name, "config": str(config_file)} for name in ("one", "other")]
-    study.write_text(json.dumps({"title": "t", "arms": arms}))
-    assert cli.main(["study", str(study), "-s", str(tmp_path / "runs"), "--dry-run"]) == 0
+def test_a_run_of_two_arms_counts_once(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = planned(config_file, {"name": "one"}, {"name": "other"})
+    assert cli.main(["study", folder.study.source, "-s", str(folder.path), "--dry-run"]) == 0
     plan = capsys.readouterr().out
     assert plan.count("missing") == 2
     assert "1 run in " in plan
     assert "and 1 run of unknown time" in plan
 
 
-def test_changes_of_a_share_come_after_those_of_an_arm(config_file: Path, tmp_path: Path) -> None:
-    study = tmp_path / "study.json"
+def test_changes_of_a_share_come_after_those_of_an_arm(config_file: Path) -> None:
     of_arm, of_share = ({"trainer": {"num_epochs": number}} for number in (2, 3))
-    arms = [{"name": "one", "config": str(config_file), "changes": of_arm}]
-    study.write_text(json.dumps({"title": "t", "arms": arms, "shares": [{"share": 0.5, "changes": of_share}]}))
-    (run,) = Study.load(str(study)).runs
+    shares = [{"share": 0.5, "changes": of_share}]
+    (run,) = planned(config_file, {"name": "one", "changes": of_arm}, shares=shares).study.runs
     assert run.config.trainer.num_epochs == 3

@@ -8,7 +8,7 @@ export function input({ json }) {
   try {
     return JSON.parse(json);
   } catch {
-    throw new Error("The input is not JSON; wanted an object.");
+    throw new Error("The input is not JSON; expected an object.");
   }
 }
 
