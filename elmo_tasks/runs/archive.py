@@ -56,7 +56,7 @@ def open_run(path: str | Path) -> RunFolder:
                 f"{path / runs[0]}"
             )
     if not folder.is_started():
-        raise RunError(f"{path}: wanted a run's folder, with a {folder.config.name}, or its archive (.tar.gz)")
+        raise RunError(f"{path}: expected a run's folder, with a {folder.config.name}, or its archive (.tar.gz)")
     return folder
 
 

@@ -240,7 +240,7 @@ def test_a_command_includes_packages_before_it_reads_anything(
 
 # What Python has under another name, and what only a command needs, or another function does.
 RENAMED = {"set": "overrides", "ext_var": "variables", "start_from": "from_run", "examples": "num_examples",
-           "run_path": "path", "config": "described", "run_folder": "folder"}  # fmt: skip
+           "run_path": "path", "run_folder": "folder"}  # fmt: skip
 PRINTING = {"include_package", "json", "output", "force"}
 FUNCTIONS: dict[str, tuple[list[Callable[..., Any]], set[str]]] = {
     "train c": ([train.train], {"include_package", "seeds", "folds", "dry_run"}),

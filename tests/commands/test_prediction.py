@@ -37,7 +37,7 @@ ODD_FILES = Path(__file__).parents[1] / "odd_files"
 
 
 class EchoPredictor:
-    task = SimpleNamespace()  # has no description of its own
+    task = SimpleNamespace(names=tuple)  # has no description of its own
 
     def warm_up(self) -> None:
         pass
@@ -281,7 +281,7 @@ class TokenPredictor(Predictor):
     read_keys = frozenset({"text"})
 
     def __init__(self) -> None:
-        self.task = Mock(spec=Classification, length=lambda example: len(example["tokens"]))
+        self.task = Mock(spec=Classification, names=list, length=lambda example: len(example["tokens"]))
         self.batch_tokens = 8
         self.tokenizer = TREEBANK
 

@@ -257,7 +257,7 @@ def test_resume_goes_on_with_the_runs_own_state(
 
 def test_a_run_that_was_stopped_as_it_began_can_be_resumed(config_file: Path, earlier: Path, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RunFolder, "begin", Mock(side_effect=KeyboardInterrupt))  # which comes last
+        patch.setattr(RunFolder, "create", Mock(side_effect=KeyboardInterrupt))  # which comes last
         with pytest.raises(KeyboardInterrupt):
             train(config_file, tmp_path / "run", from_run=earlier, overrides=SHORT)
     assert (tmp_path / "run" / "origin.json").is_file()
@@ -302,7 +302,7 @@ def test_nothing_of_a_start_that_was_stopped_is_left_in_the_next(
 ) -> None:
     run = tmp_path / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RunFolder, "begin", Mock(side_effect=KeyboardInterrupt))
+        patch.setattr(RunFolder, "create", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             train(config_file, run, from_run=earlier, overrides=SHORT, self_contained=True)
     assert (run / "bilm").is_dir()
@@ -328,7 +328,7 @@ def test_what_is_not_another_run_is_refused(config_file: Path, sample_folder: Pa
     with pytest.raises(RunError, match="contains the run to start from; choose another folder for the result"):
         train(config_file, run, from_run=run, force=True)
     assert (run / "model.safetensors").is_file()
-    with pytest.raises(RunError, match=r"bilm: wanted a run's folder"):
+    with pytest.raises(RunError, match=r"bilm: expected a run's folder"):
         train(config_file, tmp_path / "other", from_run=sample_folder / "bilm")
     (run / "vocabulary.json").unlink()  # as in the folder of a pretraining
     with pytest.raises(RunError, match="wanted the run of a task; a biLM is chosen by --set"):
@@ -374,4 +374,4 @@ def test_the_command(config_file: Path, earlier: Path, tmp_path: Path, capsys: p
     assert cli.main([*arguments, "-s", str(tmp_path / "run")]) == 0
     assert "tensors are taken over; new: " in capsys.readouterr().err
     assert cli.main([*arguments[:-1], str(tmp_path / "nowhere"), "-s", str(tmp_path / "other")]) == 2
-    assert "nowhere: wanted a run's folder" in capsys.readouterr().err
+    assert "nowhere: expected a run's folder" in capsys.readouterr().err

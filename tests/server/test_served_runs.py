@@ -33,7 +33,7 @@ def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> 
     for paths, message in (
         ([run_folder, f"ner={run_folder}"], "have the same name; give one of them another: NAME="),
         ([f"a/b={run_folder}"], "'a/b' cannot be the name of a run"),
-        ([tmp_path], "wanted a run's folder"),
+        ([tmp_path], "expected a run's folder"),
     ):
         with pytest.raises(ElmoTasksError, match=message):
             load_runs(list(map(str, paths)), batch_tokens=256)

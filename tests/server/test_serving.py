@@ -204,7 +204,7 @@ def test_addresses(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_is_not_a_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["serve", str(tmp_path / "none"), "--port", "0"]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'none'}: wanted a run's folder")
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'none'}: expected a run's folder")
 
 
 def test_without_the_extra_the_command_says_how_to_get_it(
