@@ -81,8 +81,8 @@ class CoreferenceResolverConfig(ModelConfig):
 class CoreferenceOutput(TensorRecord):
     """The kept spans, in the order of documents, first and last tokens, and their scores with the spans before them."""
 
-    starts: Tensor  # (M,) int64, first tokens, as places in the batch
-    ends: Tensor  # (M,) int64, last tokens, as places in the batch
+    starts: Tensor  # (M,) int64, first tokens, as positions in the batch
+    ends: Tensor  # (M,) int64, last tokens, as positions in the batch
     documents: Tensor  # (M,) int64
     antecedent_scores: Tensor  # (M, K + 1) float32, at [i, k] span i - K + k for span i; 0 for none in the last column
 
@@ -98,7 +98,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
     With `as_allennlp` it computes what AllenNLP's implementation of the paper does.
 
     Documents may have any length: time and memory grow in proportion to their tokens. In training a long document is
-    read through a window, which torch's generator places anew each time.
+    read through a window, whose position torch's generator chooses anew each time.
 
     Arguments:
         embedder: reads the tokens.
@@ -146,7 +146,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         order = np.arange(lengths.sum())  # (N,)
         tokens_left = torch.from_numpy(np.repeat(ends, lengths) - order).to(device)  # (N,), to the sentence's end
         in_batch = order + np.repeat(starts - ends + lengths, lengths)  # (N,)
-        places = torch.from_numpy(in_batch).to(device)  # (N,)
+        positions = torch.from_numpy(in_batch).to(device)  # (N,)
         if self.as_allennlp:  # the encoder reads documents
             lengths = np.array(sizes, dtype=np.int64)  # (B,)
             starts = in_batch[np.cumsum(lengths) - lengths]
@@ -155,7 +155,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         numbers, documents = (part.to(device) for part in self._keep(mention_scores, sizes))  # (M,), (M,)
         first_tokens = numbers // self.spans.max_width  # (M,)
         last_tokens = first_tokens + numbers % self.spans.max_width
-        span_starts = places[first_tokens]
+        span_starts = positions[first_tokens]
         scores = self.antecedents(
             self.spans.vectors(features, first_tokens, last_tokens),
             mention_scores.flatten().index_select(0, numbers),
@@ -163,7 +163,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
             batch.speakers[span_starts],
             self._genres(batch)[documents],
         )
-        return CoreferenceOutput(span_starts, places[last_tokens], documents, scores)
+        return CoreferenceOutput(span_starts, positions[last_tokens], documents, scores)
 
     def _sentences(self, batch: CoreferenceBatch) -> tuple[NDArray[np.int64], NDArray[np.int64], list[int]]:
         """The starts (S,) in the batch and the lengths (S,) of the sentences to read, and the tokens of each document.
@@ -233,10 +233,10 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         scores = output.antecedent_scores.softmax(dim=1).clamp(max=1)
         chances, choices = (values.tolist() for values in scores.max(dim=1))
         antecedents = [span - columns + choice if choice < columns else None for span, choice in enumerate(choices)]
-        first_places = list(itertools.accumulate(map(sum, batch.sentence_lengths()), initial=0))
+        offsets = list(itertools.accumulate(map(sum, batch.sentence_lengths()), initial=0))
         documents = output.documents.tolist()
         spans = [
-            [start - first_places[document], end - first_places[document]]
+            [start - offsets[document], end - offsets[document]]
             for start, end, document in zip(output.starts.tolist(), output.ends.tolist(), documents, strict=True)
         ]
         clusters: list[list[list[int]]] = [[] for _ in batch.examples]
@@ -277,11 +277,11 @@ def _choices(
     }
 
 
-def _gold_clusters(output: CoreferenceOutput, mentions: Tensor, num_places: int) -> Tensor:
+def _gold_clusters(output: CoreferenceOutput, mentions: Tensor, num_tokens: int) -> Tensor:
     """The gold cluster of each span, (M,): the last if there are several, 0 if there is none."""
     if len(mentions) == 0:
         return torch.zeros_like(output.starts)
-    keys, order = torch.sort(mentions[:, 0] * num_places + mentions[:, 1], stable=True)  # (G,)
-    expected = output.starts * num_places + output.ends  # (M,)
+    keys, order = torch.sort(mentions[:, 0] * num_tokens + mentions[:, 1], stable=True)  # (G,)
+    expected = output.starts * num_tokens + output.ends  # (M,)
     found = (torch.searchsorted(keys, expected, right=True) - 1).clamp(min=0)
     return mentions[order[found], 2].masked_fill(keys[found] != expected, 0)

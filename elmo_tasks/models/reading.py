@@ -110,8 +110,8 @@ class ReadingModel(TaskModel[ReadingBatch, ReadingOutput]):
             raise ValueError("the batch has no gold answers")
         least = torch.finfo(torch.float32).min
         start, end = (
-            functional.cross_entropy(logits.float().masked_fill(~output.mask, least), places)
-            for logits, places in ((output.start_logits, batch.starts), (output.end_logits, batch.ends))
+            functional.cross_entropy(logits.float().masked_fill(~output.mask, least), gold)
+            for logits, gold in ((output.start_logits, batch.starts), (output.end_logits, batch.ends))
         )
         return start + end
 

@@ -77,8 +77,8 @@ class SemanticRoleLabeler(TaskModel[SemanticRolesBatch, TagScores]):
     def forward(self, batch: SemanticRolesBatch) -> TagScores:
         mask = batch.tokens.mask
         embedded = self.embedder(batch.tokens)
-        places = torch.arange(mask.shape[1], device=mask.device)  # (T,)
-        flags = self.predicate((places == batch.predicates.unsqueeze(1)).long())  # (B, T, P)
+        positions = torch.arange(mask.shape[1], device=mask.device)  # (T,)
+        flags = self.predicate((positions == batch.predicates.unsqueeze(1)).long())  # (B, T, P)
         encoded = self.encoder(self.dropout(torch.cat([embedded.inputs, flags], dim=2)), mask)  # (B, T, H)
         return TagScores(logits=self.projection(embedded.join(encoded)), mask=mask)
 

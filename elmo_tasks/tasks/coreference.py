@@ -32,12 +32,12 @@ UNKNOWN_SPEAKER = 0
 
 @dataclasses.dataclass(frozen=True)
 class CoreferenceBatch(Batch):
-    """Documents, all in one row of tokens, without padding. The place of a token is its place in the row."""
+    """Documents, all in one row of tokens, without padding. The position of a token is its index in the row."""
 
     tokens: Tokens  # a single row, (1, N), with the sentences of all documents in their order
     speakers: Tensor  # (N,) int64, numbered separately for each document; 0 if not known
     genres: Tensor  # (B,) int64, 0 if not known
-    mentions: Tensor | None  # (G, 3) int64: first and last place, cluster from 1; None if not known
+    mentions: Tensor | None  # (G, 3) int64: first and last token, cluster from 1; None if not known
 
     def sentence_lengths(self) -> list[list[int]]:
         """The tokens of each sentence of each document."""
@@ -83,7 +83,7 @@ class Coreference(Task):
             if len(mention) != 2 or not 0 <= mention[0] <= mention[1] < num_tokens:
                 expected = f"[first, last token] in a document of {num_tokens} tokens, the last inclusive"
                 return f"the mention {list(mention)}; expected {expected}"
-        return super().fault(example) or _misfit_of_speakers(example)
+        return super().fault(example) or _speakers_mismatch(example)
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         genre = example.get("genre")
@@ -124,16 +124,16 @@ class Coreference(Task):
         return UNKNOWN_GENRE
 
     def _mentions(self, examples: Sequence[Example]) -> Tensor | None:
-        """The gold mentions as places in the batch, (G, 3)."""
+        """The gold mentions by their positions in the batch, (G, 3)."""
         if any(example.get("clusters") is None for example in examples):
             return None
         mentions = []
-        first_place = number = 0
+        offset = number = 0
         for example in examples:
             for cluster in example["clusters"]:
                 number += 1
-                mentions += [(first_place + start, first_place + end, number) for start, end in cluster]
-            first_place += self.length(example)
+                mentions += [(offset + start, offset + end, number) for start, end in cluster]
+            offset += self.length(example)
         return torch.tensor(mentions, dtype=torch.int64).view(-1, 3)
 
 
@@ -166,7 +166,7 @@ def _may_be_speaker(value: Any) -> bool:
     return value is None or isinstance(value, str)
 
 
-def _misfit_of_speakers(example: Example) -> str | None:
+def _speakers_mismatch(example: Example) -> str | None:
     """What is wrong unless there are no speakers, or one for each token."""
     sentences, speakers = example["sentences"], example.get("speakers")
     if speakers is None or list(map(len, speakers)) == list(map(len, sentences)):
@@ -179,7 +179,7 @@ def _speaker_numbers(example: Example) -> list[int]:
     sentences, speakers = example["sentences"], example.get("speakers")
     if speakers is None:
         return [UNKNOWN_SPEAKER] * sum(map(len, sentences))
-    if misfit := _misfit_of_speakers(example):
-        raise ElmoTasksError(misfit)
+    if mismatch := _speakers_mismatch(example):
+        raise ElmoTasksError(mismatch)
     numbers = {NO_SPEAKER: UNKNOWN_SPEAKER}
     return [numbers.setdefault(speaker, len(numbers)) for sentence in speakers for speaker in sentence]

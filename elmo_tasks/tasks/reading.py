@@ -27,7 +27,7 @@ from elmo_tasks.text.vocabulary import Vocabulary
 
 @dataclasses.dataclass(frozen=True)
 class ReadingBatch(Batch):
-    """Questions, each with its passage and the place of its answer."""
+    """Questions, each with its passage and the position of its answer."""
 
     question: Tokens  # (B, Q)
     passage: Tokens  # (B, T)
@@ -51,7 +51,7 @@ class Reading(Task):
     """
 
     name: ClassVar[str] = "reading"
-    summary: ClassVar[str] = "questions, each with a passage and the place of its answer"
+    summary: ClassVar[str] = "questions, each with a passage and the position of its answer"
     features: ClassVar[datasets.Features] = datasets.Features(
         {
             "id": STRING,
@@ -72,9 +72,9 @@ class Reading(Task):
 
     def fault(self, example: Example) -> str | None:
         starts, ends, length = example["token_starts"], example["token_ends"], len(example["passage"])
-        places = [0, *itertools.chain.from_iterable(zip(starts, ends, strict=False)), length]
+        borders = [0, *itertools.chain.from_iterable(zip(starts, ends, strict=False)), length]
         is_token = [start < end for start, end in zip(starts, ends, strict=False)]
-        if len(starts) != len(ends) or places != sorted(places) or not all(is_token):
+        if len(starts) != len(ends) or borders != sorted(borders) or not all(is_token):
             return f"expected a start and an end for each token, in order, in a passage of {length} characters"
         answers, spans = example["answers"], example["answer_spans"]
         if not answers or len(answers) != len(spans):
@@ -115,7 +115,7 @@ class Reading(Task):
 
 
 class Passage(NamedTuple):
-    """A passage and the places of its tokens, in characters."""
+    """A passage and the positions of its tokens, in characters."""
 
     text: str
     starts: list[int]

@@ -16,7 +16,7 @@ from torch import Tensor
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Metric
 from elmo_tasks.metrics.srl import SrlF1
-from elmo_tasks.tasks.tagging import TAGS, known_tags, misfit_of_tags, span_labels, tag_tensor
+from elmo_tasks.tasks.tagging import TAGS, known_tags, span_labels, tag_tensor, tags_mismatch
 from elmo_tasks.tasks.task import INTEGER, STRING, STRINGS, Batch, Example, Task
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag
 from elmo_tasks.text.tokens import Tokens
@@ -61,7 +61,7 @@ class SemanticRoles(Task):
     optional: ClassVar[frozenset[str]] = frozenset({"lemma", "document", "sentence"})
 
     def fault(self, example: Example) -> str | None:
-        return super().fault(example) or misfit_of_tags(example) or _misplaced(example) or _unknown_tag(example)
+        return super().fault(example) or tags_mismatch(example) or _misplaced(example) or _unknown_tag(example)
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         return {TAGS: known_tags(example[TAGS], SCHEME)}

@@ -57,7 +57,7 @@ class Tagging(Task):
     single_tokens: bool = False
 
     def fault(self, example: Example) -> str | None:
-        return super().fault(example) or misfit_of_tags(example)
+        return super().fault(example) or tags_mismatch(example)
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         if self.tag_scheme is None or self.single_tokens:
@@ -83,7 +83,7 @@ class Tagging(Task):
         return problem
 
 
-def misfit_of_tags(example: Example) -> str | None:
+def tags_mismatch(example: Example) -> str | None:
     """What is wrong unless there is a tag for every token."""
     tags, tokens = example[TAGS], example["tokens"]
     return None if len(tags) == len(tokens) else f"{len(tags)} tags for {len(tokens)} tokens"
