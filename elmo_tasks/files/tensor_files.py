@@ -29,7 +29,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
         try:
             safetensors.torch.save_file(contents, stream.name)
         except SafetensorError as error:
-            reason = str(error).replace(stream.name, str(path))
+            reason = str(error).replace(str(stream.name), str(path))
             raise WriteError(path, reason, sum(tensor.nbytes for tensor in contents.values())) from None
 
 
