@@ -84,16 +84,16 @@ def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(
             raise KeyboardInterrupt
         return step(self, parts)
 
-    def train(folder: str, resume: bool = False) -> None:
+    def train_into(folder: str, resume: bool = False) -> None:
         overrides = ["trainer.num_epochs=2", "data_loader.batch_size=8", "trainer.checkpoint_every_steps=1"]
         train.train(CONFIGS / name, tmp_path / folder, overrides=overrides, variables=variables, resume=resume)
 
-    train("whole")
+    train_into("whole")
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "step", failing)
         with pytest.raises(KeyboardInterrupt):
-            train("parts")
-    train("parts", resume=True)
+            train_into("parts")
+    train_into("parts", resume=True)
     parts, whole = ((tmp_path / folder / "model.safetensors").read_bytes() for folder in ("parts", "whole"))
     assert parts == whole
 
