@@ -70,6 +70,13 @@ class Metric(ABC):
         """The main score that a model can have on these examples without having learned anything."""
         return 0.0
 
+    def choose_threshold(self) -> float:
+        """Chooses the threshold with the best main score on everything added, with which `compute` then scores it.
+
+        Only for models with a `threshold`; see `TaskModel`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not choose a threshold")
+
     def compute(self) -> dict[str, float]:
         """The scores of everything added since the last `reset`, by name: percentages, not rounded, except for support.
 

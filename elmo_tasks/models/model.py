@@ -53,13 +53,17 @@ class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
 
     Attributes:
         task: the task of its config, whose batches it reads.
+        threshold: what `decode` compares scores with, for models that have a threshold. Each validation sets it to the
+            value that `Metric.choose_threshold` chooses, and a run keeps that of the best epoch.
     """
 
     task: Task
+    threshold: Tensor | None  # ()
 
     def __init__(self, embedder: Embedder) -> None:
         super().__init__()
         self.embedder = embedder
+        self.register_buffer("threshold", None)
 
     def embedded_texts(self, example: Example) -> Iterable[Sequence[str]]:
         """The token sequences of an example that the embedder reads; by default those of the task."""

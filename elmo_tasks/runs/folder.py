@@ -5,7 +5,7 @@ data.json             the hashes of the examples and of the word vectors
 versions.json         the versions of Python and of the packages that made the run, and the users' own packages
 vocabulary.json       words, characters and labels
 frozen.safetensors    tensors that training does not change, except the biLM's and the transformer's
-model.safetensors     the best epoch's trained parameters
+model.safetensors     the best epoch's trained parameters, and the threshold that validation chose, if there is one
 bilm.json             the biLM's files and their hash, as the run began with them
 bilm/                 the biLM's files themselves, where the run is self-contained
 transformer.json      where the transformer is and the hash of its files, as the run began with them

@@ -146,12 +146,15 @@ def _evaluate_best(
     test: Sequence[BatchLoader],
     predictions: Collection[Split],
 ) -> dict[str, Any]:
-    """Gives the model the parameters of the best epoch. Returns the contents of `metrics.json`."""
+    """Gives the model the parameters and the threshold of the best epoch. Returns the contents of `metrics.json`."""
     model, accelerator, best = trainer.objective.model, trainer.accelerator, trainer.progress.best_epoch
     if best is None:
         metric = config.trainer.metric_name
         raise ElmoTasksError(f"no epoch had a value of {metric!r} that is a number; nothing was saved")
-    trainer.set_parameters(read_tensors(run.model))
+    tensors = read_tensors(run.model)
+    trainer.set_parameters(tensors)
+    if model.threshold is not None:
+        model.threshold.copy_(tensors["threshold"])
     results: dict[str, Any] = {"best": read_record(run.records, best, dict[str, Any])}
     if "validation" in predictions:
         _predict(model, validation, accelerator, run.predictions_for("validation"), model.task)

@@ -24,7 +24,12 @@ Sink = Callable[[int, dict[str, Any], dict[str, Any]], None]
 
 
 def evaluate(
-    model: TaskModel, loader: BatchLoader, accelerator: Accelerator, sink: Sink | None = None
+    model: TaskModel,
+    loader: BatchLoader,
+    accelerator: Accelerator,
+    sink: Sink | None = None,
+    *,
+    choose_threshold: bool = False,
 ) -> dict[str, float]:
     """The metrics of a model on a data set with gold labels, among them the mean `loss` of an example.
 
@@ -33,6 +38,7 @@ def evaluate(
 
     Arguments:
         sink: called in the main process with the row, the example and the prediction, in the order of the batches.
+        choose_threshold: gives the model, if it has a threshold, the one that is best on this data, and scores with it.
     """
     training = model.training
     model.eval()
@@ -58,6 +64,8 @@ def evaluate(
                     sink(row, example, prediction)
             bar.update(task, completed=count)
     model.train(training)
+    if choose_threshold and model.threshold is not None:
+        model.threshold.fill_(metric.choose_threshold())
     metrics, loss = metric.compute(), sum(gather_object([loss]))
     return metrics if count == without_loss > 0 else {**metrics, "loss": loss / max(1, count - without_loss)}
 

@@ -37,20 +37,25 @@ class TaskSteps:
 
 @dataclasses.dataclass(frozen=True)
 class Validation:
-    """Evaluates an epoch on the validation data, and writes the trained parameters if it is the best one so far."""
+    """Evaluates an epoch on the validation data, which also chooses a threshold for models that have one.
+
+    Writes the trained parameters and the threshold if the epoch is the best one so far.
+    """
 
     config: TrainerConfig
     model: TaskModel[Any, Any]
     loader: BatchLoader
-    best: Path  # the file of the best epoch's parameters
+    best: Path  # the file of the best epoch's parameters and threshold
 
     def __call__(self, trainer: Trainer, *, last: bool) -> tuple[dict[str, Any], float]:
         begin = time.monotonic()
-        metrics = evaluate(self.model, self.loader, trainer.accelerator)
+        metrics = evaluate(self.model, self.loader, trainer.accelerator, choose_threshold=True)
         value = self.config.value_of(metrics)
         better = trainer.note_value(value, metrics["loss"])
         if better and trainer.accelerator.is_main_process:
-            write_tensors(self.best, {name: each.detach() for name, each in trainer.parameters.items()})
+            tensors = {name: each.detach() for name, each in trainer.parameters.items()}
+            threshold = self.model.threshold
+            write_tensors(self.best, tensors if threshold is None else {**tensors, "threshold": threshold})
         return self._record(trainer, metrics, better, time.monotonic() - begin), value
 
     def _record(self, trainer: Trainer, metrics: dict[str, float], better: bool, evaluation: float) -> dict[str, Any]:
