@@ -13,8 +13,8 @@ from pydantic import Field
 from torch import Tensor
 
 from elmo_tasks.elmo.dropout import Dropout
-from elmo_tasks.models.labels import label_loss, label_predictions
-from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
+from elmo_tasks.models.labels import LabelModel, LabelModelConfig, label_loss, label_predictions
+from elmo_tasks.models.model import Probability
 from elmo_tasks.modules.attention import align_with_itself
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
@@ -26,7 +26,7 @@ from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import Vocabulary
 
 
-class BiattentiveClassifierConfig(ModelConfig):
+class BiattentiveClassifierConfig(LabelModelConfig):
     """The biattentive classification network (BCN) for the label of a text."""
 
     type: Literal["bcn"] = "bcn"
@@ -51,7 +51,7 @@ class BiattentiveClassifierOutput(TensorRecord):
     mask: Tensor  # (B, T) bool
 
 
-class BiattentiveClassifier(TaskModel[ClassificationBatch, BiattentiveClassifierOutput]):
+class BiattentiveClassifier(LabelModel[ClassificationBatch, BiattentiveClassifierOutput]):
     """The biattentive classification network.
 
     Source: McCann et al. (2017), "Learned in Translation: Contextualized Word Vectors", section 5, for tasks with one
@@ -68,8 +68,7 @@ class BiattentiveClassifier(TaskModel[ClassificationBatch, BiattentiveClassifier
     task = Classification()
 
     def __init__(self, embedder: Embedder, config: BiattentiveClassifierConfig, labels: tuple[str, ...]) -> None:
-        super().__init__(embedder)
-        self.labels = labels
+        super().__init__(embedder, config, labels)
         self.embedding_dropout = Dropout(config.embedding_dropout)
         self.pre_encoder = config.pre_encoder.build(embedder.output_size)
         self.encoder = config.encoder.build(self.pre_encoder.output_size)
@@ -97,7 +96,7 @@ class BiattentiveClassifier(TaskModel[ClassificationBatch, BiattentiveClassifier
         return self.integrator_dropout(self.integrator(joined, mask))
 
     def loss(self, output: BiattentiveClassifierOutput, batch: ClassificationBatch) -> Tensor:
-        return label_loss(output.logits, batch.labels)
+        return label_loss(output.logits, batch.labels, self.class_weights)
 
     def decode(
         self, output: BiattentiveClassifierOutput, batch: ClassificationBatch, *, probabilities: bool = True

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks.models.labels import TagScores, scheme_constraints, tag_predictions
+from elmo_tasks.models.labels import LabelWeights, TagScores, label_weights, scheme_constraints, tag_predictions
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
 from elmo_tasks.modules.crf import ConditionalRandomField
 from elmo_tasks.modules.dropout import VariationalDropout
@@ -38,6 +38,11 @@ class CrfTaggerConfig(ModelConfig):
         description="the reader's tag scheme: only its valid sequences are predicted, and spans are scored; "
         "null for tags that are not spans, such as parts of speech",
     )
+    label_weights: LabelWeights | None = Field(
+        None,
+        description="{tag: weight}, 1 for the others: multiplies the scores of the tags in the loss, as AllenNLP's key "
+        "with its strategy 'emission'. For rare tags, `data_loader.sampling` is the usual choice",
+    )
 
     @property
     def task(self) -> Tagging:
@@ -61,8 +66,10 @@ class CrfTagger(TaskModel[TaggingBatch, TagScores]):
         labels: the K tags by their ids.
 
     Raises:
-        ElmoTasksError: a label is not a tag of the scheme.
+        ElmoTasksError: a label is not a tag of the scheme, or a tag with a weight is not a label.
     """
+
+    label_weights: Tensor | None  # (K,)
 
     def __init__(self, embedder: Embedder, config: CrfTaggerConfig, labels: tuple[str, ...]) -> None:
         super().__init__(embedder)
@@ -76,6 +83,9 @@ class CrfTagger(TaskModel[TaggingBatch, TagScores]):
         advice = "set model.tag_scheme to the scheme of the reader's tags, or to null if the tags are not spans"
         constraints = scheme_constraints(labels, config.tag_scheme, advice) if config.tag_scheme else None
         self.crf = ConditionalRandomField(len(labels), constraints)
+        given = config.label_weights
+        weights = None if given is None else label_weights(given, labels, "model.label_weights")
+        self.register_buffer("label_weights", weights, persistent=False)
 
     def forward(self, batch: TaggingBatch) -> TagScores:
         mask = batch.tokens.mask
@@ -89,7 +99,8 @@ class CrfTagger(TaskModel[TaggingBatch, TagScores]):
         """The negative log-likelihood of a sentence's tags, the mean over the sentences."""
         if batch.tags is None:
             raise ValueError("the batch has no gold tags")
-        return -self.crf.log_likelihood(output.logits, batch.tags, output.mask).mean().float()
+        logits = output.logits if self.label_weights is None else output.logits * self.label_weights
+        return -self.crf.log_likelihood(logits, batch.tags, output.mask).mean().float()
 
     def decode(self, output: TagScores, batch: TaggingBatch, *, probabilities: bool = True) -> list[dict[str, Any]]:
         """The most probable sequence of each sentence: `{"tags": [...], "probabilities": [...]}`.

@@ -13,7 +13,7 @@ from pydantic import Field
 from torch import Tensor
 
 from elmo_tasks.models.inference import InferenceModel, InferenceOutput
-from elmo_tasks.models.model import ModelConfig
+from elmo_tasks.models.labels import LabelModelConfig
 from elmo_tasks.modules.attention import align
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
@@ -23,7 +23,7 @@ from elmo_tasks.tasks.text_pairs import TextPairs, TextPairsBatch
 from elmo_tasks.text.vocabulary import Vocabulary
 
 
-class DecomposableAttentionConfig(ModelConfig):
+class DecomposableAttentionConfig(LabelModelConfig):
     """Decomposable attention for the label of a premise and a hypothesis."""
 
     type: Literal["decomposable_attention"] = "decomposable_attention"
@@ -61,7 +61,7 @@ class DecomposableAttention(InferenceModel):
     """
 
     def __init__(self, embedder: Embedder, config: DecomposableAttentionConfig, labels: tuple[str, ...]) -> None:
-        super().__init__(embedder, labels)
+        super().__init__(embedder, config, labels)
         self.task = config.task
         self.attend = config.attend.build(embedder.output_size)
         self.compare = config.compare.build(2 * embedder.joined_size(embedder.output_size))

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.models.inference import InferenceModel, InferenceOutput
-from elmo_tasks.models.model import ModelConfig, Probability
+from elmo_tasks.models.labels import LabelModelConfig
+from elmo_tasks.models.model import Probability
 from elmo_tasks.modules.attention import align
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
@@ -26,7 +27,7 @@ from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
 
 
-class EsimConfig(ModelConfig):
+class EsimConfig(LabelModelConfig):
     """The enhanced sequential inference model (ESIM) for the label of a premise and a hypothesis."""
 
     type: Literal["esim"] = "esim"
@@ -58,7 +59,7 @@ class Esim(InferenceModel):
     """
 
     def __init__(self, embedder: Embedder, config: EsimConfig, labels: tuple[str, ...]) -> None:
-        super().__init__(embedder, labels)
+        super().__init__(embedder, config, labels)
         self.encoder = config.encoder.build(embedder.output_size)
         self.alignment_dropout = Dropout(config.alignment_dropout)
         self.projection = config.projection.build(4 * embedder.joined_size(self.encoder.output_size))

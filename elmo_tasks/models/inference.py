@@ -10,10 +10,8 @@ from typing import Any
 
 from torch import Tensor
 
-from elmo_tasks.models.labels import label_loss, label_predictions
-from elmo_tasks.models.model import TaskModel
+from elmo_tasks.models.labels import LabelModel, label_loss, label_predictions
 from elmo_tasks.modules.attention import SoftAlignment
-from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.text_pairs import TextPairs, TextPairsBatch
 from elmo_tasks.text.tokens import TensorRecord
@@ -27,22 +25,13 @@ class InferenceOutput(TensorRecord):
     alignment: SoftAlignment  # of the premise with the hypothesis
 
 
-class InferenceModel(TaskModel[TextPairsBatch, InferenceOutput]):
-    """Labels pairs of texts, whose tokens it aligns with each other.
-
-    Arguments:
-        embedder: reads the tokens.
-        labels: the K labels by their ids.
-    """
+class InferenceModel(LabelModel[TextPairsBatch, InferenceOutput]):
+    """Labels pairs of texts, whose tokens it aligns with each other."""
 
     task: Task = TextPairs()
 
-    def __init__(self, embedder: Embedder, labels: tuple[str, ...]) -> None:
-        super().__init__(embedder)
-        self.labels = labels
-
     def loss(self, output: InferenceOutput, batch: TextPairsBatch) -> Tensor:
-        return label_loss(output.logits, batch.labels)
+        return label_loss(output.logits, batch.labels, self.class_weights)
 
     def decode(
         self, output: InferenceOutput, batch: TextPairsBatch, *, probabilities: bool = True

@@ -6,27 +6,100 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal
 
+import torch
+from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import ElmoTasksError, did_you_mean
+from elmo_tasks.models.model import BatchT, ModelConfig, OutputT, TaskModel
 from elmo_tasks.modules.crf import TransitionConstraints
+from elmo_tasks.modules.embedder import Embedder
+from elmo_tasks.tasks.task import Example
 from elmo_tasks.text.label_order import natural_order
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag
 from elmo_tasks.text.tokens import TensorRecord
 
+LabelWeights = dict[str, Annotated[float, Field(ge=0)]]
 
-def label_loss(logits: Tensor, labels: Tensor | None) -> Tensor:
+
+class LabelModelConfig(ModelConfig):
+    """The base of the configs of heads that learn labels with a cross entropy."""
+
+    class_weights: Literal["balanced"] | LabelWeights | None = Field(
+        None,
+        description="how much each label counts in the loss: {label: weight}, 1 for the others; or 'balanced': the "
+        "rarer in the training data, the more, so that all labels count the same in sum",
+    )
+
+
+class LabelModel(TaskModel[BatchT, OutputT]):
+    """The base of heads that learn a label for each example or token with a cross entropy: see `label_loss`.
+
+    Arguments:
+        embedder: reads the tokens.
+        config: has the weights of the labels.
+        labels: the K labels by their ids.
+
+    Attributes:
+        class_weights: the weights of the labels in the loss, (K,); None if all count the same.
+
+    Raises:
+        ElmoTasksError: the config has the weight of another label.
+    """
+
+    class_weights: Tensor | None
+
+    def __init__(self, embedder: Embedder, config: LabelModelConfig, labels: tuple[str, ...]) -> None:
+        super().__init__(embedder)
+        self.labels = labels
+        self.is_balanced = config.class_weights == "balanced"
+        given = {} if config.class_weights == "balanced" else config.class_weights
+        weights = None if given is None else label_weights(given, labels, "model.class_weights")
+        self.register_buffer("class_weights", weights)  # a run keeps it with its frozen tensors
+
+    def prepare_training(self, examples: Iterable[Example]) -> None:
+        """Computes the weights if they are to be balanced: of N labels or tags in the data, `N / (K * count)`.
+
+        Source: scikit-learn's `class_weight="balanced"`. Labels that the data lacks are not among the K and keep 1.
+        """
+        if self.class_weights is not None and self.is_balanced:
+            counts = Counter(label for example in examples for label in self.task.gold_labels(example))
+            balanced = {label: counts.total() / (len(counts) * count) for label, count in counts.items()}
+            self.class_weights.copy_(label_weights(balanced, self.labels, "model.class_weights"))
+
+
+def label_weights(given: Mapping[str, float], labels: Sequence[str], key: str) -> Tensor:
+    """The weight of each label, (K,), 1 for those without one.
+
+    Raises:
+        ElmoTasksError: there is no such label; `key` says where it is in the config.
+    """
+    for label in given:
+        if label not in labels:
+            known = ", ".join(natural_order(labels) or labels)
+            raise ElmoTasksError(f"{key}: no label {label!r}; expected some of {known}.{did_you_mean(label, labels)}")
+    return torch.tensor([given.get(label, 1.0) for label in labels])
+
+
+def label_loss(logits: Tensor, labels: Tensor | None, weights: Tensor | None = None) -> Tensor:
     """The mean cross entropy of the gold labels (B,), computed in single precision from logits (B, K).
+
+    Arguments:
+        weights: of the labels, (K,): that of its gold label multiplies the loss of an example. The sum is divided by
+            the number of the examples, not by the sum of their weights as in PyTorch, so that the loss of an example
+            does not depend on the others in its batch.
 
     Raises:
         ValueError: there are no gold labels.
     """
     if labels is None:
         raise ValueError("the batch has no gold labels")
-    return functional.cross_entropy(logits.float(), labels)
+    return functional.cross_entropy(logits.float(), labels, weights, reduction="sum") / len(labels)
 
 
 def label_predictions(logits: Tensor, labels: tuple[str, ...], probabilities: bool) -> list[dict[str, Any]]:
@@ -52,11 +125,14 @@ class TagScores(TensorRecord):
     mask: Tensor  # (B, T) bool
 
 
-def tag_loss(output: TagScores, tags: Tensor | None) -> Tensor:
+def tag_loss(output: TagScores, tags: Tensor | None, weights: Tensor | None = None) -> Tensor:
     """The cross entropy of the gold tags (B, T), summed over a sentence's tokens; the mean over the examples.
 
     A long sentence thus counts for more. AllenNLP takes the mean over the tokens of a batch. The two differ only by a
     factor if all batches have the same number of tokens per sentence.
+
+    Arguments:
+        weights: of the tags, (K,): that of its gold tag multiplies the loss of a token.
 
     Raises:
         ValueError: there are no gold tags.
@@ -64,7 +140,7 @@ def tag_loss(output: TagScores, tags: Tensor | None) -> Tensor:
     if tags is None:
         raise ValueError("the batch has no gold tags")
     logits, gold = output.logits[output.mask].float(), tags[output.mask]  # (N, K) and (N,), of all tokens
-    return functional.cross_entropy(logits, gold, reduction="sum") / len(tags)
+    return functional.cross_entropy(logits, gold, weights, reduction="sum") / len(tags)
 
 
 def tag_predictions(

@@ -69,6 +69,9 @@ class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
         """The token sequences of an example that the embedder reads; by default those of the task."""
         return self.task.texts(example)
 
+    def prepare_training(self, examples: Iterable[Example]) -> None:
+        """Takes from the training data what the loss needs, such as the frequencies of labels; by default nothing."""
+
     @abstractmethod
     def forward(self, batch: BatchT) -> OutputT:
         """The scores of a batch."""

@@ -11,8 +11,15 @@ import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
-from elmo_tasks.models.labels import TagScores, scheme_constraints, tag_loss, tag_predictions
-from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
+from elmo_tasks.models.labels import (
+    LabelModel,
+    LabelModelConfig,
+    TagScores,
+    scheme_constraints,
+    tag_loss,
+    tag_predictions,
+)
+from elmo_tasks.models.model import Probability
 from elmo_tasks.modules.crf import ConstrainedDecoder
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
@@ -24,7 +31,7 @@ from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.text.vocabulary import Vocabulary
 
 
-class SemanticRoleLabelerConfig(ModelConfig):
+class SemanticRoleLabelerConfig(LabelModelConfig):
     """Semantic roles of given predicates: embedder, encoder and a softmax over the tags of each token."""
 
     type: Literal["srl"] = "srl"
@@ -43,7 +50,7 @@ class SemanticRoleLabelerConfig(ModelConfig):
         return SemanticRoleLabeler(embedder, self, vocabulary.labels[TAGS])
 
 
-class SemanticRoleLabeler(TaskModel[SemanticRolesBatch, TagScores]):
+class SemanticRoleLabeler(LabelModel[SemanticRolesBatch, TagScores]):
     """An encoder that reads each token with a flag, which says whether it is the predicate, and a linear layer.
 
     Source: He et al. (2017), "Deep Semantic Role Labeling: What Works and What's Next", section 2, as in Peters et al.
@@ -62,8 +69,7 @@ class SemanticRoleLabeler(TaskModel[SemanticRolesBatch, TagScores]):
     task = SemanticRoles()
 
     def __init__(self, embedder: Embedder, config: SemanticRoleLabelerConfig, labels: tuple[str, ...]) -> None:
-        super().__init__(embedder)
-        self.labels = labels
+        super().__init__(embedder, config, labels)
         self.decoded_scores = config.decoded_scores
         encoder = config.encoder.build(embedder.output_size + config.predicate_size)
         self.predicate = nn.Embedding(2, config.predicate_size)
@@ -84,7 +90,7 @@ class SemanticRoleLabeler(TaskModel[SemanticRolesBatch, TagScores]):
 
     def loss(self, output: TagScores, batch: SemanticRolesBatch) -> Tensor:
         """See `tag_loss`."""
-        return tag_loss(output, batch.tags)
+        return tag_loss(output, batch.tags, self.class_weights)
 
     def decode(
         self, output: TagScores, batch: SemanticRolesBatch, *, probabilities: bool = True

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks.models.labels import TagScores, tag_loss, tag_predictions
-from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
+from elmo_tasks.models.labels import LabelModel, LabelModelConfig, TagScores, tag_loss, tag_predictions
+from elmo_tasks.models.model import Probability
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
@@ -21,7 +21,7 @@ from elmo_tasks.text.tag_schemes import TagScheme
 from elmo_tasks.text.vocabulary import Vocabulary
 
 
-class SimpleTaggerConfig(ModelConfig):
+class SimpleTaggerConfig(LabelModelConfig):
     """A tagger: embedder, encoder and a softmax over the tags of each token."""
 
     type: Literal["simple_tagger"] = "simple_tagger"
@@ -43,7 +43,7 @@ class SimpleTaggerConfig(ModelConfig):
         return SimpleTagger(embedder, self, vocabulary.labels[TAGS])
 
 
-class SimpleTagger(TaskModel[TaggingBatch, TagScores]):
+class SimpleTagger(LabelModel[TaggingBatch, TagScores]):
     """An encoder and a linear layer, whose softmax gives the probabilities of a token's tags.
 
     Source: AllenNLP's `SimpleTagger`. A second mix of ELMo is concatenated to the encoder's output.
@@ -55,8 +55,7 @@ class SimpleTagger(TaskModel[TaggingBatch, TagScores]):
     """
 
     def __init__(self, embedder: Embedder, config: SimpleTaggerConfig, labels: tuple[str, ...]) -> None:
-        super().__init__(embedder)
-        self.labels = labels
+        super().__init__(embedder, config, labels)
         self.task = config.task
         self.encoder = config.encoder.build(embedder.output_size)
         self.dropout = VariationalDropout(config.dropout)
@@ -70,7 +69,7 @@ class SimpleTagger(TaskModel[TaggingBatch, TagScores]):
 
     def loss(self, output: TagScores, batch: TaggingBatch) -> Tensor:
         """See `tag_loss`."""
-        return tag_loss(output, batch.tags)
+        return tag_loss(output, batch.tags, self.class_weights)
 
     def decode(self, output: TagScores, batch: TaggingBatch, *, probabilities: bool = True) -> list[dict[str, Any]]:
         """The most probable tag of each token: `{"tags": [...], "probabilities": [...]}`."""

@@ -16,6 +16,7 @@ from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.files.json_files import Number
 from elmo_tasks.models.model import ModelConfig
 from elmo_tasks.modules.transformer import TransformerConfig
+from elmo_tasks.tasks import Task
 from elmo_tasks.text.vocabulary import VocabularyConfig
 from elmo_tasks.training.batching import DataLoaderConfig
 from elmo_tasks.training.data_splits import Fold, TrainShare
@@ -65,6 +66,14 @@ class ExperimentConfig(Config):
                 raise ValueError(problem)
         return model
 
+    @field_validator("data_loader")
+    @classmethod
+    def _has_labels_to_balance(cls, data_loader: DataLoaderConfig, info: ValidationInfo) -> DataLoaderConfig:
+        task = type(info.data["model"].task) if "model" in info.data else None
+        if task and data_loader.sampling and task.compared_labels is Task.compared_labels:
+            raise ValueError(f"sampling: expected a task that predicts labels or tags, got {task.__name__}")
+        return data_loader
+
     @field_validator("trainer")
     @classmethod
     def _has_the_metric(cls, trainer: TrainerConfig, info: ValidationInfo) -> TrainerConfig:
@@ -77,7 +86,9 @@ class ExperimentConfig(Config):
         return self.fold is not None or (self.test_data_path is not None and self.evaluate_on_test)
 
     def evaluation_loader(self) -> DataLoaderConfig:
-        return (self.validation_data_loader or self.data_loader).model_copy(update={"shuffle": False, "min_batches": 1})
+        return (self.validation_data_loader or self.data_loader).model_copy(
+            update={"shuffle": False, "sampling": None, "min_batches": 1}
+        )
 
     def evaluation_reader(self) -> DatasetReaderConfig:
         return self.validation_dataset_reader or self.dataset_reader

@@ -101,6 +101,7 @@ def train(
         vocabulary = data.vocabulary(experiment)
         model = build_model(experiment, vocabulary, pretrained=True)
         origin = start.load_weights(vocabulary, model)
+        model.prepare_training(data.training)
         training, validation, *test = _loaders(experiment, data, vocabulary, accelerator)
         steps = TaskSteps(training, settings.num_gradient_accumulation_steps)
         num_steps = settings.num_epochs * steps.per_epoch()

@@ -26,6 +26,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 _WORDS = "embedder.words"
 _TABLES = (f"{_WORDS}.trained", f"{_WORDS}.fixed")  # which are used as one, under the name above
 _CHARACTERS = "embedder.characters.embedding.weight"
+_OF_THE_DATA = "class_weights"  # follows from the config and the data of the new run
 
 
 def warm_start(
@@ -57,7 +58,7 @@ def warm_start(
     if not run.vocabulary.is_file():
         raise RunError(f"{path}: wanted the run of a task; a biLM is chosen by --set model.embedder.elmo.bilm=DIR")
     names, earlier = _names(vocabulary), _names(Vocabulary.load(run.vocabulary))
-    state = model.state_dict()
+    state = {name: tensor for name, tensor in model.state_dict().items() if name != _OF_THE_DATA}
     target, source = _with_one_table(state), _with_one_table({**read_tensors(run.frozen), **read_tensors(run.model)})
     kinds = {_WORDS: {0: "words"}, _CHARACTERS: {0: "characters"}, **_axes_of_labels(vocabulary, shapes_of)}
     not_taken = {name: "no place here" for name in source if name not in target}

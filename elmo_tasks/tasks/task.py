@@ -83,8 +83,12 @@ class Task(ABC):
             lacking.update(set(labels).difference(vocabulary.labels[namespace]))
         if not lacking:
             return []
-        gold = example.get(self.build_metric().field, ())
-        return [label for label in ([gold] if isinstance(gold, str) else gold) if label in lacking]
+        return [label for label in self.gold_labels(example) if label in lacking]
+
+    def gold_labels(self, example: Example) -> Sequence[str]:
+        """The labels that a head learns from an example: one, or one for each token; none if it learns others."""
+        gold: str | Sequence[str] = example.get(self.build_metric().field, ())
+        return [gold] if isinstance(gold, str) else gold
 
     def length(self, example: Example) -> int:
         """The length of an example for batches of a bounded size, by default the number of all its tokens."""
@@ -115,7 +119,7 @@ class Task(ABC):
         return None
 
     def compared_labels(self, record: Mapping[str, Any]) -> Sequence[str]:
-        """The labels that a confusion table compares, of an example or of its prediction, in the same order.
+        """The labels of an example or of its prediction, in the same order, for confusion tables and balanced samples.
 
         Raises:
             ElmoTasksError: the task does not predict labels.

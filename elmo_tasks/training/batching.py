@@ -6,8 +6,9 @@ import dataclasses
 import functools
 import math
 import random
+from collections import Counter
 from collections.abc import Iterator, Set
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import datasets
 import torch
@@ -36,6 +37,11 @@ class DataLoaderConfig(Config):
         "that `num_epochs` and `patience` suit data of any size",
     )
     shuffle: bool = Field(True, description="new batches, in a new order, each epoch")
+    sampling: Literal["balanced"] | None = Field(
+        None,
+        description="'balanced': an epoch has as many examples as the training data, drawn from it with replacement, "
+        "so that every label is as frequent; a sentence with tags counts for the rarest kind of tag that it has",
+    )
     padding_noise: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.1, description="examples of similar length share a batch; lengths are first changed by up to this share"
     )
@@ -47,6 +53,8 @@ class DataLoaderConfig(Config):
     def _has_a_limit(self) -> DataLoaderConfig:
         if self.batch_size is None and self.batch_tokens is None:
             raise ValueError("wanted 'batch_size', 'batch_tokens' or both, got neither")
+        if self.sampling and not self.shuffle:
+            raise ValueError(f"sampling: '{self.sampling}' draws new examples each epoch; expected shuffle: true")
         return self
 
 
@@ -80,6 +88,7 @@ class BatchLoader:
         collate = functools.partial(_collate_without_gold, task) if without_gold else task.collate
         self._collate = functools.partial(collate, vocabulary=vocabulary)
         self._lengths = [task.length(example) for example in data]
+        self._shares = balanced_shares(task, data) if config.sampling else None
         self._passes = math.ceil(config.min_batches / max(1, len(self._pass(0)))) if config.min_batches > 1 else 1
 
     def plan(self, epoch: int) -> list[list[int]]:
@@ -94,9 +103,13 @@ class BatchLoader:
         generator = random.Random(f"{self.seed}/{number}")
         if config.shuffle:
             order = list(range(len(self._lengths)))
-            generator.shuffle(order)
-            noise = {row: 1 + generator.uniform(-config.padding_noise, config.padding_noise) for row in order}
-            order.sort(key=lambda row: self._lengths[row] * noise[row])
+            if self._shares:
+                order = generator.choices(order, self._shares, k=len(order))
+            else:
+                generator.shuffle(order)
+            noise = config.padding_noise
+            lengths = [self._lengths[row] * (1 + generator.uniform(-noise, noise)) for row in order]
+            order = [order[place] for place in sorted(range(len(order)), key=lengths.__getitem__)]
         else:
             order = sorted(range(len(self._lengths)), key=self._lengths.__getitem__, reverse=True)
         parts = [[row for row in order if (row in self.without_gold) is without] for without in (False, True)]
@@ -140,6 +153,23 @@ class BatchLoader:
             # The loader draws a number for its workers; it must not come from the generator that dropout uses.
             generator=torch.Generator(),
         )
+
+
+def balanced_shares(task: Task, data: datasets.Dataset) -> list[float]:
+    """How often each example is drawn, relative to the others, so that every label is as frequent.
+
+    An example counts for one label only: for a sentence with tags, the one that the fewest sentences have. In a scheme
+    of spans this is a kind of span such as PER, or O where there is none. Other labels of the sentence come with it, so
+    that frequent ones stay more frequent.
+
+    Raises:
+        ElmoTasksError: the task does not predict labels.
+    """
+    labels = [set(task.compared_labels(example)) for example in data]
+    frequency = Counter(label for found in labels for label in found)
+    rarest = [min(found, key=lambda label: (frequency[label], label), default="") for found in labels]
+    share = Counter(rarest)
+    return [1 / share[label] for label in rarest]
 
 
 def _collate_without_gold(task: Task, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> Batch:

@@ -532,6 +532,31 @@ NOT_SPANNING = 'trainer.learning_rate_scheduler={"type": "exponential", "gamma":
 NO_PROGRESS = ("trainer.optimizer.lr=1e-30", "trainer.patience=1")  # ends after two epochs
 
 
+def test_a_run_keeps_its_balanced_weights_and_a_run_from_it_has_its_own(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = {**settings["model"], "type": "simple_tagger", "tag_scheme": "BIOUL", "class_weights": "balanced"}
+    loader, run = {"batch_size": 4, "sampling": "balanced"}, tmp_path / "run"
+    values = {**settings, "model": model, "data_loader": loader}
+    train_until_killed(values, run, [*QUICK], monkeypatch)
+    before = files_of(run)
+    results = train.train(values, run, overrides=QUICK, resume=True)
+    train.train(values, tmp_path / "whole", overrides=QUICK)
+    whole, resumed = files_of(tmp_path / "whole"), files_of(run)
+    assert before["frozen.safetensors"] == resumed["frozen.safetensors"] == whole["frozen.safetensors"]
+    assert resumed["model.safetensors"] == whole["model.safetensors"]
+
+    loaded = load_run(run)
+    weights = dict(zip(loaded.vocabulary.labels["tags"], loaded.model.class_weights.tolist(), strict=True))
+    assert weights["O"] < 0.3 < 1 < weights["U-PER"]
+    assert load.evaluate(run, settings["test_data_path"]) == pytest.approx(results["test"], abs=1e-4)
+    overrides = [*QUICK, 'model.class_weights={"O": 0.25}']
+    train.train(values, tmp_path / "next", from_run=run, overrides=overrides)
+    other = load_run(tmp_path / "next")
+    weights = dict(zip(other.vocabulary.labels["tags"], other.model.class_weights.tolist(), strict=True))
+    assert set(weights.values()) == {0.25, 1}
+
+
 @pytest.mark.parametrize(
     ("first", "then", "epochs"),
     [

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections import Counter
 from typing import Any
 
 import datasets
 import pytest
 import torch
 
+from elmo_tasks.tasks.classification import Classification
 from elmo_tasks.tasks.tagging import Tagging, TaggingBatch
 from elmo_tasks.text.vocabulary import VocabularyConfig
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
@@ -36,11 +38,36 @@ def test_every_row_once_and_no_batch_over_a_limit(limits: dict[str, int]) -> Non
         assert padded <= limits.get("batch_tokens", 999) or len(batch) == 1
 
 
-def test_plan_depends_on_seed_and_epoch_alone() -> None:
-    assert loader(batch_size=4).plan(2) == loader(batch_size=4).plan(2)
-    assert loader(batch_size=4).plan(2) != loader(batch_size=4).plan(3)
-    assert loader(batch_size=4).plan(2) != loader(batch_size=4, seed=2).plan(2)
-    assert loader(batch_size=4, rank=1, num_processes=2).plan(2) == loader(batch_size=4).plan(2)
+@pytest.mark.parametrize("sampling", [None, "balanced"])
+def test_plan_depends_on_seed_and_epoch_alone(sampling: str | None) -> None:
+    given = {"batch_size": 4, "sampling": sampling}
+    assert loader(**given).plan(2) == loader(**given).plan(2)
+    assert loader(**given).plan(2) != loader(**given).plan(3)
+    assert loader(**given).plan(2) != loader(**given, seed=2).plan(2)
+    assert loader(**given, rank=1, num_processes=2).plan(2) == loader(**given).plan(2)
+
+
+@pytest.mark.parametrize(
+    ("task", "field", "labels"),
+    [
+        (Classification(), "label", {"good": 30, "bad": 8, "odd": 2}),
+        (TASK, "tags", {("U-PER", "O"): 30, ("O", "O"): 8, ("U-ORG", "U-PER"): 2}),
+    ],
+)
+def test_a_balanced_sample_has_each_label_as_often(task: Any, field: str, labels: dict[Any, int]) -> None:
+    """A sentence counts for the rarest kind of tag: the third one for ORG, the second for O, the first for PER."""
+    gold = [label if field == "label" else list(label) for label, count in labels.items() for _ in range(count)]
+    other = {"document": 0, "sentence": 0} if field == "tags" else {}
+    data = datasets.Dataset.from_list(
+        [{"tokens": ["a", "b"], field: label, **other} for label in gold], features=task.features
+    )
+    vocabulary = VocabularyConfig().build(task, data, [])
+    balanced = BatchLoader(DataLoaderConfig(batch_size=4, sampling="balanced"), data, task, vocabulary)
+    drawn = Counter(str(gold[row]) for epoch in range(50) for batch in balanced.plan(epoch) for row in batch)
+    assert drawn.total() == 50 * 40
+    assert [drawn[str(label if field == "label" else list(label))] / 2000 for label in labels] == pytest.approx(
+        [1 / 3] * 3, abs=0.03
+    )
 
 
 @pytest.mark.parametrize("min_batches", [1, 4, 5, 9])
@@ -179,6 +206,8 @@ def test_worker_processes_give_the_same_batches() -> None:
         assert one.tokens.words.equal(other.tokens.words)
 
 
-def test_no_limit_is_an_error() -> None:
+def test_no_limit_and_a_sample_in_a_fixed_order_are_errors() -> None:
     with pytest.raises(ValueError, match="got neither"):
         DataLoaderConfig()
+    with pytest.raises(ValueError, match="draws new examples each epoch; expected shuffle: true"):
+        DataLoaderConfig(batch_size=4, sampling="balanced", shuffle=False)
