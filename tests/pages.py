@@ -60,7 +60,7 @@ class Block:
 
     language: str
     content: str
-    place: tuple[int, int]  # of the content in the page's text
+    span: tuple[int, int]  # of the content in the page's text
     file: str | None  # that the text before it names
     is_output: bool
 
@@ -249,7 +249,7 @@ def main(pages: list[str]) -> int:
                     wrong += 1
                     print(f"{page}: change by hand\n{shown.block.content}\nprinted:\n{shown.printed}{shown.log}")
                 elif shown.block.language == "text" and "…" not in shown.block.content:
-                    begin, end = shown.block.place
+                    begin, end = shown.block.span
                     text = f"{text[:begin]}{chr(10).join(_lines(shown.printed))}\n{text[end:]}"
             page.write_text(text, encoding="utf-8")
     return 1 if wrong else 0

@@ -130,26 +130,26 @@ def test_a_predictor_takes_a_text_a_dict_or_several(run: Path) -> None:
 
 def test_predictions_as_allennlp_has_them(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own = elmo_tasks.load(run)([{"tokens": sentence} for sentence in SENTENCES])
-    wanted = [{"words": each["tokens"], "tags": each["tags"], "mask": [True] * len(each["tags"])} for each in own]
+    expected = [{"words": each["tokens"], "tags": each["tags"], "mask": [True] * len(each["tags"])} for each in own]
     inputs = [{"sentence": sentence} for sentence in map(" ".join, SENTENCES)]
-    assert elmo_tasks.load(run, format="allennlp")(inputs) == wanted
+    assert elmo_tasks.load(run, format="allennlp")(inputs) == expected
     source = tmp_path / "in.jsonl"
     source.write_text("\n".join(map(json.dumps, inputs)))
     assert cli.main(["predict", str(run), str(source), "--format", "allennlp"]) == 0
-    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == wanted
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == expected
     assert cli.main(["predict", str(run), str(source), "--format", "allennlp", "--html", str(tmp_path / "page")]) == 2
     assert "without --format allennlp" in capsys.readouterr().err
 
     text = inputs[0]["sentence"]
     predictor = migration.Predictor.from_path(str(run), "sentence-tagger", cuda_device=-1)
-    assert predictor.predict_batch_json(inputs) == wanted
+    assert predictor.predict_batch_json(inputs) == expected
     for result in (
         predictor.predict(sentence=text),
         predictor.predict(text),
         predictor.predict_json({"sentence": text}),
-        predictor.predict_tokenized(wanted[0]["words"]),
+        predictor.predict_tokenized(expected[0]["words"]),
     ):
-        assert result == wanted[0]
+        assert result == expected[0]
     for values, names in (((text, text), {}), ((text,), {"sentence": text})):
         with pytest.raises(TypeError, match="predict takes sentence, each once"):
             predictor.predict(*values, **names)
@@ -205,45 +205,9 @@ def test_wrong_inputs_say_what_is_wanted(run: Path) -> None:
         elmo_tasks.load(run, predicates=run)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"tokens": "The dog", "tags": ["O", "O"]}, "'tokens' is 'The dog'; expected a list of strings"),
-        ({"tokens": ["The"]}, "there is no 'tags'; expected a list of strings"),
-        ({"tokens": ["The"], "tags": [0]}, r"'tags' is \[0\]; expected a list of strings"),
-        ({"tokens": ["The", "dog"], "tags": ["O"]}, "1 tags for 2 tokens"),
-        ({"tokens": [], "tags": []}, "there is a text without a token; expected at least one in each"),
-        ({"tokens": ["The"], "tags": ["X"]}, "token 0: 'X' is not a tag"),
-        ({"tokens": ["The"], "tags": ["O"], "document": "a"}, "'document' is 'a'; expected a whole number"),
-    ],
-)
-def test_examples_that_do_not_fit_the_task_are_named(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=r"memory:\w+: example 1.*" + message):
-        Conll2003Config().build().read([{"tokens": ["a"], "tags": ["O"]}, wrong])
-
-
-def test_things_that_are_not_data_sets_are_refused(short: dict[str, Any], tmp_path: Path) -> None:
-    reader = Conll2003Config().build()
-    with pytest.raises(TypeError, match="got dict as a data set; expected a path, a list of dicts"):
-        reader.read({"tokens": ["a"]})
-    with pytest.raises(DataError, match=r"example 0: \{'tokens': \{'a'\}\}; expected a dict of strings"):
-        reader.read([{"tokens": {"a"}}])
-    with pytest.raises(DataError, match="has no example"):
-        reader.read([])
-    with pytest.raises(DataError, match="given in memory, and are not kept"):
-        reader.read("memory:0123")
+def test_training_takes_both_data_sets_from_memory(short: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="train and validation together"):
         elmo_tasks.train(short, tmp_path, train=[])
-
-
-def test_class_ids_of_a_data_set_become_names() -> None:
-    rows = {"tokens": [["Oslo", "sleeps"]], "tags": [[1, 0]]}
-    tags = datasets.Sequence(datasets.ClassLabel(names=["O", "B-LOC"]))
-    features = datasets.Features({"tokens": datasets.Sequence(datasets.Value("string")), "tags": tags})
-    assert Conll2003Config().build().read(datasets.Dataset.from_dict(rows, features)).to_list()[0]["tags"] == [
-        "U-LOC",
-        "O",
-    ]
 
 
 def test_problems_of_a_config_that_is_a_dict(short: dict[str, Any], tmp_path: Path) -> None:
@@ -274,9 +238,9 @@ def test_vectors(tmp_path: Path) -> None:
     bilm.save(tmp_path / "options.json", tmp_path / "weights.hdf5")
     vectors = elmo_tasks.embed(sentences, bilm=tmp_path)
     assert [each.shape for each in vectors] == [(3, 2, 64), (3, 0, 64), (3, 3, 64)]
-    wanted = bilm.layers(sentences).layers
+    expected = bilm.layers(sentences).layers
     for given in (bilm, FastBiLM(bilm)):
-        for found, row in zip(elmo_tasks.embed(sentences, bilm=given), wanted, strict=True):
+        for found, row in zip(elmo_tasks.embed(sentences, bilm=given), expected, strict=True):
             torch.testing.assert_close(found, row[:, : found.shape[1]])
     top = elmo_tasks.embed(sentences, bilm=tmp_path, layers="top")
     assert torch.equal(top[2], vectors[2][-1])

@@ -41,9 +41,9 @@ def test_a_place_has_a_line_if_one_is_known() -> None:
 def test_a_value_as_long_as_its_file_is_cut_and_what_was_wanted_stays() -> None:
     whole = "a" * 2000
     assert str(DataError("a.txt", whole, 1)) == f"a.txt:1: {whole}"
-    text = str(DataError("a.txt", f"'{'b' * 200_000}' is not a tag; wanted O", 1))
+    text = str(DataError("a.txt", f"'{'b' * 200_000}' is not a tag; expected O", 1))
     assert text.startswith("a.txt:1: 'bbb")
-    assert text.endswith("bbb' is not a tag; wanted O")
+    assert text.endswith("bbb' is not a tag; expected O")
     assert len(text) == len("a.txt:1:  [...] ") + 2000
 
 

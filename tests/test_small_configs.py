@@ -45,7 +45,7 @@ DOCUMENTS: Sequence[Any] = (
     (["The judges met .", "They said nothing ."], [[[0, 1], [4, 4]]]),
 )
 ROWS: dict[str, list[dict[str, Any]]] = {
-    "small/semantic_roles": [{"tokens": tokens, "predicate": place, "tags": tags} for tokens, place, tags in SENTENCES],
+    "small/semantic_roles": [{"tokens": tokens, "predicate": verb, "tags": tags} for tokens, verb, tags in SENTENCES],
     "small/reading": [
         {"question": question, "passage": PASSAGE, "answers": [{"text": text, "answer_start": PASSAGE.index(text)}]}
         for question, text in QUESTIONS

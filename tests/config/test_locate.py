@@ -27,19 +27,19 @@ def evaluated(text: str, key: str, files: dict[str, str]) -> Any:
 
 
 def find(text: str, key: str, **files: str) -> str | None:
-    """The place of a dotted key, as `line` in the main file or `file:line` in another one.
+    """Where a dotted key is, as `line` in the main file or `file:line` in another one.
 
     If one is found, the key is gone, or has another value, without it.
     """
     value = evaluated(text, key, files)
     name = key.rpartition(".")[2]
     try:
-        place = find_key(written_keys(MAIN), name, value)
+        location = find_key(written_keys(MAIN), name, value)
     except Unsure:
         return None
-    if place is None:
+    if location is None:
         return None
-    file, line = place
+    file, line = location
     lines = Path(file).read_text(encoding="utf-8").splitlines(keepends=True)
     lines[line - 1] = re.sub(rf"""(?<!\w){name}(?=["']?(?:\s|/\*.*\*/)*\+?:)""", "renamed", lines[line - 1])
     changed = {Path(file).stem: "".join(lines)}
@@ -122,7 +122,7 @@ BASE = """{
 
 
 @pytest.mark.parametrize(
-    ("key", "place"),
+    ("key", "location"),
     [
         ("model", None),  # of both files
         ("model.dropout", "base.libsonnet:2"),
@@ -137,8 +137,8 @@ BASE = """{
         ("trainer.patience", "base.libsonnet:6"),
     ],
 )
-def test_sums_locals_and_imports(key: str, place: str | None) -> None:
-    assert find(SUMS, key, base=BASE) == place
+def test_sums_locals_and_imports(key: str, location: str | None) -> None:
+    assert find(SUMS, key, base=BASE) == location
 
 
 LOOSE = """local encoder(size, extra={}) = {
@@ -210,7 +210,7 @@ REFERENCES_BASE = """{
 
 
 @pytest.mark.parametrize(
-    ("key", "place"),
+    ("key", "location"),
     [
         ("outer.deep", "5"),
         ("outer.deep.0.width", "3"),
@@ -221,9 +221,9 @@ REFERENCES_BASE = """{
         ("model.own.b.c", "part.libsonnet:1"),
     ],
 )
-def test_references_to_the_object_itself(key: str, place: str) -> None:
+def test_references_to_the_object_itself(key: str, location: str) -> None:
     files = {"base": REFERENCES_BASE, "elmo": "{\n  dropout: 0.5 }", "part": "{ a: { c: 1 },\n  b: $.a }"}
-    assert find(REFERENCES, key, **files) == place
+    assert find(REFERENCES, key, **files) == location
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_places_with_the_same_name_are_told_apart_by_their_literals(text: str, k
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        # Two places with the same name and value.
+        # Two lines with the same name and value.
         ("{ a: { size: 3 },\n b: { size: 3 } }", "b.size"),
         ("{ a: { size: 9007199254740993 },\n b: { size: 1 + 2 } }", "a.size"),
         ("{ a: { size: 'x\r\ny' },\r\n b: { size: 'x' + 'y' } }", "a.size"),

@@ -1,4 +1,4 @@
-"""`on_error`: what does not follow the format is an error, or is left out and reported with its place."""
+"""`on_error`: what does not follow the format is an error, or is left out and reported with its line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.errors import DataError
 from tests.data_readers.readers import NER, SNLI, SST, Settings, read, write
 
@@ -55,19 +54,19 @@ CASES: dict[str, tuple[str, int, list[str]]] = {
 
 @pytest.mark.parametrize("kind", CASES)
 def test_the_rest_of_a_file_is_read(kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    text, count, places = CASES[kind]
+    text, count, lines = CASES[kind]
     path = write(tmp_path / "data.txt", text)
     with pytest.raises(DataError) as caught:
         read(path, {"type": kind})
-    assert places[0] in str(caught.value)
+    assert lines[0] in str(caught.value)
     for _ in range(2):  # a warning also comes with what is cached
         caplog.clear()
         with caplog.at_level(logging.WARNING, logger="elmo_tasks"):
             assert len(read(path, {"type": kind, "on_error": "skip"})) == count
         (warning,) = [record.message for record in caplog.records if "skipped" in record.message]
         first, *errors = warning.split("\n")
-        assert first == f"{path}: skipped {len(places)} part(s) that do not follow the format:"
-        assert all(place in error for place, error in zip(places, errors, strict=True))
+        assert first == f"{path}: skipped {len(lines)} part(s) that do not follow the format:"
+        assert all(line in error for line, error in zip(lines, errors, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -110,13 +109,3 @@ def test_long_lists_are_cut(tmp_path: Path, caplog: pytest.LogCaptureFixture) ->
         if count > 10:
             assert lines[-1].startswith("  and 2 more, see ")
             assert len(json.loads(Path(lines[-1].split("see ")[-1]).read_text())["skipped"]) == 12
-
-
-def test_errors_are_kept_or_raised() -> None:
-    units, error = BadUnits(skip=True), DataError("x", "wrong", 3)
-    with units.caught():
-        raise error
-    assert units.take() == [error]
-    assert units.take() == []
-    with pytest.raises(DataError, match="x:3: wrong"):
-        BadUnits().add(error)

@@ -8,25 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.data_readers.conll2012 import Conll2012Document, bracketed_spans, conll2012_files, read_conll2012
-from elmo_tasks.errors import DataError
-from tests.data_readers.readers import COREF, END, HEAD, build, read, sample, write
+from elmo_tasks.data_readers.conll2012 import Conll2012Document, conll2012_files, read_conll2012
+from tests.data_readers.readers import COREF, END, HEAD, problem, read, sample, write
 
-# The two predicates have lemmas and framesets; "rain" has a lemma and a word sense only.
-GOLDEN = """\
-#begin document (nw/fen/00/fen_0001); part 000
-nw/fen/00/fen_0001   0   0    Mira   NNP   (TOP(S(NP*)        -    -   -   Oak   (PERSON*)   (ARG0*)        *   (0)
-nw/fen/00/fen_0001   0   1   likes   VBZ          (VP*     like   01   1   Oak          *       (V*)        *     -
-nw/fen/00/fen_0001   0   2    deep   NN        (NP(NP*        -    -   -   Oak          *    (ARG1*  (ARGM-MNR*) (1|(2
-nw/fen/00/fen_0001   0   3  diving   NN           *)))     dive   02   -   Oak          *         *)       (V*)   1)|2)
-nw/fen/00/fen_0001   0   4       .   .             *))        -    -   -   Oak          *          *        *     -
-
-nw/fen/00/fen_0001   0   0    Rain   NN   (TOP(NP*))   rain   -   2   -   *   -
-
-#end document
-#begin document (nw/fen/00/fen_0001); part 001
-#end document
-"""
 ROW = "d 0 0 a NN * - - - - * -\n"
 
 
@@ -34,27 +18,10 @@ def documents(path: Path) -> list[Conll2012Document]:
     return list(read_conll2012(path))
 
 
-def test_golden_file(tmp_path: Path) -> None:
-    path = write(tmp_path / "data.conll", GOLDEN)
-    first, second = documents(path)
-    assert (first.path, first.name) == (path, "nw/fen/00/fen_0001; part 000")
-    assert (second.name, second.sentences) == ("nw/fen/00/fen_0001; part 001", [])
-    sentence, short = first.sentences
-    assert sentence.words == ("Mira", "likes", "deep", "diving", ".")
-    assert sentence.parts_of_speech == ("NNP", "VBZ", "NN", "NN", ".")
-    assert sentence.lemmas == ("-", "like", "-", "dive", "-")
-    assert sentence.speakers == ("Oak",) * 5
-    assert sentence.roles == (("(ARG0*)", "(V*)", "(ARG1*", "*)", "*"), ("*", "*", "(ARGM-MNR*)", "(V*)", "*"))
-    assert sentence.coreference == ("(0)", "-", "(1|(2", "1)|2)", "-")
-    assert (sentence.first_line, short.first_line) == (2, 8)
-    assert sentence.predicates == (1, 3)
-    assert (short.lemmas, short.predicates, short.roles) == (("rain",), (), ())
-
-
 @pytest.mark.parametrize("row", [ROW, ROW.replace("-", "_"), "d 0 0 a NN * run run.01 1 _ * (V*) _\n"])
 def test_cells_without_a_value_are_hyphens_or_underscores(row: str, tmp_path: Path) -> None:
     ((sentence,),) = [document.sentences for document in documents(write(tmp_path / "d.conll", HEAD + row + "\n"))]
-    assert (sentence.words, sentence.speakers) == (("a",), ("-",))
+    assert (sentence.words, sentence.parts_of_speech, sentence.speakers) == (("a",), ("NN",), ("-",))
     assert sentence.predicates == ((0,) if "run.01" in row else ())
 
 
@@ -89,44 +56,16 @@ def test_a_folder_is_read_in_the_order_of_the_names(tmp_path: Path) -> None:
 
 def test_only_the_gold_files_of_a_folder_are_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "elmo_tasks")
-    automatic, gold = write(tmp_path / "a.v4_auto_conll", GOLDEN), write(tmp_path / "a.v4_gold_conll", GOLDEN)
+    automatic, gold = (write(tmp_path / f"a.v4_{kind}_conll", "") for kind in ("auto", "gold"))
     assert conll2012_files(tmp_path) == [gold]
     assert "1 of 2 files are read" in caplog.text
     caplog.clear()
     automatic.unlink()
     assert conll2012_files(tmp_path) == [gold]
     assert caplog.messages == []  # nothing is left out
-
-
-def test_a_folder_without_files_and_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"the folder has no file whose name ends in _conll or \.conll"):
-        conll2012_files(tmp_path)
-    with pytest.raises(DataError, match="absent: no such file or folder"):
-        conll2012_files(tmp_path / "absent")
-
-
-def test_bracketed_spans() -> None:
-    cells = ["(ARG0*", "*", "*)", "*", "(V*)", "(ARGM-TMP*", "*)"]
-    assert bracketed_spans(cells, Path("x"), 1) == [("ARG0", 0, 2), ("V", 4, 4), ("ARGM-TMP", 5, 6)]
-    assert bracketed_spans([], Path("x"), 1) == []
-
-
-@pytest.mark.parametrize(
-    ("cells", "index", "problem"),
-    [
-        ("* -", 1, "'-' in a column of spans; expected *, (LABEL*, *) or (LABEL*)"),
-        ("(A0(A1* *))", 0, "'(A0(A1*' in a column of spans"),
-        ("* (A0*))", 1, "'(A0*))' in a column of spans"),
-        ("(* *)", 0, "'(*' in a column of spans"),
-        ("(A0* (A1*) *)", 1, "'(A1*)' opens a span inside the span (A0* of token 0"),
-        ("(A0*) *)", 1, "'*)' closes a span, but none is open"),
-        ("* (A0* *", 1, "the span (A0* is never closed in its sentence"),
-    ],
-)
-def test_wrong_spans_are_located(cells: str, index: int, problem: str) -> None:
-    with pytest.raises(DataError) as caught:
-        bracketed_spans(cells.split(), Path("data.conll"), 10)
-    assert str(caught.value).startswith(f"data.conll:{10 + index}: {problem}")
+    gold.unlink()
+    assert problem(tmp_path, COREF).startswith(r": the folder has no file whose name ends in _conll or .conll")
+    assert problem(tmp_path / "absent", COREF).startswith(": no such file or folder")
 
 
 # Coreference
@@ -141,15 +80,10 @@ def test_documents_without_tokens_or_words_are_counted(tmp_path: Path, caplog: p
     assert "2 document(s) have no column of words; their tokens are '_'" in caplog.text
 
 
-def test_a_folder_is_one_data_set_of_documents(tmp_path: Path) -> None:
-    text = sample("coref_conll2012.conll")
-    write(tmp_path / "b" / "2.v4_gold_conll", text.replace("talk/fen_0001", "/fen_0002"))
-    write(tmp_path / "a" / "1.v4_gold_conll", text)
-    dataset = build(COREF).read(tmp_path)
-    names = ["talk/fen_0001; part 002", "loose; part 000", "/fen_0002; part 002", "loose; part 000"]
-    assert dataset["document"][:] == names
-    assert dataset["genre"][:] == ["talk", None, None, None]  # nothing before the slash is not a genre
-    assert dataset["file"][:] == [0, 0, 1, 1]
+def test_the_genre_is_what_comes_before_the_slash(tmp_path: Path) -> None:
+    text = sample("coref_conll2012.conll").replace("talk/fen_0001", "/fen_0002")
+    example, _ = read(write(tmp_path / "key", text), COREF)
+    assert (example["document"], example["genre"]) == ("/fen_0002; part 002", None)
 
 
 def test_litbank(tmp_path: Path) -> None:

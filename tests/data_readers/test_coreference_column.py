@@ -74,16 +74,8 @@ def test_cells_are_written_ends_first_and_outer_beginnings_first() -> None:
     with pytest.raises(ElmoTasksError, match="cluster 1"):  # the two mentions of cluster 1 have token 2 in common
         write_coreference_column(clusters, 8)
     clusters[1][1] = [3, 4]
-    assert write_coreference_column(clusters, 8) == [
-        "(0|(1|(2)",
-        "-",
-        "1)|(2",
-        "(1",
-        "1)|2)|0)|(3",
-        "3)",
-        "(0)",
-        "-",
-    ]
+    cells = "(0|(1|(2) - 1)|(2 (1 1)|2)|0)|(3 3) (0) -"
+    assert write_coreference_column(clusters, 8) == cells.split()
 
 
 @pytest.mark.parametrize("mention", [[-1, 0], [2, 1], [2, 3]])
@@ -92,21 +84,13 @@ def test_a_mention_outside_the_document_is_refused(mention: list[int]) -> None:
         write_coreference_column([[[0, 0]], [mention]], 3)
 
 
-@pytest.mark.parametrize("cluster", [[[0, 2], [1, 3]], [[1, 3], [0, 2]], [[0, 1], [1, 2]], [[0, 9], [3, 6], [5, 8]]])
-def test_crossing_mentions_of_one_cluster_are_refused(cluster: list[list[int]]) -> None:
-    with pytest.raises(ElmoTasksError, match=r"cluster 0: mentions \[\d, \d\] and \[\d, \d\] cross"):
-        write_coreference_column([cluster], 10)
-
-
 def cross(one: tuple[int, int], other: tuple[int, int]) -> bool:
     (start, end), (other_start, other_end) = sorted((one, other))
     return start < other_start <= end < other_end
 
 
 @settings(deadline=None)
-@given(
-    drawn=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 4)), max_size=25),
-)
+@given(drawn=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 4)), max_size=25))
 def test_there_and_back(drawn: list[tuple[int, int, int]]) -> None:
     """With nested mentions of the same cluster, crossing ones of different clusters, and repeated ones."""
     clusters: dict[int, list[tuple[int, int]]] = {}
@@ -126,7 +110,7 @@ def test_there_and_back(drawn: list[tuple[int, int, int]]) -> None:
 def test_a_cluster_is_refused_exactly_if_two_of_its_mentions_cross(drawn: list[tuple[int, int]]) -> None:
     cluster = [(min(each), max(each)) for each in drawn]
     if any(cross(one, other) for one in cluster for other in cluster):
-        with pytest.raises(ElmoTasksError, match="cross"):
+        with pytest.raises(ElmoTasksError, match=r"cluster 0: mentions \[\d, \d\] and \[\d, \d\] cross"):
             write_coreference_column([cluster], 7)
     else:
         assert parse_coreference_column(enumerate(write_coreference_column([cluster], 7)), "") == (

@@ -95,6 +95,25 @@ def test_what_is_not_a_file_of_this_format(name: str, tmp_path: Path) -> None:
     assert ": the compressed file is damaged or cut short" in problem(packed, settings)
 
 
+@pytest.mark.parametrize(
+    ("name", "numbered"),  # what is numbered through all files
+    [("coref_conll2012.conll", None), ("srl_conll2012.conll", "sentence"), ("predicates.conll", "document")],
+)
+def test_a_folder_is_one_data_set_whose_content_counts(name: str, numbered: str | None, tmp_path: Path) -> None:
+    settings, text = SAMPLES[name], sample(name)
+    write(tmp_path / "b" / "2.v4_gold_conll", text)
+    write(tmp_path / "a" / "1.v4_gold_conll", text.replace("Mira", "Nora"))
+    first, second = (read(tmp_path / folder, settings) for folder in ("a", "b"))
+    assert second == sample_examples(name)
+    for example in second:
+        example["file"] = 1
+        if numbered:
+            example[numbered] += first[-1][numbered] + 1
+    assert read(tmp_path, settings) == [*first, *second]
+    write(tmp_path / "b" / "2.v4_gold_conll", text.replace("Mira", "Vera"))
+    assert "Vera" in str(read(tmp_path, settings)[len(first) :])
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_memory_gives_what_the_file_gave(name: str) -> None:
     reader = build(SAMPLES[name])

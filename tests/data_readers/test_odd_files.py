@@ -26,6 +26,7 @@ from tests.data_readers.readers import (
     Settings,
     build,
     check_columns,
+    problem,
     read,
     read_text,
     tokens,
@@ -54,6 +55,14 @@ def conll_2012(*rows: str) -> str:
 )
 def test_files(name: str, settings: Settings, sentences: list[list[str]]) -> None:
     assert tokens(read(ODD_FILES / name, settings)) == sentences
+
+
+@pytest.mark.parametrize("word", ["Mira left", "Mira", "\ufeffMira"])
+def test_columns_of_conll_2012_are_split_at_tabs(word: str, tmp_path: Path) -> None:
+    text = conll_2012(f"a b/0/0/{word}/NN/*/-/-/-/-/*/-")
+    for end in ("", "\t "):
+        examples = read_text(tmp_path, text.replace("-\n", f"-{end}\n"), COREF)
+        assert tokens(examples) == [[word.removeprefix("\ufeff")]]
 
 
 def test_speakers_with_a_space() -> None:
@@ -116,18 +125,6 @@ def test_inputs(settings: Settings, text: str, columns: dict[str, list[Any]], tm
     check_columns(tmp_path, settings, text, columns)
 
 
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        ("a b\t0\t0\tMira left\tNN\t*\t-\t-\t-\t-\t*\t-\n", "Mira left"),
-        ("a b\t0\t0\tMira\tNN\t*\t-\t-\t-\t-\t*\t-\t \n", "Mira"),
-        ("a b\t0\t0\t\ufeffMira\tNN\t*\t-\t-\t-\t-\t*\t-\n", "Mira"),
-    ],
-)
-def test_columns_of_conll_2012_are_split_at_tabs(row: str, words: str, tmp_path: Path) -> None:
-    assert tokens(read_text(tmp_path, f"{HEAD}{row}\n{END}", COREF)) == [[words]]
-
-
 def test_a_cr_in_a_table_that_is_not_in_quotes(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"data\.csv:2: not a row of a table .*; a CR ends no line next to LF; convert"):
         read_text(tmp_path, "text,label\nGood.,1\rBad.,0\n", TEXTS)
@@ -174,11 +171,7 @@ def test_a_table_that_becomes_one_sentence(
         ('{"text": "' + "word " * 1001 + '", "label": 1}\n', LINES, 1),
         ('{"gold_label": "neutral", "sentence1": "A.", "sentence2": "' + "b " * 1001 + '"}\n', SNLI, 1),
         (conll_2012(*(f"d/0/{number}/a/NN/*/-/-/-/-/*/-" for number in range(1001))), COREF, 2),
-        (
-            conll_2012(*["d/0/0/a/NN/*/go/01/-/-/*/(V*)/-"] + ["d/0/1/a/NN/*/-/-/-/-/*/*/-"] * 1000),
-            ROLES,
-            2,
-        ),
+        (conll_2012("d/0/0/a/NN/*/go/01/-/-/*/(V*)/-", *["d/0/1/a/NN/*/-/-/-/-/*/*/-"] * 1000), ROLES, 2),
     ],
 )
 def test_a_sentence_that_is_too_long(
@@ -207,6 +200,8 @@ def test_long_passages_are_no_sentences(tmp_path: Path, caplog: pytest.LogCaptur
 
 
 GERMEVAL = {**TABLE, "columns": {"tokens": 1, "tags": 2}}
+LABELLED = {**TEXTS, "header": False, "columns": {"text": 0, "label": 1}}
+PAIRS = {**LABELLED, "task": "text_pairs", "columns": {"label": 0, "premise": 1, "hypothesis": 2}}
 COMMENTS = "# one\n#\ttwo\n1\tMira\tB-PER\n# three\n2\tleft\tO\n\n# four\n\n# five\n1\tOslo\tB-LOC\n"
 
 
@@ -219,10 +214,8 @@ def test_comments(settings: Settings, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"data\.txt:3, token 1: 'LOC' is not a tag"):
         read_text(tmp_path, COMMENTS.replace("\tO\n", "\tLOC\n"), {**settings, "comment": "#", "tag_scheme": "IOB2"})
     # Without the option
-    with pytest.raises(
-        DataError, match=r"germeval_like\.tsv:1: 2 column\(s\), but 4 in the next line; if '#' begins a"
-    ):
-        read(ODD_FILES / "germeval_like.tsv", settings)
+    expected = ":1: 2 column(s), but 4 in the next line; if '#' begins a"
+    assert problem(ODD_FILES / "germeval_like.tsv", settings).startswith(expected)
     examples = read(ODD_FILES / "germeval_like.tsv", {**settings, "on_error": "skip"})
     assert [(len(example["tokens"]), example["line"]) for example in examples] == [(6, 2), (2, 10)]
 
@@ -232,19 +225,10 @@ def test_comments(settings: Settings, tmp_path: Path) -> None:
     [
         ("word tag\nMira NNP\n", {**NER, "tag_scheme": None}, True),
         ("Token\tPOS\n\nMira\tNNP\n", TABLE, True),
-        ("text\tlabel\nGood.\t1\n", {**TEXTS, "header": False, "columns": {"text": 0, "label": 1}}, True),
-        (
-            "gold_label\tsentence1\tsentence2\nneutral\tA.\tB.\n",
-            {
-                "type": "delimited",
-                "task": "text_pairs",
-                "header": False,
-                "columns": {"label": 0, "premise": 1, "hypothesis": 2},
-            },
-            True,
-        ),
+        ("text\tlabel\nGood.\t1\n", LABELLED, True),
+        ("gold_label\tsentence1\tsentence2\nneutral\tA.\tB.\n", PAIRS, True),
         ("Word NNP\nMira NNP\n", {**NER, "tag_scheme": None}, False),
-        ("text\t1\nlabel\t2\n", {**TEXTS, "header": False, "columns": {"text": 0, "label": 1}}, False),
+        ("text\t1\nlabel\t2\n", LABELLED, False),
     ],
 )
 def test_a_header_row_that_is_read_as_data(

@@ -31,16 +31,6 @@ def test_sentences_without_a_predicate_are_counted(tmp_path: Path, caplog: pytes
     assert "3 sentences, 1 of them without a predicate" in caplog.text
 
 
-def test_a_folder_is_one_data_set_whose_content_counts(tmp_path: Path) -> None:
-    write(tmp_path / "b" / "2.v4_gold_conll", ROLES_TEXT)
-    write(tmp_path / "a" / "1.v4_gold_conll", ROLES_TEXT.replace("Mira", "Nora"))
-    dataset = build(ROLES).read(tmp_path)
-    assert [tokens[0] for tokens in dataset["tokens"]] == ["Nora", "Nora", "Oaks", "Mira", "Mira", "Oaks"]
-    assert dataset["sentence"][:] == [1, 1, 2, 4, 4, 5]
-    write(tmp_path / "b" / "2.v4_gold_conll", ROLES_TEXT.replace("Mira", "Vera"))
-    assert read(tmp_path, ROLES)[3]["tokens"][0] == "Vera"
-
-
 def test_a_document_with_a_wrong_border_is_skipped_and_the_next_is_read(tmp_path: Path) -> None:
     path = write(tmp_path / "data.conll", ROLES_TEXT.replace("(nw/fen_0001)", "nw/fen_0001"))
     (example,) = read(path, ROLES | {"on_error": "skip"})
@@ -100,16 +90,6 @@ def test_a_folder_that_is_not_as_distributed(tmp_path: Path) -> None:
 
 
 # Predicates
-
-
-def test_folders_are_read_as_the_source_reads_them(tmp_path: Path) -> None:
-    examples = sample_examples("predicates.conll")
-    first, second = sample("predicates.conll").split("#begin document (nw/fen_0002)")
-    write(tmp_path / "b" / "x.gold_conll", f"#begin document (nw/fen_0002){second}")
-    write(tmp_path / "a" / "x.gold_conll", first)
-    assert read(tmp_path, PREDICATES) == [*examples[:2], {**examples[2], "file": 1, "line": 2}]
-    write(tmp_path / "b" / "x.gold_conll", first.replace("Rain", "Snow"))
-    assert [each["tokens"][0] for each in read(tmp_path, PREDICATES)] == ["Rain", "Mira", "Snow", "Mira"]
 
 
 def test_sentences_without_a_document_are_all_in_the_first_one(tmp_path: Path) -> None:

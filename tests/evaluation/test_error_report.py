@@ -56,8 +56,8 @@ def check_sums(report: ErrorReport, path: Path) -> None:
     sums = sums_of(path)
     assert report.breakdowns
     for breakdown in report.breakdowns:
-        wanted = {"examples": sums, "spans": sums[:3], "mentions": sums[:4] + sums[8:12], "links": sums[4:8]}
-        assert totals(breakdown) == pytest.approx(wanted[breakdown.items]), breakdown.by
+        expected = {"examples": sums, "spans": sums[:3], "mentions": sums[:4] + sums[8:12], "links": sums[4:8]}
+        assert totals(breakdown) == pytest.approx(expected[breakdown.items]), breakdown.by
     kinds = report.kinds
     if report.counted == "spans":
         correct, found, gold = sums[:3]
@@ -103,7 +103,7 @@ def test_random_spans_add_up(name: str, seed: int, write: Write, tmp_path: Path)
     pairs = []
     for row in range(20):
         gold, predicted = ([*generator.choices(tags, k=8), "O"] for _ in range(2))
-        example = {"tokens": [f"w{place}" for place in range(9)], "tags": gold}
+        example = {"tokens": [f"w{index}" for index in range(9)], "tags": gold}
         if name == "SemanticRoles":
             example |= {"predicate": 0, "sentence": row}
         pairs.append((example, {"tags": predicted}))
@@ -177,7 +177,7 @@ def spans(text: str) -> set[LabelledSpan]:
         ("A0-2", "B0-1", ["both"]),
         ("A0-1", "A3-4", ["missed", "spurious"]),
         ("A0-4", "A0-0 A2-4", ["boundary", "missed"]),  # to the one with more common tokens
-        ("A0-1 A2-4", "B0-1 A0-4", ["type", "boundary"]),  # the same place comes first
+        ("A0-1 A2-4", "B0-1 A0-4", ["type", "boundary"]),  # the same tokens come first
         ("A0-1", "A0-1 B1-2", ["right", "missed"]),
         ("", "", []),
     ],
@@ -193,7 +193,7 @@ def test_spans_with_the_most_common_tokens_are_aligned() -> None:
 
 
 def test_spans_that_are_left_are_told_in_order() -> None:
-    left = [LabelledSpan("A", ((place, place),)) for place in range(6)]
+    left = [LabelledSpan("A", ((index, index),)) for index in range(6)]
     assert list(align(set(), {*left})) == [("missed", None, each) for each in left]
     assert list(align({*left}, set())) == [("spurious", each, None) for each in left]
 
@@ -264,7 +264,7 @@ def test_ranges() -> None:
         "0 to 5 %", "0 to 5 %", "5 to 10 %", "10 % or more",
     ]  # fmt: skip
     buckets = quarters([1, 1, 1, 1, 2, 3, 4, 50])
-    assert Counter(place.name for place in buckets) == {"1": 4, "2 to 3": 2, "4 to 50": 2}
+    assert Counter(bucket.name for bucket in buckets) == {"1": 4, "2 to 3": 2, "4 to 50": 2}
     assert sorted(buckets) == buckets
     assert quarters([7]) == [BucketKey(0, "7")]
     halves = ["1 to 2", "3 to 4", "5 to 6", "7 to 8"]
@@ -291,14 +291,14 @@ def test_words_that_training_has_not_seen() -> None:
     vocabulary = Vocabulary(("<padding>", "<unknown>", "the", "dog", "cat"), 4, ("<padding>", "<unknown>"), {}, True)
     assert [vocabulary.frequency_rank(word) for word in ("the", "Dog", "cat", "cow")] == [1, 2, None, None]
     buckets = words_of_item(["the", "cat"], vocabulary)
-    assert [place.name for place in buckets.values()] == ["some", "unseen"]
-    assert [place.name for place in words_of_item(["dog"], vocabulary).values()] == ["none", "1 to 100"]
+    assert [bucket.name for bucket in buckets.values()] == ["some", "unseen"]
+    assert [bucket.name for bucket in words_of_item(["dog"], vocabulary).values()] == ["none", "1 to 100"]
     unseen = [words_of_item(words, vocabulary)["unseen words"] for words in (["dog"], ["the", "cat"], ["cow", "cat"])]
     assert sorted(unseen) == unseen
-    assert [place.name for place in unseen] == ["none", "some", "all"]
+    assert [bucket.name for bucket in unseen] == ["none", "some", "all"]
     words = ("<padding>", "<unknown>", *map(str, range(1, 1001)))
     large = Vocabulary(words, len(words), ("<padding>", "<unknown>"), {})
-    assert [place.name for place in words_of_item(["7", "101", "100"], large).values()] == ["none", "101 to 1000"]
+    assert [bucket.name for bucket in words_of_item(["7", "101", "100"], large).values()] == ["none", "101 to 1000"]
 
 
 def test_examples_are_broken_down_by_their_words() -> None:
@@ -310,7 +310,7 @@ def test_examples_are_broken_down_by_their_words() -> None:
     items = of_examples(Classification(), examples, np.arange(12.0).reshape(6, 2), vocabulary)
     assert [list(item.counts) for item in items] == [[2 * row, 2 * row + 1] for row in range(6)]
     unseen = [item.buckets["unseen words"] for item in items]
-    assert [place.name for place in unseen] == ["none", "none", "none", "20 % or more", "5 to 10 %", "0 to 5 %"]
+    assert [bucket.name for bucket in unseen] == ["none", "none", "none", "20 % or more", "5 to 10 %", "0 to 5 %"]
     assert sorted(unseen) == [unseen[row] for row in (0, 1, 2, 5, 4, 3)]
     assert [item.buckets["length"] for item in items] == quarters([0, 1, 2, 2, 20, 21])
     ranks = [last, 1, 1.5, (2 + last) / 2, (19 + last) / 20, (20 + last) / 21]

@@ -188,9 +188,9 @@ def test_a_confusion_is_as_dark_as_its_share_of_the_gold_label(tmp_path: Path, f
     plot_runs("a.svg", [curves], {"labels": ["O", "X"], "counts": [[3, 1], [1, 1]]})
     assert image.get_clim() == figures[1].axes[2].images[0].get_clim() == (0, 1)  # alike in all pictures
     texts = {text.get_position(): text for text in axes.texts}
-    numbers = {place: text.get_text() for place, text in texts.items() if text.get_text()}
+    numbers = {position: text.get_text() for position, text in texts.items() if text.get_text()}
     assert numbers == {(0, 0): "9", (1, 0): "1", (0, 1): "4", (1, 1): "3", (2, 1): "3"}
-    assert [place for place, text in texts.items() if same_color(text.get_color(), "white")] == [(0, 0)]
+    assert [position for position, text in texts.items() if same_color(text.get_color(), "white")] == [(0, 0)]
     assert {(text.get_ha(), text.get_va()) for text in axes.texts} == {("center", "center")}
     for labels, ticks in ((axes.get_xticklabels(), axes.get_xticks()), (axes.get_yticklabels(), axes.get_yticks())):
         assert ([text.get_text() for text in labels], ticks.tolist()) == (["O", "X", "Y"], [0, 1, 2])
@@ -215,9 +215,9 @@ def test_plots_are_placed_by_what_there_is(tmp_path: Path, figures: list[Figure]
     mixed, plain = (RunCurves.read(run(tmp_path / f"{elmo}", elmo=elmo)) for elmo in (True, False))
     for runs, confusion in (([mixed], CONFUSION), ([mixed], None), ([plain], CONFUSION), ([plain], None)):
         plot_runs("a.svg", runs, confusion)
-    places = [[each.get_subplotspec() for each in figure.axes] for figure in figures]
+    grid = [[each.get_subplotspec() for each in figure.axes] for figure in figures]
     first = [(0, 1), (0, 1)]  # the row, and how many columns it spans: both curves share a row
-    assert [[(place.rowspan.start, len(place.colspan)) for place in each] for each in places] == [
+    assert [[(spec.rowspan.start, len(spec.colspan)) for spec in each] for each in grid] == [
         [*first, (1, 1), (1, 1)], [*first, (1, 2)], [*first, (1, 2)], first
     ]  # fmt: skip
     both, mixes, confused, alone = (figure.get_figheight() for figure in figures)

@@ -181,11 +181,11 @@ def test_damage_after_the_last_file_is_refused(whole: bytes, tmp_path: Path) -> 
         open_run(tmp_path / "run.tar.gz")
 
 
-@pytest.mark.parametrize("place", [1, 100, 1000, -9, -5, -1])
-def test_damaged_archives_are_refused(place: int, whole: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize("index", [1, 100, 1000, -9, -5, -1])
+def test_damaged_archives_are_refused(index: int, whole: bytes, tmp_path: Path) -> None:
     damaged = bytearray(whole)
-    damaged[place] ^= 0xFF
-    for content in (whole[:place], damaged, gzip.compress(gzip.decompress(whole)[:1000])):
+    damaged[index] ^= 0xFF
+    for content in (whole[:index], damaged, gzip.compress(gzip.decompress(whole)[:1000])):
         (tmp_path / "run.tar.gz").write_bytes(content)
         with pytest.raises(RunError, match=r"run\.tar\.gz: damaged"):
             open_run(tmp_path / "run.tar.gz")

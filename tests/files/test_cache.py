@@ -25,12 +25,12 @@ def test_the_folder_of_a_kind_is_made_with_those_that_it_is_in(cache: Path) -> N
     assert (cache / "datasets").is_dir()
 
 
-@pytest.mark.parametrize("place", ["file", "file/cache", "/proc/cache"])
+@pytest.mark.parametrize("name", ["file", "file/cache", "/proc/cache"])
 def test_a_cache_that_cannot_be_written_says_what_to_set(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
-    cache = tmp_path / place
+    cache = tmp_path / name
     monkeypatch.setenv("ELMO_TASKS_CACHE", str(cache))
     for write in (atomic_write, atomic_folder):
         target = used_cache("datasets") / ("0" * 64)

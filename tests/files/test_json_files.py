@@ -36,7 +36,7 @@ def test_at_most_five_problems_are_shown(count: int) -> None:
         from_json(json.dumps({"a": ["x"] * count}).encode(), dict[str, list[int]], "f", "numbers")
     lines = str(caught.value).splitlines()
     assert lines[: min(count, 5)] == [
-        f"f: a.{place}: Input should be a valid integer; got 'x'" for place in range(min(count, 5))
+        f"f: a.{index}: Input should be a valid integer; got 'x'" for index in range(min(count, 5))
     ]
     assert lines[5:] == ([f"f: {count - 5} more problems"] if count > 5 else [])
 

@@ -106,17 +106,17 @@ def test_bounds_of_lines_and_of_what_is_unpacked(suffix: str, tmp_path: Path, mo
             list(read_lines(path))
 
 
-@pytest.mark.parametrize("place", [0, 15, 40, 60, -30, -10])
-def test_damaged_zip_archives(place: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("index", [0, 15, 40, 60, -30, -10])
+def test_damaged_zip_archives(index: int, tmp_path: Path) -> None:
     path = tmp_path / "text.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("text", b"one line\n" * 20)
     whole = path.read_bytes()
-    path.write_bytes(whole[:place])
+    path.write_bytes(whole[:index])
     with pytest.raises(DataError, match=r"text\.zip: the archive is damaged"):
         list(read_lines(path))
     damaged = bytearray(whole)
-    damaged[place] ^= 0xFF
+    damaged[index] ^= 0xFF
     path.write_bytes(damaged)
     with contextlib.suppress(DataError):  # not all of the bytes matter
         list(read_lines(path))

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import threading
 from collections.abc import Iterator
@@ -69,18 +68,12 @@ def test_tokens(predictor: TaggerPredictor) -> None:
         "probabilities": [0.333333, 0.25, 0.2],
         "spans": [{"label": "NAME", "start": 0, "end": 1, "text": "Bo Moe", "probability": 0.25}],
     }
-    assert json.loads(json.dumps(result)) == result
 
 
 def test_tags_that_are_no_spans_give_none(predictor: TaggerPredictor) -> None:
     predictor.task = Tagging()
     (result,) = predictor.predict([{"tokens": ["Bo", "left"]}])
     assert list(result) == ["tokens", "tags", "probabilities"]
-
-
-def test_a_text_without_words_has_no_results(predictor: TaggerPredictor) -> None:
-    assert list(predictor.predict([{"text": " \n"}, {"text": ""}])) == []
-    assert list(predictor.predict([])) == []
 
 
 def test_results_come_in_the_order_of_the_inputs_in_bounded_batches(predictor: TaggerPredictor) -> None:
@@ -128,25 +121,6 @@ def test_one_text_of_many_sentences_is_read_in_bounded_batches(predictor: Tagger
     results = list(predictor.predict([{"text": "Ann left. " * 500}]))
     assert len(results) == 500
     assert max(size for size, _ in predictor.model.shapes) <= 4  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        ({}, r"the keys are \[\]; expected either 'text' or 'tokens'"),
-        ({"sentence": "a"}, r"the keys are \['sentence'\]; expected either"),
-        ({"text": "a", "tokens": ["a"]}, "expected only one of 'text', 'tokens'"),
-        ({"text": 3}, "'text' is 3; expected a string"),
-        ({"text": None}, "'text' is None; expected a string"),
-        ({"tokens": []}, r"'tokens' is \[\]; expected a list of at least one string"),
-        ({"tokens": "a b"}, "'tokens' is 'a b'; expected a list"),
-        ({"tokens": ["a", ""]}, "'tokens' has '' at position 1; expected strings that are not empty"),
-        ({"tokens": ["a", 1]}, "'tokens' has 1 at position 1; expected strings"),
-    ],
-)
-def test_unusable_inputs_are_named(predictor: TaggerPredictor, fields: dict[str, Any], problem: str) -> None:
-    with pytest.raises(DataError, match=rf"^some\.jsonl:2: .*{problem}"):
-        list(predictor.predict([{"text": "a"}, fields], source="some.jsonl"))
 
 
 def test_what_is_none_is_passed_over_but_counted(predictor: TaggerPredictor) -> None:

@@ -111,8 +111,8 @@ def test_tokens_without_a_weight_are_refused(part: Part) -> None:
 
 def test_shares_are_widths_and_shades() -> None:
     parts: list[Part] = [Bars([("x", 0.5)]), HeatMap(["r"], ["c"], [[0.25]]), ShadedText("a", [(0, 1)], [0.2])]
-    for part, wanted in zip(parts, ("width:50.0%", "--share:0.25", "--share:1.00"), strict=True):
-        assert wanted in Sections().section([part])
+    for part, expected in zip(parts, ("width:50.0%", "--share:0.25", "--share:1.00"), strict=True):
+        assert expected in Sections().section([part])
 
 
 @pytest.mark.slow

@@ -107,7 +107,7 @@ def test_chains_that_all_versions_have_are_left_out() -> None:
 
 def test_chains_are_in_the_order_of_the_text() -> None:
     """Those of a version come from a set, whose order is that of their hashes."""
-    tokens = [f"word{place}" for place in range(60)]
+    tokens = [f"word{index}" for index in range(60)]
     clusters = [[[start, start], [start + 30, start + 30]] for start in range(30)]
     example = {"sentences": [tokens], "clusters": clusters}
     (rows,) = describe_versions(Coreference(), example, {"one": {"clusters": []}})

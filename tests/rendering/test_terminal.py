@@ -103,8 +103,8 @@ def test_attention_is_shaded() -> None:
     assert styled.count("48;2;") == 1
     assert styled.startswith("\x1b[")
     weights = [0.1, 0.2, 0.3, 0.4, 0.5]
-    places = [(place, place + 1) for place in range(5)]
-    reds = re.findall(r"48;2;255;(\d+);", shown([ShadedText("abcde", places, weights)], styles=True))
+    spans = [(start, start + 1) for start in range(5)]
+    reds = re.findall(r"48;2;255;(\d+);", shown([ShadedText("abcde", spans, weights)], styles=True))
     assert [int(red) for red in reds] == sorted({int(red) for red in reds}, reverse=True)  # ever darker
     assert len(reds) == 5
 

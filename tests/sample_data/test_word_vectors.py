@@ -25,17 +25,17 @@ def test_vectors_are_projections_of_the_information_about_neighbours() -> None:
     generator = random.Random(0)
     signs = {context: [generator.choice((-1, 1)) for _ in range(3)] for context in contexts}
     for line, word in zip(word_vectors_text(CORPUS, 3).splitlines(), words, strict=True):
-        wanted = [0.0] * 3
+        expected = [0.0] * 3
         for context in contexts:
             of_word = sum(count for (each, _), count in counts.items() if each == word)
             of_context = sum(count for (_, each), count in counts.items() if each == context)
             if together := counts[word, context]:
                 information = max(0.0, math.log(together * counts.total() / (of_word * of_context)))
                 rounded = round(information * 1024) / 1024
-                wanted = [value + 0.05 * rounded * sign for value, sign in zip(wanted, signs[context], strict=True)]
+                expected = [value + 0.05 * rounded * sign for value, sign in zip(expected, signs[context], strict=True)]
         name, *numbers = line.split(" ")
         assert name == word
-        assert [float(number) for number in numbers] == pytest.approx(wanted, abs=5.1e-5)
+        assert [float(number) for number in numbers] == pytest.approx(expected, abs=5.1e-5)
 
 
 def test_a_vector_has_fifty_numbers_of_four_digits() -> None:

@@ -170,6 +170,6 @@ def test_real_text_is_not_refused(name: str) -> None:
         for line in stream:
             lines.append(line.rstrip("\n"))
             if len(lines) == chance.randint(1, 40) or len(lines) == 40:
-                start = next((place for place, each in enumerate(lines) if each.strip()), None)
+                start = next((index for index, each in enumerate(lines) if each.strip()), None)
                 assert start is None or looks_like(lines[start:]) is None, lines
                 lines = []
