@@ -46,9 +46,10 @@ def train(
     Arguments:
         config: the name of a config in the package, the path of a Jsonnet or JSON file, or its values as a dict.
         run_folder: where the run is written.
-        train: the data set to learn from: a file, a hub data set (`hub:NAME`), or examples with the columns of the
-            config's task, as a list of dicts or a `datasets.Dataset`. By default, the config's.
-        validation: the same, to choose the best epoch; needed with `train`.
+        train: the data set to learn from: a file, a hub data set (`hub:NAME`), several of them, or examples with the
+            columns of the config's task, as a list of dicts or a `datasets.Dataset`. By default, the config's.
+        validation: the same, to choose the best epoch. With `train` and without `validation`, there is none: the last
+            epoch is kept. The override `validation_share` holds out a part of `train`.
         test: the same, evaluated once, after training. With `train` and without `test`, there is no test set.
         settings: see `elmo_tasks.runs.train.train`: `overrides`, such as `{"trainer.num_epochs": 3}`, `variables`,
             `from_run`, a run from whose weights to start, `resume`, `force`, `self_contained`, `predictions` and
@@ -61,12 +62,12 @@ def train(
         ConfigError: the config has problems; all are named.
         DataError: a data set is missing, or an example does not have the columns of the task.
         RunError: the folder holds a run, and neither `resume` nor `force` is given.
-        TypeError: only one of `train` and `validation` is given, or `test` without them.
+        TypeError: `validation` or `test` is given without `train`.
     """
     given = {"train_data_path": train, "validation_data_path": validation, "test_data_path": test}
     present = {key for key, source in given.items() if source is not None}
-    if present and not {"train_data_path", "validation_data_path"} <= present:
-        raise TypeError("wanted train and validation together; test may come with them")
+    if present and "train_data_path" not in present:
+        raise TypeError("expected train; validation and test may come with it")
     if not (logging.getLogger().handlers or logging.getLogger("elmo_tasks").handlers):
         set_up_logging(logging.INFO)
     return train_run(config, run_folder, datasets=given if present else None, **settings)

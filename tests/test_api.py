@@ -205,9 +205,9 @@ def test_wrong_inputs_say_what_is_wanted(run: Path) -> None:
         elmo_tasks.load(run, predicates=run)
 
 
-def test_training_takes_both_data_sets_from_memory(short: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="train and validation together"):
-        elmo_tasks.train(short, tmp_path, train=[])
+def test_held_out_data_from_memory_needs_training_data(short: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="expected train; validation and test may come with it"):
+        elmo_tasks.train(short, tmp_path, validation=[])
 
 
 def test_problems_of_a_config_that_is_a_dict(short: dict[str, Any], tmp_path: Path) -> None:

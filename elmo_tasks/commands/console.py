@@ -88,7 +88,8 @@ def print_training_metrics(metrics: Mapping[str, Any]) -> None:
             if rows:
                 print_table(f"{title}, {runs}", ("metric", "mean", "std"), rows)
         return
-    print_metrics(metrics["best"]["validation"], title=f"validation, epoch {metrics['best']['epoch']}")
+    if metrics["best"]["validation"]:
+        print_metrics(metrics["best"]["validation"], title=f"validation, epoch {metrics['best']['epoch']}")
     if "test" in metrics:
         print_metrics(metrics["test"], title="test")
 

@@ -94,17 +94,18 @@ def _say_what_is_next(folder: Path, packages: Sequence[str]) -> None:
     import shlex
 
     from elmo_tasks.config import load_config
+    from elmo_tasks.data_readers.in_memory import path_list
     from elmo_tasks.runs.experiment_config import ExperimentConfig
     from elmo_tasks.tasks import Reading, SemanticRoles, TextPairs
 
     config = load_config(folder / "config.json", ExperimentConfig)
-    data = config.test_data_path or config.validation_data_path
+    data = path_list(config.test_data_path or config.validation_data_path or "DATA") or ()
     include = [word for name in packages for word in ("--include-package", name)]
     inputs = ["inputs.jsonl"] if isinstance(config.model.task, (TextPairs, Reading)) else ["-"]
     inputs += ["--predicates", "RUN"] if isinstance(config.model.task, SemanticRoles) else []
     logger.info("the run is in %s; to go on:", folder)
     plot = ["plot", folder, "--output", f"{folder}.svg"]
-    for words in (["evaluate", folder, data], ["predict", folder, *inputs], plot):
+    for words in (["evaluate", folder, *data], ["predict", folder, *inputs], plot):
         logger.info("  %s", shlex.join(["elmo-tasks", *map(str, words), *include]))
 
 
@@ -117,7 +118,10 @@ def _print_config(arguments: argparse.Namespace, kind: type[Config]) -> None:
 def add_evaluate(parser: argparse.ArgumentParser) -> None:
     options.add_run_arguments(parser)
     parser.add_argument(
-        "data", metavar="DATA", help="a file or hub data set with gold labels that the run's reader can read"
+        "data",
+        metavar="DATA",
+        nargs="+",
+        help="a file or hub data set with gold labels that the run's reader can read; several are scored together",
     )
     parser.add_argument(
         "--predictions", metavar="FILE", help="write each example with its prediction to this file, as JSON lines"
@@ -151,10 +155,10 @@ def run_evaluate(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json(metrics)
     else:
-        confusion = metrics.pop("confusion", None)
-        print_metrics(metrics, title=arguments.data)
+        confusion, title = metrics.pop("confusion", None), " ".join(arguments.data)
+        print_metrics(metrics, title=title)
         if confusion:
-            print_confusion(confusion, title=arguments.data)
+            print_confusion(confusion, title=title)
 
 
 def add_predict(parser: argparse.ArgumentParser) -> None:

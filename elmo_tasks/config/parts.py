@@ -50,6 +50,16 @@ LocalPath = Annotated[str, pydantic.AfterValidator(_expanded)]
 """The type of a setting that is a path, or `hub:NAME` where such names are read: see `local_path`."""
 
 
+def _all_expanded(paths: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    return tuple(map(_expanded, paths)) if isinstance(paths, tuple) else _expanded(paths)
+
+
+DataPath = Annotated[
+    str | Annotated[tuple[str, ...], pydantic.Field(min_length=1)], pydantic.AfterValidator(_all_expanded)
+]
+"""The type of a setting that is a path or a pattern of file names, as `LocalPath`, or a list of them."""
+
+
 def to_json(config: Config) -> dict[str, Any]:
     """The whole config, defaults included, as plain values that `load_config` reads back."""
     return config.model_dump(mode="json", serialize_as_any=True)

@@ -13,15 +13,25 @@ import datasets
 
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.records import UNLABELLED, class_names, is_no_label, read_label
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import DataError, some_of
 from elmo_tasks.tasks import Task
 
-MEMORY_PREFIX = "memory:"
+HUB_PREFIX, MEMORY_PREFIX = "hub:", "memory:"
 _INTEGER_BOUND = 2**31  # the columns of whole numbers have at least 32 bits
 
 Examples: TypeAlias = datasets.Dataset | Sequence[Mapping[str, Any]]
-Source: TypeAlias = str | Path | Examples
-"""A data set: a file, a hub data set (`hub:NAME`), or its examples with the columns of the task."""
+Source: TypeAlias = str | Path | Sequence[str | Path] | Examples
+"""A data set: a file, a hub data set (`hub:NAME`), several of them, or its examples with the columns of the task."""
+
+
+def path_list(source: Source) -> list[str] | None:
+    """The paths that a source consists of; None if it has examples."""
+    if isinstance(source, (str, Path)):
+        return [str(source)]
+    if isinstance(source, datasets.Dataset) or not (source and isinstance(source, Sequence)):
+        return None
+    paths = [str(each) for each in source if isinstance(each, (str, Path))]
+    return paths if len(paths) == len(source) else None
 
 
 def source_name(source: Source) -> str:
@@ -31,8 +41,8 @@ def source_name(source: Source) -> str:
         DataError: an example is not a dict, or has values that JSON or UTF-8 does not have.
         TypeError: the source is something else, such as an iterator, which could be read only once.
     """
-    if isinstance(source, (str, Path)):
-        return str(source)
+    if paths := path_list(source):
+        return some_of(paths)
     if not isinstance(source, (datasets.Dataset, Sequence)):
         raise TypeError(
             f"got {type(source).__name__} as a data set; expected a path, a list of dicts or a datasets.Dataset"
@@ -52,6 +62,12 @@ def source_name(source: Source) -> str:
             problem = f"{example!r}; expected a dict of strings, whole numbers and lists of them"
             raise DataError(f"{MEMORY_PREFIX} example {number}", problem) from None
     return f"{MEMORY_PREFIX}{digest.hexdigest()[:16]}"
+
+
+def config_value(source: Source) -> str | list[str]:
+    """A data set as the value of a config: the list of its paths if there are several, otherwise its name."""
+    paths = path_list(source) or []
+    return paths if len(paths) > 1 else source_name(source)
 
 
 def checked_examples(

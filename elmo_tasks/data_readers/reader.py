@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import hashlib
+import itertools
 import json
 import logging
 import re
@@ -24,7 +25,16 @@ from pydantic import Field
 from elmo_tasks.config import Part, own_code, to_json
 from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.data_readers.bad_units import BadUnits
-from elmo_tasks.data_readers.in_memory import MEMORY_PREFIX, Examples, Source, checked_examples, source_name
+from elmo_tasks.data_readers.in_memory import (
+    HUB_PREFIX,
+    MEMORY_PREFIX,
+    Examples,
+    Source,
+    checked_examples,
+    path_list,
+    source_name,
+)
+from elmo_tasks.data_readers.several_sources import joined, single_sources
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError, counted
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.cache import used_cache
@@ -36,7 +46,6 @@ from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
 
 logger = logging.getLogger(__name__)
 
-HUB_PREFIX = "hub:"
 MAX_SENTENCE = 1000  # tokens; what is longer is hardly one sentence
 _COLUMN_NAMES = re.compile(
     "(gold_)?labels?|class|category|(ner_?)?tags?|ner|[ux]?pos|rating|score|sentiment|stars|premise|hypothesis|review|"
@@ -155,14 +164,18 @@ class DatasetReader(abc.ABC):
         users' own parts. Several processes can read the same source at once. A damaged cache file is made again.
 
         Arguments:
-            source: a file, see `stored_file`, or for some readers a folder; or `hub:NAME[#CONFIG][:SPLIT]`; or the
-                examples themselves, as a list of dicts or a `datasets.Dataset` with the columns of the task.
+            source: a file, see `stored_file`, or for some readers a folder; a pattern such as `data/*.csv`; or
+                `hub:NAME[#CONFIG][:SPLIT]`; or a list of them; or the examples themselves, as a list of dicts or a
+                `datasets.Dataset` with the columns of the task.
 
         Raises:
             DataError: the file is missing, has no example or does not follow its format; or the hub data set does not;
                 or an example in memory lacks a column or has a wrong value.
             ElmoTasksError: the hub data set cannot be loaded.
         """
+        if path_list(source) and (parts := single_sources(source)) != [str(source)]:
+            counts = [len(self.origins(part)) for part in parts[:-1]]
+            return joined([self.read(part) for part in parts], [0, *itertools.accumulate(counts)])
         if not isinstance(source, (str, Path)):
             given, source = source, source_name(source)
             content, examples = [source], self.memory_examples(given, source)
@@ -239,12 +252,29 @@ class DatasetReader(abc.ABC):
                 "or a quote that is never closed?"
             )
 
-    def location(self, source: str | Path, example: Mapping[str, Any]) -> str:
+    def location(self, source: Source, example: Mapping[str, Any]) -> str:
         """Where an example begins, as far as the reader says it."""
-        name, line = str(source), example["line"]
-        if line is None or name.startswith((HUB_PREFIX, MEMORY_PREFIX)):
-            return name if line is None else f"{name}: row {line}"
-        return f"{self.files(Path(name))[example['file']]}:{line}"
+        return next(self.locations(source, [example]))
+
+    def locations(self, source: Source, examples: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+        """Where each example begins, as far as the reader says it."""
+        origins, name = self.origins(source), source_name(source)
+        for example in examples:
+            origin, line = origins[example["file"]], example["line"]
+            between = ": row " if origin.startswith((HUB_PREFIX, MEMORY_PREFIX)) else ":"
+            yield name if line is None else f"{origin}{between}{line}"
+
+    def origins(self, source: Source) -> list[str]:
+        """What the numbers in the column `file` stand for: files, hub data sets or examples in memory.
+
+        Raises:
+            DataError: a file is missing.
+        """
+        origins: list[str] = []
+        for part in map(source_name, single_sources(source)):
+            is_elsewhere = part.startswith((HUB_PREFIX, MEMORY_PREFIX))
+            origins += [part] if is_elsewhere else map(str, self.files(Path(part)))
+        return origins
 
     def unknown_label(self, source: Source, examples: datasets.Dataset, error: UnknownLabelError) -> ElmoTasksError:
         """The error for a gold label that the vocabulary does not have, with the location of its first example."""
@@ -253,12 +283,12 @@ class DatasetReader(abc.ABC):
             for number, example in enumerate(examples, start=1)
             if error.label in self.task.labels(example).get(error.namespace, ())
         )
-        name = source_name(source)
+        name = self.location(source, example)
         problem = f"{error} --unknown-labels count (unknown_labels='count') counts it as an error of the run"
         if example["line"] is None:
             return ElmoTasksError(f"{name}: example {number}: {problem}")
         begins = "" if name.startswith((HUB_PREFIX, MEMORY_PREFIX)) else "in the example that begins here: "
-        return DataError(self.location(name, example), f"{begins}{problem}")
+        return DataError(name, f"{begins}{problem}")
 
     def files(self, path: Path) -> Sequence[Path]:
         """The files of a source, in the order in which they are read. By default, a source is one file.

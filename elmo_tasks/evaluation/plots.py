@@ -88,8 +88,8 @@ def check_format(path: str | Path) -> str:
 
 
 def plot_runs(path: str | Path, runs: Sequence[RunCurves], confusion: ConfusionTable | None = None) -> None:
-    """Draws runs and writes the picture: the loss and the validation metric after each epoch, and the weights of the
-    layers of the biLM and of a transformer in the best epoch, as in figure 2 of Peters et al. (2018).
+    """Draws runs and writes the picture: the loss and the validation metric, if there is one, after each epoch, and the
+    weights of the layers of the biLM and of a transformer in the best epoch, as in figure 2 of Peters et al. (2018).
 
     Arguments:
         path: the file to write, replaced if it exists. Its ending chooses the format.
@@ -106,10 +106,12 @@ def plot_runs(path: str | Path, runs: Sequence[RunCurves], confusion: ConfusionT
     # The table of mixes is low if it is the only plot of its row. A single plot takes the whole width.
     heights = [4.2, 4.2 if confusion else 0.8 + 0.5 * len(mixes)][: 1 + bool(second)]
     figure = Figure(figsize=(10, sum(heights)), layout="constrained")
-    rows: list[Any] = [["losses", "metric"], *([(second * 2)[:2]] if second else [])]
+    scored = [run for run in runs if run.records[-1]["validation"]]
+    rows: list[Any] = [["losses", "metric" if scored else "losses"], *([(second * 2)[:2]] if second else [])]
     axes = figure.subplot_mosaic(rows, height_ratios=heights)
     _draw_losses(axes["losses"], runs)
-    _draw_metric(axes["metric"], runs)
+    if scored:
+        _draw_metric(axes["metric"], scored)
     if mixes:
         draw_mixes(axes["mixes"], [(_mix_label(run, name, runs), mix) for run, name, mix in mixes])
     if confusion:
@@ -131,8 +133,10 @@ def _draw_losses(axes: Axes, runs: Sequence[RunCurves]) -> None:
     for number, run in enumerate(runs):
         epochs = [record["epoch"] for record in run.records]
         for part, style in (("training", "-"), ("validation", "--")):
-            losses = [record[part]["loss"] for record in run.records]
+            losses = [record[part]["loss"] for record in run.records if record[part]]
             label = part if len(runs) == 1 else f"{run.name}, {part}"
+            if not losses:  # there is no validation data
+                continue
             axes.plot(epochs, losses, style, color=f"C{number}", marker=".", label=label)
     finish_curves(axes, "loss")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from pathlib import Path, PurePosixPath
@@ -28,6 +29,13 @@ def local_path(name: str | Path) -> Path:
         hub = ". Data sets of the Hugging Face hub are read by hub:NAME" if "huggingface.co" in path else ""
         raise DataError(_URL.sub(r"\1://", path, count=1), f"{problem}. {remedy}{hub}")
     return Path(path)
+
+
+def matching_paths(pattern: str | Path) -> list[Path]:
+    """What a path, or a pattern with `*`, `?`, `[ab]` or `**` (any folders), names; in the order of the names."""
+    path = local_path(pattern)
+    # The name of a file may contain brackets.
+    return [path] if path.exists() else sorted(map(Path, glob.glob(str(path), recursive=True)))
 
 
 def is_stream(path: str | Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import glob
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.files.paths import is_stream, local_path
+from elmo_tasks.files.paths import is_stream, local_path, matching_paths
 from elmo_tasks.files.text import CR_TO_LF, DAMAGE_ERRORS, decompressed, foreign_encoding
 
 _CHUNK_BYTES = 1 << 20
@@ -33,12 +32,10 @@ def find_files(paths: Sequence[str]) -> tuple[Path, ...]:
         DataError: a path names no file, or a folder.
     """
     found: dict[Path, Path] = {}
-    for pattern in map(str, map(local_path, paths)):
-        # The name of a file may contain brackets.
-        matches = [pattern] if Path(pattern).exists() else glob.glob(pattern, recursive=True)
-        files = [Path(match) for match in matches if Path(match).is_file() or is_stream(match)]
-        if not files and Path(pattern).is_dir():
-            raise DataError(pattern, f"is a folder; wanted files, for example {Path(pattern) / '*.txt'}")
+    for pattern in map(local_path, paths):
+        files = [match for match in matching_paths(pattern) if match.is_file() or is_stream(match)]
+        if not files and pattern.is_dir():
+            raise DataError(pattern, f"is a folder; wanted files, for example {pattern / '*.txt'}")
         if not files:
             raise DataError(pattern, "no such file, and no file's name matches this pattern")
         for file in files:

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 import elmo_tasks.data_readers
 import elmo_tasks.models
 import elmo_tasks.modules  # noqa: F401
-from elmo_tasks.config import Config, LocalPath
+from elmo_tasks.config import Config, DataPath
 from elmo_tasks.data_readers.reader import DatasetReaderConfig
 from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.files.json_files import Number
@@ -38,9 +38,20 @@ class ExperimentConfig(Config):
     validation_dataset_reader: DatasetReaderConfig | None = Field(
         None, description="reads what is evaluated, for the same task; default: `dataset_reader`"
     )
-    train_data_path: LocalPath = Field(description="file, compressed or not, or hub data set, to learn from")
-    validation_data_path: LocalPath = Field(description="the same, to choose the best epoch")
-    test_data_path: LocalPath | None = Field(None, description="the same, evaluated once, after training")
+    train_data_path: DataPath = Field(
+        description="what to learn from: a file, compressed or not, a folder if the reader takes one, a pattern of "
+        "names such as 'data/*.csv', a hub data set, or a list of them"
+    )
+    validation_data_path: DataPath | None = Field(
+        description="the same, to choose the best epoch; null for none: then the last epoch is the best"
+    )
+    validation_share: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None,
+        description="holds out a random share of the training data as validation data, with `validation_data_path: "
+        "null`; documents stay whole where they are known",
+    )
+    validation_seed: Annotated[int, Field(ge=0)] = Field(1, description="of the share that is held out")
+    test_data_path: DataPath | None = Field(None, description="the same, evaluated once, after training")
     train_share: TrainShare | None = Field(None, description="trains on a random share of the training data")
     fold: Fold | None = Field(None, description="holds out a fold of the training data, in place of the test data")
     vocabulary: VocabularyConfig = VocabularyConfig()
@@ -74,12 +85,36 @@ class ExperimentConfig(Config):
             raise ValueError(f"sampling: expected a task that predicts labels or tags, got {task.__name__}")
         return data_loader
 
+    @field_validator("validation_share")
+    @classmethod
+    def _takes_the_place_of_a_file(cls, share: float | None, info: ValidationInfo) -> float | None:
+        if share is not None and info.data.get("validation_data_path") is not None:
+            raise ValueError("expected it with validation_data_path: null, which it takes the place of; set only one")
+        return share
+
+    @field_validator("trainer")
+    @classmethod
+    def _has_validation_data(cls, trainer: TrainerConfig, info: ValidationInfo) -> TrainerConfig:
+        without = [info.data.get(key, "") is None for key in ("validation_data_path", "validation_share")]
+        waiting = {"patience": trainer.patience is not None}
+        waiting["learning_rate_scheduler"] = trainer.learning_rate_scheduler.moves == "metric"
+        if all(without) and (found := [key for key, waits in waiting.items() if waits]):
+            raise ValueError(
+                f"{' and '.join(found)}: expected validation data to wait for a better score; set validation_share to "
+                f"hold some out of the training data, or remove {found[0]} (null)"
+            )
+        return trainer
+
     @field_validator("trainer")
     @classmethod
     def _has_the_metric(cls, trainer: TrainerConfig, info: ValidationInfo) -> TrainerConfig:
         if model := info.data.get("model"):
             trainer.check_metric({**model.task.build_metric().compute(), "loss": 0.0})
         return trainer
+
+    def has_validation(self) -> bool:
+        """Whether validation data chooses the best epoch."""
+        return self.validation_data_path is not None or self.validation_share is not None
 
     def has_test(self) -> bool:
         """Whether the best epoch is evaluated on test data, or on a fold that is held out."""

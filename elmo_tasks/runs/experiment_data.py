@@ -13,8 +13,9 @@ from elmo_tasks.data_readers.reader import DatasetReader, examples_hash
 from elmo_tasks.errors import DataError
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.runs.experiment_config import ExperimentConfig
-from elmo_tasks.runs.folder import WORD_VECTORS
+from elmo_tasks.runs.folder import WORD_VECTORS, Split
 from elmo_tasks.text.vocabulary import Vocabulary
+from elmo_tasks.training.data_splits import split_off
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,39 +25,53 @@ class Data:
     reader: DatasetReader  # of the training data
     evaluation_reader: DatasetReader  # of the held-out data
     training: datasets.Dataset
-    held_out: tuple[datasets.Dataset, ...]  # the validation data and, if there is any, the test data
+    held_out: Mapping[Split, datasets.Dataset]  # the validation data and the test data, as far as there are any
 
     @classmethod
     def read(cls, config: ExperimentConfig, given: Mapping[str, Source | None] | None = None) -> Data:
         """Reads the data sets: those in `given`, by their key in the config, and the config's."""
         reader, evaluation_reader = config.dataset_reader.build(), config.evaluation_reader().build()
         keys = ("train_data_path", "validation_data_path", "test_data_path")
-        source, *others = ((given or {}).get(key, getattr(config, key)) for key in keys)
-        if config.fold or not config.has_test():
-            others = others[:1]
-        held_out = [read_examples(evaluation_reader, other) for other in others if other is not None]
+        source, validation, test = ((given or {}).get(key, getattr(config, key)) for key in keys)
+        held_out: dict[Split, datasets.Dataset] = {}
+        if validation is not None:
+            held_out["validation"] = read_examples(evaluation_reader, validation)
+        if test is not None and config.has_test() and not config.fold:
+            held_out["test"] = read_examples(evaluation_reader, test)
         training = read_examples(reader, source)
+        again = read_examples(evaluation_reader, source) if config.fold or config.validation_share else training
         if config.fold:
-            training, test = config.fold.split(training, read_examples(evaluation_reader, source), reader.task)
-            held_out.append(test)
+            rest, _ = config.fold.split(again, again, reader.task)
+            training, held_out["test"] = config.fold.split(training, again, reader.task)
+            again = rest
+        if config.validation_share:
+            training, held_out["validation"] = split_off(
+                training, again, reader.task, config.validation_share, config.validation_seed
+            )
         if config.train_share:
             training = config.train_share.take(training)
-        return cls(reader, evaluation_reader, training, tuple(held_out))
+        return cls(reader, evaluation_reader, training, held_out)
 
     def vocabulary(self, config: ExperimentConfig) -> Vocabulary:
         pretrained = config.model.embedder.pretrained_words()
-        return config.vocabulary.build(self.reader.task, self.training, self.held_out, pretrained)
+        return config.vocabulary.build(self.reader.task, self.training, list(self.held_out.values()), pretrained)
 
     def hashes(self, config: ExperimentConfig) -> dict[str, str]:
         """Of the contents on which a run depends, by their names in messages."""
-        parts = zip(("training data", "validation data", "test data"), (self.training, *self.held_out), strict=False)
-        hashes = {name: examples_hash(examples, self.reader.task) for name, examples in parts}
+        parts = [("training", self.training), *self.held_out.items()]
+        hashes = {f"{name} data": examples_hash(examples, self.reader.task) for name, examples in parts}
         vectors = config.model.embedder.word_vectors_hash()
         return {**hashes, WORD_VECTORS: vectors} if vectors else hashes
 
+    def validation_locations(self, config: ExperimentConfig) -> list[str] | None:
+        """Where each example begins that is held out of the training data for validation; None if there is no share."""
+        if not config.validation_share:
+            return None
+        return list(self.evaluation_reader.locations(config.train_data_path, self.held_out["validation"]))
+
     def texts(self, model: TaskModel[Any, Any]) -> list[Sequence[str]]:
         """Every sequence of tokens that the model embeds, each once."""
-        examples = (example for data in (self.training, *self.held_out) for example in data)
+        examples = (example for data in (self.training, *self.held_out.values()) for example in data)
         return list(dict.fromkeys(tuple(tokens) for example in examples for tokens in model.embedded_texts(example)))
 
 

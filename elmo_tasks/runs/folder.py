@@ -12,6 +12,7 @@ transformer.json      where the transformer is and the hash of its files, as the
 transformer/          the transformer's files themselves, where the run is self-contained
 bilm_options.json     the options of a biLM that is trained with the task; its weights are in model.safetensors
 origin.json           the run that it began from (--from), and what it took over; or the archive of AllenNLP's
+validation_examples.json   where each example begins that `validation_share` holds out
 metrics.jsonl         a line for each epoch
 metrics.json          the best epoch's metrics, and the test set's
 predictions.jsonl     of the best epoch, for the examples of a fold or, with --predictions test, for the test data
@@ -198,11 +199,12 @@ class RunFolder(Folder):
         self.transformer = RunTransformer(self.path, archive)
         self.frozen_models: tuple[FrozenModel, ...] = (self.bilm, self.transformer)
         self.origin = self.path / "origin.json"
+        self.validation_examples = self.path / "validation_examples.json"
         self.records = self.path / "metrics.jsonl"
         self.metrics = self.path / "metrics.json"
         self.predictions = self.path / "predictions.jsonl"
         self.validation_predictions = self.path / "predictions_validation.jsonl"
-        begun = [self.vocabulary, self.frozen, self.bilm_options, self.origin, self.data]
+        begun = [self.vocabulary, self.frozen, self.bilm_options, self.origin, self.data, self.validation_examples]
         begun += [path for model in self.frozen_models for path in (model.reference, model.copies)]
         self.begun += tuple(begun)
         self.files += (*begun, self.model, self.records, self.metrics, self.predictions, self.validation_predictions)

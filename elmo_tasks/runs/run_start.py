@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,8 @@ def check_before_reading(
     """Raises an error for what is missing, so that it is known before the data is read."""
     if "test" in predictions and not config.has_test():
         raise RunError(f"{run.path}: cannot write predictions of test data, because the config evaluates none")
+    if "validation" in predictions and not config.has_validation():
+        raise RunError(f"{run.path}: cannot write predictions of validation data, because the config has none")
     for frozen in (config.elmo(), config.transformer()):
         if frozen:
             frozen.files()
@@ -154,12 +156,14 @@ class RunStart:
         model: TaskModel,
         origin: Mapping[str, Any] | None,
         hashes: Mapping[str, str],
+        held_out: Sequence[str] | None,
         *,
         copy_frozen: bool,
     ) -> None:
         """Writes what the folder holds before the first step, in place of an earlier run or what is left of one.
 
         Arguments:
+            held_out: where the examples begin that are held out of the training data for validation.
             copy_frozen: copies the files of the biLM and of the transformer into the run.
         """
         self.run.clear()
@@ -172,6 +176,8 @@ class RunStart:
                 frozen.copy_files()
         if origin:
             write_json(self.run.origin, origin)
+        if held_out is not None:
+            write_json(self.run.validation_examples, held_out)
         vocabulary.save(self.run.vocabulary)
         trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
         # The tensors of a frozen biLM or transformer are not in the model's state: they lie in its own files.

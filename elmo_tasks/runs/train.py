@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.config import Overrides, load_config, to_json
-from elmo_tasks.data_readers.in_memory import Source, source_name
+from elmo_tasks.data_readers.in_memory import Source, config_value
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.shapes_only import shapes_only
@@ -80,7 +80,7 @@ def train(
             Or it shall write predictions of test data, and the config evaluates none.
         ElmoTasksError: the loss is not finite, or no epoch has a value of the validation metric.
     """
-    names = {key: None if source is None else source_name(source) for key, source in (datasets or {}).items()}
+    names = {key: None if source is None else config_value(source) for key, source in (datasets or {}).items()}
     experiment = load_config(config, ExperimentConfig, overrides, variables, replaced=names)
     run = RunFolder(folder)
     check_before_reading(experiment, run, from_run, predictions)
@@ -102,49 +102,47 @@ def train(
         model = build_model(experiment, vocabulary, pretrained=True)
         origin = start.load_weights(vocabulary, model)
         model.prepare_training(data.training)
-        training, validation, *test = _loaders(experiment, data, vocabulary, accelerator)
+        training, held_out = _loaders(experiment, data, vocabulary, accelerator)
         steps = TaskSteps(training, settings.num_gradient_accumulation_steps)
         num_steps = settings.num_epochs * steps.per_epoch()
         trainer = Trainer(settings, Objective(model), run.records, accelerator, num_steps, callbacks)
         _log_sizes(experiment, model, data)
         model.embedder.prepare(data.texts(model))
         if begins and accelerator.is_main_process:
-            start.write(vocabulary, model, origin, hashes, copy_frozen=self_contained)
+            held_out_at = data.validation_locations(experiment)
+            start.write(vocabulary, model, origin, hashes, held_out_at, copy_frozen=self_contained)
             if not origin:
                 warn_of_few_steps(settings, training, num_steps)
         start.set_state(trainer)
 
-        trainer.fit(steps, Validation(settings, model, validation, run.model))
+        trainer.fit(steps, Validation(settings, model, held_out.get("validation"), run.model))
         accelerator.wait_for_everyone()
-        results = _evaluate_best(experiment, run, trainer, validation, test, predictions)
+        results = _evaluate_best(experiment, run, trainer, held_out, predictions)
         if accelerator.is_main_process:
             write_json(run.metrics, results)
-            judge(results["best"]["validation"], settings, training, validation, num_steps)
+            if "validation" in held_out:
+                judge(results["best"]["validation"], settings, training, held_out["validation"], num_steps)
         accelerator.wait_for_everyone()
         return results
 
 
 def _loaders(
     config: ExperimentConfig, data: Data, vocabulary: Vocabulary, accelerator: RunAccelerator
-) -> list[BatchLoader]:
-    """The batches of this process: of the training data, the validation data and, if there is any, the test data."""
+) -> tuple[BatchLoader, dict[Split, BatchLoader]]:
+    """The batches of this process: of the training data, and of the data that is held out."""
     share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
     task, evaluation_task, seed = data.reader.task, data.evaluation_reader.task, config.random_seed
-    return [
-        BatchLoader(config.data_loader, data.training, task, vocabulary, seed=seed, **share),
-        *(
-            BatchLoader(config.evaluation_loader(), part, evaluation_task, vocabulary, **share)
-            for part in data.held_out
-        ),
-    ]
+    return BatchLoader(config.data_loader, data.training, task, vocabulary, seed=seed, **share), {
+        name: BatchLoader(config.evaluation_loader(), part, evaluation_task, vocabulary, **share)
+        for name, part in data.held_out.items()
+    }
 
 
 def _evaluate_best(
     config: ExperimentConfig,
     run: RunFolder,
     trainer: Trainer,
-    validation: BatchLoader,
-    test: Sequence[BatchLoader],
+    held_out: Mapping[Split, BatchLoader],
     predictions: Collection[Split],
 ) -> dict[str, Any]:
     """Gives the model the parameters and the threshold of the best epoch. Returns the contents of `metrics.json`."""
@@ -158,12 +156,12 @@ def _evaluate_best(
         model.threshold.copy_(tensors["threshold"])
     results: dict[str, Any] = {"best": read_record(run.records, best, dict[str, Any])}
     if "validation" in predictions:
-        _predict(model, validation, accelerator, run.predictions_for("validation"), model.task)
+        _predict(model, held_out["validation"], accelerator, run.predictions_for("validation"), model.task)
     if config.fold or "test" in predictions:
         task = None if config.fold else model.task
-        results["test"] = _predict(model, test[0], accelerator, run.predictions_for("test"), task)
+        results["test"] = _predict(model, held_out["test"], accelerator, run.predictions_for("test"), task)
     elif config.has_test():
-        results["test"] = evaluate(model, test[0], accelerator)
+        results["test"] = evaluate(model, held_out["test"], accelerator)
     return results
 
 
@@ -183,5 +181,15 @@ def _log_sizes(config: ExperimentConfig, model: TaskModel, data: Data) -> None:
         with shapes_only():  # counts without making any
             bilm = BiLM(BiLMOptions.load(elmo.files().options))
         parts += f", and {counted(sum(each.numel() for each in bilm.parameters()), 'parameter')} in the frozen biLM"
-    examples = counted(len(data.held_out[0]), "validation example")
-    logger.info("%s and %s; %s", counted(len(data.training), "training example"), examples, parts)
+    examples = counted(len(data.training), "training example")
+    if "validation" in data.held_out:
+        examples += f" and {counted(len(data.held_out['validation']), 'validation example')}"
+    logger.info("%s; %s", examples, parts)
+    if config.validation_share:
+        logger.info(
+            "the validation data is %g of the training data (validation_seed=%d); the run's folder has the list",
+            config.validation_share,
+            config.validation_seed,
+        )
+    elif not config.has_validation():
+        logger.info("no validation data: the last epoch is kept, whatever it has learned")

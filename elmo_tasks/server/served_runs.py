@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.config import to_json
-from elmo_tasks.data_readers.reader import HUB_PREFIX
+from elmo_tasks.data_readers.in_memory import HUB_PREFIX
 from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.errors import ElmoTasksError
@@ -174,7 +174,8 @@ def _description(run: Run, path: str | Path) -> dict[str, Any]:
     scores, scored_on = None, None
     if folder.metrics.is_file():
         results = read_json(folder.metrics, Results, "the metrics of a run")
-        scores, scored_on = (results.test, "test") if results.test else (results.best.validation, "validation")
+        found = {"test": results.test, "validation": results.best.validation}
+        scored_on, scores = next(((split, each) for split, each in found.items() if each), (None, None))
     mixes = [{"name": name, **mix} for name, mix in run.model.embedder.mix_weights().items()]
     vocabulary, task = run.vocabulary.labels, run.model.task
     return {

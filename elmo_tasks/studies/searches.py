@@ -162,6 +162,8 @@ class Search:
             problems.append(
                 f"{config_file}: fold: a search scores the validation data; expected a config without folds"
             )
+        if not experiment.has_validation():
+            problems.append(f"{config_file}: expected validation data, which a search scores; set validation_share")
         search = cls(config, config_file, changes, known, experiment, ())
         parameters = tuple(search._check(key, dimension, problems) for key, dimension in config.space.items())
         for key in config.space:

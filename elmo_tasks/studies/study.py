@@ -16,7 +16,6 @@ from pydantic import AfterValidator, Field, field_validator
 from elmo_tasks.config import Config, load_config
 from elmo_tasks.config.data_folder import MissingDataError, advice_last
 from elmo_tasks.config.packaged import find_study
-from elmo_tasks.data_readers.reader import HUB_PREFIX
 from elmo_tasks.errors import ConfigError, ElmoTasksError, WeightsError, did_you_mean
 from elmo_tasks.files.paths import stored_file
 from elmo_tasks.runs.experiment_config import ExperimentConfig
@@ -247,6 +246,10 @@ class Study:
                     problems.append(
                         f"arm {arm.name!r}: split: got 'test', but {arm.config} is not evaluated on test data"
                     )
+                elif (arm.split == "validation" or not experiment.has_test()) and not experiment.has_validation():
+                    problems.append(
+                        f"arm {arm.name!r}: {arm.config} has no validation data whose score can be reported"
+                    )
         problems += [*_uncomparable(runs), *selection.problems(config.arms, runs)]
         if not problems and not any(run.chosen for run in runs):
             problems.append("no run of the chosen arms has one of the chosen shares and one of the chosen seeds")
@@ -323,12 +326,11 @@ def as_text(value: Any) -> str:
 def missing_files(config: ExperimentConfig) -> Iterator[str]:
     """What is missing of the files that a config names, one message each."""
     held_out = config.evaluation_reader()
-    sources = [(config.dataset_reader, config.train_data_path), (held_out, config.validation_data_path)]
-    sources += [(held_out, config.test_data_path)] if config.test_data_path else []
+    sources = [(config.dataset_reader, config.train_data_path)]
+    sources += [(held_out, path) for path in (config.validation_data_path, config.test_data_path) if path]
     for reader, source in sources:
         try:
-            if not source.startswith(HUB_PREFIX):
-                reader.build().files(Path(source))
+            reader.build().origins(source)
         except MissingDataError as error:
             yield from (error.problem, *error.advice)
         except ElmoTasksError as error:

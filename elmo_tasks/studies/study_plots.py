@@ -94,10 +94,10 @@ def draw_scores(summaries: Sequence[Summary]) -> Figure:
     return _panels(shown, draw, height=0.9 + 0.42 * max(len(family.arms) for family in shown))
 
 
-def draw_curves(summaries: Sequence[Summary], folder: Path) -> Figure:
+def draw_curves(summaries: Sequence[Summary], folder: Path) -> Figure | None:
     """The validation metric after each epoch, with all of the training data: mean and range of the seeds.
 
-    A curve ends where the first seed has stopped.
+    A curve ends where the first seed has stopped. None if no arm has validation data.
     """
 
     def draw(axes: Axes, family: Family) -> None:
@@ -112,7 +112,8 @@ def draw_curves(summaries: Sequence[Summary], folder: Path) -> Figure:
         axes.set_ylabel(f"validation {metric}")
         finish_curves(axes, family.title)
 
-    return _panels(families(summaries), draw, height=2.8)
+    validated = [each for each in summaries if all(result.metrics["validation"] for result in each.results)]
+    return _panels(families(validated), draw, height=2.8) if validated else None
 
 
 def draw_shares(summaries: Sequence[Summary]) -> Figure | None:

@@ -45,11 +45,14 @@ class Progress:
         """Epochs since the validation metric was better than in all epochs before."""
         return self.epoch - (self.improved_epoch or self.best_epoch or 0)  # earlier versions saved only the latter
 
-    def note_value(self, value: float, loss: float, *, higher_is_better: bool) -> bool:
+    def note_value(self, value: float | None, loss: float, *, higher_is_better: bool) -> bool:
         """Takes the validation metric and loss of the epoch under way. Returns whether it is the best one so far.
 
-        Of epochs with the same metric, the one with the lowest loss is the best.
+        Of epochs with the same metric, the one with the lowest loss is the best. Without a metric, it is the last one.
         """
+        if value is None:
+            self.best_epoch = self.epoch + 1
+            return True
         sign = 1 if higher_is_better else -1
         improved = not math.isnan(value) if self.best_value is None else sign * value > sign * self.best_value
         tied = value == self.best_value and self.best_loss is not None and loss < self.best_loss

@@ -1,10 +1,11 @@
-"""Parts of the training data: a random share of it, or all but one fold of a cross-validation."""
+"""Parts of the training data: a random share, what is held out for validation, or a fold of a cross-validation."""
 
 from __future__ import annotations
 
 import logging
+import math
 import random
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Annotated, Any
 
 import datasets
@@ -64,18 +65,50 @@ class Fold(Config):
         Raises:
             ElmoTasksError: there are fewer examples than folds.
         """
-        keys, other_keys = ([(each["file"], task.document(each)) for each in data] for data in (training, held_out))
-        if len(set(keys)) < self.of or any(document is None for _, document in keys):
-            logger.info("%d documents for %d folds: examples are split", len(set(keys)), self.of)
-            keys, other_keys = _places(training), _places(held_out)
-        units = _shuffled(keys, self.seed)
-        if len(units) < self.of:
-            raise ElmoTasksError(f"{len(units)} examples for {self.of} folds; wanted at least one for each")
-        out = set(units[self.number - 1 :: self.of])
-        return (
-            training.select([row for row, key in enumerate(keys) if key not in out]),
-            held_out.select([row for row, key in enumerate(other_keys) if key in out]),
-        )
+
+        def fold(units: Sequence[Hashable]) -> Sequence[Hashable]:
+            if len(units) < self.of:
+                raise ElmoTasksError(f"{len(units)} examples for {self.of} folds; expected at least one for each")
+            return units[self.number - 1 :: self.of]
+
+        return _split(training, held_out, task, self.seed, self.of, fold)
+
+
+def split_off(
+    training: datasets.Dataset, held_out: datasets.Dataset, task: Task, share: float, seed: int
+) -> tuple[datasets.Dataset, datasets.Dataset]:
+    """What to train on, and a random share of the training data that is held out. Arguments and units: see `Fold`.
+
+    Raises:
+        ElmoTasksError: there is only one example.
+    """
+
+    def part(units: Sequence[Hashable]) -> Sequence[Hashable]:
+        if len(units) < 2:
+            raise ElmoTasksError("1 training example; expected at least two, to hold one of them out for validation")
+        return units[: min(len(units) - 1, max(1, round(share * len(units))))]
+
+    return _split(training, held_out, task, seed, math.ceil(1 / share), part)
+
+
+def _split(
+    training: datasets.Dataset,
+    held_out: datasets.Dataset,
+    task: Task,
+    seed: int,
+    num_parts: int,
+    choose: Callable[[Sequence[Hashable]], Sequence[Hashable]],
+) -> tuple[datasets.Dataset, datasets.Dataset]:
+    """Holds out the units that `choose` takes of all of them: documents if there are enough for the parts."""
+    keys, other_keys = ([(each["file"], task.document(each)) for each in data] for data in (training, held_out))
+    if len(set(keys)) < num_parts or any(document is None for _, document in keys):
+        logger.info("%d documents for %d parts: examples are split", len(set(keys)), num_parts)
+        keys, other_keys = _places(training), _places(held_out)
+    out = set(choose(_shuffled(keys, seed)))
+    return (
+        training.select([row for row, key in enumerate(keys) if key not in out]),
+        held_out.select([row for row, key in enumerate(other_keys) if key in out]),
+    )
 
 
 def _places(data: datasets.Dataset) -> list[Any]:

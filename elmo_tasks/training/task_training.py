@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import math
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -39,34 +40,37 @@ class TaskSteps:
 class Validation:
     """Evaluates an epoch on the validation data, which also chooses a threshold for models that have one.
 
-    Writes the trained parameters and the threshold if the epoch is the best one so far.
+    Writes the trained parameters and the threshold if the epoch is the best one so far. Without validation data, every
+    epoch is the best one so far, its record has no scores, and the threshold stays as it is.
     """
 
     config: TrainerConfig
     model: TaskModel[Any, Any]
-    loader: BatchLoader
+    loader: BatchLoader | None
     best: Path  # the file of the best epoch's parameters and threshold
 
     def __call__(self, trainer: Trainer, *, last: bool) -> tuple[dict[str, Any], float]:
-        begin = time.monotonic()
-        metrics = evaluate(self.model, self.loader, trainer.accelerator, choose_threshold=True)
-        value = self.config.value_of(metrics)
-        better = trainer.note_value(value, metrics["loss"])
+        begin, metrics = time.monotonic(), {}
+        if self.loader:
+            metrics = evaluate(self.model, self.loader, trainer.accelerator, choose_threshold=True)
+        value = self.config.value_of(metrics) if metrics else None
+        better = trainer.note_value(value, metrics.get("loss", math.nan))
         if better and trainer.accelerator.is_main_process:
             tensors = {name: each.detach() for name, each in trainer.parameters.items()}
             threshold = self.model.threshold
             write_tensors(self.best, tensors if threshold is None else {**tensors, "threshold": threshold})
-        return self._record(trainer, metrics, better, time.monotonic() - begin), value
+        record = self._record(trainer, metrics, better, time.monotonic() - begin)
+        return record, math.nan if value is None else value
 
     def _record(self, trainer: Trainer, metrics: dict[str, float], better: bool, evaluation: float) -> dict[str, Any]:
         """The line of `metrics.jsonl` for the epoch, which is logged too. `evaluation` took this many seconds."""
         progress = trainer.progress
         epoch, loss, seconds = progress.epoch + 1, progress.mean_loss(), progress.recent_seconds
-        validation = f"loss {metrics['loss']:.4f}"
-        if self.config.metric_name != "loss":
+        validation = f", validation loss {metrics['loss']:.4f}" if metrics else ""
+        if metrics and self.config.metric_name != "loss":
             validation += f", {self.config.metric_name} {self.config.value_of(metrics):.2f}"
-        validation += " (best)" if better else ""
-        logger.info("epoch %d: training loss %.4f, validation %s, %.0f s", epoch, loss, validation, seconds)
+        validation += " (best)" if metrics and better else ""
+        logger.info("epoch %d: training loss %.4f%s, %.0f s", epoch, loss, validation, seconds)
         transformer = self.model.embedder.transformer_weights()
         return {
             "epoch": epoch,

@@ -306,7 +306,7 @@ class Trainer:
         ]
         return torch.stack(penalties).sum()
 
-    def note_value(self, value: float, loss: float) -> bool:
+    def note_value(self, value: float | None, loss: float) -> bool:
         """Like `Progress.note_value`, for a validation metric; the evaluation's record must follow."""
         self._is_whole = False
         return self.progress.note_value(value, loss, higher_is_better=self.config.higher_is_better)

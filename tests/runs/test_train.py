@@ -898,6 +898,6 @@ def test_a_run_learns_from_its_share_of_the_training_data(config_file: Path) -> 
     whole, half, tenth = ([tuple(tokens) for tokens in part.training["tokens"]] for part in parts)
     assert (len(half), len(tenth)) == (len(whole) // 2, len(whole) // 10)
     assert set(tenth) < set(half) < set(whole)
-    assert {len(part.held_out[0]) for part in parts} == {len(parts[0].held_out[0])}
+    assert {len(part.held_out["validation"]) for part in parts} == {len(parts[0].held_out["validation"])}
     fold = Data.read(load_config(config_file, ExperimentConfig, (shares[1], "fold.number=1", "fold.of=2")))
-    assert len(fold.training) == round((len(whole) - len(fold.held_out[1])) / 2)  # a share of what is not held out
+    assert len(fold.training) == round((len(whole) - len(fold.held_out["test"])) / 2)  # a share of what is not held out

@@ -25,7 +25,16 @@ def summary(name: str, scores: Sequence[float], share: float = 1.0, folders: str
     """An arm with a run for each score. `folders`: of the runs, a letter each; `settings`: of the arm."""
     common = {"config": "x.json", "changes": [], "share": share, "metric": "f1", "higher_is_better": True}
     results = [
-        Result(arm=name, seed=seed, split="test", score=score, metrics={}, seconds=1, folder=folder, **common)
+        Result(
+            arm=name,
+            seed=seed,
+            split="test",
+            score=score,
+            metrics={"validation": {"f1": score}},
+            seconds=1,
+            folder=folder,
+            **common,
+        )
         for seed, (score, folder) in enumerate(zip(scores, folders or "-" * len(scores), strict=True))
     ]
     return Summary(Arm(name=name, config="x.json", **settings), share, results, len(scores), None)

@@ -25,7 +25,9 @@ def test_predictions_go_to_metric_and_sink_batch_by_batch(config_file: Path, mon
     data = Data.read(config)
     vocabulary = data.vocabulary(config)
     model = build_model(config, vocabulary, pretrained=True).train()
-    loader = BatchLoader(config.evaluation_loader(), data.held_out[0], data.evaluation_reader.task, vocabulary)
+    loader = BatchLoader(
+        config.evaluation_loader(), data.held_out["validation"], data.evaluation_reader.task, vocabulary
+    )
     metric, sizes = model.task.build_metric(), []
     update = type(metric).update
 
@@ -72,7 +74,7 @@ def test_a_terminal_shows_how_many_examples_are_evaluated(
     data = Data.read(config)
     vocabulary = data.vocabulary(config)
     model = build_model(config, vocabulary, pretrained=False)
-    examples = data.held_out[0]
+    examples = data.held_out["validation"]
     evaluate(
         model, BatchLoader(config.data_loader, examples, model.task, vocabulary), start_accelerator(config.trainer)
     )

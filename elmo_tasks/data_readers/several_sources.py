@@ -1,0 +1,47 @@
+"""Data sets of several files: lists of paths, and patterns of file names such as `data/*.conll`."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+
+from elmo_tasks.data_readers.in_memory import HUB_PREFIX, MEMORY_PREFIX, Source, path_list
+from elmo_tasks.errors import DataError
+from elmo_tasks.files.paths import is_clutter, matching_paths, stored_file
+
+
+def single_sources(source: Source) -> list[Source]:
+    """The sources that a source consists of, in their order: those of a list, and what a pattern of names matches.
+
+    A path that is there comes only once. The matches of a pattern are in the order of their names: files or, if it
+    matches no file, folders.
+
+    Raises:
+        DataError: no file's name matches a pattern.
+    """
+    if (paths := path_list(source)) is None:
+        return [source]
+    return list(dict.fromkeys(each for path in paths for each in _matches(path)))
+
+
+def _matches(path: str) -> list[str]:
+    if glob.escape(path) == path or path.startswith((HUB_PREFIX, MEMORY_PREFIX)) or stored_file(Path(path)).exists():
+        return [path]
+    found = [each for each in matching_paths(path) if not is_clutter(each.name)]
+    if not found:
+        raise DataError(path, "no such file, and no file's name matches this pattern")
+    return [str(each) for each in found if each.is_file()] or [str(each) for each in found]
+
+
+def joined(parts: Sequence[datasets.Dataset], first_files: Sequence[int]) -> datasets.Dataset:
+    """Data sets one after the other. The numbers in the column `file` of each go on from its `first_files`."""
+    numbered = []
+    for part, first in zip(parts, first_files, strict=True):
+        files: Any = part.data.column("file").to_numpy().astype(np.int32) + np.int32(first)
+        numbered.append(part.remove_columns("file").add_column("file", files))
+    return datasets.concatenate_datasets(numbered)

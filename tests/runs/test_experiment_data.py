@@ -1,0 +1,174 @@
+"""Which data a run learns from and which chooses its best epoch: files, folders, patterns, a share, or none at all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_tasks import cli
+from elmo_tasks.config import load_config
+from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError
+from elmo_tasks.evaluation.plots import RunCurves, plot_runs
+from elmo_tasks.files.tensor_files import read_state, read_tensors
+from elmo_tasks.runs import load, train
+from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.experiment_data import Data
+from elmo_tasks.studies.study_plots import draw_curves
+from elmo_tasks.studies.study_runs import StudyFolder, run_study
+from elmo_tasks.studies.study import Study
+from tests.runs.test_train import files_of, train_until_killed
+
+NONE = ("validation_data_path=null", "trainer.num_epochs=2")
+SHARE = (*NONE, "validation_share=0.25")
+NOT_SPANNING = 'trainer.learning_rate_scheduler={"type": "exponential", "gamma": 0.9}'
+
+
+def test_without_validation_data_the_last_epoch_is_kept(
+    config_file: Path, settings: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "elmo_tasks")
+    run = tmp_path / "run"
+    without_average = (*NONE, NOT_SPANNING, "trainer.moving_average=null")
+    results = train.train(config_file, run, overrides=without_average)
+    assert "no validation data: the last epoch is kept, whatever it has learned" in caplog.messages
+    assert (results["best"]["epoch"], results["best"]["validation"]) == (2, {})
+    last = read_state(run / "training.pt")["parameters"]
+    assert all(map(lambda one, other: one.equal(other), read_tensors(run / "model.safetensors").values(), last))
+
+    assert load.evaluate(run, settings["test_data_path"]) == pytest.approx(results["test"], abs=1e-4)
+    load.archive(run, tmp_path / "run.tar.gz")
+    said = load.load_predictor(run)("Mira went to Karvel.")
+    assert load.load_predictor(tmp_path / "run.tar.gz")("Mira went to Karvel.") == said
+    other = train.train(config_file, tmp_path / "other", overrides=["trainer.num_epochs=1"], from_run=run)
+    assert "f1" in other["best"]["validation"]
+    plot_runs(tmp_path / "one.svg", [RunCurves.read(run)])
+    plot_runs(tmp_path / "two.svg", [RunCurves.read(run), RunCurves.read(tmp_path / "other")])
+    longer = train.train(config_file, run, overrides=(*without_average, "trainer.num_epochs=3"), resume=True)
+    assert longer["best"]["epoch"] == 3
+    with pytest.raises(RunError, match="cannot write predictions of validation data, because the config has none"):
+        train.train(config_file, tmp_path / "third", overrides=NONE, predictions=["validation"])
+
+
+def test_a_study_of_runs_without_validation_data_reports_the_test_data(config_file: Path, tmp_path: Path) -> None:
+    def load_study(**changes: Any) -> Study:
+        study = {"title": "A study", "arms": [{"name": "a", "config": config_file.name, "changes": changes}]}
+        (path := config_file.with_name("study.json")).write_text(json.dumps(study), encoding="utf-8")
+        return Study.load(str(path))
+
+    none = {"validation_data_path": None, "trainer": {"num_epochs": 1}}
+    folder = StudyFolder(tmp_path / "study", load_study(**none))
+    assert run_study(folder, command="a command") == []
+    (result,) = folder.results()
+    assert (result.split, result.metrics["validation"]) == ("test", {})
+    assert draw_curves([], tmp_path) is None
+    with pytest.raises(ConfigError, match=r"arm 'a': experiment\.json has no validation data whose score can be rep"):
+        load_study(**none, test_data_path=None)
+
+
+def test_a_share_of_the_training_data_is_held_out_by_its_seed(config_file: Path, tmp_path: Path) -> None:
+    def read(*changes: str) -> Data:
+        return Data.read(load_config(config_file, ExperimentConfig, changes))
+
+    whole, part, again, other = read(), read(*SHARE), read(*SHARE, "random_seed=9"), read(*SHARE, "validation_seed=2")
+    held_out = list(part.held_out["validation"]["line"])
+    assert sorted([*part.training["line"], *held_out]) == list(whole.training["line"])
+    assert held_out == list(again.held_out["validation"]["line"]) != list(other.held_out["validation"]["line"])
+    assert 5 <= len(held_out) <= 20  # of 50 sentences
+    assert set(part.training["document"]).isdisjoint(part.held_out["validation"]["document"])
+    folds = [read(*SHARE, f"fold.number={number}", "fold.of=2") for number in (1, 2)]
+    for fold in folds:
+        parts = [fold.training, fold.held_out["validation"], fold.held_out["test"]]
+        assert sorted(line for each in parts for line in each["line"]) == list(whole.training["line"])
+
+
+def test_a_run_with_a_share_resumes_bit_for_bit_and_lists_the_share(
+    config_file: Path, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    expected = train.train(config_file, whole, overrides=SHARE, predictions=["validation"])
+    train_until_killed(config_file, run, list(SHARE), monkeypatch)
+    results = train.train(config_file, run, overrides=SHARE, predictions=["validation"], resume=True)
+    assert results["test"] == expected["test"]
+    same = ("model.safetensors", "data.json", "validation_examples.json", "predictions_validation.jsonl")
+    assert [files_of(run)[name] for name in same] == [files_of(whole)[name] for name in same]
+    listed = json.loads((run / "validation_examples.json").read_text())
+    assert len(listed) == len((run / "predictions_validation.jsonl").read_text().splitlines())
+    assert all(each.startswith(f"{settings['train_data_path']}:") for each in listed)
+    with pytest.raises(RunError, match="these keys differ: validation_seed"):
+        train.train(config_file, run, overrides=[*SHARE, "validation_seed=2"], resume=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ((*NONE, "trainer.patience=3"), "trainer: patience: expected validation data to wait for a better score; set"),
+        (
+            (*NONE, 'trainer.learning_rate_scheduler={"type": "reduce_on_plateau"}'),
+            "trainer: learning_rate_scheduler: expected validation data to wait for a better score; set validation_sh",
+        ),
+        (("validation_share=0.1",), "validation_share: expected it with validation_data_path: null"),
+        ((*NONE, "validation_share=1"), "validation_share: expected a number of more than 0 and less than 1"),
+        (("train_data_path=[]",), "train_data_path: expected a string or a list of at least 1 entry, each a string"),
+        (("train_data_path=3",), "train_data_path: expected a string or a list of at least 1 entry, each a string"),
+        (('train_data_path=["a", "https://b.org/c"]',), "train_data_path: https://b.org/c: is a URL; expected"),
+        (('train_data_path=["gone.txt", "b.txt"]',), "gone.txt: no such file"),
+        (("train_data_path=gone/*.txt",), "gone/*.txt: no such file, and no file's name matches this pattern"),
+    ],
+)
+def test_mistakes_are_one_line(
+    changes: tuple[str, ...], problem: str, config_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [word for change in changes for word in ("--set", change)]
+    assert cli.main(["train", str(config_file), "-s", str(tmp_path / "run"), *words]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert problem in error
+    assert error.startswith("error: ")
+
+
+def test_one_example_cannot_be_split(config_file: Path, tmp_path: Path) -> None:
+    given = {"train_data_path": [{"tokens": ["Oslo"], "tags": ["B-LOC"]}], "validation_data_path": None}
+    with pytest.raises(ElmoTasksError, match="1 training example; expected at least two, to hold one of them out"):
+        train.train(config_file, tmp_path / "run", overrides=["validation_share=0.5"], datasets=given)
+
+
+def test_a_data_set_can_be_several_files(config_file: Path, settings: dict[str, Any], tmp_path: Path) -> None:
+    whole = Path(settings["train_data_path"]).read_text(encoding="utf-8").strip().split("\n\n")
+    names = ("a.txt", "b1.txt", "b2.txt")
+    for name, sentences in zip(names, (whole[:10], whole[10:12], whole[12:]), strict=True):
+        (tmp_path / name).write_text("\n\n".join(sentences) + "\n", encoding="utf-8")
+    listed = [str(tmp_path / "a.txt"), str(tmp_path / "b*.txt"), str(tmp_path / "b2.txt")]  # the last one again
+    overrides = [f"train_data_path={json.dumps(listed)}", "trainer.num_epochs=1"]
+    config = load_config(config_file, ExperimentConfig, overrides)
+    data = Data.read(config)
+    single = Data.read(load_config(config_file, ExperimentConfig)).training
+    assert list(data.training["tokens"]) == list(single["tokens"])
+    for row, name in ((0, names[0]), (-1, names[2])):
+        assert data.reader.location(config.train_data_path, data.training[row]).startswith(f"{tmp_path / name}:")
+    expected = train.train(config_file, tmp_path / "single", overrides=["trainer.num_epochs=1"])
+    results = train.train(config_file, tmp_path / "run", overrides=overrides)
+    assert results["test"] == expected["test"]
+    memory = {"train_data_path": listed, "validation_data_path": [listed[0]], "test_data_path": None}
+    train.train(config_file, tmp_path / "given", overrides=["trainer.num_epochs=1"], datasets=memory)
+    written = json.loads((tmp_path / "given" / "config.json").read_text())
+    assert (written["train_data_path"], written["validation_data_path"]) == (listed, listed[0])
+
+
+def test_several_files_are_evaluated_together_and_errors_name_theirs(
+    config_file: Path, settings: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train.train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
+    test = settings["test_data_path"]
+    shutil.copy(test, second := tmp_path / "second.txt")
+    arguments = ["evaluate", str(tmp_path / "run"), test, str(second)]
+    assert cli.main([*arguments, "--json"]) == 0
+    once = load.evaluate(tmp_path / "run", test)
+    assert json.loads(capsys.readouterr().out)["support"] == 2 * once["support"]
+    second.write_text("Mira NNP I-NP B-PER\nrests VBZ I-VP O\n\nOslo NNP I-NP B-CITY\n", encoding="utf-8")
+    assert cli.main(arguments) == 2
+    assert f"{second}:4: in the example that begins here: the label 'B-CITY'" in capsys.readouterr().err.replace(
+        "U-", "B-"
+    )
