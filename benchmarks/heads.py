@@ -61,8 +61,9 @@ def prepare(config: ExperimentConfig, kind: str, num_steps: int, folder: Path) -
         examples = (example for step in steps for batch, _ in step for example in batch.examples)
         model.embedder.prepare([tokens for example in examples for tokens in data.reader.task.texts(example)])
     total = config.trainer.num_epochs * loader.num_steps(0, config.trainer.num_gradient_accumulation_steps)
-    records = RunFolder(folder).records
-    return Trainer(config.trainer, Objective(model), records, start_accelerator(config.trainer), total), steps
+    settings, records = config.trainer, RunFolder(folder).records
+    accelerator, seed = start_accelerator(settings), config.random_seed
+    return Trainer(settings, Objective(model), records, accelerator, total, seed=seed, resume=False), steps
 
 
 class Parts:

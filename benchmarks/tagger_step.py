@@ -117,7 +117,8 @@ def make_trainer(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed
     config = TrainerConfig.model_validate(settings)
     folder = RunFolder(Path(tempfile.gettempdir()))  # nothing is written to it
     num_steps = config.num_epochs * loader.num_steps(0)
-    return Trainer(config, Objective(model), folder.records, start_accelerator(config), num_steps)
+    accelerator = start_accelerator(config)
+    return Trainer(config, Objective(model), folder.records, accelerator, num_steps, seed=1, resume=False)
 
 
 class Parts:

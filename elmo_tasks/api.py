@@ -51,9 +51,18 @@ def train(
         validation: the same, to choose the best epoch. With `train` and without `validation`, there is none: the last
             epoch is kept. The override `validation_share` holds out a part of `train`.
         test: the same, evaluated once, after training. With `train` and without `test`, there is no test set.
-        settings: see `elmo_tasks.runs.train.train`: `overrides`, such as `{"trainer.num_epochs": 3}`, `variables`,
-            `from_run`, a run from whose weights to start, `resume`, `force`, `self_contained`, `predictions` and
-            `callbacks`.
+        settings: any of these keyword arguments:
+            overrides: changes of the config, `{"key.path": value}` or `["key.path=value"]`.
+            variables: external variables of the Jsonnet file, as a dict.
+            from_run: the folder or archive of a run, whose weights the model takes as far as they fit.
+            resume: continues the run in the folder, with its own state. `trainer.num_epochs` and `trainer.patience` may
+                change, and files may have moved if their content is the same. A finished run is left as it is, unless
+                its config changes.
+            force: removes the folder's earlier run.
+            self_contained: copies the files of the biLM and of the transformer into the run.
+            predictions: `"validation"` or `"test"` or both: the data for which the best epoch's predictions are
+                written, with only what is scored. A fold always writes those of the examples held out.
+            callbacks: called after every step and epoch, in addition to the progress bar and the trackers.
 
     Returns:
         the metrics of the best epoch (`best`) and of the test set (`test`).

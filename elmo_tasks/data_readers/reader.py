@@ -92,7 +92,7 @@ class DatasetReaderConfig(Part):
         # The task may depend on a setting without a default: then there is no attribute `task` here.
         return isinstance(getattr(cls.model_construct(), "task", None), type(task))
 
-    def misfit(self, task: Task, *, key: str, other: Part, other_key: str) -> str | None:
+    def mismatch(self, task: Task, *, key: str, other: Part, other_key: str) -> str | None:
         """Why the reader does not fit another part of an experiment, and what to do; None if it fits.
 
         Arguments:
@@ -100,7 +100,7 @@ class DatasetReaderConfig(Part):
             key: the reader's key in the experiment's config.
             other, other_key: the config of the other part, and its key.
         """
-        problem = self.task.misfit(task)
+        problem = self.task.mismatch(task)
         if problem is None:
             return None
         if isinstance(self.task, type(task)):  # only settings differ

@@ -33,7 +33,7 @@ PREDICTORS = TaskRegistry[type[Predictor]](
 
 
 def register_predictor(task: type[Task], predictor: type[Predictor]) -> None:
-    """Makes `build_predictor` use a predictor for a task and its subclasses."""
+    """Makes `build_predictor` use a predictor for a task, and for its subclasses that have none of their own."""
     PREDICTORS[task.name] = predictor
 
 
@@ -45,9 +45,11 @@ def build_predictor(
     tokenizer: Tokenizer = TREEBANK,
     predicates: Predictor | None = None,
 ) -> Predictor:
-    """The predictor for a model, that of its task or of the nearest of the task's base classes.
+    """Makes the predictor that is registered for a model's task or, if there is none, for the nearest base class.
 
     Arguments:
+        vocabulary: that of the model.
+        batch_tokens: the most tokens of a batch.
         tokenizer: splits raw text.
         predicates: the predictor of a tagger, which finds the predicates for a model of semantic roles.
 

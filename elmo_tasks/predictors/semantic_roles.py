@@ -57,7 +57,7 @@ class SemanticRolesPredictor(Predictor):
         Raises:
             ElmoTasksError: the predictor is not of such a tagger.
         """
-        if tagger.task.misfit(Tagging()):
+        if tagger.task.mismatch(Tagging()):
             model = type(tagger.model).__name__
             raise ElmoTasksError(f"predicates are found by a tagger; the model of their run is a {model}")
         labels = tagger.vocabulary.labels[TAGS]

@@ -35,14 +35,13 @@ def evaluate_perplexity(
     """
     training = model.training
     model.eval()
-    device = model.softmax_bias.device
     forward = backward = 0.0
     targets = unknown = 0
     with progress_bar(visible=visible) as bar:
         task = bar.add_task("perplexity", total=reader.num_slots, note="")
         for window in sentence_windows(reader, _SLOTS_AT_ONCE):
             rows = window.inputs.shape[2]
-            loss = model(window.to(device), model.initial_states(rows), None, dtype)
+            loss = model(window.to(model.softmax_bias.device), model.initial_states(rows), None, dtype)
             forward += loss.forward.item()
             backward += loss.backward.item()
             targets += loss.num_targets

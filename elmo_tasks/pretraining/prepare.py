@@ -12,7 +12,7 @@ import json
 import logging
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -28,7 +28,7 @@ from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.paths import refuse_stream
 from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, CorpusWriter, write_errors
 from elmo_tasks.pretraining.text_files import Chunk, find_files, read_chunks
-from elmo_tasks.pretraining.tokenize_files import number_tokens, split_chunk, tokenize_files
+from elmo_tasks.pretraining.tokenize_files import NumberedText, number_tokens, split_chunk, tokenize_files
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.text.prose import TOKENIZED_ADVICE, looks_like
 from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
@@ -118,26 +118,32 @@ class TextCorpus(CorpusConfig):
             workers = 1
 
         def write(writer: CorpusWriter) -> npt.NDArray[np.bool_]:
-            for file in files if not self.tokenized else ():
-                if found := next((_data(chunk) for chunk in read_chunks(file)), None):
-                    logger.warning("%s: looks like %s", file, found)
             texts = tokenize_files(files, tokenizer, deduplicate=self.deduplicate, workers=workers)
-            done = 0
-            with contextlib.closing(texts), progress_bar() as progress:
-                bar = progress.add_task("preparing the corpus (MB)", total=num_bytes / _MEGABYTE, note="")
-                for text in texts:
-                    done += text.num_bytes
-                    writer.add(text, done / num_bytes)
-                    progress.update(bar, completed=done / _MEGABYTE)
-            if writer.num_documents < 2:
-                raise ElmoTasksError(
-                    f"{', '.join(self.paths)}: holds {'a single document' if writer.num_documents else 'no text'};"
-                    " wanted at least two documents, one to train on and one to hold out (blank lines separate"
-                    " documents; where there are none, every line is a document)"
-                )
-            return choose_held_out(writer.num_documents, self.held_out, self.seed)
+            return self._write(files, num_bytes, texts, writer)
 
         return _prepare(key, {"files": [str(file) for file in files], **settings}, write)
+
+    def _write(
+        self, files: Sequence[Path], num_bytes: int, texts: Generator[NumberedText, None, None], writer: CorpusWriter
+    ) -> npt.NDArray[np.bool_]:
+        """Adds the text of the files to a corpus; returns which documents are held out."""
+        for file in files if not self.tokenized else ():
+            if found := next((_data(chunk) for chunk in read_chunks(file)), None):
+                logger.warning("%s: looks like %s", file, found)
+        done = 0
+        with contextlib.closing(texts), progress_bar() as progress:
+            bar = progress.add_task("preparing the corpus (MB)", total=num_bytes / _MEGABYTE, note="")
+            for text in texts:
+                done += text.num_bytes
+                writer.add(text, done / num_bytes)
+                progress.update(bar, completed=done / _MEGABYTE)
+        if writer.num_documents < 2:
+            raise ElmoTasksError(
+                f"{', '.join(self.paths)}: holds {'a single document' if writer.num_documents else 'no text'};"
+                " expected at least two documents, one to train on and one to hold out (blank lines separate"
+                " documents; where there are none, every line is a document)"
+            )
+        return choose_held_out(writer.num_documents, self.held_out, self.seed)
 
 
 def prepare_documents(training: Iterable[Document], held_out: Iterable[Document], key: str) -> Corpus:
@@ -163,7 +169,7 @@ def prepare_documents(training: Iterable[Document], held_out: Iterable[Document]
             ends.append(writer.num_documents)
         if not 0 < ends[0] < ends[1]:
             empty = "held-out" if ends[0] else "training"
-            raise ElmoTasksError(f"{key}: the {empty} part holds no token; wanted text to train on and text held out")
+            raise ElmoTasksError(f"{key}: the {empty} part holds no token; expected text to train on and text held out")
         return np.arange(ends[1]) >= ends[0]
 
     return _prepare({"key": key}, {"key": key}, write)
@@ -182,7 +188,7 @@ def read_text(paths: Sequence[str], tokenizer: Tokenizer) -> tuple[CorpusPart, l
     chunks = (_checked(chunk, file, tokenizer) for file in find_files(paths) for chunk in read_chunks(file))
     text = number_tokens(sentence for chunk in chunks for sentence in split_chunk(chunk, tokenizer))
     if not text.types:
-        raise DataError(", ".join(paths), "holds no text; wanted at least one sentence")
+        raise DataError(", ".join(paths), "holds no text; expected at least one sentence")
     sentences = np.append(0, np.cumsum(text.lengths, dtype=np.int64))  # (S + 1,)
     return CorpusPart(text.tokens, sentences, np.array([0, len(text.lengths)])), text.types
 

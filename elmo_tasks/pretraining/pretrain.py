@@ -1,4 +1,4 @@
-"""Builds the parts of a pretraining, in order."""
+"""Trains a biLM on text: builds its parts in order, fits it, and writes the biLM and the results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from elmo_tasks.text.tokenizers import Tokenizer
 from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.precision import product_type
 from elmo_tasks.training.processes import RunAccelerator, start_accelerator
-from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
+from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.training.trainer import Trainer
 
 logger = logging.getLogger(__name__)
@@ -80,24 +80,16 @@ def pretrain(
 ) -> dict[str, Any] | None:
     """Trains a biLM on text, from random weights or from those of another biLM.
 
-    Arguments:
-        folder: where the biLM and its other files are written; see `runs`.
-        overrides: `key.path=value`, in place of the config's values.
-        variables: external variables of the Jsonnet file.
-        start_from: the folder of a biLM to fine-tune; its architecture and vocabulary replace the config's.
-        resume: continues the training in the folder; a finished training is left as it is.
-        force: removes the folder's earlier training.
-        dry_run: ends before the training, and writes only the prepared corpus in the cache.
-        announce: called before the training begins with the plan: names and values for a table.
-        callbacks: called after every step and evaluation, in addition to the progress bar and the trackers.
+    For arguments that are not below, see `elmo_tasks.train`. Returns the contents of `results.json`.
 
-    Returns:
-        the contents of `results.json`, or None after a dry run.
+    Arguments:
+        start_from: the folder of a biLM to fine-tune; its architecture and vocabulary replace the config's.
+        dry_run: ends before the training and returns None. Only the prepared corpus is written, in the cache.
+        announce: called before the training begins with the plan: names and values for a table.
 
     Raises:
-        ConfigError: the config has problems; all are named.
-        RunError: the folder holds a training, and neither `resume` nor `force` is given; or it holds the biLM to start
-            from, or its training began with other text; or another process writes there.
+        RunError: the folder holds a training that is not to be resumed or removed, or the biLM to start from; or its
+            training began with other text; or another process writes there.
         ElmoTasksError: the loss is not finite.
     """
     config, run = load_config(config_path, PretrainingConfig, overrides, variables or {}), PretrainingFolder(folder)
@@ -111,60 +103,77 @@ def pretrain(
         if not begins and run.results.is_file() and not run.changed:
             logger.info("%s: finished before; nothing to do", run.path)
             return read_json(run.results, Results, "the results of a pretraining").model_dump()
-
-        with accelerator.main_process_first():  # the first to read fills the cache for the others
-            corpus = config.corpus.build()
-        seed_everything(config.random_seed)
-        model = _build_model(config, corpus, start_from)
-        text = {"corpus": corpus.folder.name, "vocabulary": model.vocabulary.fingerprint()}
-        if not begins:
-            _check_text(run, text)
-            if run.changed and accelerator.is_main_process:  # the text has moved
-                write_json(run.config, resolved)
-        training, held_out = _readers(corpus, model)
-        steps = _StreamSteps.of(config, training, accelerator)
-        objective = StreamObjective(model, config.softmax, product_type(config.trainer.precision, accelerator.device))
-        trainer = _trainer(config, objective, steps, run, accelerator, callbacks)
-        resuming = not begins and run.training_state.is_file()
-        if resuming:
-            trainer.load_state()  # before the plan, since it decides on the precision
-        plan = _plan(corpus, steps.streams, trainer, objective)
-        if accelerator.is_main_process:
-            announce(plan)
-        if dry_run:
-            return None
-        if begins and accelerator.is_main_process:  # the text could be read, and the model fits
-            if force:
-                run.clear()
-            write_json(run.text, text)
-            run.create(resolved)
-        if not resuming:
-            if not begins:
-                run.warn_without_state()
-            # Each process drops other units and draws other candidates.
-            seed_everything(config.random_seed + accelerator.process_index)
-
-        evaluation = _HeldOut(objective, held_out, config.trainer.evaluation_tokens, steps.streams.slots_per_window)
-        trainer.fit(steps, evaluation, evaluate_first=start_from is not None)
-        accelerator.wait_for_everyone()
-        results = _results(run, training, held_out, len(model.vocabulary), trainer.progress)
-        if accelerator.is_main_process:
-            with trainer.averaged():
-                model.save(run.path, half_precision=config.half_precision)
-            write_json(run.results, results)
-        accelerator.wait_for_everyone()
-        return results
+        start = _Start(config, run, resolved, start_from, begins, accelerator)
+        return _train(start, announce, callbacks, dry_run=dry_run)
 
 
-def _check_text(run: PretrainingFolder, text: Mapping[str, str]) -> None:
-    """Raises `RunError` if a resumed training began with other text or words, as far as its record says."""
-    if not run.text.is_file():
-        return
-    earlier = read_json(run.text, dict[str, str], "the hashes of a pretraining's text")
-    if changed := [name for name in text if text[name] != earlier.get(name)]:
-        raise RunError(
-            f"{run.path}: cannot resume with other text: not the {' and the '.join(changed)} that the run began with"
-        )
+@dataclasses.dataclass(frozen=True)
+class _Start:
+    """A pretraining that begins, or that is resumed from its folder."""
+
+    config: PretrainingConfig
+    run: PretrainingFolder
+    resolved: Mapping[str, Any]  # the contents of `config.json`
+    start_from: str | Path | None
+    begins: bool
+    accelerator: RunAccelerator
+
+    def check_text(self, text: Mapping[str, str]) -> None:
+        """Raises `RunError` if a resumed training began with other text or words, as far as its record says."""
+        run = self.run
+        if self.begins or not run.text.is_file():
+            return
+        earlier = read_json(run.text, dict[str, str], "the hashes of a pretraining's text")
+        if changed := [name for name in text if text[name] != earlier.get(name)]:
+            raise RunError(
+                f"{run.path}: cannot resume with other text: expected the {' and the '.join(changed)} that the run "
+                "began with"
+            )
+
+    def write(self, text: Mapping[str, str]) -> None:
+        """Writes the files of a new training in place of an earlier one, or where a resumed one's text now is."""
+        if not self.accelerator.is_main_process:
+            return
+        if self.begins:
+            self.run.clear()
+            write_json(self.run.text, text)
+            self.run.create(self.resolved)
+        elif self.run.changed:
+            write_json(self.run.config, self.resolved)
+
+
+def _train(
+    start: _Start, announce: Callable[[Mapping[str, str]], None], callbacks: Sequence[Callback], *, dry_run: bool
+) -> dict[str, Any] | None:
+    """Builds the parts of a pretraining in their order, trains, and writes the biLM and the results."""
+    config, run, accelerator = start.config, start.run, start.accelerator
+    with accelerator.main_process_first():  # the first to read fills the cache for the others
+        corpus = config.corpus.build()
+    seed_everything(config.random_seed)
+    model = _build_model(config, corpus, start.start_from)
+    text = {"corpus": corpus.folder.name, "vocabulary": model.vocabulary.fingerprint()}
+    start.check_text(text)
+    training, held_out = _readers(corpus, model)
+    steps = _StreamSteps.of(config, training, accelerator)
+    objective = StreamObjective(model, config.softmax, product_type(config.trainer.precision, accelerator.device))
+    trainer = _trainer(start, objective, steps, callbacks)
+    plan = _plan(corpus, steps.streams, trainer, objective)
+    if accelerator.is_main_process:
+        announce(plan)
+    if dry_run:
+        return None
+    start.write(text)  # now that the text could be read, and the model fits
+
+    evaluation = _HeldOut(objective, held_out, config.trainer.evaluation_tokens, steps.streams.slots_per_window)
+    trainer.fit(steps, evaluation, evaluate_first=start.start_from is not None)
+    accelerator.wait_for_everyone()
+    results = _results(run, training, held_out, len(model.vocabulary), trainer.progress)
+    if accelerator.is_main_process:
+        with trainer.averaged():
+            model.save(run.path, half_precision=config.half_precision)
+        write_json(run.results, results)
+    accelerator.wait_for_everyone()
+    return results
 
 
 def _readers(corpus: Corpus, model: LanguageModel) -> tuple[SlotReader, SlotReader]:
@@ -196,17 +205,19 @@ class _StreamSteps:
         return ([(window, 1.0)] for window in itertools.islice(windows, self.total - progress.step))
 
 
-def _trainer(
-    config: PretrainingConfig,
-    objective: StreamObjective,
-    steps: _StreamSteps,
-    run: PretrainingFolder,
-    accelerator: RunAccelerator,
-    callbacks: Sequence[Callback],
-) -> Trainer:
-    settings = config.trainer
-    evaluate_every = settings.evaluate_every_steps or max(1, steps.total // _EVALUATIONS)
-    return Trainer(settings, objective, run.records, accelerator, steps.total, callbacks, evaluate_every)
+def _trainer(start: _Start, objective: StreamObjective, steps: _StreamSteps, callbacks: Sequence[Callback]) -> Trainer:
+    settings = start.config.trainer
+    return Trainer(
+        settings,
+        objective,
+        start.run.records,
+        start.accelerator,
+        steps.total,
+        seed=start.config.random_seed,
+        resume=not start.begins,
+        callbacks=callbacks,
+        evaluate_every_steps=settings.evaluate_every_steps or max(1, steps.total // _EVALUATIONS),
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -274,9 +285,7 @@ def _build_model(config: PretrainingConfig, corpus: Corpus, start_from: str | Pa
 
 def _plan(corpus: Corpus, streams: TokenStreams, trainer: Trainer, objective: StreamObjective) -> dict[str, str]:
     """The plan, for which the first window is tried out; training is not affected."""
-    generators = random_state()
     seconds, memory = try_out(trainer, objective, next(streams.windows(0)))
-    set_random_state(generators)
     num_words, num_tokens = len(objective.model.vocabulary), len(corpus.training.tokens)
     unknown = 100.0 * float(streams.reader.count_targets(num_words)[UNKNOWN_NUMBER]) / num_tokens
     parameters = sum(parameter.numel() for parameter in trainer.parameters.values())

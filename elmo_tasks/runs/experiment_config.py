@@ -69,11 +69,11 @@ class ExperimentConfig(Config):
     def _fits_the_readers(cls, model: ModelConfig, info: ValidationInfo) -> ModelConfig:
         reader, evaluation_reader = info.data.get("dataset_reader"), info.data.get("validation_dataset_reader")
         for key, given in (("dataset_reader", reader), ("validation_dataset_reader", evaluation_reader)):
-            if given and (problem := given.misfit(model.task, key=key, other=model, other_key="model")):
+            if given and (problem := given.mismatch(model.task, key=key, other=model, other_key="model")):
                 raise ValueError(problem)
         if reader and evaluation_reader:
             keys = {"key": "validation_dataset_reader", "other_key": "dataset_reader"}
-            if problem := evaluation_reader.misfit(reader.task, other=reader, **keys):
+            if problem := evaluation_reader.mismatch(reader.task, other=reader, **keys):
                 raise ValueError(problem)
         return model
 

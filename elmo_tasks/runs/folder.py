@@ -45,7 +45,7 @@ from elmo_tasks.files.overwriting import check_folder, check_kind
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.files.tensor_files import BEGIN_AGAIN, read_tensors, tensor_shapes
 from elmo_tasks.runs.frozen_models import FrozenModel, RunBiLM, RunTransformer
-from elmo_tasks.training.trainer import STATE_FILE
+from elmo_tasks.training.training_state import STATE_FILE
 
 logger = logging.getLogger(__name__)
 
@@ -103,18 +103,7 @@ class Folder:
                 Or it holds other files that a run would overwrite, such as those of a biLM, and `force` is not given.
             ElmoTasksError: the folder cannot be written to.
         """
-        check_folder(self.path)
-        check_kind(self.path, self.config.name, remedy="-s names another folder")
-        for path in self.files:  # writing to a pipe, say, would wait for ever
-            if path.exists() and not (path.is_file() or path.is_dir()):
-                raise RunError(f"{path}: not a regular file; remove it first")
-        if not force and not self.is_started():
-            own = self.begun if resume else ()  # a run that was stopped while it began has left these
-            if others := [path.name for path in self.files if path.exists() and path not in own]:
-                raise RunError(
-                    f"{self.path}: holds {', '.join(others)}, which the run would overwrite; choose another "
-                    f"folder, or {FORCE} removes them first"
-                )
+        self._check_files(resume=resume, force=force)
         if force or not self.is_started():
             if resume:
                 logger.warning("%s: no run to resume there; a new one begins", self.path)
@@ -131,8 +120,21 @@ class Folder:
         self.changed = frozenset(changed)
         return False
 
-    def warn_without_state(self) -> None:
-        logger.warning("%s: no state was saved there to resume from; the training starts again from step 0", self.path)
+    def _check_files(self, *, resume: bool, force: bool) -> None:
+        """Raises an error if the folder cannot be written to, or holds files that are not those of a run."""
+        check_folder(self.path)
+        check_kind(self.path, self.config.name, remedy="-s names another folder")
+        for path in self.files:  # writing to a pipe, say, would wait for ever
+            if path.exists() and not (path.is_file() or path.is_dir()):
+                raise RunError(f"{path}: not a regular file; remove it first")
+        if force or self.is_started():
+            return
+        own = self.begun if resume else ()  # a run that was stopped while it began has left these
+        if others := [path.name for path in self.files if path.exists() and path not in own]:
+            raise RunError(
+                f"{self.path}: holds {', '.join(others)}, which the run would overwrite; choose another folder, or "
+                f"{FORCE} removes them first"
+            )
 
     def earlier_config(self, kind: type[Config] | None) -> dict[str, Any]:
         """The config of the run here, with the defaults of keys that its class, `kind`, has gained since."""

@@ -147,7 +147,7 @@ def evaluate(
 
     Arguments:
         data: file or hub data set that the run's reader can read, or examples with the columns of the task.
-        predictions: where to write each example with its prediction, one JSON object per line, in the data's order.
+        predictions: a file for each example with its prediction, one JSON object per line, in the data's order.
         confusion: also returns a `ConfusionTable` under `confusion`, in the main process.
         batch_tokens: most tokens in a batch, see `DataLoaderConfig`; by default the run's limits.
         unknown_labels: `count` scores gold labels that the run does not know as its errors, as the official scorers
@@ -156,8 +156,7 @@ def evaluate(
         overrides: changes of the run's config, `{"key.path": value}` or `["key.path=value"]`.
 
     Raises:
-        ElmoTasksError: the run does not know an example's label, and `unknown_labels` is `error`; the place is named.
-            Or `confusion` is asked for, and the run does not predict labels.
+        ElmoTasksError: the run does not know a label of the data, or predicts no labels for a `confusion`.
     """
     run = load_run(path, overrides=placed(device, overrides))
     task, confusions = run.reader.task, Confusion()

@@ -1,4 +1,4 @@
-"""How a run begins or goes on: the checks before any data is read, the first weights, and the files of its folder."""
+"""How a run begins or is resumed: the checks before data is read, the first weights, and the files of its folder."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from elmo_tasks.runs.folder import RunFolder, Split
 from elmo_tasks.runs.model_building import check_frozen_models, tensor_shapes
 from elmo_tasks.runs.warm_start import warm_start
 from elmo_tasks.text.vocabulary import Vocabulary
-from elmo_tasks.training.random_state import seed_everything
-from elmo_tasks.training.trainer import Trainer
+from elmo_tasks.training.callbacks import Progress
+from elmo_tasks.training.processes import RunAccelerator
 from elmo_tasks.training.trainer_config import TrainerConfig
 
 logger = logging.getLogger(__name__)
@@ -45,7 +45,9 @@ def check_before_reading(
 
 
 def finished_results(run: RunFolder, predictions: Collection[Split], *, begins: bool) -> dict[str, Any] | None:
-    """The results of a run that finished before with the same config; None if there is something to do.
+    """The results of a run that has finished with the same config and has these predictions.
+
+    None if there is something to do: a run that lacks predictions continues from its last state, and makes them.
 
     Raises:
         RunError: predictions are missing, and there is no state of the training to make them from.
@@ -70,7 +72,8 @@ class RunStart:
     settings: TrainerConfig  # those of the config, with the precision that "auto" means
     from_run: str | Path | None  # the run to start from
     begins: bool
-    is_main_process: bool
+    self_contained: bool  # whether the files of the biLM and of the transformer are copied into the run
+    accelerator: RunAccelerator
 
     @functools.cached_property
     def resuming(self) -> bool:
@@ -156,58 +159,59 @@ class RunStart:
         model: TaskModel,
         origin: Mapping[str, Any] | None,
         hashes: Mapping[str, str],
-        held_out: Sequence[str] | None,
-        *,
-        copy_frozen: bool,
+        data: Data,
+        progress: Progress,
     ) -> None:
-        """Writes what the folder holds before the first step, in place of an earlier run or what is left of one.
+        """Writes what the folder holds before the next step: of a resumed run, what has changed in its config.
 
         Arguments:
-            held_out: where the examples begin that are held out of the training data for validation.
-            copy_frozen: copies the files of the biLM and of the transformer into the run.
+            origin: what `load_weights` returned.
+            hashes: what `check_data` returned.
+            progress: of the trainer.
+
+        Raises:
+            RunError: the config has fewer epochs than have begun.
         """
+        if self.run.changed:
+            self._write_changes(progress)
+        if self.begins and self.accelerator.is_main_process:
+            self._write_new(vocabulary, model, origin, hashes, data)
+
+    def _write_new(
+        self,
+        vocabulary: Vocabulary,
+        model: TaskModel,
+        origin: Mapping[str, Any] | None,
+        hashes: Mapping[str, str],
+        data: Data,
+    ) -> None:
+        """Writes the files of a new run in place of an earlier run or what is left of one."""
         self.run.clear()
         write_json(self.run.data, hashes)
         if (elmo := self.config.elmo()) and elmo.requires_grad:
             BiLMOptions.load(elmo.files().options).save(self.run.bilm_options)
         for frozen in self.run.frozen_models:
             frozen.refer_to_config(self.config.model.embedder)
-            if copy_frozen:
+            if self.self_contained:
                 frozen.copy_files()
         if origin:
             write_json(self.run.origin, origin)
-        if held_out is not None:
+        if (held_out := data.validation_locations(self.config)) is not None:
             write_json(self.run.validation_examples, held_out)
         vocabulary.save(self.run.vocabulary)
         trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
-        # The tensors of a frozen biLM or transformer are not in the model's state: they lie in its own files.
+        # The tensors of a frozen biLM or transformer are not in the model's state: they are in its own files.
         write_tensors(self.run.frozen, {name: each for name, each in model.state_dict().items() if name not in trained})
         precision = self.settings.precision if self.config.trainer.precision == "auto" else None
         self.run.create(to_json(self.config), own_packages(self.config), precision=precision)
 
-    def set_state(self, trainer: Trainer) -> None:
-        """Loads the saved state or, for a training that begins, seeds the process; keeps what the config has changed.
-
-        Raises:
-            RunError: the state is damaged, or the config has fewer epochs than have begun.
-        """
-        if self.resuming:
-            trainer.load_state()
-        else:
-            if not self.begins:
-                self.run.warn_without_state()
-            # Each process drops other units.
-            seed_everything(self.config.random_seed + trainer.accelerator.process_index)
-        if self.run.changed:
-            self._keep_changes(trainer)
-
-    def _keep_changes(self, trainer: Trainer) -> None:
-        """Writes what has changed in the config of a resumed run, and removes results that are no longer its last."""
-        run, progress = self.run, trainer.progress
+    def _write_changes(self, progress: Progress) -> None:
+        """Writes the changed config of a resumed run, and removes results that are no longer its last."""
+        run = self.run
         begun = progress.epoch + (progress.recent_steps > 0)
         if self.config.trainer.num_epochs < begun:
             raise RunError(f"{run.path}: {begun} epochs have begun; expected trainer.num_epochs={begun} or more")
-        if self.is_main_process:
+        if self.accelerator.is_main_process:
             for path in (run.metrics, run.predictions, run.validation_predictions) if run.trains_more() else ():
                 path.unlink(missing_ok=True)
             for frozen in run.frozen_models:

@@ -54,30 +54,13 @@ def train(
 ) -> dict[str, Any]:
     """Trains what a config describes, and evaluates the best epoch on the test set.
 
-    Arguments:
-        config: a Jsonnet or JSON file, or its values.
-        folder: where the run is written.
-        datasets: in place of the config's data, by their keys there: `train_data_path` and so on; None for none.
-        overrides: changes of the config, `{"key.path": value}` or `["key.path=value"]`.
-        variables: external variables of the Jsonnet file.
-        from_run: the folder or archive of a run, of which the model takes over what fits; see `warm_start`.
-        resume: continues the run in the folder, with its own state. `trainer.num_epochs` and `trainer.patience` may
-            change, and files may have moved if their content is the same. A finished run is left as it is, unless its
-            config changes.
-        force: removes the folder's earlier run.
-        self_contained: copies the files of the biLM and of the transformer into the run.
-        predictions: the data for which the best epoch's predictions are written, with only what is scored; see
-            `RunFolder.predictions_for`. A fold always writes those for the examples held out.
-        callbacks: called after every step and epoch, in addition to the progress bar and the trackers.
-
-    Returns:
-        the metrics of `metrics.json`.
+    For the arguments, see `elmo_tasks.train`. Here, `datasets` replace the config's data by their keys there, such as
+    `train_data_path`; None for none. Returns the contents of `metrics.json`.
 
     Raises:
         ConfigError: the config has problems; all are named.
-        RunError: the folder holds a run, and neither `resume` nor `force` is given; or another process writes there; or
-            it holds the run to start from, or nothing of that fits. Or a resumed run began with other data or settings.
-            Or it shall write predictions of test data, and the config evaluates none.
+        RunError: the folder holds a run that is not to be resumed or removed, or began with other data or settings; or
+            another process writes there; or nothing of `from_run` fits; or test data is to be predicted without any.
         ElmoTasksError: the loss is not finite, or no epoch has a value of the validation metric.
     """
     names = {key: None if source is None else config_value(source) for key, source in (datasets or {}).items()}
@@ -91,39 +74,49 @@ def train(
         accelerator.wait_for_everyone()  # all processes check the folder before the first one writes to it
         if results := finished_results(run, predictions, begins=begins):
             return results
-        start = RunStart(experiment, run, settings, from_run, begins, accelerator.is_main_process)
-        start.check()
+        start = RunStart(experiment, run, settings, from_run, begins, self_contained, accelerator)
+        return _train(start, datasets, predictions, callbacks)
 
-        seed_everything(experiment.random_seed)
-        with accelerator.main_process_first():  # the first to read fills the cache for the others
-            data = Data.read(experiment, datasets)
-        hashes = start.check_data(data)
-        vocabulary = data.vocabulary(experiment)
-        model = build_model(experiment, vocabulary, pretrained=True)
-        origin = start.load_weights(vocabulary, model)
-        model.prepare_training(data.training)
-        training, held_out = _loaders(experiment, data, vocabulary, accelerator)
-        steps = TaskSteps(training, settings.num_gradient_accumulation_steps)
-        num_steps = settings.num_epochs * steps.per_epoch()
-        trainer = Trainer(settings, Objective(model), run.records, accelerator, num_steps, callbacks)
-        _log_sizes(experiment, model, data)
-        model.embedder.prepare(data.texts(model))
-        if begins and accelerator.is_main_process:
-            held_out_at = data.validation_locations(experiment)
-            start.write(vocabulary, model, origin, hashes, held_out_at, copy_frozen=self_contained)
-            if not origin:
-                warn_of_few_steps(settings, training, num_steps)
-        start.set_state(trainer)
 
-        trainer.fit(steps, Validation(settings, model, held_out.get("validation"), run.model))
-        accelerator.wait_for_everyone()
-        results = _evaluate_best(experiment, run, trainer, held_out, predictions)
-        if accelerator.is_main_process:
-            write_json(run.metrics, results)
-            if "validation" in held_out:
-                judge(results["best"]["validation"], settings, training, held_out["validation"], num_steps)
-        accelerator.wait_for_everyone()
-        return results
+def _train(
+    start: RunStart,
+    datasets: Mapping[str, Source | None] | None,
+    predictions: Collection[Split],
+    callbacks: Sequence[Callback],
+) -> dict[str, Any]:
+    """Builds the parts of a run in their order, trains, evaluates and writes the results; see `train`."""
+    config, run, settings, accelerator = start.config, start.run, start.settings, start.accelerator
+    start.check()
+    seed_everything(config.random_seed)
+    with accelerator.main_process_first():  # the first to read fills the cache for the others
+        data = Data.read(config, datasets)
+    hashes = start.check_data(data)
+    vocabulary = data.vocabulary(config)
+    model = build_model(config, vocabulary, pretrained=True)
+    origin = start.load_weights(vocabulary, model)
+    model.prepare_training(data.training)
+    training, held_out = _loaders(config, data, vocabulary, accelerator)
+    steps = TaskSteps(training, settings.num_gradient_accumulation_steps)
+    num_steps = settings.num_epochs * steps.per_epoch()
+    seed, resume = config.random_seed, not start.begins
+    trainer = Trainer(
+        settings, Objective(model), run.records, accelerator, num_steps, seed=seed, resume=resume, callbacks=callbacks
+    )
+    _log_sizes(config, model, data)
+    model.embedder.prepare(data.texts(model))
+    start.write(vocabulary, model, origin, hashes, data, trainer.progress)
+    if start.begins and not origin and accelerator.is_main_process:
+        warn_of_few_steps(settings, training, num_steps)
+
+    trainer.fit(steps, Validation(settings, model, held_out.get("validation"), run.model))
+    accelerator.wait_for_everyone()
+    results = _evaluate_best(config, run, trainer, held_out, predictions)
+    if accelerator.is_main_process:
+        write_json(run.metrics, results)
+        if "validation" in held_out:
+            judge(results["best"]["validation"], settings, training, held_out["validation"], num_steps)
+    accelerator.wait_for_everyone()
+    return results
 
 
 def _loaders(

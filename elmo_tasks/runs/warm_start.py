@@ -1,4 +1,4 @@
-"""A warm start: a new model takes over what fits of a trained run, rows of words, characters and labels by name."""
+"""A warm start: a new model gets what fits of a trained run; rows of words, characters and labels by name."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 _WORDS = "embedder.words"
 _TABLES = (f"{_WORDS}.trained", f"{_WORDS}.fixed")  # which are used as one, under the name above
+_NOT_HERE = "not in this model"
 _CHARACTERS = "embedder.characters.embedding.weight"
 _OF_THE_DATA = "class_weights"  # follows from the config and the data of the new run
 
@@ -36,7 +37,7 @@ def warm_start(
     embedder: EmbedderConfig,
     path: str | Path,
 ) -> dict[str, Any]:
-    """Gives a new model the tensors of a trained run that fit. Logs what is new here, and what was not taken over.
+    """Gives a new model the tensors of a trained run that fit. Logs what is new, and what was not copied.
 
     A tensor fits if it has the same name and shape. Along an axis that has a row for each word, character or label,
     the rows that both vocabularies have are copied by name; the other rows stay as they are.
@@ -56,12 +57,52 @@ def warm_start(
     """
     run = open_run(path)
     if not run.vocabulary.is_file():
-        raise RunError(f"{path}: wanted the run of a task; a biLM is chosen by --set model.embedder.elmo.bilm=DIR")
+        raise RunError(f"{path}: expected the run of a task; a biLM is chosen by --set model.embedder.elmo.bilm=DIR")
+    kinds = {_WORDS: {0: "words"}, _CHARACTERS: {0: "characters"}, **_axes_of_labels(vocabulary, shapes_of)}
+    tensors = {**read_tensors(run.frozen), **read_tensors(run.model)}
     names, earlier = _names(vocabulary), _names(Vocabulary.load(run.vocabulary))
     state = {name: tensor for name, tensor in model.state_dict().items() if name != _OF_THE_DATA}
-    target, source = _with_one_table(state), _with_one_table({**read_tensors(run.frozen), **read_tensors(run.model)})
-    kinds = {_WORDS: {0: "words"}, _CHARACTERS: {0: "characters"}, **_axes_of_labels(vocabulary, shapes_of)}
-    not_taken = {name: "no place here" for name in source if name not in target}
+    copied = _copy_tensors(state, tensors, kinds, names, earlier)
+    if not copied.taken:
+        raise RunError(f"{path}: nothing of this run fits the model: {_reasons(copied.not_taken)}")
+    copied.log(path)
+    for frozen in run.frozen_models:
+        if difference := frozen.difference(embedder):
+            logger.warning("%s: %s", path, difference)
+    return {"run": str(path), "model": content_hash(run.model), **dataclasses.asdict(copied)}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Copied:
+    """What was copied: fields of `origin.json`."""
+
+    taken: list[str]  # names of tensors
+    not_taken: dict[str, str]  # why the others of the model and of the run were not
+    new: dict[str, list[str]]  # the words, characters and labels of each kind that only the model has
+
+    def log(self, path: str | Path) -> None:
+        fresh = ", ".join(f"{len(found):,} {kind}{_listed(kind, found)}" for kind, found in self.new.items())
+        num_tensors = len(self.taken) + sum(reason != _NOT_HERE for reason in self.not_taken.values())
+        logger.info("%s: %d of %d tensors are copied; new: %s", path, len(self.taken), num_tensors, fresh or "nothing")
+        if self.not_taken:
+            logger.info("%s: not copied: %s", path, _reasons(self.not_taken))
+
+
+def _copy_tensors(
+    state: Mapping[str, Tensor],
+    tensors: Mapping[str, Tensor],
+    kinds: Mapping[str, Mapping[int, str]],
+    names: Mapping[str, Sequence[str]],
+    earlier: Mapping[str, Sequence[str]],
+) -> _Copied:
+    """Copies a run's tensors into a model's state.
+
+    Arguments:
+        kinds: for each tensor, its axes with named rows, and the kind of the names.
+        names, earlier: the names of each kind, of the model and of the run.
+    """
+    target, source = _with_one_table(state), _with_one_table(tensors)
+    not_taken = {name: _NOT_HERE for name in source if name not in target}
     new: dict[str, list[str]] = {}
     for name, tensor in target.items():
         rows = {axis: (names[kind], earlier.get(kind, ())) for axis, kind in kinds.get(name, {}).items()}
@@ -72,18 +113,7 @@ def warm_start(
     if _WORDS in target:
         for table, values in zip(_TABLES, target[_WORDS].split([len(state[each]) for each in _TABLES]), strict=True):
             state[table].copy_(values)
-    if not_taken.keys() >= target.keys():
-        raise RunError(f"{path}: nothing of this run fits the model: {_reasons(not_taken)}")
-
-    taken = [name for name in target if name not in not_taken]
-    fresh = ", ".join(f"{len(found):,} {kind}{_listed(kind, found)}" for kind, found in new.items())
-    logger.info("%s: %d of %d tensors are taken over; new: %s", path, len(taken), len(target), fresh or "nothing")
-    if not_taken:
-        logger.info("%s: not taken over: %s", path, _reasons(not_taken))
-    for frozen in run.frozen_models:
-        if difference := frozen.difference(embedder):
-            logger.warning("%s: %s", path, difference)
-    return {"run": str(path), "model": content_hash(run.model), "taken": taken, "not_taken": not_taken, "new": new}
+    return _Copied([name for name in target if name not in not_taken], not_taken, new)
 
 
 def _names(vocabulary: Vocabulary) -> dict[str, tuple[str, ...]]:
@@ -106,7 +136,7 @@ def _with_one_table(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _axes_of_labels(vocabulary: Vocabulary, shapes_of: Callable[[Vocabulary], Shapes]) -> dict[str, dict[int, str]]:
-    """Of each tensor that has them, the axes with a row for each label, and the labels' kind.
+    """For each tensor, the axes with a row for each label, and the labels' kind.
 
     They are the axes that one more label makes longer by one, so that heads do not have to say which they are.
     """
@@ -128,31 +158,31 @@ def _copy(target: Tensor, source: Tensor, rows: Mapping[int, tuple[Sequence[str]
 
     Arguments:
         rows: the names of the rows of an axis, in the target and in the source. Rows before them, such as that of the
-            unknown word, have the same places on both sides.
+            unknown word, have the same indices on both sides.
 
     Returns:
         why nothing was copied, or nothing.
     """
-    misfit = f"{_size(source)} there and {_size(target)} here"
+    mismatch = f"{_size(source)} in the run, {_size(target)} in this model"
     if source.dim() != target.dim():
-        return misfit
+        return mismatch
     if not rows and source.shape == target.shape:
         target.copy_(source)
         return ""
-    places: list[Tensor] = []
+    indices: list[Tensor] = []
     for axis, size in enumerate(target.shape):
         here, there = rows.get(axis, ((), ()))
         special = size - len(here)
         if special != source.shape[axis] - len(there):
-            return misfit
+            return mismatch
         row_of = {name: row for row, name in enumerate(there, start=special)}
         common = [(row, row_of[name]) for row, name in enumerate(here, start=special) if name in row_of]
         if here and not common:
-            return "no rows of the same names there"
+            return "no rows of the same names in the run"
         pairs = torch.tensor([*((row, row) for row in range(special)), *common]).view(-1, 2)
         source = source.index_select(axis, pairs[:, 1])
-        places.append(pairs[:, 0].view([-1 if each == axis else 1 for each in range(target.dim())]))
-    target[tuple(places)] = source.to(target.dtype)
+        indices.append(pairs[:, 0].view([-1 if each == axis else 1 for each in range(target.dim())]))
+    target[tuple(indices)] = source.to(target.dtype)
     return ""
 
 

@@ -75,8 +75,8 @@ class Tagging(Task):
     def build_metric(self) -> Metric:
         return SpanF1(TAGS) if self.tag_scheme else Accuracy(TAGS)
 
-    def misfit(self, expected: Task) -> str | None:
-        problem = super().misfit(expected)
+    def mismatch(self, expected: Task) -> str | None:
+        problem = super().mismatch(expected)
         if problem is None and isinstance(expected, Tagging) and expected.tag_scheme not in (None, self.tag_scheme):
             given = f"tags in {self.tag_scheme}" if self.tag_scheme else "tags that are not spans"
             return f"{given}; expected tags in {expected.tag_scheme}"

@@ -35,11 +35,12 @@ class Task(ABC):
     """What the readers, the heads and the predictor of a task agree on.
 
     A reader makes its examples from files, a predictor makes them from text, and a head reads its batches. The fields
-    of a task are the settings that a reader and a head must share. A config can set a field with a key of that name.
+    of a task are settings that a reader and a head may have to share: a subclass compares them in `mismatch`, whose
+    message proposes the config's key of the same name.
 
     Class attributes:
-        name: what configs and pages call the task; what belongs to it is registered under this name. A subclass without
-            one gets that of its class and module.
+        name: what configs and pages call the task; what belongs to it is registered under this name. A subclass that
+            sets none has `module.Class`, and uses what is registered for its base classes.
         summary: what the examples are, in a few words, for messages.
         features: the columns of an example of a data set. An example to predict has no labels.
         optional: the columns that examples given in memory may lack.
@@ -126,7 +127,7 @@ class Task(ABC):
         """
         raise ElmoTasksError(f"a confusion table needs a run that predicts labels or tags, not {type(self).__name__}")
 
-    def misfit(self, expected: Task) -> str | None:
+    def mismatch(self, expected: Task) -> str | None:
         """Why a head of the task `expected` cannot learn from examples of this task.
 
         None if it can: the task is the same, or a special case (a subclass) of the expected one.

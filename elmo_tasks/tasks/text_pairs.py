@@ -70,8 +70,8 @@ class TextPairs(Task):
     def build_metric(self) -> Metric:
         return Accuracy("label")
 
-    def misfit(self, expected: Task) -> str | None:
-        problem = super().misfit(expected)
+    def mismatch(self, expected: Task) -> str | None:
+        problem = super().mismatch(expected)
         if problem is None and isinstance(expected, TextPairs) and expected.end_token != self.end_token:
             return f"texts with the end token {self.end_token!r}; expected {expected.end_token!r}"
         return problem

@@ -5,7 +5,6 @@ A run that is killed and resumed ends with the same weights and metrics, bit for
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import dataclasses
 import logging
@@ -17,44 +16,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import pydantic
 import torch
 from accelerate.utils import gather_object
 from torch import Tensor, nn
 
-from elmo_tasks.errors import FORCE, ConfigError, ElmoTasksError, RunError, one_line
-from elmo_tasks.files.json_files import checked
+from elmo_tasks.errors import ElmoTasksError, RunError, one_line
 from elmo_tasks.files.json_lines import append_line, keep_lines
-from elmo_tasks.files.tensor_files import BEGIN_AGAIN, DAMAGED_STATE, read_state, write_state
+from elmo_tasks.files.tensor_files import BEGIN_AGAIN, DAMAGED_STATE
 from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
 from elmo_tasks.training.optimizers import find_parameters
 from elmo_tasks.training.processes import RunAccelerator
-from elmo_tasks.training.random_state import random_state, set_random_state
+from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
 from elmo_tasks.training.trainer_config import BaseTrainerConfig
+from elmo_tasks.training.training_state import (
+    STATE_FILE,
+    TrainingState,
+    check_like,
+    read_training_state,
+    write_training_state,
+)
 
 logger = logging.getLogger(__name__)
-
-STATE_FILE = "training.pt"
-_STATE_VERSION = 2
-
-
-class ProcessState(pydantic.BaseModel):
-    """What only one process has."""
-
-    generators: dict[str, Any]
-    carried: Any
-
-
-class TrainingState(pydantic.BaseModel):
-    """The contents of `training.pt`, except for the version."""
-
-    model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
-    progress: Progress
-    parameters: list[Tensor]
-    optimizer: dict[str, Any]
-    schedule: dict[str, Any]
-    average: dict[str, Any] | None
-    processes: list[ProcessState]
 
 
 class Objective(nn.Module):
@@ -99,18 +81,22 @@ class Trainer:
     is not saved with several processes, whose steps may differ, nor while averaged parameters are evaluated.
 
     Attributes:
-        progress: always the same object, also after `load_state`.
+        progress: how far the training has come; always the same object.
 
     Arguments:
         objective: the model with its loss. Parameters without a gradient, such as a frozen biLM's, stay as they are.
         records: the file of the evaluations' records, in the folder of the run. The state and curves lie next to it.
         num_steps: optimizer steps of the whole run, for the schedule.
+        seed: of the random numbers of a training that begins. Each process adds its index and drops other units.
+        resume: continues from the state in the folder of the run. If no state was saved, the training begins, with a
+            warning.
         callbacks: called in addition to the progress bar and the trackers.
         evaluate_every_steps: evaluates this often and after the last of `num_steps`; by default after each epoch, until
             `num_epochs` or the patience of the config ends the training.
 
     Raises:
         ConfigError: a regular expression matches no parameter, or no parameter is trained in the first epoch.
+        RunError: the state is damaged, of another model, of another number of processes, or of an earlier version.
     """
 
     def __init__(
@@ -120,6 +106,9 @@ class Trainer:
         records: Path,
         accelerator: RunAccelerator,
         num_steps: int,
+        *,
+        seed: int,
+        resume: bool,
         callbacks: Sequence[Callback] = (),
         evaluate_every_steps: int | None = None,
     ) -> None:
@@ -137,7 +126,7 @@ class Trainer:
             (each, find_parameters(self.parameters, each.parameters, "trainer.regularizers"))
             for each in config.regularizers
         ]
-        self._first_epochs = _first_epochs(config, list(self.parameters))
+        self._first_epochs = config.first_epochs(list(self.parameters))
         self.optimizer = config.optimizer.build(list(self.parameters.items()))
         self.schedule = config.learning_rate_scheduler.build(self.optimizer, num_steps, config.higher_is_better)
         average = config.moving_average
@@ -148,9 +137,49 @@ class Trainer:
         self._clock = time.monotonic()
         self._in_step = self._interrupted = self._is_whole = False  # the last: a state that `save` could write
         self._earlier_handler: Any = None
+        self._start(seed, resume=resume)
+        self._generators = random_state()  # with which `fit` begins
+
+    def _start(self, seed: int, *, resume: bool) -> None:
+        """Sets the state of a training that begins, or the one saved."""
+        path = self.state_file
+        if not (resume and path.is_file()):
+            if resume:
+                logger.warning(
+                    "%s: no state was saved there to resume from; the training starts again from step 0", path.parent
+                )
+            seed_everything(seed + self.accelerator.process_index)
+            return
+        state = read_training_state(path, self.accelerator.num_processes)
+        try:
+            self._set_state(state)
+        except DAMAGED_STATE as error:
+            raise RunError(f"{path}: damaged, or not of this run ({one_line(error)}); {BEGIN_AGAIN}") from error
+        logger.info("resumed at step %d, epoch %d", self.progress.step, self.progress.epoch + 1)
+
+    def _set_state(self, state: TrainingState) -> None:
+        """Continues from a state; raises one of `DAMAGED_STATE` if it does not fit."""
+        state.check_shapes([parameter.shape for parameter in self.parameters.values()])
+        self.progress = state.progress
+        self.set_parameters(dict(zip(self.parameters, state.parameters, strict=True)))
+        self.optimizer.load_state_dict(state.optimizer)
+        for group in self.optimizer.param_groups:
+            check_like(self.optimizer.defaults, group)
+        for parameter, values in self.optimizer.state.items():
+            for name, value in values.items():
+                if isinstance(value, Tensor) and value.ndim and value.shape != parameter.shape:
+                    raise ValueError(f"the optimizer's {name} has another shape than its parameter")
+        own_schedule = self.schedule.scheduler.state_dict()
+        self.schedule.scheduler.load_state_dict(state.schedule)
+        check_like(own_schedule, self.schedule.scheduler.state_dict())
+        if self.average and state.average:
+            self.average.load_state_dict(state.average)
+        own_process = state.processes[self.accelerator.process_index]
+        set_random_state(own_process.generators)
+        self.objective.load_state(own_process.carried)
 
     def fit(self, steps: TrainingSteps, evaluation: Evaluation, *, evaluate_first: bool = False) -> None:
-        """Trains to the end: from the beginning, or from where the state that was loaded has stopped.
+        """Trains to the end. What has drawn random numbers since the trainer was made changes nothing.
 
         Arguments:
             evaluate_first: also evaluates before the first step.
@@ -158,6 +187,7 @@ class Trainer:
         Raises:
             ElmoTasksError: the loss is not finite.
         """
+        set_random_state(self._generators)
         self.objective.model.train()
         with self:
             if evaluate_first and self.progress.records == 0:
@@ -334,12 +364,11 @@ class Trainer:
             yield
 
     def save(self) -> None:
-        """Writes the state from which `load_state` continues."""
+        """Writes the state from which a trainer with `resume` continues."""
         processes = gather_object([{"generators": random_state(), "carried": self.objective.state()}])
         if not self.accelerator.is_main_process:
             return
         state = {
-            "version": _STATE_VERSION,
             "progress": dataclasses.asdict(self.progress),
             "parameters": [parameter.detach() for parameter in self.parameters.values()],
             "optimizer": self.optimizer.state_dict(),
@@ -347,80 +376,11 @@ class Trainer:
             "average": self.average.state_dict() if self.average else None,
             "processes": processes,
         }
-        write_state(self.state_file, state)
+        write_training_state(self.state_file, state)
         self._is_whole = True
-
-    def load_state(self) -> None:
-        """Loads the state that the run's folder holds, so that `fit` continues from there.
-
-        Raises:
-            RunError: the state is damaged, of another model, of another number of processes, or of an earlier version.
-        """
-        path = self.state_file
-        content = read_state(path)
-        if content.get("version") != _STATE_VERSION:
-            raise RunError(
-                f"{path}: saved by another version of elmo-tasks, from which this one cannot resume; finish the run "
-                f"with the version that began it (see versions.json), or start again with {FORCE}"
-            )
-        state = checked(content, TrainingState, path, f"a training state ({BEGIN_AGAIN})")
-        if len(state.processes) != self.accelerator.num_processes:
-            raise RunError(
-                f"{path}: saved by {len(state.processes)} processes, resumed by {self.accelerator.num_processes}; "
-                "expected the same number"
-            )
-        try:
-            self._set_state(state)
-        except DAMAGED_STATE as error:
-            raise RunError(f"{path}: damaged, or not of this run ({one_line(error)}); {BEGIN_AGAIN}") from error
-        logger.info("resumed at step %d, epoch %d", self.progress.step, self.progress.epoch + 1)
-
-    def _set_state(self, state: TrainingState) -> None:
-        """Continues from a state; raises one of `DAMAGED_STATE` if it does not fit."""
-        shapes = [parameter.shape for parameter in self.parameters.values()]
-        averages = state.average["averages"] if state.average else state.parameters
-        if any([each.shape for each in saved] != shapes for saved in (state.parameters, averages)):
-            raise ValueError("the parameters have other shapes")
-        vars(self.progress).update(vars(state.progress))
-        self.set_parameters(dict(zip(self.parameters, state.parameters, strict=True)))
-        self.optimizer.load_state_dict(state.optimizer)
-        for group in self.optimizer.param_groups:
-            _check_like(self.optimizer.defaults, group)
-        for parameter, values in self.optimizer.state.items():
-            for name, value in values.items():
-                if isinstance(value, Tensor) and value.ndim and value.shape != parameter.shape:
-                    raise ValueError(f"the optimizer's {name} has another shape than its parameter")
-        own_schedule = self.schedule.scheduler.state_dict()
-        self.schedule.scheduler.load_state_dict(state.schedule)
-        _check_like(own_schedule, self.schedule.scheduler.state_dict())
-        if self.average and state.average:
-            self.average.load_state_dict(state.average)
-        own_process = state.processes[self.accelerator.process_index]
-        set_random_state(own_process.generators)
-        self.objective.load_state(own_process.carried)
 
     @torch.no_grad()
     def set_parameters(self, values: Mapping[str, Tensor]) -> None:
         """Gives every trained parameter the value of its name."""
         for name, parameter in self.parameters.items():
             parameter.copy_(values[name])
-
-
-def _first_epochs(config: BaseTrainerConfig, names: Sequence[str]) -> dict[str, int]:
-    """The epochs, from 1, from which on the parameters that are frozen at first are trained."""
-    first_epochs: dict[str, int] = {}
-    for entry in config.unfreeze:
-        found = find_parameters(names, entry.parameters, "trainer.unfreeze")
-        first_epochs = dict.fromkeys(found, entry.epoch) | first_epochs
-    for epoch, number in sorted(collections.Counter(first_epochs.values()).items()):
-        logger.info("%d parameter tensors are trained from epoch %d on", number, epoch)
-    if first_epochs and all(first_epochs.get(name, 1) > 1 for name in names):
-        raise ConfigError("trainer.unfreeze: no parameter is trained in epoch 1; expected some that are")
-    return first_epochs
-
-
-def _check_like(own: Mapping[str, Any], loaded: Mapping[str, Any]) -> None:
-    """Raises `ValueError` unless loaded settings have all the names of a part's own, and numbers where it has some."""
-    for name, value in own.items():
-        if name not in loaded or (isinstance(value, (int, float)) and not isinstance(loaded[name], (int, float))):
-            raise ValueError(f"{name} is {loaded.get(name, 'missing')!r}; expected a value such as {value!r}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import collections
+import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import torch
@@ -12,9 +14,11 @@ from pydantic import Field, field_validator
 from elmo_tasks.config import Config
 from elmo_tasks.errors import ConfigError
 from elmo_tasks.training.averaging import MovingAverageConfig
-from elmo_tasks.training.optimizers import Adam, OptimizerConfig, ParameterNames
+from elmo_tasks.training.optimizers import Adam, OptimizerConfig, ParameterNames, find_parameters
 from elmo_tasks.training.precision import Precision, product_type
 from elmo_tasks.training.schedules import Constant, SchedulerConfig
+
+logger = logging.getLogger(__name__)
 
 TrackerName = Literal[
     "tensorboard", "wandb", "mlflow", "comet_ml", "aim", "clearml", "dvclive", "swanlab", "trackio"
@@ -90,6 +94,22 @@ class BaseTrainerConfig(Config):
     def most_epochs_without_progress(self) -> float:
         """After this many epochs without a better validation metric, the training ends."""
         return math.inf
+
+    def first_epochs(self, names: Sequence[str]) -> dict[str, int]:
+        """The epochs, from 1, from which on the parameters that are frozen at first are trained.
+
+        Raises:
+            ConfigError: an expression matches no parameter, or no parameter is trained in epoch 1.
+        """
+        epochs: dict[str, int] = {}
+        for entry in self.unfreeze:
+            found = find_parameters(names, entry.parameters, "trainer.unfreeze")
+            epochs = dict.fromkeys(found, entry.epoch) | epochs
+        for epoch, number in sorted(collections.Counter(epochs.values()).items()):
+            logger.info("%d parameter tensors are trained from epoch %d on", number, epoch)
+        if epochs and all(epochs.get(name, 1) > 1 for name in names):
+            raise ConfigError("trainer.unfreeze: no parameter is trained in epoch 1; expected some that are")
+        return epochs
 
     def autocast_type(self, device: torch.device) -> torch.dtype:
         """The type of the factors of products that `torch.autocast` computes; float32 means that it does nothing."""

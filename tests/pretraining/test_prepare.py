@@ -337,7 +337,7 @@ def test_too_few_documents(tmp_path: Path, cache: Path, content: bytes, came: st
     if came is None:
         config.build()
         return
-    with pytest.raises(ElmoTasksError, match=f"text: holds {came}; wanted at least two documents") as caught:
+    with pytest.raises(ElmoTasksError, match=f"text: holds {came}; expected at least two documents") as caught:
         config.build()
     assert "\n" not in str(caught.value)
     assert_nothing_is_left(cache)

@@ -273,7 +273,7 @@ def test_it_does_not_resume_with_other_text(config_file: Path, text_file: Path, 
     (run / "results.json").unlink()
     original = text_file.read_text()
     text_file.write_text(original.replace("hill", "hall"))
-    with pytest.raises(RunError, match=r"other text: not the corpus and the vocabulary that the run began with"):
+    with pytest.raises(RunError, match=r"other text: expected the corpus and the vocabulary that the run began with"):
         pretrain(config_file, run, overrides=overrides, resume=True)
     (run / "text.json").unlink()  # begun by a version without this record
     text_file.write_text(original)

@@ -1,4 +1,4 @@
-"""A run that starts from another: what fits is taken over, rows by their names, and the log says what is not."""
+"""A run that starts from another: what fits is copied, rows by their names, and the log says what is not."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_everything_fits_the_same_data(plain: dict[str, Any], earlier: Path, cap
     assert all(tensor.equal(source[name]) for name, tensor in start.started.items())
     assert not all(tensor.equal(source[name]) for name, tensor in start.fresh.items())
     number = len(source) - 1  # the two tables of word vectors count as one
-    assert caplog.messages == [f"{earlier}: {number} of {number} tensors are taken over; new: nothing"]
+    assert caplog.messages == [f"{earlier}: {number} of {number} tensors are copied; new: nothing"]
     assert start.origin["not_taken"] == start.origin["new"] == {}
 
 
@@ -157,11 +157,11 @@ def test_what_has_another_shape_or_name_is_not_taken(
     with caplog.at_level(logging.INFO, "elmo_tasks.runs.warm_start"):
         start = Start(plain, earlier, BEFORE, "model.embedder.characters.filters=5", "model.embedder.elmo=null")
     refused = start.origin["not_taken"]
-    assert refused["embedder.characters.convolution.bias"] == "6 there and 5 here"
-    assert refused["encoder.layers.0.weight_ih_l0"].endswith("there and 32 x 55 here")
-    assert refused["embedder.elmo.mixes.input.gamma"] == "no place here"
-    assert "embedder.elmo.mixes.input.gamma, embedder.elmo.mixes.input.weights: no place here; " in caplog.text
-    assert "embedder.characters.convolution.bias: 6 there and 5 here; " in caplog.text
+    assert refused["embedder.characters.convolution.bias"] == "6 in the run, 5 in this model"
+    assert refused["encoder.layers.0.weight_ih_l0"].endswith("in the run, 32 x 55 in this model")
+    assert refused["embedder.elmo.mixes.input.gamma"] == "not in this model"
+    assert "embedder.elmo.mixes.input.gamma, embedder.elmo.mixes.input.weights: not in this model; " in caplog.text
+    assert "embedder.characters.convolution.bias: 6 in the run, 5 in this model; " in caplog.text
     source = tensors_of(earlier)
     for name, tensor in start.started.items():
         assert tensor.equal(start.fresh[name] if name in refused else source[name]), name
@@ -195,7 +195,7 @@ def test_another_head_takes_what_fits(classifier: dict[str, Any], earlier: Path,
     train_classifier(classifier, tmp_path / "run", earlier)
     origin = json.loads((tmp_path / "run" / "origin.json").read_text())
     assert {"embedder.words", "embedder.characters.convolution.weight"} <= set(origin["taken"])
-    assert origin["not_taken"]["crf.transitions"] == "no place here"
+    assert origin["not_taken"]["crf.transitions"] == "not in this model"
     assert origin["new"]["labels"] == ["bad", "good"]
 
 
@@ -331,7 +331,7 @@ def test_what_is_not_another_run_is_refused(config_file: Path, sample_folder: Pa
     with pytest.raises(RunError, match=r"bilm: expected a run's folder"):
         train(config_file, tmp_path / "other", from_run=sample_folder / "bilm")
     (run / "vocabulary.json").unlink()  # as in the folder of a pretraining
-    with pytest.raises(RunError, match="wanted the run of a task; a biLM is chosen by --set"):
+    with pytest.raises(RunError, match="expected the run of a task; a biLM is chosen by --set"):
         train(config_file, tmp_path / "other", from_run=run)
 
 
@@ -354,7 +354,7 @@ def test_a_bilm_that_was_trained_goes_on_or_is_left(
     names = list(start.origin["not_taken"])
     assert set(start.origin["not_taken"].values()) == {"not in the run"}
     assert all(".bilm." in name for name in names)
-    assert f"not taken over: {', '.join(names[:5])} and {len(names) - 5} more: not in the run\n" in caplog.text
+    assert f"not copied: {', '.join(names[:5])} and {len(names) - 5} more: not in the run\n" in caplog.text
     run, sets = tmp_path / "run", {"train": examples(BEFORE), "validation": examples(BEFORE)}
     elmo_tasks.train(plain, run, overrides=[*SHORT, learns], **sets)
     caplog.clear()
@@ -363,7 +363,7 @@ def test_a_bilm_that_was_trained_goes_on_or_is_left(
     assert all(tensor.equal(source[name]) for name, tensor in start.started.items())
     assert not caplog.messages
     start = Start(plain, run, BEFORE)
-    assert set(start.origin["not_taken"].values()) == {"no place here"}
+    assert set(start.origin["not_taken"].values()) == {"not in this model"}
     assert caplog.messages == [
         f"{run}: its biLM, trained with the task, is not taken over by a model whose biLM is frozen"
     ]
@@ -372,6 +372,6 @@ def test_a_bilm_that_was_trained_goes_on_or_is_left(
 def test_the_command(config_file: Path, earlier: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["train", str(config_file), "--set", "trainer.num_epochs=1", "--from", str(earlier)]
     assert cli.main([*arguments, "-s", str(tmp_path / "run")]) == 0
-    assert "tensors are taken over; new: " in capsys.readouterr().err
+    assert "tensors are copied; new: " in capsys.readouterr().err
     assert cli.main([*arguments[:-1], str(tmp_path / "nowhere"), "-s", str(tmp_path / "other")]) == 2
     assert "nowhere: expected a run's folder" in capsys.readouterr().err

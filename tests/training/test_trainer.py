@@ -40,10 +40,16 @@ def make_trainer(config_file: Path, folder: Path, *overrides: str) -> tuple[Trai
     model = build_model(config, vocabulary, pretrained=True)
     training = BatchLoader(config.data_loader, data, reader.task, vocabulary, seed=1)
     folder.mkdir(exist_ok=True)
-    trainer, run = config.trainer, RunFolder(folder)
-    return Trainer(
-        trainer, Objective(model), run.records, start_accelerator(trainer), num_steps=trainer.num_epochs * 7
-    ), training
+    settings, records = config.trainer, RunFolder(folder).records
+    num_steps, accelerator = settings.num_epochs * 7, start_accelerator(settings)
+    trainer = Trainer(settings, Objective(model), records, accelerator, num_steps, seed=1, resume=False)
+    return trainer, training
+
+
+def resumed(trainer: Trainer) -> Trainer:
+    """A trainer of the same model that continues from the saved state."""
+    settings, records, accelerator = trainer.config, trainer.records, trainer.accelerator
+    return Trainer(settings, trainer.objective, records, accelerator, trainer.num_steps, seed=1, resume=True)
 
 
 @pytest.fixture
@@ -51,8 +57,8 @@ def trainers(monkeypatch: pytest.MonkeyPatch) -> list[Trainer]:
     """The trainers that `train.train` makes during a test."""
     made: list[Trainer] = []
 
-    def make(*arguments: Any) -> Trainer:
-        made.append(Trainer(*arguments))
+    def make(*arguments: Any, **options: Any) -> Trainer:
+        made.append(Trainer(*arguments, **options))
         return made[-1]
 
     monkeypatch.setattr(train_module, "Trainer", make)
@@ -477,8 +483,7 @@ def test_records_that_came_after_the_saved_state_are_made_again(config_file: Pat
         trainer.record({"epoch": epoch})
     trainer.save()
     trainer.record({"epoch": 3})
-    trainer.load_state()
-    with trainer:
+    with resumed(trainer):
         pass
     assert trainer.records.read_text() == '{"epoch": 1}\n{"epoch": 2}\n'
 
@@ -499,15 +504,15 @@ def test_a_state_of_an_earlier_version_is_one_clear_error(config_file: Path, tmp
     trainer.save()
     path = tmp_path / "run" / "training.pt"
     state = read_state(path)
-    trainer.load_state()
+    resumed(trainer)
     for change in ({"version": 1}, {"processes": state["processes"] * 2}):
         write_state(path, {**state, **change})
         with pytest.raises(RunError, match=r"training\.pt: saved by (another version|2 processes)"):
-            trainer.load_state()
+            resumed(trainer)
     del state["version"]
     write_state(path, state)
     with pytest.raises(RunError, match=r"training\.pt: saved by another version.*--force"):
-        trainer.load_state()
+        resumed(trainer)
 
 
 def _without(state: dict[str, Any], *keys: Any) -> None:
@@ -550,12 +555,12 @@ def test_a_damaged_state_is_one_clear_error(config_file: Path, tmp_path: Path) -
     trainer.save()
     path = trainer.state_file
     whole = path.read_bytes()
-    trainer.load_state()
+    resumed(trainer)
     for name, (damage, problem) in DAMAGES.items():
         path.write_bytes(whole)
         state = read_state(path)
         damage(state)
         write_state(path, state)
         with pytest.raises(RunError, match=rf"training\.pt: .*{problem}") as caught:
-            trainer.load_state()
+            resumed(trainer)
         assert "\n" not in str(caught.value), name

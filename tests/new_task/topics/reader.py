@@ -30,5 +30,5 @@ class TopicsReader(DatasetReader):
         for number, line in read_lines(path):
             topic, _, sentence = line.partition("\t")
             if not sentence.strip():
-                raise DataError(path, f"{line!r}; wanted a topic, a tab and a sentence", number)
+                raise DataError(path, f"{line!r}; expected a topic, a tab and a sentence", number)
             yield {"tokens": sentence.split(), "topic": topic, "line": number}

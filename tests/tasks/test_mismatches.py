@@ -34,20 +34,20 @@ TWICE = (BidafConfig, DecomposableAttentionConfig)
 READERS = [reader for model, readers in FITTING.items() if model not in TWICE for reader in readers]
 
 
-def misfit(reader: dict[str, Any], model: ModelConfig) -> str | None:
+def mismatch(reader: dict[str, Any], model: ModelConfig) -> str | None:
     config = DatasetReaderConfig.model_validate(reader)
-    return config.misfit(model.task, key="dataset_reader", other=model, other_key="model")
+    return config.mismatch(model.task, key="dataset_reader", other=model, other_key="model")
 
 
 @pytest.mark.parametrize("model", FITTING)
 def test_a_model_learns_from_the_readers_of_its_task(model: type[ModelConfig]) -> None:
     for reader in READERS:
-        problem = misfit(reader, model.model_construct(tag_scheme=None))
+        problem = mismatch(reader, model.model_construct(tag_scheme=None))
         assert (problem is None) == (reader in FITTING[model])
 
 
 def test_both_types_and_what_would_fit_are_named() -> None:
-    problem = misfit({"type": "sst"}, CrfTaggerConfig.model_construct())
+    problem = mismatch({"type": "sst"}, CrfTaggerConfig.model_construct())
     assert problem is not None
     assert re.fullmatch(
         r"dataset_reader 'sst' does not fit model 'crf_tagger': texts with a label each \(Classification\); expected "
@@ -73,7 +73,7 @@ def test_both_types_and_what_would_fit_are_named() -> None:
     ],
 )
 def test_the_tagger_s_scheme_is_the_reader_s(reader: dict[str, Any], scheme: str | None, problem: str | None) -> None:
-    found = misfit(reader, CrfTaggerConfig.model_construct(tag_scheme=scheme))
+    found = mismatch(reader, CrfTaggerConfig.model_construct(tag_scheme=scheme))
     if problem is None:
         assert found is None
     else:
@@ -83,12 +83,12 @@ def test_the_tagger_s_scheme_is_the_reader_s(reader: dict[str, Any], scheme: str
 
 def test_the_end_token_is_the_reader_s() -> None:
     model = DecomposableAttentionConfig.model_construct(end_token="NULL")
-    assert misfit({"type": "snli", "end_token": "NULL"}, model) is None
-    assert misfit({"type": "snli"}, model) == (
+    assert mismatch({"type": "snli", "end_token": "NULL"}, model) is None
+    assert mismatch({"type": "snli"}, model) == (
         "dataset_reader 'snli' does not fit model 'decomposable_attention': texts with the end token None; expected "
         "'NULL'. Set model.end_token to null, or dataset_reader.end_token to \"NULL\""
     )
-    problem = misfit({"type": "snli", "end_token": "NULL"}, EsimConfig.model_construct())
+    problem = mismatch({"type": "snli", "end_token": "NULL"}, EsimConfig.model_construct())
     assert problem is not None
     assert problem.endswith("Set dataset_reader.end_token to null")
 
@@ -98,8 +98,8 @@ def test_a_special_case_of_a_task_fits_it_and_not_the_other_way_round() -> None:
     class Topics(Classification):
         summary: ClassVar[str] = "texts with a topic each"
 
-    assert Topics().misfit(Classification()) is None
-    assert Classification().misfit(Topics()) == (
+    assert Topics().mismatch(Classification()) is None
+    assert Classification().mismatch(Topics()) == (
         "texts with a label each (Classification); expected texts with a topic each (Topics)"
     )
 
@@ -107,8 +107,8 @@ def test_a_special_case_of_a_task_fits_it_and_not_the_other_way_round() -> None:
 def test_two_readers_are_compared_as_a_reader_and_a_model_are() -> None:
     one, other = (Conll2003Config(tag_scheme=scheme) for scheme in ("IOB2", "BIOUL"))
     keys = {"key": "validation_dataset_reader", "other_key": "dataset_reader"}
-    assert one.misfit(one.task, other=one, **keys) is None
-    assert one.misfit(other.task, other=other, **keys) == (
+    assert one.mismatch(one.task, other=one, **keys) is None
+    assert one.mismatch(other.task, other=other, **keys) == (
         "validation_dataset_reader 'conll2003' does not fit dataset_reader 'conll2003': tags in IOB2; expected tags in "
         'BIOUL. Set dataset_reader.tag_scheme to "IOB2", or validation_dataset_reader.tag_scheme to "BIOUL"'
     )

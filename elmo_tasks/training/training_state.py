@@ -1,0 +1,76 @@
+"""The state from which a training resumes: the contents of `training.pt`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import torch
+from torch import Tensor
+
+from elmo_tasks.errors import FORCE, RunError
+from elmo_tasks.files.json_files import checked
+from elmo_tasks.files.tensor_files import BEGIN_AGAIN, read_state, write_state
+from elmo_tasks.training.callbacks import Progress
+
+STATE_FILE = "training.pt"
+_VERSION = 2
+
+
+class ProcessState(pydantic.BaseModel):
+    """What only one process has."""
+
+    generators: dict[str, Any]
+    carried: Any
+
+
+class TrainingState(pydantic.BaseModel):
+    """The contents of the file, except for its version."""
+
+    model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+    progress: Progress
+    parameters: list[Tensor]
+    optimizer: dict[str, Any]
+    schedule: dict[str, Any]
+    average: dict[str, Any] | None
+    processes: list[ProcessState]
+
+    def check_shapes(self, shapes: Sequence[torch.Size]) -> None:
+        """Raises `ValueError` unless the parameters, and their averages, have these shapes."""
+        averages = self.average["averages"] if self.average else self.parameters
+        if any([each.shape for each in saved] != shapes for saved in (self.parameters, averages)):
+            raise ValueError("the parameters have other shapes")
+
+
+def write_training_state(path: Path, state: Mapping[str, Any]) -> None:
+    """Writes the fields of a `TrainingState`, in plain containers and tensors."""
+    write_state(path, {"version": _VERSION, **state})
+
+
+def read_training_state(path: Path, num_processes: int) -> TrainingState:
+    """The state of a training by this number of processes.
+
+    Raises:
+        RunError: it is damaged, of another number of processes, or of an earlier version.
+    """
+    content = read_state(path)
+    if content.get("version") != _VERSION:
+        raise RunError(
+            f"{path}: saved by another version of elmo-tasks, from which this one cannot resume; finish the run "
+            f"with the version that began it (see versions.json), or start again with {FORCE}"
+        )
+    state = checked(content, TrainingState, path, f"a training state ({BEGIN_AGAIN})")
+    if len(state.processes) != num_processes:
+        raise RunError(
+            f"{path}: saved by {len(state.processes)} processes, resumed by {num_processes}; expected the same number"
+        )
+    return state
+
+
+def check_like(own: Mapping[str, Any], loaded: Mapping[str, Any]) -> None:
+    """Raises `ValueError` unless loaded settings have all the names of a part's own, and numbers where it has some."""
+    for name, value in own.items():
+        if name not in loaded or (isinstance(value, (int, float)) and not isinstance(loaded[name], (int, float))):
+            raise ValueError(f"{name} is {loaded.get(name, 'missing')!r}; expected a value such as {value!r}")
