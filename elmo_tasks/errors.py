@@ -46,10 +46,10 @@ class DataError(ElmoTasksError):
     """
 
     def __init__(self, path: str | Path, problem: str, line: int | None = None) -> None:
-        place = f"{path}:{line}" if line is not None else str(path)
+        location = f"{path}:{line}" if line is not None else str(path)
         if len(problem) > _MOST_CHARACTERS:  # it shows a value of the file, which can be as long as the file
             problem = f"{problem[: _MOST_CHARACTERS - 500]} [...] {problem[-500:]}"
-        super().__init__(f"{place}: {problem}")
+        super().__init__(f"{location}: {problem}")
 
 
 OnError = Callable[[DataError], None]
@@ -79,8 +79,8 @@ class WriteError(ElmoTasksError):
 
     def moved(self, temporary: Path, path: Path) -> WriteError:
         """This error, for a file in a temporary folder that would have been moved to `path`."""
-        place = path / self._path.relative_to(temporary) if self._path.is_relative_to(temporary) else self._path
-        return WriteError(place, self._reason, self._expected, remedy=self._remedy)
+        own_path = path / self._path.relative_to(temporary) if self._path.is_relative_to(temporary) else self._path
+        return WriteError(own_path, self._reason, self._expected, remedy=self._remedy)
 
 
 class UnknownLabelError(ElmoTasksError):

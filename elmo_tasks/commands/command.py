@@ -24,9 +24,9 @@ class Command(NamedTuple):
     run: Callable[[argparse.Namespace], None]
 
 
-def _command(place: str, summary: str, example: str) -> Command:
-    """The command whose module, in this package, has `add_NAME` and `run_NAME`; `place` is MODULE.NAME."""
-    module, name = place.split(".")
+def _command(path: str, summary: str, example: str) -> Command:
+    """The command whose module, in this package, has `add_NAME` and `run_NAME`; `path` is MODULE.NAME."""
+    module, name = path.split(".")
 
     def call(prefix: str, argument: object) -> None:
         getattr(importlib.import_module(f"{__package__}.{module}"), f"{prefix}_{name}")(argument)

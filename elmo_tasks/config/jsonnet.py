@@ -124,13 +124,13 @@ def _imported(folder: str, name: str) -> tuple[str, bytes]:
 
 
 def _explained(path: str | Path, report: str) -> ConfigError:
-    """Jsonnet's report as one line that begins with the place and ends with what to do."""
-    if place := _STATIC_ERROR.match(report):
-        problem = place["problem"]
+    """Jsonnet's report as one line that begins with the location and ends with what to do."""
+    if location := _STATIC_ERROR.match(report):
+        problem = location["problem"]
     else:
         runtime = _RUNTIME_ERROR.match(report)
         problem = runtime["problem"] if runtime else report
-        place = next((frame for frame in _FRAME.finditer(report) if frame["file"] != "std.jsonnet"), None)
+        location = next((frame for frame in _FRAME.finditer(report) if frame["file"] != "std.jsonnet"), None)
     problem = " ".join(problem.split())
     if variable := _UNDEFINED.match(problem):
         name = variable[1]
@@ -140,14 +140,14 @@ def _explained(path: str | Path, report: str) -> ConfigError:
     elif missing := re.match(r"couldn't open import \"(.+?)\"", problem, re.IGNORECASE):
         problem = f"cannot open the import '{missing[1]}'. Imports are looked up in the folder of the file"
         problem += "; those of the package are 'elmo_tasks/configs/NAME.jsonnet'"
-    where = f"{os.path.normpath(place['file'])}:{place['line']}" if place else str(path)
+    where = f"{os.path.normpath(location['file'])}:{location['line']}" if location else str(path)
     return ConfigError(f"{where}: {problem}")
 
 
 def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> tuple[dict[KeyPath, str], list[str]]:
     """Writes overrides such as `model.dropout=0.3` or `trainer.regularizers.0.l2=0.1` into `values`, in order.
 
-    What follows the first `=` is taken as JSON if it is JSON, and as a string otherwise.
+    What follows the first `=` is read as JSON if it is JSON, and as a string otherwise.
 
     Returns:
         origins: for each path that an override has written or made, the override's key.
@@ -170,7 +170,7 @@ def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> tuple[d
             problems.append(f"--set {key}: {error.args[0]}")
         else:
             # What lay under this path before is gone, and with it who wrote it.
-            origins = {place: by for place, by in origins.items() if place[: len(written)] != written}
+            origins = {key: by for key, by in origins.items() if key[: len(written)] != written}
             origins[written] = key
     return origins, problems
 
@@ -212,13 +212,13 @@ def _step(holder: Any, text: str, taken: Sequence[str | int]) -> str | int:
     """The key or index by which `text` goes into `holder`, which lies at the path `taken`."""
     if isinstance(holder, dict):
         return text
-    place = dotted(taken)
+    location = dotted(taken)
     if not isinstance(holder, list):
-        raise LookupError(f"{place} is {shown(holder)}, which has no keys; expected an object or a list there")
+        raise LookupError(f"{location} is {shown(holder)}, which has no keys; expected an object or a list there")
     if not re.fullmatch(r"\d+", text):
-        raise LookupError(f"{place} is a list: expected an index, got {shown(text)}")
+        raise LookupError(f"{location} is a list: expected an index, got {shown(text)}")
     if len(text) > 9 or int(text) >= len(holder):
-        raise LookupError(f"{place} is a list of {len(holder)}: there is no index {text} (the first is 0)")
+        raise LookupError(f"{location} is a list of {len(holder)}: there is no index {text} (the first is 0)")
     return int(text)
 
 

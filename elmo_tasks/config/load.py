@@ -46,8 +46,8 @@ def load_config(
         replaced: values by key path (`model.dropout`) that stand in place of the file's, before the overrides.
 
     Raises:
-        ConfigError: with all problems, one a line, each with its place (file and line, or the override), key path, what
-            was expected and what it got; `UnknownTypeError` if a type is not known.
+        ConfigError: with all problems, one a line, each with its location (file and line, or the override), key path,
+            what was expected and what it got; `UnknownTypeError` if a type is not known.
     """
     import_installed_parts()
     undefined: dict[str, ConfigError] = {}
@@ -104,11 +104,11 @@ def _json_values(config: Mapping[str, Any]) -> dict[str, Any]:
     return json.loads(_as_json(dict(config), _GIVEN))
 
 
-def _as_json(value: Any, place: str) -> str:
+def _as_json(value: Any, location: str) -> str:
     try:
         return json.dumps(value, default=_path_as_text, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"{place}: {error}; expected values that JSON has") from None
+        raise ConfigError(f"{location}: {error}; expected values that JSON has") from None
 
 
 def _path_as_text(value: Any) -> str:

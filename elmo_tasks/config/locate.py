@@ -99,5 +99,5 @@ def _without_comment(match: re.Match[str]) -> str:
 
 def find_key(keys: Iterable[WrittenKey], name: str, value: Any) -> tuple[str, int] | None:
     """The file and line where the key of this name and value is written, None if that is not certain."""
-    places = {(key.file, key.line) for key in keys if key.may_be(name, value)}
-    return places.pop() if len(places) == 1 else None
+    lines = {(key.file, key.line) for key in keys if key.may_be(name, value)}
+    return lines.pop() if len(lines) == 1 else None

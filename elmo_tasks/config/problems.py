@@ -220,7 +220,7 @@ def _bounds(node: Schema) -> str:
 def locate_problems(
     problems: Sequence[Problem], values: Any, path: str | Path, origins: Mapping[KeyPath, str]
 ) -> list[str]:
-    """One line for each problem, with its place before it: the file's in the order of its lines, imports', overrides'.
+    """One line for each problem, its location first: the file's in the order of its lines, imports', overrides'.
 
     Arguments:
         values: the config's values, overrides included.
@@ -240,9 +240,9 @@ def locate_problems(
         if origin is not None:
             lines.append((2, "", 0, f"--set {origin}: {text.removeprefix(f'{origin}: ')}"))
             continue
-        # An entry of a list has the place of the list's key.
+        # An entry of a list has the location of the list's key.
         named = next((start for start in starts if isinstance(start[-1], str)), None)
-        place = find_key(keys, str(named[-1]), value_at(values, named)) if named else None
-        file, line = place or (str(path), 0)
+        location = find_key(keys, str(named[-1]), value_at(values, named)) if named else None
+        file, line = location or (str(path), 0)
         lines.append((int(file != str(path)), file, line, f"{file}:{line}: {text}" if line else f"{file}: {text}"))
     return [text for *_, text in sorted(lines, key=lambda entry: entry[:-1])]

@@ -63,7 +63,7 @@ class BiLMFiles(FrozenFiles):
             folder = unzipped(folder, ("*options.json", "*weights.hdf5", _NLPL_WEIGHTS, *many_langs.FILES))
         if not folder.is_dir():
             found = "neither a folder nor a zip archive" if folder.exists() else "no such folder"
-            raise WeightsError(f"{folder}: {found}; wanted one with a biLM's options.json and weights.hdf5")
+            raise WeightsError(f"{folder}: {found}; expected one with a biLM's options.json and weights.hdf5")
         if many_langs.is_many_langs(folder):
             folder = many_langs.converted(folder)
         weights = "*weights.hdf5"
@@ -82,7 +82,7 @@ class BiLMFiles(FrozenFiles):
             return cls.in_folder(folder)
         if folder is None and options is not None and weights is not None:
             return cls(local_path(options), local_path(weights))
-        raise WeightsError("wanted either the folder of a biLM or both its options and its weights")
+        raise WeightsError("expected either the folder of a biLM or both its options and its weights")
 
 
 def _only(folder: Path, pattern: str) -> Path:

@@ -52,7 +52,7 @@ def _unzip(archive: Path, patterns: tuple[str, ...], folder: Path) -> None:
                 continue
             path = folder / name
             if path.exists():
-                raise WeightsError(f"{archive}: has two files {name}; wanted the files of one biLM")
+                raise WeightsError(f"{archive}: has two files {name}; expected the files of one biLM")
             with members.open(member) as content, write_errors(path, member.file_size), open(path, "xb") as copy:
                 while chunk := content.read(_CHUNK):
                     if (left := left - len(chunk)) < 0:

@@ -20,7 +20,7 @@ _lock = threading.Lock()
 def load_frozen(files: BiLMFiles, precision: Precision = "float32", device: torch.device = _CPU) -> FastBiLM:
     """A frozen, stateless biLM on a device. As long as it is in use, the same files give the same object.
 
-    Equal files in different places are the same biLM. Several threads may use the object.
+    Equal files in different folders are the same biLM. Several threads may use the object.
 
     Raises:
         WeightsError: a file is missing or damaged, or the two do not fit together.

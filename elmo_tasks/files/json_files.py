@@ -187,22 +187,22 @@ def _one_error(name: str | Path, expected: str, error: type[ElmoTasksError]) -> 
         yield
     except pydantic.ValidationError as invalid:
         problems = invalid.errors()
-        lines = [f"{_place(name, problem)}: {_describe(problem, expected)}" for problem in problems[:_MAX_SHOWN]]
+        lines = [f"{_location(name, problem)}: {_describe(problem, expected)}" for problem in problems[:_MAX_SHOWN]]
         if len(problems) > len(lines):
             lines.append(f"{name}: {len(problems) - len(lines)} more problems")
         raise error("\n".join(lines)) from None
 
 
-def _place(name: str | Path, problem: pydantic_core.ErrorDetails) -> str:
+def _location(name: str | Path, problem: pydantic_core.ErrorDetails) -> str:
     """The file, with the line where it is not JSON."""
     line = re.search(r" at line (\d+) column", problem["msg"]) if problem["type"] == "json_invalid" else None
     return f"{name}:{line[1]}" if line and isinstance(name, Path) else str(name)
 
 
 def _describe(problem: pydantic_core.ErrorDetails, expected: str) -> str:
-    place = ".".join(str(step) for step in problem["loc"])
+    key = ".".join(str(step) for step in problem["loc"])
     if problem["type"] == "missing":
-        return f"the key {place!r} is missing; expected {expected}"
+        return f"the key {key!r} is missing; expected {expected}"
     message = re.sub(r" at line \d+ column", " at column", problem["msg"])
     if problem["type"] == "json_invalid":
         return f"{message}; expected {expected}"
@@ -210,7 +210,7 @@ def _describe(problem: pydantic_core.ErrorDetails, expected: str) -> str:
         message = str(problem["ctx"]["error"])
     else:
         message += f"; got {_shown(problem['input'])}"
-    return f"{place}: {message}" if place else f"{message}; expected {expected}"
+    return f"{key}: {message}" if key else f"{message}; expected {expected}"
 
 
 def _shown(value: Any, limit: int = 80) -> str:

@@ -44,15 +44,15 @@ def keep_lines(path: Path, count: int) -> None:
         stream.writelines(lines[:count])
 
 
-def read_records(path: Path, kind: type[_T], wanted: str) -> Iterator[_T]:
-    """Yields the records of a JSON lines file. `wanted`: what each should be, for error messages.
+def read_records(path: Path, kind: type[_T], expected: str) -> Iterator[_T]:
+    """Yields the records of a JSON lines file. `expected`: what each should be, for error messages.
 
     Raises:
         DataError: the file is missing, or is not text.
         RunError: a line is not of the type; it is named.
     """
     for number, line in read_lines(path):
-        yield from_json(line.encode(), kind, f"{path}:{number}", wanted)
+        yield from_json(line.encode(), kind, f"{path}:{number}", expected)
 
 
 def write_records(path: Path, records: Iterable[pydantic.BaseModel]) -> None:

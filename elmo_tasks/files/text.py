@@ -156,7 +156,7 @@ def decode_lines(stream: ByteLines, name: str | Path, *, columns: bool = False) 
 def foreign_encoding(content: bytes) -> str | None:
     """What is wrong with a text file that begins with these bytes if it is UTF-16 or UTF-32; None if it is neither."""
     name = next((name for mark, name in _FOREIGN_MARKS.items() if content.startswith(mark)), None)
-    zeros = [content[place:400:4].count(0) for place in range(4)]  # many, also without a mark
+    zeros = [content[first:400:4].count(0) for first in range(4)]  # many, also without a mark
     if name is None and sum(zeros) > max(1, len(content[:400]) * 2 // 5) and not _BINARY.search(content, 0, 400):
         size = 32 if min(zeros[1], zeros[2]) > max(zeros) / 2 else 16
         name = f"UTF-{size}{'BE' if zeros[0] > zeros[3] else 'LE'}"

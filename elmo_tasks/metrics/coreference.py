@@ -36,7 +36,7 @@ class CoreferenceScores(Metric):
 
     Predictions and examples, one for each document, hold under `field` a list of clusters, each a list of mentions
     `[first token, last token]`, the end inclusive. Mentions agree if both ends do. Counts are added up over the
-    documents before recall and precision are taken, as the reference scorer does; singletons and documents without
+    documents before recall and precision are computed, as the reference scorer does; singletons and documents without
     clusters count as they come.
 
     Names of the scores: `conll_f1`, the mean of the F1 of MUC, B-cubed and CEAF-e; and `f1/NAME`, `precision/NAME` and

@@ -50,7 +50,7 @@ class TransformerConfig(Config):
     @pydantic.model_validator(mode="after")
     def _consistent(self) -> TransformerConfig:
         if self.layers is not None and len(set(self.layers)) < len(self.layers):
-            raise ValueError(f"layers: got {self.layers}; wanted each layer once")
+            raise ValueError(f"layers: got {self.layers}; expected each layer once")
         return self
 
     def files(self) -> TransformerFiles:
@@ -124,7 +124,7 @@ class _Window:
     """A part of a sentence that the transformer reads at once."""
 
     ids: list[int]  # of its word pieces, with the special ones around them
-    kept: list[int]  # the places in `ids` whose vectors are used
+    kept: list[int]  # the indices in `ids` whose vectors are used
     words: list[int]  # for each of them, the row of its word in the output
     shares: list[float]  # and its share in the word's vector
 
@@ -192,16 +192,16 @@ class FrozenTransformer:
             return
         counts = dict.fromkeys(words, 0)
         is_first = [False] * len(ids)
-        for place, word in enumerate(words):
-            is_first[place] = counts[word] == 0
+        for index, word in enumerate(words):
+            is_first[index] = counts[word] == 0
             counts[word] += 1
         for begin, end, first, last in _overlapping(len(ids), self._room):
-            kept = [place for place in range(first, last) if is_first[place] or self._pooling == "mean"]
+            kept = [index for index in range(first, last) if is_first[index] or self._pooling == "mean"]
             yield _Window(
                 ids=[*self._before, *ids[begin:end], *self._after],
-                kept=[len(self._before) + place - begin for place in kept],
-                words=[first_row + words[place] for place in kept],
-                shares=[1.0 if self._pooling == "first" else 1.0 / counts[words[place]] for place in kept],
+                kept=[len(self._before) + index - begin for index in kept],
+                words=[first_row + words[index] for index in kept],
+                shares=[1.0 if self._pooling == "first" else 1.0 / counts[words[index]] for index in kept],
             )
 
     def _add(self, windows: Sequence[_Window], vectors: Tensor) -> None:
@@ -214,8 +214,8 @@ class FrozenTransformer:
             attention_mask=torch.tensor(mask, device=self._device),
             output_hidden_states=True,
         ).hidden_states
-        places = [row * longest + place for row, window in enumerate(windows) for place in window.kept]
-        chosen = torch.tensor(places, dtype=torch.int64, device=self._device)
+        flat_indices = [row * longest + index for row, window in enumerate(windows) for index in window.kept]
+        chosen = torch.tensor(flat_indices, dtype=torch.int64, device=self._device)
         words = torch.tensor([word for window in windows for word in window.words], device=self._device)
         shares = torch.tensor([share for window in windows for share in window.shares], device=self._device)
         for number, layer in enumerate(self._layers):
@@ -238,9 +238,9 @@ def _overlapping(length: int, room: int) -> Iterator[tuple[int, int, int, int]]:
 def _special_pieces(tokenizer: Any) -> tuple[list[int], list[int]]:
     """The pieces that the tokenizer puts before and after a sentence."""
     encoded = tokenizer.encode(["a"], is_pretokenized=True)
-    own = [place for place, is_special in enumerate(encoded.special_tokens_mask) if not is_special]
+    own = [index for index, is_special in enumerate(encoded.special_tokens_mask) if not is_special]
     if not own:
-        raise WeightsError(f"{TOKENIZER}: gives no piece for the word 'a'; wanted a tokenizer of text")
+        raise WeightsError(f"{TOKENIZER}: gives no piece for the word 'a'; expected a tokenizer of text")
     return encoded.ids[: own[0]], encoded.ids[own[-1] + 1 :]
 
 

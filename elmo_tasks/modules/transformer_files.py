@@ -79,7 +79,7 @@ class TransformerFiles(FrozenFiles):
         kind = known.pop("model_type", None)
         library = _library()
         if kind not in library.models.auto.configuration_auto.CONFIG_MAPPING:
-            raise WeightsError(f"{path}: model_type: got {kind!r}; wanted one that transformers has, such as 'bert'")
+            raise WeightsError(f"{path}: model_type: got {kind!r}; expected one that transformers has, such as 'bert'")
         try:
             config = library.AutoConfig.for_model(kind, **known)
         except Exception as error:  # the library's, of any class
@@ -87,11 +87,13 @@ class TransformerFiles(FrozenFiles):
         for name in _SIZES:
             size = getattr(config, name, None)
             if not isinstance(size, int) or size < 1:
-                raise WeightsError(f"{path}: {name}: got {size!r}; wanted the size of an encoder of text, such as BERT")
+                raise WeightsError(
+                    f"{path}: {name}: got {size!r}; expected the size of an encoder of text, such as BERT"
+                )
         if config.num_hidden_layers > _MOST_LAYERS:
             raise WeightsError(f"{path}: num_hidden_layers: got {config.num_hidden_layers}; at most {_MOST_LAYERS}")
         if config.is_encoder_decoder:
-            raise WeightsError(f"{path}: a model with a decoder; wanted an encoder, such as BERT")
+            raise WeightsError(f"{path}: a model with a decoder; expected an encoder, such as BERT")
         return config
 
     def load(self) -> tuple[Any, Any]:
@@ -126,7 +128,7 @@ class TransformerFiles(FrozenFiles):
             raise WeightsError(f"{path}: does not fit {CONFIG} ({one_line(error)})") from None
         # Heads that were saved without it have no pooler, which is not used here.
         if missing := sorted(str(name) for name in report["missing_keys"] if "pooler" not in str(name)):
-            raise WeightsError(f"{path}: lacks {missing[0]} and perhaps more; wanted the weights of {CONFIG}")
+            raise WeightsError(f"{path}: lacks {missing[0]} and perhaps more; expected the weights of {CONFIG}")
         return model.float().eval().requires_grad_(False), self._load_tokenizer(config)
 
     def _load_tokenizer(self, config: Any) -> Any:
@@ -154,8 +156,8 @@ def _snapshot(name: str, local_only: bool) -> Path:
     try:
         return Path(snapshot_download(name, allow_patterns=list(TransformerFiles.names), local_files_only=local_only))
     except (OSError, ValueError) as error:
-        place = "not downloaded to this machine yet" if local_only else "not found on the hub or on this machine"
-        raise WeightsError(f"{HUB}{name}: {place} ({one_line(error)}); or name a folder: {_EXPECTED}") from None
+        reason = "not downloaded to this machine yet" if local_only else "not found on the hub or on this machine"
+        raise WeightsError(f"{HUB}{name}: {reason} ({one_line(error)}); or name a folder: {_EXPECTED}") from None
 
 
 def _library() -> ModuleType:

@@ -155,7 +155,7 @@ class CorpusWriter:
             self._provisional.unlink()
             _write_array(self._folder / _COUNTS, np.int64, len(counts), [counts[order]])
             # As ASCII with escapes, which can also hold halves of surrogate pairs.
-            (self._folder / _TYPES).write_text(json.dumps([types[place] for place in order]), encoding="ascii")
+            (self._folder / _TYPES).write_text(json.dumps([types[index] for index in order]), encoding="ascii")
             write_json(self._folder / "corpus.json", description)
 
     def _write_part(self, name: str, chosen: npt.NDArray[np.bool_], new_numbers: npt.NDArray[np.uint32]) -> None:
@@ -175,19 +175,19 @@ class CorpusWriter:
         with open(self._provisional, "rb") as stream:
             for start in range(0, len(lengths), _SENTENCES_AT_ONCE):
                 piece = slice(start, start + _SENTENCES_AT_ONCE)
-                wanted = np.repeat(chosen[piece], lengths[piece])  # (tokens of the piece,)
-                yield np.fromfile(stream, dtype=np.uint32, count=len(wanted))[wanted]
+                is_chosen = np.repeat(chosen[piece], lengths[piece])  # (tokens of the piece,)
+                yield np.fromfile(stream, dtype=np.uint32, count=len(is_chosen))[is_chosen]
 
 
 @contextlib.contextmanager
-def write_errors(folder: Path, wanted: float | None = None) -> Iterator[None]:
+def write_errors(folder: Path, num_bytes: float | None = None) -> Iterator[None]:
     """Raises `CacheError` instead of any OSError; it says why, and how many bytes are needed, where that is known."""
     try:
         yield
     except OSError as error:
         advice = "set ELMO_TASKS_CACHE to a folder elsewhere"
         if error.errno in NO_ROOM:
-            estimate = f"; the corpus needs about {wanted / 1e6:,.0f} MB" if wanted else ""
+            estimate = f"; the corpus needs about {num_bytes / 1e6:,.0f} MB" if num_bytes else ""
             raise CacheError(f"{folder}: no room is left on this disk{estimate}; free some, or {advice}") from error
         raise CacheError(f"{folder}: cannot be written ({error.strerror}); {advice}") from error
 
@@ -199,7 +199,7 @@ def _mapped(path: Path, kind: type[np.generic]) -> npt.NDArray[Any]:
     except (SyntaxError, TypeError, tokenize.TokenError) as error:  # the header is read as Python
         raise ValueError(f"{path}: {error}") from error
     if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype != kind:
-        raise ValueError(f"{path}: wanted a list of {kind.__name__}")
+        raise ValueError(f"{path}: expected a list of {kind.__name__}")
     return values
 
 

@@ -93,8 +93,8 @@ class LanguageModel(nn.Module):
         files = BiLMFiles.in_folder(folder)
         if not cls.is_in_folder(folder):
             raise WeightsError(
-                f"{folder}: wanted {VOCABULARY_FILE} and {SOFTMAX_FILE} in addition to the biLM, as pretraining writes "
-                "them; the published biLMs have none"
+                f"{folder}: expected {VOCABULARY_FILE} and {SOFTMAX_FILE} in addition to the biLM, as pretraining "
+                "writes them; the published biLMs have none"
             )
         vocabulary = OutputVocabulary.load(folder / VOCABULARY_FILE)
         model = cls(BiLM.load(files.options, files.weights), vocabulary, dropout)
@@ -140,9 +140,9 @@ class LanguageModel(nn.Module):
             dtype: of the products' factors, torch.bfloat16 or that of the weights.
         """
         outputs, states = self._top_layer(window, states, dtype)
-        wanted = [targets != NO_TARGET for targets in window.targets]
-        hidden = [self.dropout(output)[there] for output, there in zip(outputs, wanted, strict=True)]  # (N, P)
-        targets = [targets[there] for targets, there in zip(window.targets, wanted, strict=True)]  # (N,)
+        is_target = [targets != NO_TARGET for targets in window.targets]
+        hidden = [self.dropout(output)[there] for output, there in zip(outputs, is_target, strict=True)]  # (N, P)
+        targets = [targets[there] for targets, there in zip(window.targets, is_target, strict=True)]  # (N,)
         softmax = self.softmax_weight, self.softmax_bias
         forward, backward = softmax_losses(hidden, targets, *softmax, candidates, dtype)
         return WindowLoss(forward, backward, len(targets[0]), states)
@@ -167,13 +167,13 @@ class LanguageModel(nn.Module):
 
     def _read_softmax(self, path: Path) -> None:
         tensors = read_tensors(path, WeightsError)
-        wanted = {"weight": self.softmax_weight, "bias": self.softmax_bias}
-        shapes = {name: tuple(parameter.shape) for name, parameter in wanted.items()}
+        own = {"weight": self.softmax_weight, "bias": self.softmax_bias}
+        shapes = {name: tuple(parameter.shape) for name, parameter in own.items()}
         found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
         if found != shapes:
-            raise WeightsError(f"{path}: holds {found}; wanted {shapes}, from the vocabulary and the biLM's options")
+            raise WeightsError(f"{path}: holds {found}; expected {shapes}, from the vocabulary and the biLM's options")
         with torch.no_grad():
-            for name, parameter in wanted.items():
+            for name, parameter in own.items():
                 parameter.copy_(tensors[name])
 
 

@@ -35,7 +35,7 @@ class OutputVocabulary:
         return len(self.words)
 
     def numbers(self, tokens: Iterable[str]) -> list[int]:
-        """The tokens' places among the words; unknown words have that of `<UNK>`."""
+        """The tokens' indices among the words; unknown words have that of `<UNK>`."""
         return [self._numbers.get(token, UNKNOWN_NUMBER) for token in tokens]
 
     def fingerprint(self) -> str:
@@ -58,14 +58,14 @@ class OutputVocabulary:
         for line, word in read_lines(path):
             if line <= len(_FIRST) and word != _FIRST[line - 1]:
                 raise DataError(
-                    path, f"got {word!r}; wanted {_FIRST[line - 1]!r}, as bilm-tf's vocabularies have", line
+                    path, f"got {word!r}; expected {_FIRST[line - 1]!r}, as bilm-tf's vocabularies have", line
                 )
             if not word or word in words:
                 problem = "is empty" if not word else f"{word!r} is already on line {words[word]}"
-                raise DataError(path, f"{problem}; wanted one word per line, each once", line)
+                raise DataError(path, f"{problem}; expected one word per line, each once", line)
             words[word] = line
         if len(words) < len(_FIRST):
-            raise DataError(path, f"got {len(words)} lines; wanted <S>, </S>, <UNK> and the words, one per line")
+            raise DataError(path, f"got {len(words)} lines; expected <S>, </S>, <UNK> and the words, one per line")
         return cls(list(words)[len(_FIRST) :])
 
 

@@ -50,9 +50,9 @@ class PretrainerConfig(BaseTrainerConfig):
     def _moves_by_step(cls, scheduler: SchedulerConfig) -> SchedulerConfig:
         if scheduler.moves != "step":
             kinds = SchedulerConfig.choices().items()
-            wanted = ", ".join(name for name, kind in kinds if getattr(kind, "moves", None) == "step")
+            fitting = ", ".join(name for name, kind in kinds if getattr(kind, "moves", None) == "step")
             raise ValueError(
-                f"moves after the validation of an epoch, which pretraining does not have; wanted {wanted}"
+                f"moves after the validation of an epoch, which pretraining does not have; expected {fitting}"
             )
         return scheduler
 

@@ -39,6 +39,6 @@ class PretrainingFolder(Folder):
         self.begun += (self.text,)
 
     def adjustable(self) -> Collection[str]:
-        """The places of the text, whose content is checked."""
+        """Where the text is: its content is checked."""
         names = ("paths", "train_data_path", "validation_data_path")
         return tuple(f"corpus.{name}" for name in names) if self.text.is_file() else ()

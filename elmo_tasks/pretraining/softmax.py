@@ -93,25 +93,25 @@ def softmax_losses(
     words = all_targets if candidates is None else torch.cat([all_targets, candidates.words])
     rows = functional.embedding(words, weight)  # at once: the gradient of each such call is as large as the table
     own = (torch.cat(list(hidden)) * rows[: len(all_targets)]).sum(dim=1) + bias[all_targets]
-    places = all_targets  # among the candidates
+    indices = all_targets  # among the candidates
     if candidates is not None:
-        places = torch.full_like(bias, -1, dtype=torch.int64)
-        places[candidates.words] = torch.arange(len(candidates.words), device=bias.device)
-        places = places[all_targets]
+        indices = torch.full_like(bias, -1, dtype=torch.int64)
+        indices[candidates.words] = torch.arange(len(candidates.words), device=bias.device)
+        indices = indices[all_targets]
         own = own - candidates.log_expected[all_targets]
         weight = rows[len(all_targets) :]
         bias = bias[candidates.words] - candidates.log_expected[candidates.words]
     weight = weight.to(dtype)
     counts = [len(each) for each in targets]
-    parts = zip(hidden, own.split(counts), places.split(counts), strict=True)
+    parts = zip(hidden, own.split(counts), indices.split(counts), strict=True)
     return [_LossAgainstCandidates.apply(each.to(dtype), scores, weight, bias, where) for each, scores, where in parts]
 
 
 class _LossAgainstCandidates(torch.autograd.Function):
-    """hidden (N, P), own scores (N,), candidates' weights (S, P) and biases (S,), targets' places (N,) or -1 -> ()"""
+    """hidden (N, P), own scores (N,), candidates' weights (S, P) and biases (S,), targets' indices (N,) or -1 -> ()"""
 
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, own: Tensor, weight: Tensor, bias: Tensor, places: Tensor) -> Tensor:
+    def forward(ctx: Any, hidden: Tensor, own: Tensor, weight: Tensor, bias: Tensor, indices: Tensor) -> Tensor:
         wants_gradient = any(ctx.needs_input_grad)
         total = own.new_zeros(())
         of_hidden, of_own = torch.empty_like(hidden), torch.empty_like(own)
@@ -120,8 +120,8 @@ class _LossAgainstCandidates(torch.autograd.Function):
         for start in range(0, len(own), step):
             rows = slice(start, start + step)
             scores = functional.linear(hidden[rows], weight).to(own.dtype).add_(bias)  # (n, S)
-            drawn = (places[rows] >= 0).nonzero().squeeze(1)
-            scores[drawn, places[rows][drawn]] = -torch.inf  # a token's target is not among its candidates
+            drawn = (indices[rows] >= 0).nonzero().squeeze(1)
+            scores[drawn, indices[rows][drawn]] = -torch.inf  # a token's target is not among its candidates
             highest = torch.maximum(scores.amax(dim=1), own[rows])  # (n,)
             chances = scores.sub_(highest[:, None]).exp_()  # (n, S), each times the row's sum
             own_chances = (own[rows] - highest).exp_()
@@ -155,10 +155,10 @@ def _draw_log_uniform(num_words: int, num_samples: int) -> tuple[Tensor, int]:
         new = torch.zeros(num_samples, dtype=torch.bool)
         new[first[drawn.unique()]] = True
         new &= ~seen[drawn]
-        places = new.nonzero().squeeze(1)[: num_samples - found]
-        words.append(drawn[places])
+        accepted = new.nonzero().squeeze(1)[: num_samples - found]
+        words.append(drawn[accepted])
         seen[words[-1]] = True
-        found += len(places)
+        found += len(accepted)
         if found == num_samples:
-            return torch.cat(words), tries + int(places[-1]) + 1
+            return torch.cat(words), tries + int(accepted[-1]) + 1
         tries += num_samples

@@ -35,7 +35,7 @@ def find_files(paths: Sequence[str]) -> tuple[Path, ...]:
     for pattern in map(local_path, paths):
         files = [match for match in matching_paths(pattern) if match.is_file() or is_stream(match)]
         if not files and pattern.is_dir():
-            raise DataError(pattern, f"is a folder; wanted files, for example {pattern / '*.txt'}")
+            raise DataError(pattern, f"is a folder; expected files, for example {pattern / '*.txt'}")
         if not files:
             raise DataError(pattern, "no such file, and no file's name matches this pattern")
         for file in files:
@@ -98,8 +98,8 @@ def without_repeated_lines(chunks: Iterable[Chunk], seen: set[bytes]) -> Iterato
 def _decode(lines: bytes, path: Path, first_line: int, is_cut: bool) -> str:
     """Whole lines as text, numbered from `first_line`; `is_cut` if the last one is too long."""
 
-    def problem(place: int, message: str) -> DataError:
-        return DataError(path, message, first_line + lines.count(b"\n", 0, place))
+    def problem(position: int, message: str) -> DataError:
+        return DataError(path, message, first_line + lines.count(b"\n", 0, position))
 
     if first_line == 1:
         if wrong := foreign_encoding(lines):
@@ -107,13 +107,13 @@ def _decode(lines: bytes, path: Path, first_line: int, is_cut: bool) -> str:
         lines = lines.removeprefix(codecs.BOM_UTF8)
         if b"\n" not in lines and not is_cut:
             lines = lines.replace(b"\r", b"\n")  # as in `files.read_lines`
-    if (place := lines.find(b"\0")) >= 0:
-        raise problem(place, "holds a NUL byte, as binary files do; wanted UTF-8 text")
+    if (position := lines.find(b"\0")) >= 0:
+        raise problem(position, "holds a NUL byte, as binary files do; expected UTF-8 text")
     if is_cut:
         remedy = f"; convert line ends in CR with: {CR_TO_LF}" if b"\r" in lines[lines.rfind(b"\n") :] else ""
-        raise problem(len(lines), f"the line has more than 16 MiB; wanted a paragraph or a document a line{remedy}")
+        raise problem(len(lines), f"the line has more than 16 MiB; expected a paragraph or a document a line{remedy}")
     try:
         return lines.decode()
     except UnicodeDecodeError as error:
-        message = f"byte 0x{lines[error.start]:02x} is not UTF-8; wanted UTF-8 text"
+        message = f"byte 0x{lines[error.start]:02x} is not UTF-8; expected UTF-8 text"
         raise problem(error.start, message) from None

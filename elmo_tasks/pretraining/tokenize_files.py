@@ -33,7 +33,7 @@ class NumberedText(NamedTuple):
     """Consecutive sentences, their tokens as numbers."""
 
     types: list[str]  # the distinct tokens, in the order in which they were first seen
-    tokens: npt.NDArray[np.uint32]  # (N,) each token's place in `types`
+    tokens: npt.NDArray[np.uint32]  # (N,) each token's index in `types`
     lengths: npt.NDArray[np.uint32]  # (S,) the number of tokens of each sentence
     documents: npt.NDArray[np.int64]  # (S,) how many documents begin here up to a sentence; 0 in an earlier document
     num_begun: int  # how many documents begin here, some of them perhaps without a sentence

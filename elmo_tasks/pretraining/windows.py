@@ -91,7 +91,7 @@ class SlotReader:
         padding = slots < 0
         slots = np.maximum(slots, 0)
         sentences = np.searchsorted(self.starts, slots, side="right") - 1
-        places = slots - self.starts[sentences]
+        positions = slots - self.starts[sentences]
         starts = np.asarray(self.part.sentences)[sentences]
         lengths = np.asarray(self.part.sentences)[sentences + 1] - starts
         tokens = self.part.tokens
@@ -100,11 +100,11 @@ class SlotReader:
         def at(positions: np.ndarray) -> np.ndarray:
             return tokens[np.clip(positions, 0, last)].astype(np.int64)
 
-        first, final = places == 0, places == lengths
-        forward_inputs = np.where(first, self._begin, at(starts + places - 1))
-        backward_inputs = np.where(first, self._end, at(starts + lengths - places))
-        forward_targets = np.where(final, self._end, at(starts + places))
-        backward_targets = np.where(final, self._begin, at(starts + lengths - 1 - places))
+        first, final = positions == 0, positions == lengths
+        forward_inputs = np.where(first, self._begin, at(starts + positions - 1))
+        backward_inputs = np.where(first, self._end, at(starts + lengths - positions))
+        forward_targets = np.where(final, self._end, at(starts + positions))
+        backward_targets = np.where(final, self._begin, at(starts + lengths - 1 - positions))
         distinct, rows = np.unique(np.stack([forward_inputs, backward_inputs]), return_inverse=True)
         targets = np.where(padding, NO_TARGET, self._words[np.stack([forward_targets, backward_targets])])
         return Window(
@@ -150,7 +150,7 @@ class TokenStreams:
         if self.windows_per_epoch == 0:
             raise ElmoTasksError(
                 f"the training text has {reader.num_slots} tokens, sentence ends included; "
-                f"wanted at least batch_size x unroll_steps = {batch_size} x {steps}"
+                f"expected at least batch_size x unroll_steps = {batch_size} x {steps}"
             )
 
     def windows(self, epoch: int, first: int = 0) -> Iterator[Window]:
@@ -158,13 +158,13 @@ class TokenStreams:
         documents = self.reader.starts[np.asarray(self.reader.part.documents)]  # (D+1,) in slots
         order = np.random.default_rng((self._seed, epoch)).permutation(len(documents) - 1)
         ends = np.cumsum(np.diff(documents)[order])  # (D,) of the ordered documents, in the stream
-        shifts = documents[1:][order] - ends  # from a place in the stream to the slot
+        shifts = documents[1:][order] - ends  # from a position in the stream to the slot
         drawn = np.random.default_rng((self._seed, epoch, 1)).random(len(self.reader.starts) - 1, dtype=np.float32)
         resets = drawn < self._reset_share  # (S,)
         row_starts = self._rows * self.windows_per_epoch * self._steps
         for window in range(first, self.windows_per_epoch):
-            places = row_starts + (window * self._steps + np.arange(self._steps))[:, None]  # (T, B)
-            yield self.reader.read(places + shifts[np.searchsorted(ends, places, side="right")], resets)
+            positions = row_starts + (window * self._steps + np.arange(self._steps))[:, None]  # (T, B)
+            yield self.reader.read(positions + shifts[np.searchsorted(ends, positions, side="right")], resets)
 
 
 def sentence_windows(reader: SlotReader, max_slots: int) -> Iterator[Window]:

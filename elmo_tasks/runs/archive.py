@@ -27,11 +27,15 @@ def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) ->
         WeightsError: the files that the run names are not a biLM or a transformer.
     """
     if not folder.model.is_file():
-        raise RunError(f"{folder.path}: no {folder.model.name}; wanted the folder of a run that has finished an epoch")
+        raise RunError(
+            f"{folder.path}: no {folder.model.name}; expected the folder of a run that has finished an epoch"
+        )
     packed = {name: path for name, path in folder.packed().items() if path.is_file() and path.parent == folder.path}
     for path in packed.values():
         if path.resolve().parent != folder.path.resolve():  # someone else's run could name any file of this machine
-            raise RunError(f"{path}: a link to {path.resolve()}; wanted a file of the run, so put a copy in its place")
+            raise RunError(
+                f"{path}: a link to {path.resolve()}; expected a file of the run, so put a copy in its place"
+            )
     for frozen in folder.frozen_models if with_bilm else ():
         packed |= frozen.files_to_archive()
     archives.pack(packed, archive)

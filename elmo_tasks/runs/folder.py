@@ -248,13 +248,13 @@ class RunFolder(Folder):
             RunError: no epoch has finished, or they differ; the first differences are named.
         """
         found = {**tensor_shapes(self.frozen), **tensor_shapes(self.model)}
-        misfits = [
-            f"{name} is {found.get(name, 'not there')} (wanted {shapes.get(name, 'none')})"
+        mismatches = [
+            f"{name} is {found.get(name, 'not there')} (expected {shapes.get(name, 'none')})"
             for name in sorted(found.keys() | shapes.keys())
             if found.get(name) != shapes.get(name)
         ]
-        if misfits:
-            raise RunError(f"{self.path}: the weights do not fit the config: {some_of(misfits)}")
+        if mismatches:
+            raise RunError(f"{self.path}: the weights do not fit the config: {some_of(mismatches)}")
 
     def load_tensors(self, model: nn.Module) -> None:
         """Loads the tensors of the best epoch, frozen ones included, into a model that `check_tensors` has passed."""

@@ -214,7 +214,7 @@ class FrozenModel(abc.ABC):
             return None
         if self.is_trained():
             is_lost = isinstance(config, ElmoConfig) and not config.requires_grad
-            lost = f"its {self.title}, trained with the task, is not taken over by a model whose {self.title} is frozen"
+            lost = f"its {self.title}, trained with the task, is not copied into a model whose {self.title} is frozen"
             return lost if is_lost else None
         is_same = self.read_reference().fingerprint == config.files().fingerprint()
         return None if is_same else f"was trained with another {self.title}, whose vectors differ"

@@ -56,7 +56,7 @@ def load_run(path: str | Path, *, overrides: Overrides = ()) -> Run:
     """A trained run, with the best epoch's parameters, from its folder or archive.
 
     Arguments:
-        overrides: `key.path=value`, in place of the config's values; for example where the biLM's files now lie.
+        overrides: `key.path=value`, in place of the config's values; for example where the biLM's files now are.
 
     Raises:
         RunError: there is no run or no finished epoch, or its biLM or transformer has moved or changed; or it has parts

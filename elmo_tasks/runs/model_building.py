@@ -17,7 +17,7 @@ def build_model(config: ExperimentConfig, vocabulary: Vocabulary, *, pretrained:
 
 
 def tensor_shapes(config: ExperimentConfig, vocabulary: Vocabulary, folder: RunFolder) -> dict[str, tuple[int, ...]]:
-    """The shapes of the model's tensors. No memory is taken for them, since the config may be a stranger's."""
+    """The shapes of the model's tensors. No memory is allocated for them, since the config may be a stranger's."""
     try:
         with shapes_only():
             model = build_model(config, vocabulary, pretrained=False)

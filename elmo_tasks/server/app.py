@@ -241,7 +241,7 @@ def create_app(
     return app
 
 
-_ABOUT = 'Trained runs behind HTTP. Errors are `{"error": "what was expected, and what came"}`.'
+_ABOUT = 'Trained runs behind HTTP. Errors are `{"error": "what was expected, and what was found"}`.'
 
 
 def _routes(service: Service) -> APIRouter:

@@ -87,7 +87,7 @@ def prose_lines(
 def raw_lines(
     source: str | Path | ByteLines, *, tokenized: bool = False, advice: str = TOKENIZED_ADVICE
 ) -> Iterator[tuple[int, str]]:
-    """The numbered lines of a file or of standard input; see `prose_lines`. All are taken if they are tokenized."""
+    """The numbered lines of a file or of standard input; see `prose_lines`. Tokenized lines are not checked."""
     name = source if isinstance(source, (str, Path)) else STANDARD_INPUT
     lines = read_lines(source) if isinstance(source, (str, Path)) else decode_lines(source, name)
     return lines if tokenized else prose_lines(lines, name, advice)

@@ -52,7 +52,7 @@ class DataLoaderConfig(Config):
     @model_validator(mode="after")
     def _has_a_limit(self) -> DataLoaderConfig:
         if self.batch_size is None and self.batch_tokens is None:
-            raise ValueError("wanted 'batch_size', 'batch_tokens' or both, got neither")
+            raise ValueError("expected 'batch_size', 'batch_tokens' or both, got neither")
         if self.sampling and not self.shuffle:
             raise ValueError(f"sampling: '{self.sampling}' draws new examples each epoch; expected shuffle: true")
         return self

@@ -50,7 +50,7 @@ class Fold(Config):
     @classmethod
     def _has_this_number(cls, of: int, info: ValidationInfo) -> int:
         if (number := info.data.get("number", 1)) > of:
-            raise ValueError(f"there is no fold {number} of {of}; wanted a number from 1 to {of}")
+            raise ValueError(f"there is no fold {number} of {of}; expected a number from 1 to {of}")
         return of
 
     def split(
@@ -113,8 +113,8 @@ def _split(
 
 def _places(data: datasets.Dataset) -> list[Any]:
     """Where each example begins: its file and line or, if the reader does not say it, its row."""
-    places = data.select_columns(["file", "line"])
-    return [(each["file"], row if each["line"] is None else each["line"]) for row, each in enumerate(places)]
+    locations = data.select_columns(["file", "line"])
+    return [(each["file"], row if each["line"] is None else each["line"]) for row, each in enumerate(locations)]
 
 
 def _shuffled(keys: Sequence[Hashable], seed: int) -> list[Hashable]:

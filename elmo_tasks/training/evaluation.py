@@ -74,8 +74,8 @@ def evaluate(
 def ordered_lines(path: str | Path | None) -> Iterator[Callable[[int, Any], None]]:
     """Yields a function that takes lines' numbers and values in any order; writes them in order, as JSON, atomically.
 
-    The lines wait in a temporary file without a name. Only their places are held in memory. Without a path, nothing is
-    written.
+    The lines wait in a temporary file without a name. Only their positions are held in memory. Without a path, nothing
+    is written.
 
     Raises:
         WriteError: the file cannot be written.
@@ -83,7 +83,7 @@ def ordered_lines(path: str | Path | None) -> Iterator[Callable[[int, Any], None
     if path is None:
         yield lambda number, value: None
         return
-    places: dict[int, tuple[int, int]] = {}  # of each line its start and its length in bytes
+    positions: dict[int, tuple[int, int]] = {}  # of each line its start and its length in bytes
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = path.parent if path.is_file() or not path.exists() else None  # that of a pipe or device has no room
@@ -94,12 +94,12 @@ def ordered_lines(path: str | Path | None) -> Iterator[Callable[[int, Any], None
 
         def add(number: int, value: Any) -> None:
             line = f"{json_text(value)}\n".encode()
-            places[number] = lines.tell(), len(line)
+            positions[number] = lines.tell(), len(line)
             lines.write(line)
 
         yield add
         with atomic_write(path) as target:
-            for _, (start, length) in sorted(places.items()):
+            for _, (start, length) in sorted(positions.items()):
                 lines.seek(start)
                 target.write(lines.read(length))
 

@@ -39,7 +39,7 @@ class ParameterGroup(Config):
     weight_decay: NotNegative | None = Field(None, description="weight decay, in place of the optimizer's")
 
     def check(self, parameters: Mapping[str, torch.nn.Parameter], key: str) -> None:
-        """Raises `ConfigError` if the group cannot have one of these parameters; `key` is its place in the config."""
+        """Raises `ConfigError` if the group cannot have one of these parameters; `key` is its key in the config."""
 
 
 class OptimizerConfig(Part):
@@ -82,7 +82,7 @@ def find_parameters(names: Iterable[str], expression: str, key: str) -> list[str
     """The names that a regular expression matches.
 
     Raises:
-        ConfigError: it matches none; `key` is its place in the config.
+        ConfigError: it matches none; `key` is its key in the config.
     """
     names = list(names)
     found = [name for name in names if re.search(expression, name)]
@@ -155,7 +155,7 @@ class Sgd(OptimizerConfig):
     @model_validator(mode="after")
     def _nesterov_needs_momentum(self) -> Sgd:
         if self.nesterov and self.momentum == 0:
-            raise ValueError("'nesterov' needs momentum; wanted 'momentum' above 0")
+            raise ValueError("'nesterov' needs momentum; expected 'momentum' above 0")
         return self
 
 

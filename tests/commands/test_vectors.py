@@ -119,7 +119,7 @@ def test_embed_passes_on_its_arguments(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("given", ["--options o", "--weights w", "--bilm b --options o", "--bilm b --weights w"])
 def test_a_bilm_is_a_folder_or_two_files(given: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["embed", "in.txt", "--output", "out.hdf5", *given.split()]) == 2
-    assert "wanted either the folder of a biLM or both its options and its weights" in capsys.readouterr().err
+    assert "expected either the folder of a biLM or both its options and its weights" in capsys.readouterr().err
 
 
 def test_neighbors_prints_the_layers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

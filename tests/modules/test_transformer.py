@@ -194,7 +194,7 @@ def test_layers_that_the_transformer_lacks(settings: dict[str, Any], message: st
 
 
 def test_impossible_settings(bert: Path) -> None:
-    with pytest.raises(pydantic.ValidationError, match="wanted each layer once"):
+    with pytest.raises(pydantic.ValidationError, match="expected each layer once"):
         TransformerConfig(model=str(bert), layers=(1, 1))
     with pytest.raises(WeightsError, match=r"gone: no such folder; .*hub:NAME"):
         TransformerConfig(model="gone").build()

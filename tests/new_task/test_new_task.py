@@ -89,7 +89,7 @@ def test_a_line_without_a_topic_is_named(
     monkeypatch.setenv("TOPICS", str(tmp_path))
     arguments = ["train", "topics.jsonnet", "-s", str(tmp_path / "run"), "--include-package", "topics"]
     assert cli.main(arguments) == 2
-    assert "train.tsv:2: 'Soup .'; wanted a topic, a tab and a sentence" in capsys.readouterr().err
+    assert "train.tsv:2: 'Soup .'; expected a topic, a tab and a sentence" in capsys.readouterr().err
 
 
 def test_the_guide_shows_these_files() -> None:

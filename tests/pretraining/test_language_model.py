@@ -101,7 +101,7 @@ def test_a_softmax_without_its_vocabulary_is_none(missing: str, tmp_path: Path) 
     assert LanguageModel.is_in_folder(tmp_path)
     (tmp_path / missing).unlink()
     assert not LanguageModel.is_in_folder(tmp_path)
-    with pytest.raises(WeightsError, match=r"wanted vocabulary\.txt and softmax\.safetensors in addition"):
+    with pytest.raises(WeightsError, match=r"expected vocabulary\.txt and softmax\.safetensors in addition"):
         LanguageModel.load(tmp_path)
 
 
@@ -142,7 +142,9 @@ def test_a_softmax_of_other_sizes_is_refused(tmp_path: Path) -> None:
     make_model(0.0).save(tmp_path)
     with (tmp_path / VOCABULARY_FILE).open("a") as file:
         file.write("boat\n")
-    with pytest.raises(WeightsError, match=r"softmax\.safetensors: holds .*7.*; wanted .*8, 16.*, from the vocabulary"):
+    with pytest.raises(
+        WeightsError, match=r"softmax\.safetensors: holds .*7.*; expected .*8, 16.*, from the vocabulary"
+    ):
         LanguageModel.load(tmp_path)
 
 

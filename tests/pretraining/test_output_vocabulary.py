@@ -37,11 +37,11 @@ def test_a_vocabulary_goes_round_and_numbers_its_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["<S>", "</S>", "the"], ":3: got 'the'; wanted '<UNK>', as bilm-tf"),
-        (["the"], ":1: got 'the'; wanted '<S>', as bilm-tf"),
-        (["<S>", "</S>"], ": got 2 lines; wanted <S>, </S>, <UNK> and the words"),
-        (["<S>", "</S>", "<UNK>", "the", "", "a"], ":5: is empty; wanted one word per line"),
-        (["<S>", "</S>", "<UNK>", "the", "a", "the"], ":6: 'the' is already on line 4; wanted one word per line"),
+        (["<S>", "</S>", "the"], ":3: got 'the'; expected '<UNK>', as bilm-tf"),
+        (["the"], ":1: got 'the'; expected '<S>', as bilm-tf"),
+        (["<S>", "</S>"], ": got 2 lines; expected <S>, </S>, <UNK> and the words"),
+        (["<S>", "</S>", "<UNK>", "the", "", "a"], ":5: is empty; expected one word per line"),
+        (["<S>", "</S>", "<UNK>", "the", "a", "the"], ":6: 'the' is already on line 4; expected one word per line"),
         (["<S>", "</S>", "<UNK>", "<S>"], ":4: '<S>' is already on line 1"),
     ],
 )

@@ -211,7 +211,9 @@ def test_a_training_on_a_full_disk_goes_on_when_there_is_room_again(
 
 def test_a_schedule_of_epochs_is_refused(config_file: Path, tmp_path: Path) -> None:
     schedule = 'trainer.learning_rate_scheduler={"type": "exponential", "gamma": 0.5}'
-    with pytest.raises(ConfigError, match=r"does not have; wanted constant, cosine_decay, linear_decay|does not have"):
+    with pytest.raises(
+        ConfigError, match=r"does not have; expected constant, cosine_decay, linear_decay|does not have"
+    ):
         pretrain(config_file, tmp_path / "run", overrides=[schedule])
 
 

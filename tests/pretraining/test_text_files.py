@@ -48,7 +48,7 @@ def test_files_are_found_in_order_and_once(tmp_path: Path, monkeypatch: pytest.M
 def test_paths_without_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\*: no such file, and no file's name matches"):
         find_files((str(tmp_path / "none*"),))
-    with pytest.raises(DataError, match=r"is a folder; wanted files, for example .*\*\.txt"):
+    with pytest.raises(DataError, match=r"is a folder; expected files, for example .*\*\.txt"):
         find_files((str(tmp_path),))
 
 
@@ -85,7 +85,7 @@ def test_damaged_files(tmp_path: Path, ending: str, damage: str) -> None:
     middle = len(content) // 2
     path.write_bytes(content[:middle] if damage == "cut" else content[:middle] + bytes(50) + content[middle + 50 :])
     # Bytes that are wrong may be noticed before their checksum is.
-    with pytest.raises(DataError, match=r"text\.\w+(:\d+)?: .*(is damaged or cut short|wanted UTF-8 text)"):
+    with pytest.raises(DataError, match=r"text\.\w+(:\d+)?: .*(is damaged or cut short|expected UTF-8 text)"):
         text_of(path)
 
 
@@ -93,8 +93,8 @@ def test_damaged_files(tmp_path: Path, ending: str, damage: str) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"one\ntwo\nth\0ree\nfour\n", "text:3: holds a NUL byte, as binary files do; wanted UTF-8 text"),
-        (b"one\ntwo\nthree\ncaf\xe9\nfive\n", "text:4: byte 0xe9 is not UTF-8; wanted UTF-8 text"),
+        (b"one\ntwo\nth\0ree\nfour\n", "text:3: holds a NUL byte, as binary files do; expected UTF-8 text"),
+        (b"one\ntwo\nthree\ncaf\xe9\nfive\n", "text:4: byte 0xe9 is not UTF-8; expected UTF-8 text"),
         ("one\n".encode("utf-16"), "text: the file is UTF-16; expected UTF-8"),
         (b"\0one\n", "text:1: holds a NUL byte"),
     ],

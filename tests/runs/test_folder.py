@@ -133,7 +133,7 @@ def test_the_first_three_tensors_that_do_not_fit_are_named(tmp_path: Path) -> No
     right = {"a": (2,), "b": (3,), "c": (1, 2)}
     folder.check_tensors(right)
     three = {"a": (2,), "b": (4,), "d": (5,)}
-    named = r"b is \(3,\) \(wanted \(4,\)\), c is \(1, 2\) \(wanted none\), d is not there \(wanted \(5,\)\)"
+    named = r"b is \(3,\) \(expected \(4,\)\), c is \(1, 2\) \(expected none\), d is not there \(expected \(5,\)\)"
     with pytest.raises(RunError, match=rf"^{tmp_path}: the weights do not fit the config: {named}$"):
         folder.check_tensors(three)
     with pytest.raises(RunError, match=rf"{named} and 1 more$"):

@@ -701,7 +701,7 @@ def test_loading_a_run_does_not_import_the_compiler_of_torch(trained: Path) -> N
 
 def test_weights_that_do_not_fit_the_config_are_named_with_their_shapes(trained: Path) -> None:
     with pytest.raises(
-        RunError, match=r"the weights do not fit the config: .* is \(.*\) \(wanted \(.*\)\), .* and \d+ more"
+        RunError, match=r"the weights do not fit the config: .* is \(.*\) \(expected \(.*\)\), .* and \d+ more"
     ) as error:
         load_run(trained, overrides=["model.encoder.hidden_sizes=[8, 7]"])
     names = re.findall(r"(\S+) is", str(error.value))

@@ -365,7 +365,7 @@ def test_a_bilm_that_was_trained_goes_on_or_is_left(
     start = Start(plain, run, BEFORE)
     assert set(start.origin["not_taken"].values()) == {"not in this model"}
     assert caplog.messages == [
-        f"{run}: its biLM, trained with the task, is not taken over by a model whose biLM is frozen"
+        f"{run}: its biLM, trained with the task, is not copied into a model whose biLM is frozen"
     ]
 
 

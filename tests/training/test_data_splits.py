@@ -112,7 +112,7 @@ def test_what_a_document_is() -> None:
 
 
 def test_mistakes() -> None:
-    with pytest.raises(pydantic.ValidationError, match="there is no fold 4 of 3; wanted a number from 1 to 3"):
+    with pytest.raises(pydantic.ValidationError, match="there is no fold 4 of 3; expected a number from 1 to 3"):
         Fold(number=4, of=3)
     few = data([(0, 1), (0, 2)])
     with pytest.raises(ElmoTasksError, match="2 examples for 3 folds; expected at least one for each"):

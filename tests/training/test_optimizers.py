@@ -39,7 +39,7 @@ def test_defaults_are_torchs(name: str) -> None:
 
 
 def test_nesterov_needs_momentum() -> None:
-    with pytest.raises(ValueError, match="'nesterov' needs momentum; wanted 'momentum' above 0"):
+    with pytest.raises(ValueError, match="'nesterov' needs momentum; expected 'momentum' above 0"):
         OptimizerConfig.model_validate({"type": "sgd", "nesterov": True})
     OptimizerConfig.model_validate({"type": "sgd", "nesterov": True, "momentum": 0.9}).build(parameters())
 
