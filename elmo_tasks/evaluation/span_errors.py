@@ -43,8 +43,8 @@ def align(
     - `missed`, `spurious`: a gold or a predicted span that is left.
 
     The kinds go in this order, so that a gold span is a boundary error only if no span has exactly its tokens; of
-    several that overlap, the pair with the most common tokens comes first. So the gold spans are all kinds but `spurious`, and
-    the predicted ones are all kinds but `missed`. The kinds are those of the MUC-5 scorer (Chinchor and Sundheim 1993),
+    several that overlap, the pair with the most common tokens comes first. So the gold spans are all kinds but
+    `spurious`, and the predicted ones are all kinds but `missed`. The kinds are those of the MUC-5 scorer (Chinchor and Sundheim 1993),
     with its incorrect and partial matches told apart.
 
     Yields:
