@@ -170,7 +170,7 @@ def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> tuple[d
             problems.append(f"--set {key}: {error.args[0]}")
         else:
             # What lay under this path before is gone, and with it who wrote it.
-            origins = {key: by for key, by in origins.items() if key[: len(written)] != written}
+            origins = {each: by for each, by in origins.items() if each[: len(written)] != written}
             origins[written] = key
     return origins, problems
 

@@ -44,8 +44,8 @@ def align(
 
     The kinds go in this order, so that a gold span is a boundary error only if no span has exactly its tokens; of
     several that overlap, the pair with the most common tokens comes first. So the gold spans are all kinds but
-    `spurious`, and the predicted ones are all kinds but `missed`. The kinds are those of the MUC-5 scorer (Chinchor and Sundheim 1993),
-    with its incorrect and partial matches told apart.
+    `spurious`, and the predicted ones are all kinds but `missed`. The kinds are those of the MUC-5 scorer (Chinchor
+    and Sundheim 1993), with its incorrect and partial matches told apart.
 
     Yields:
         the kind, the predicted and the gold span; None for a span that is missed or spurious.
