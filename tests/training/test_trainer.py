@@ -401,7 +401,7 @@ GRADUALLY = (LEARNS, f"trainer.unfreeze={json.dumps(BY_LAYER)}")
 def test_what_is_frozen_at_first_is_trained_from_its_epoch_on(
     config_file: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.INFO, "elmo_tasks.training.trainer"):
+    with caplog.at_level(logging.INFO, "elmo_tasks.training.trainer_config"):
         trainer, training = make_trainer(
             config_file, tmp_path / "run", *GRADUALLY, "trainer.learning_rate_scheduler={}"
         )
