@@ -92,15 +92,21 @@ def _print_comparison(comparison: Comparison) -> None:
         ("system", "difference", "95 % interval", *(titles[test] for test in tests), "better", "worse", "equal"),
         [_difference_row(each, tests) for each in differences],
     )
-    if seeded := [each for each in differences if each.seeds]:
+    seeded = [
+        [
+            each.name,
+            f"{seeds.mean:+.2f}",
+            _interval(seeds.interval),
+            "the same, paired" if seeds.paired else "not the same",
+        ]
+        for each in differences
+        if (seeds := each.seeds)
+    ]
+    if seeded:
         print_table(
             f"difference to {comparison.systems[0].name}, mean over seeds",
             ("system", "difference", "95 % interval", "seeds"),
-            [
-                [each.name, f"{each.seeds.mean:+.2f}", _interval(each.seeds.interval), _pairing(each.seeds.paired)]
-                for each in seeded
-                if each.seeds
-            ],
+            seeded,
         )
     _print_changed(comparison)
 
@@ -119,10 +125,6 @@ def _difference_row(difference: Difference, tests: Sequence[str]) -> list[str]:
 
 def _interval(interval: Interval) -> str:
     return f"{interval.low:.2f} to {interval.high:.2f}"
-
-
-def _pairing(paired: bool) -> str:
-    return "the same, paired" if paired else "not the same"
 
 
 def _print_changed(comparison: Comparison) -> None:

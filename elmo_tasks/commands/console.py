@@ -8,6 +8,7 @@ import json
 import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 
@@ -92,6 +93,15 @@ def print_training_metrics(metrics: Mapping[str, Any]) -> None:
         print_metrics(metrics["best"]["validation"], title=f"validation, epoch {metrics['best']['epoch']}")
     if "test" in metrics:
         print_metrics(metrics["test"], title="test")
+
+
+def print_summaries(files: Mapping[str, Path]) -> None:
+    """Prints the names of configs, studies or searches in the package, each with its summary."""
+    from elmo_tasks.config.packaged import summary
+
+    width = max(map(len, files))
+    for name, path in files.items():
+        print(f"{name:<{width}}  {summary(path)}")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands import options
 from elmo_tasks.commands.analysis import print_confusion
-from elmo_tasks.commands.console import print_json, print_metrics, print_training_metrics
+from elmo_tasks.commands.console import print_json, print_metrics, print_summaries, print_training_metrics
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.overwriting import check_output
 from elmo_tasks.progress import is_main_process
@@ -233,7 +233,10 @@ def add_config(parser: argparse.ArgumentParser) -> None:
 
 def run_config(arguments: argparse.Namespace) -> None:
     if arguments.list:
-        _list_configs()
+        from elmo_tasks.config.packaged import CPU_RULE, packaged_configs
+
+        print_summaries(packaged_configs())
+        print(f"\n{CPU_RULE}", file=sys.stderr)  # programs may read the list
         return
     if arguments.config is None and not arguments.schema:
         raise ElmoTasksError("no config given; give a file, a name of --list, or --schema")
@@ -252,16 +255,6 @@ def run_config(arguments: argparse.Namespace) -> None:
         return
     is_pretraining = "corpus" in evaluate(arguments.config, dict(arguments.ext_var), undefined={})
     _print_config(arguments, PretrainingConfig if is_pretraining else ExperimentConfig)
-
-
-def _list_configs() -> None:
-    from elmo_tasks.config.packaged import CPU_RULE, packaged_configs, summary
-
-    configs = packaged_configs()
-    width = max(map(len, configs))
-    for name, path in configs.items():
-        print(f"{name:<{width}}  {summary(path)}")
-    print(f"\n{CPU_RULE}", file=sys.stderr)  # programs may read the list
 
 
 def _copy_config(name: str, target: str, *, force: bool) -> None:

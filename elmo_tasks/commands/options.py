@@ -83,14 +83,7 @@ def add_config_arguments(parser: argparse.ArgumentParser, described: str = "conf
         example: a change that shows the difference to a config.
     """
     shown = f", such as {example}" if example else ""
-    parser.add_argument(
-        "--set",
-        type=override,
-        action="append",
-        default=[],
-        metavar="A.B=C",
-        help=f"change a key of the {described}{shown}; can be repeated",
-    )
+    _add_set(parser, f"{described}{shown}")
     parser.add_argument(
         "--ext-var",
         type=_pair,
@@ -100,6 +93,11 @@ def add_config_arguments(parser: argparse.ArgumentParser, described: str = "conf
         help="set an external variable of the Jsonnet file; can be repeated",
     )
     add_include_package(parser)
+
+
+def _add_set(parser: argparse.ArgumentParser, described: str) -> None:
+    help = f"change a key of the {described}; can be repeated"
+    parser.add_argument("--set", type=override, action="append", default=[], metavar="A.B=C", help=help)
 
 
 def add_from(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
@@ -152,14 +150,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         "for a pair of sentences, both count (default: set by the run or the command)",
     )
     add_device(parser)
-    parser.add_argument(
-        "--set",
-        type=override,
-        action="append",
-        default=[],
-        metavar="A.B=C",
-        help="change a key of the run's config; can be repeated",
-    )
+    _add_set(parser, "run's config")
     add_include_package(parser)
 
 
@@ -260,16 +251,14 @@ def refuse_torchrun(command: str) -> None:
         raise ElmoTasksError(f"{command} runs in one process; start it without torchrun (evaluate shares its work)")
 
 
-def positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number greater than 0")
+def positive(text: str, bound: int = 0) -> int:
+    if not text.isdecimal() or int(text) <= bound:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number greater than {bound}")
     return int(text)
 
 
 def at_least_two(text: str) -> int:
-    if not text.isdecimal() or int(text) < 2:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number greater than 1")
-    return int(text)
+    return positive(text, 1)
 
 
 def random_seed(text: str) -> int:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elmo_tasks.commands import options
-from elmo_tasks.commands.console import print_table
+from elmo_tasks.commands.console import print_summaries, print_table
 from elmo_tasks.errors import ElmoTasksError, counted
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def run_study(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config.packaged import packaged_studies
 
     if arguments.list:
-        _print_summaries(packaged_studies())
+        print_summaries(packaged_studies())
         return
     if arguments.study is None:
         raise ElmoTasksError("no study given; give a file or a name of --list")
@@ -83,15 +82,6 @@ def run_study(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError(f"{len(failures)} of {total} runs failed; call again to try them again:{lines}")
     logger.info("the runs have finished; for tables and plots:")
     logger.info("  %s", shlex.join(["elmo-tasks", "report", str(path)]))
-
-
-def _print_summaries(files: Mapping[str, Path]) -> None:
-    """Prints the names of files of the package, each with its summary."""
-    from elmo_tasks.config.packaged import summary
-
-    width = max(map(len, files))
-    for name, path in files.items():
-        print(f"{name:<{width}}  {summary(path)}")
 
 
 def _command_line(name: str, source: str, folder: Path, arguments: argparse.Namespace) -> str:
@@ -160,7 +150,7 @@ def run_tune(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config.packaged import packaged_searches
 
     if arguments.list:
-        _print_summaries(packaged_searches())
+        print_summaries(packaged_searches())
         return
     if arguments.search is None:
         raise ElmoTasksError("no search given; give a file or a name of --list")

@@ -52,7 +52,7 @@ def load_config(
     import_installed_parts()
     undefined: dict[str, ConfigError] = {}
     if isinstance(source, Mapping):
-        path, values = _GIVEN, _json_values(source)
+        path, values = _GIVEN, json.loads(_as_json(dict(source), _GIVEN))
     else:
         path = str(find_config(source))
         values = evaluate(path, variables, undefined)
@@ -99,12 +99,8 @@ def override_list(overrides: Overrides) -> list[str]:
     return list(overrides)
 
 
-def _json_values(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a dict as JSON has it: paths as strings, tuples as lists."""
-    return json.loads(_as_json(dict(config), _GIVEN))
-
-
 def _as_json(value: Any, location: str) -> str:
+    """A value as JSON has it: paths as strings, tuples as lists."""
     try:
         return json.dumps(value, default=_path_as_text, allow_nan=False)
     except (TypeError, ValueError) as error:

@@ -101,7 +101,9 @@ def plot_runs(path: str | Path, runs: Sequence[RunCurves], confusion: ConfusionT
     from matplotlib.figure import Figure
 
     check_format(path)
-    mixes = [(run, name, mix) for run in runs for name, mix in run.mixes().items()]
+    mixes = [
+        (name if len(runs) == 1 else f"{run.name}, {name}", mix) for run in runs for name, mix in run.mixes().items()
+    ]
     second = ["mixes"] * bool(mixes) + ["confusion"] * bool(confusion)
     # The table of mixes is low if it is the only plot of its row. A single plot takes the whole width.
     heights = [4.2, 4.2 if confusion else 0.8 + 0.5 * len(mixes)][: 1 + bool(second)]
@@ -113,7 +115,7 @@ def plot_runs(path: str | Path, runs: Sequence[RunCurves], confusion: ConfusionT
     if scored:
         _draw_metric(axes["metric"], scored)
     if mixes:
-        draw_mixes(axes["mixes"], [(_mix_label(run, name, runs), mix) for run, name, mix in mixes])
+        draw_mixes(axes["mixes"], mixes)
     if confusion:
         _draw_confusion(axes["confusion"], largest(confusion, _CONFUSED_LABELS))
     save_figure(figure, path)
@@ -160,10 +162,6 @@ def finish_curves(axes: Axes, title: str) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
-
-
-def _mix_label(run: RunCurves, name: str, runs: Sequence[RunCurves]) -> str:
-    return name if len(runs) == 1 else f"{run.name}, {name}"
 
 
 def draw_mixes(axes: Axes, mixes: Sequence[tuple[str, dict[str, Any]]]) -> None:

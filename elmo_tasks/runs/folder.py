@@ -35,7 +35,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pydantic
-from torch import nn
 
 from elmo_tasks.config import Config, to_json
 from elmo_tasks.elmo.bilm_files import BiLMFiles
@@ -43,7 +42,7 @@ from elmo_tasks.errors import FORCE, RESUME, RunError, some_of
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.overwriting import check_folder, check_kind
 from elmo_tasks.files.paths import local_path
-from elmo_tasks.files.tensor_files import BEGIN_AGAIN, read_tensors, tensor_shapes
+from elmo_tasks.files.tensor_files import BEGIN_AGAIN, tensor_shapes
 from elmo_tasks.runs.frozen_models import FrozenModel, RunBiLM, RunTransformer
 from elmo_tasks.training.training_state import STATE_FILE
 
@@ -56,7 +55,7 @@ Split = Literal["validation", "test"]
 """The data that the best epoch is scored on."""
 
 _VECTORS, WORD_VECTORS = "model.embedder.words.vectors", "word vectors"  # a key of a config, and one of data.json
-_LENGTH = ("trainer.num_epochs", "trainer.patience")  # what may change when a run goes on
+LENGTH = ("trainer.num_epochs", "trainer.patience")  # what may change when a run goes on
 # And the paths of files whose content is checked.
 _DATA = ("train_data_path", "validation_data_path", "test_data_path")
 _PATHS = (*_DATA, _VECTORS, *RunBiLM.keys(), *RunTransformer.keys())
@@ -212,11 +211,7 @@ class RunFolder(Folder):
         self.files += (*begun, self.model, self.records, self.metrics, self.predictions, self.validation_predictions)
 
     def adjustable(self) -> Collection[str]:
-        return (*_LENGTH, *_PATHS) if self.data.is_file() else _LENGTH
-
-    def trains_more(self) -> bool:
-        """Whether the config says how long to train, other than before."""
-        return not self.changed.isdisjoint(_LENGTH)
+        return (*LENGTH, *_PATHS) if self.data.is_file() else LENGTH
 
     def check_data(self, hashes: Mapping[str, str]) -> None:
         """Raises `RunError` if a resumed run began with other data, as far as its record says."""
@@ -255,10 +250,6 @@ class RunFolder(Folder):
         ]
         if mismatches:
             raise RunError(f"{self.path}: the weights do not fit the config: {some_of(mismatches)}")
-
-    def load_tensors(self, model: nn.Module) -> None:
-        """Loads the tensors of the best epoch, frozen ones included, into a model that `check_tensors` has passed."""
-        model.load_state_dict({**read_tensors(self.frozen), **read_tensors(self.model)})
 
 
 def _with_defaults(earlier: Mapping[str, Any], kind: type[Config]) -> dict[str, Any]:

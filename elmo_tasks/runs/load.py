@@ -15,6 +15,7 @@ from elmo_tasks.data_readers.in_memory import Source, source_name
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.errors import RunError, UnknownLabelError, UnknownTypeError, some_of
 from elmo_tasks.files.locks import locked
+from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.metrics.confusion import Confusion
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
@@ -78,7 +79,7 @@ def load_run(path: str | Path, *, overrides: Overrides = ()) -> Run:
     check_frozen_models(config, folder)  # before any of them is read
     folder.check_tensors(tensor_shapes(config, vocabulary, folder))
     model = build_model(config, vocabulary, pretrained=False)
-    folder.load_tensors(model)
+    model.load_state_dict({**read_tensors(folder.frozen), **read_tensors(folder.model)})
     return Run(Path(path).resolve(), config, reader, vocabulary, model.eval())
 
 

@@ -18,7 +18,7 @@ from elmo_tasks.models.model import TaskModel
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
 from elmo_tasks.runs.experiment_data import Data
-from elmo_tasks.runs.folder import RunFolder, Split
+from elmo_tasks.runs.folder import LENGTH, RunFolder, Split
 from elmo_tasks.runs.model_building import check_frozen_models, tensor_shapes
 from elmo_tasks.runs.warm_start import warm_start
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -212,8 +212,9 @@ class RunStart:
         if self.config.trainer.num_epochs < begun:
             raise RunError(f"{run.path}: {begun} epochs have begun; expected trainer.num_epochs={begun} or more")
         if self.accelerator.is_main_process:
-            for path in (run.metrics, run.predictions, run.validation_predictions) if run.trains_more() else ():
-                path.unlink(missing_ok=True)
+            if not run.changed.isdisjoint(LENGTH):  # it trains more
+                for path in (run.metrics, run.predictions, run.validation_predictions):
+                    path.unlink(missing_ok=True)
             for frozen in run.frozen_models:
                 frozen.refer_to_config(self.config.model.embedder)
             write_json(run.config, to_json(self.config))

@@ -81,7 +81,11 @@ class _Copied:
     new: dict[str, list[str]]  # the words, characters and labels of each kind that only the model has
 
     def log(self, path: str | Path) -> None:
-        fresh = ", ".join(f"{len(found):,} {kind}{_listed(kind, found)}" for kind, found in self.new.items())
+        many = ("words", "characters")  # of which none are named
+        fresh = ", ".join(
+            f"{len(found):,} {kind}" + ("" if kind in many else f" ({some_of(found, 5)})")
+            for kind, found in self.new.items()
+        )
         num_tensors = len(self.taken) + sum(reason != _NOT_HERE for reason in self.not_taken.values())
         logger.info("%s: %d of %d tensors are copied; new: %s", path, len(self.taken), num_tensors, fresh or "nothing")
         if self.not_taken:
@@ -184,11 +188,6 @@ def _copy(target: Tensor, source: Tensor, rows: Mapping[int, tuple[Sequence[str]
         indices.append(pairs[:, 0].view([-1 if each == axis else 1 for each in range(target.dim())]))
     target[tuple(indices)] = source.to(target.dtype)
     return ""
-
-
-def _listed(kind: str, names: Sequence[str]) -> str:
-    """The first names in brackets; nothing for words and characters, of which there are many."""
-    return "" if kind in ("words", "characters") else f" ({some_of(names, 5)})"
 
 
 def _reasons(not_taken: Mapping[str, str]) -> str:

@@ -185,17 +185,12 @@ def short_names(keys: Sequence[str]) -> list[str]:
     def short(key: str) -> str:
         parts = key.split(".")
         ends = (".".join(parts[-count:]) for count in range(1, len(parts) + 1))
-        return next(end for end in ends if end == key or (_is_name(end) and not _shared(end, key, keys)))
+        shared = [f".{other}" for other in keys if other != key]
+        named = (end for end in ends if not end.partition(".")[0].isdigit())
+        fitting = (end for end in named if not any(each.endswith(f".{end}") for each in shared))
+        return next(fitting, key)
 
     return [short(key) for key in keys]
-
-
-def _is_name(end: str) -> bool:
-    return not end.split(".")[0].isdigit()
-
-
-def _shared(end: str, key: str, keys: Sequence[str]) -> bool:
-    return any(other != key and f".{other}".endswith(f".{end}") for other in keys)
 
 
 def write_search_report(folder: str | Path) -> list[Path]:
