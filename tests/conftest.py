@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import resource
 import signal
 import sys
@@ -50,6 +51,14 @@ def fresh_logging() -> Iterator[None]:
     yield
     package.handlers = []
     package.setLevel(logging.NOTSET)
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
+    """The test runs in a terminal of 200 columns. The function gives what was shown since, without colours."""
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes this for a terminal
+    monkeypatch.setenv("COLUMNS", "200")
+    return lambda: re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
 
 
 @pytest.fixture

@@ -27,8 +27,11 @@ def make_text(seed: int, documents: int) -> str:
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path_factory.mktemp("cache")))
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Each test has an empty cache. The fixture is the folder of its corpora."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(folder))
+    return folder / "corpora"
 
 
 @pytest.fixture

@@ -17,13 +17,6 @@ from elmo_tasks.pretraining import text_files
 from elmo_tasks.pretraining.prepare import TextCorpus, prepare_documents
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache for each test."""
-    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "corpora"
-
-
 def fill_disk(monkeypatch: pytest.MonkeyPatch, writes: int) -> None:
     """Lets the disk be full after this many arrays."""
     original = prepared._write
@@ -39,7 +32,7 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch, writes: int) -> None:
 
 @pytest.mark.parametrize("writes", [0, 3, 4, 6, 9])
 def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path, writes: int) -> None:
-    """At whatever point of the work the disk is full, one line says how much is wanted and nothing is left behind."""
+    """At whatever point of the work the disk is full, one line says how much is needed and nothing is left behind."""
     monkeypatch.setattr(text_files, "_CHUNK_BYTES", 200_000)
     fill_disk(monkeypatch, writes)
     text = tmp_path / "text"

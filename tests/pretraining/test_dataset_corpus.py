@@ -15,11 +15,6 @@ PAIRS = [("she sang", "it is"), ("she sang", "she left"), ("it is", "she sang"),
 ROLES = [("Orla sang", 1), ("Orla sang", 0), ("She left", 1), ("Orla sang", 1)]
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
-
-
 @pytest.mark.parametrize(
     ("task", "rows", "documents"),
     [
@@ -30,7 +25,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             "semantic_roles",
-            [{"tokens": text, "predicate": place, "tags": "O B-V" if place else "B-V O"} for text, place in ROLES],
+            [{"tokens": text, "predicate": index, "tags": "O B-V" if index else "B-V O"} for text, index in ROLES],
             [["Orla sang"], ["She left"], ["Orla sang"]],
         ),
         (

@@ -34,10 +34,10 @@ def test_each_window_begins_with_the_states_after_the_one_before() -> None:
     zeros = objective.model.initial_states(2)
     states = zeros
     for number, window in enumerate(windows):
-        wanted = objective.model(window, states)
-        assert objective(window).equal(wanted.mean)
-        assert wanted.mean.equal(objective.model(window, zeros).mean) == (number == 0)
-        states = wanted.states
+        expected = objective.model(window, states)
+        assert objective(window).equal(expected.mean)
+        assert expected.mean.equal(objective.model(window, zeros).mean) == (number == 0)
+        states = expected.states
 
 
 def test_targets_are_compared_with_candidates_that_are_drawn_for_each_window() -> None:
@@ -47,8 +47,8 @@ def test_targets_are_compared_with_candidates_that_are_drawn_for_each_window() -
     found = objective(window)
     torch.manual_seed(5)
     candidates = softmax.draw(8)
-    wanted = objective.model(window, objective.model.initial_states(2), candidates)
-    assert found.equal(wanted.mean)
+    expected = objective.model(window, objective.model.initial_states(2), candidates)
+    assert found.equal(expected.mean)
     assert not found.equal(objective.model(window, objective.model.initial_states(2)).mean)
 
 

@@ -22,6 +22,8 @@ def test_words_that_its_file_cannot_hold_are_unknown(tmp_path: Path) -> None:
     vocabulary = most_frequent(["a", "\n", "b\r", "c\u2028"], [4, 3, 2, 1], None, 1)
     vocabulary.save(tmp_path / "words.txt")
     assert OutputVocabulary.load(tmp_path / "words.txt").words == ("<S>", "</S>", "<UNK>", "a", "c\u2028")
+    OutputVocabulary([]).save(tmp_path / "words.txt")
+    assert len(OutputVocabulary.load(tmp_path / "words.txt")) == 3
 
 
 def test_a_vocabulary_goes_round_and_numbers_its_words(tmp_path: Path) -> None:
@@ -50,8 +52,3 @@ def test_files_that_are_no_vocabularies(lines: list[str], message: str, tmp_path
     with pytest.raises(DataError) as caught:
         OutputVocabulary.load(tmp_path / "words.txt")
     assert f"words.txt{message}" in str(caught.value)
-
-
-def test_a_vocabulary_may_hold_no_other_words(tmp_path: Path) -> None:
-    OutputVocabulary([]).save(tmp_path / "words.txt")
-    assert len(OutputVocabulary.load(tmp_path / "words.txt")) == 3

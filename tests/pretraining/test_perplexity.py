@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -43,10 +44,10 @@ def make_model(dropout: float = 0.0) -> LanguageModel:
 def test_of_a_model_that_knows_only_frequencies_by_hand(slots: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(perplexity, "_SLOTS_AT_ONCE", slots)
     model = make_model()
-    chances = [1 / 16, 1 / 4, 1 / 8, 1 / 2, 1 / 16]  # of <S>, </S>, <UNK>, a, b
+    probabilities = [1 / 16, 1 / 4, 1 / 8, 1 / 2, 1 / 16]  # of <S>, </S>, <UNK>, a, b
     with torch.no_grad():
         model.softmax_weight.zero_()
-        model.softmax_bias.copy_(torch.tensor(chances).log())
+        model.softmax_bias.copy_(torch.tensor(probabilities).log())
     # In bits: five times a 1, twice b 4, twice <UNK> 3, and four borders, forward 2 and backward 4.
     assert evaluate_perplexity(model, TEXT, visible=False) == pytest.approx(
         {
@@ -75,12 +76,8 @@ def test_a_model_that_has_lost_its_way_has_an_infinite_one() -> None:
     assert found["forward"] == found["mean"] == math.inf
 
 
-def test_a_terminal_shows_how_many_words_are_done(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes this for a terminal
-    monkeypatch.setenv("COLUMNS", "200")
+def test_a_terminal_shows_how_many_words_are_done(terminal: Callable[[], str]) -> None:
     evaluate_perplexity(make_model(), TEXT)
-    assert re.search(r"perplexity .* 13/13 ", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err))
+    assert re.search(r"perplexity .* 13/13 ", terminal())
     evaluate_perplexity(make_model(), TEXT, visible=False)
-    assert capsys.readouterr().err == ""
+    assert terminal() == ""

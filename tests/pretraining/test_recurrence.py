@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 import torch
 from torch import Tensor
@@ -26,6 +28,17 @@ def make_state(size: int, cells: int) -> LstmState:
     return 0.3 * torch.randn(ROWS, size, dtype=torch.float64), 0.3 * torch.randn(ROWS, cells, dtype=torch.float64)
 
 
+def assert_same(outputs: Sequence[Tensor], expected: Sequence[Tensor], variables: Sequence[Tensor]) -> None:
+    """In values and in gradients."""
+    torch.testing.assert_close(list(outputs), list(expected))
+    factors = [torch.randn_like(each) for each in expected]
+    gradients, expected_gradients = (
+        torch.autograd.grad(sum((a * b).sum() for a, b in zip(each, factors, strict=True)), variables)
+        for each in (outputs, expected)
+    )
+    torch.testing.assert_close(gradients, expected_gradients)
+
+
 def run_plainly(lstm: ProjectedLstm, inputs: Tensor, state: LstmState) -> tuple[Tensor, LstmState]:
     packed, after = lstm(inputs.flatten(0, 1), [ROWS] * STEPS, state)
     return packed.view(STEPS, ROWS, -1), after
@@ -44,25 +57,16 @@ def test_outputs_states_and_gradients_equal_the_plain_layers(options: LstmOption
     lstms = make_lstm(options, 1), make_lstm(options, 2)
     inputs = [torch.randn(STEPS, ROWS, SIZE, dtype=torch.float64, requires_grad=True) for _ in range(2)]
     states = [make_state(SIZE, options.dim) for _ in range(2)]
-    factors = [torch.randn(STEPS, ROWS, SIZE, dtype=torch.float64) for _ in range(2)]
     variables = [*inputs, *(parameter for lstm in lstms for parameter in lstm.parameters())]
 
     expected, expected_states = zip(
         *(run_plainly(*each) for each in zip(lstms, inputs, states, strict=True)), strict=True
     )
-    expected_gradients = torch.autograd.grad(
-        sum((a * b).sum() for a, b in zip(expected, factors, strict=True)), variables
-    )
     outputs, after = run_layer(lstms, (inputs[0], inputs[1]), (states[0], states[1]), torch.float64)
-    gradients = torch.autograd.grad(sum((a * b).sum() for a, b in zip(outputs, factors, strict=True)), variables)
-
     if options.proj_clip is not None and options.has_projection:
         assert any((output.abs() == options.proj_clip).any() for output in outputs), "the clip must bite"
-    for direction in range(2):
-        torch.testing.assert_close(outputs[direction], expected[direction])
-        torch.testing.assert_close(after[direction], expected_states[direction])
-    for gradient, expected_gradient in zip(gradients, expected_gradients, strict=True):
-        torch.testing.assert_close(gradient, expected_gradient)
+    torch.testing.assert_close(list(after), list(expected_states))
+    assert_same(outputs, expected, variables)
 
 
 def test_a_reset_row_starts_from_zero_and_lets_no_gradient_through() -> None:
@@ -70,7 +74,6 @@ def test_a_reset_row_starts_from_zero_and_lets_no_gradient_through() -> None:
     lstms = make_lstm(options, 1), make_lstm(options, 2)
     inputs = [torch.randn(STEPS, ROWS, SIZE, dtype=torch.float64, requires_grad=True) for _ in range(2)]
     states = [make_state(SIZE, CELLS) for _ in range(2)]
-    factors = [torch.randn(STEPS, ROWS, SIZE, dtype=torch.float64) for _ in range(2)]
     reset_at, reset_row = 2, 1
     resets = torch.zeros(STEPS, ROWS, dtype=torch.bool)
     resets[reset_at, reset_row] = True
@@ -89,14 +92,7 @@ def test_a_reset_row_starts_from_zero_and_lets_no_gradient_through() -> None:
             rows.append(torch.cat(outputs))
         expected.append(torch.stack(rows, dim=1))
     outputs, _ = run_layer(lstms, (inputs[0], inputs[1]), (states[0], states[1]), torch.float64, resets)
-    for direction in range(2):
-        torch.testing.assert_close(outputs[direction], expected[direction])
-    expected_gradients = torch.autograd.grad(
-        sum((a * b).sum() for a, b in zip(expected, factors, strict=True)), variables
-    )
-    gradients = torch.autograd.grad(sum((a * b).sum() for a, b in zip(outputs, factors, strict=True)), variables)
-    for gradient, expected_gradient in zip(gradients, expected_gradients, strict=True):
-        torch.testing.assert_close(gradient, expected_gradient)
+    assert_same(outputs, expected, variables)
 
 
 def test_bfloat16_products_are_near_the_exact_ones() -> None:

@@ -34,8 +34,8 @@ def test_full_softmax_is_the_cross_entropy() -> None:
     [loss] = softmax_losses([hidden], [targets], weight, bias, FullSoftmax().draw(WORDS), torch.float64)
     variables = (hidden, weight, bias)
     torch.testing.assert_close(loss, expected)
-    wanted = torch.autograd.grad(3.0 * expected, variables)
-    torch.testing.assert_close(torch.autograd.grad(3.0 * loss, variables), wanted)
+    gradients, expected_gradients = (torch.autograd.grad(3.0 * each, variables) for each in (loss, expected))
+    torch.testing.assert_close(gradients, expected_gradients)
 
 
 @pytest.mark.usefixtures("scores_at_once")

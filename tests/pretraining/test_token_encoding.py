@@ -13,7 +13,7 @@ from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.pretraining.token_encoding import encode_tokens
 
 SHORT = ["a", "word", "words", "<S>", "</S>", "naïve", "", "."]
-# 47 characters and the two borders leave one place of padding; 48 and more leave none.
+# 47 characters and the two borders leave one column of padding; 48 and more leave none.
 LONG = [("abcdefghijklmnopqrstuvwxyz" * 3)[-length:] for length in (40, 41, 42, 43, 44, 45, 46, 47, 48, 60)]
 LONG += ["x" * length for length in (43, 46, 60)]
 

@@ -6,7 +6,7 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -90,19 +90,14 @@ def test_what_is_counted_before_the_first_step_and_the_first_best_epoch() -> Non
     assert (progress.epoch, progress.step, progress.records, progress.seconds, progress.recent_seconds) == (0,) * 5
 
 
-def test_a_terminal_shows_how_far_the_training_is(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes this for a terminal
-    monkeypatch.setenv("COLUMNS", "200")
-
+def test_a_terminal_shows_how_far_the_training_is(terminal: Callable[[], str]) -> None:
     def shown(progress: Progress, *, visible: bool = True) -> str:
         bar = ProgressBar(20, 2.5, visible=visible)
         bar.on_start(progress)
         progress.step += 1
         bar.on_step(progress, 0.7)
         bar.on_end()
-        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
+        return terminal()
 
     text = shown(Progress(epoch=1, step=5, recent_steps=2, recent_loss=1.0))
     assert re.search(r"steps +\S* +5/20 .*6/20 .* epoch 2/2.5, loss 0.5000 ", text, re.DOTALL)

@@ -15,8 +15,8 @@ from elmo_tasks.training.data_splits import Fold, TrainShare
 TASK = Tagging(None)
 
 
-def data(places: list[tuple[int, int | None]], documents: list[int | None] | None = None) -> datasets.Dataset:
-    """Sentences of one word, its row; each begins at a place (file and line) and is from a document."""
+def data(positions: list[tuple[int, int | None]], documents: list[int | None] | None = None) -> datasets.Dataset:
+    """Sentences of one word, its row; each begins at a position (file and line) and is from a document."""
     rows = [
         {
             "tokens": [str(row)],
@@ -26,7 +26,7 @@ def data(places: list[tuple[int, int | None]], documents: list[int | None] | Non
             "file": file,
             "line": line,
         }
-        for row, (file, line) in enumerate(places)
+        for row, (file, line) in enumerate(positions)
     ]
     return datasets.Dataset.from_list(rows, features=datasets.Features({**TASK.features, **PLACE_FEATURES}))
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -65,11 +66,7 @@ def test_predictions_go_to_metric_and_sink_batch_by_batch(config_file: Path, mon
     assert not model.training
 
 
-def test_a_terminal_shows_how_many_examples_are_evaluated(
-    config_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes this for a terminal
-    monkeypatch.setenv("COLUMNS", "200")
+def test_a_terminal_shows_how_many_examples_are_evaluated(config_file: Path, terminal: Callable[[], str]) -> None:
     config = load_config(config_file, ExperimentConfig, ["model.embedder.elmo=null"])
     data = Data.read(config)
     vocabulary = data.vocabulary(config)
@@ -78,8 +75,7 @@ def test_a_terminal_shows_how_many_examples_are_evaluated(
     evaluate(
         model, BatchLoader(config.data_loader, examples, model.task, vocabulary), start_accelerator(config.trainer)
     )
-    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
-    assert re.search(rf"evaluation .* {len(examples)}/{len(examples)} ", shown)
+    assert re.search(rf"evaluation .* {len(examples)}/{len(examples)} ", terminal())
 
 
 def test_pairs_have_what_the_task_and_its_metric_read_or_everything() -> None:

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import socket
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +11,8 @@ import pytest
 import torch
 
 from elmo_tasks.files.tensor_files import read_state
+from tests.stopping import run, run_and_kill
 
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 # What depends on each process's own random numbers is off, so that one process and two compute the same.
 NO_DROPOUT = (
     "--set=model.dropout=0",
@@ -28,19 +23,14 @@ NO_DROPOUT = (
 
 
 def command(config_file: Path, folder: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "elmo_tasks", "train", str(config_file), "-s", str(folder), *arguments]
-
-
-def run(arguments: list[str]) -> None:
-    finished = subprocess.run(arguments, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
-    assert finished.returncode == 0, finished.stderr
+    return ["-m", "elmo_tasks", "train", str(config_file), "-s", str(folder), *arguments]
 
 
 def torchrun() -> list[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    return [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", f"--master-port={port}"]
+    return ["-m", "torch.distributed.run", "--nproc-per-node=2", f"--master-port={port}"]
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
@@ -53,21 +43,12 @@ def records(folder: Path) -> list[dict[str, Any]]:
 @pytest.mark.slow
 def test_killed_and_resumed_is_the_same_run_bit_for_bit(config_file: Path, tmp_path: Path) -> None:
     arguments = ("--set=trainer.checkpoint_every_steps=3", "--set=trainer.num_epochs=12")
-    run(command(config_file, tmp_path / "whole", *arguments))
+    run(*command(config_file, tmp_path / "whole", *arguments))
 
-    killed = tmp_path / "killed"
-    process = subprocess.Popen(
-        command(config_file, killed, *arguments), env=ENVIRONMENT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-    )
-    state = killed / "training.pt"
-    while not state.is_file():
-        assert process.poll() is None, "the run ended before it could be killed"
-        time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    progress = read_state(state)["progress"]
-    assert progress["step"] < 84  # of 12 epochs of 7 steps
-    run(command(config_file, killed, *arguments, "--resume"))
+    killed, state = tmp_path / "killed", tmp_path / "killed" / "training.pt"
+    run_and_kill(*command(config_file, killed, *arguments), state=state)
+    assert read_state(state)["progress"]["step"] < 84  # of 12 epochs of 7 steps
+    run(*command(config_file, killed, *arguments, "--resume"))
 
     for name in ("model.safetensors", "frozen.safetensors", "vocabulary.json", "config.json"):
         assert (killed / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
@@ -90,8 +71,8 @@ def test_two_processes_train_as_one_with_the_same_batches(
     config_file: Path, tmp_path: Path, more: tuple[str, ...]
 ) -> None:
     arguments = (*NO_DROPOUT, *more, "--set=trainer.optimizer.type=sgd", "--set=data_loader.batch_size=7")
-    run(command(config_file, tmp_path / "one", *arguments))
-    run([*torchrun(), *command(config_file, tmp_path / "two", *arguments)[1:]])
+    run(*command(config_file, tmp_path / "one", *arguments))
+    run(*torchrun(), *command(config_file, tmp_path / "two", *arguments))
 
     one, two = records(tmp_path / "one"), records(tmp_path / "two")
     assert len(one) == len(two) == 3
@@ -106,11 +87,11 @@ def test_two_processes_train_as_one_with_the_same_batches(
 
 @pytest.mark.slow
 def test_two_processes_evaluate_as_one(config_file: Path, settings: dict[str, Any], tmp_path: Path) -> None:
-    run(command(config_file, tmp_path / "run", "--set=trainer.num_epochs=1"))
-    for name, start in (("one", [sys.executable]), ("two", torchrun())):
+    run(*command(config_file, tmp_path / "run", "--set=trainer.num_epochs=1"))
+    for name, start in (("one", []), ("two", torchrun())):
         evaluate = ["-m", "elmo_tasks", "evaluate", str(tmp_path / "run"), settings["test_data_path"]]
         files = [f"--predictions={tmp_path / name}.jsonl", f"--output={tmp_path / name}.json"]
-        run([*start, *evaluate, *files])
+        run(*start, *evaluate, *files)
     one, two = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("one", "two"))
     assert two == pytest.approx(one, abs=1e-4)
     examples = [
@@ -131,4 +112,4 @@ def test_processes_leave_their_group_before_they_end(tmp_path: Path) -> None:
         "assert start_accelerator(BaseTrainerConfig(num_epochs=1)).num_processes == 2\n"
         "assert torch.distributed.is_initialized()\n"
     )
-    run([*torchrun(), str(script)])
+    run(*torchrun(), str(script))

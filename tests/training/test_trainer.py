@@ -3,8 +3,7 @@ from __future__ import annotations
 import json
 import logging
 import math
-import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +27,7 @@ from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.training.trainer import Objective, Trainer
+from tests.stopping import CtrlC, stop_at
 
 
 def make_trainer(config_file: Path, folder: Path, *overrides: str) -> tuple[Trainer, BatchLoader]:
@@ -65,6 +65,24 @@ def trainers(monkeypatch: pytest.MonkeyPatch) -> list[Trainer]:
     return made
 
 
+def read_records(folder: Path, *, seconds: bool = True) -> list[dict[str, Any]]:
+    """Those of a run's epochs, with or without the seconds that they took."""
+    records = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    for record in records:
+        if not seconds:
+            del record["seconds"], record["training"]["seconds"]
+    return records
+
+
+def assert_same_run(run: Path, whole: Path) -> None:
+    """Bit for bit."""
+    for path in (*whole.glob("*.safetensors"), whole / "vocabulary.json", *whole.glob("bilm_options.json")):
+        assert (run / path.name).read_bytes() == path.read_bytes(), path.name
+    assert read_records(run, seconds=False) == read_records(whole, seconds=False)
+    tests = [json.loads((folder / "metrics.json").read_text())["test"] for folder in (run, whole)]
+    assert tests[0] == tests[1]
+
+
 NO_DROPOUT = (
     "model.dropout=0",
     "model.encoder.dropout=0",
@@ -93,48 +111,32 @@ def test_accumulated_batches_make_the_step_of_one_large_batch(
         torch.testing.assert_close(parameter, expected, atol=1e-5, rtol=1e-4)
 
 
-CLIPPED = ("trainer.grad_norm=0.01", "trainer.grad_clipping=0.001")
-
-
-def test_clipping_limits_the_gradients(config_file: Path, tmp_path: Path) -> None:
-    trainer, training = make_trainer(
-        config_file, tmp_path / "run", "trainer.grad_norm=0.01", "trainer.grad_clipping=0.001"
-    )
-    trainer.step(next(training.steps(0)))
-    gradients = [parameter.grad for parameter in trainer.parameters.values() if parameter.grad is not None]
-    assert max(gradient.abs().max().item() for gradient in gradients) <= 0.001001
-    assert math.sqrt(sum(gradient.square().sum().item() for gradient in gradients)) <= 0.0101
-
-
-@pytest.mark.parametrize("setting", ["trainer.grad_clipping=0.003", "trainer.grad_norm=0.02"])
-def test_clipped_gradients_are_the_exact_ones_within_the_limit(config_file: Path, tmp_path: Path, setting: str) -> None:
+@pytest.mark.parametrize(("norm", "bound"), [(None, 0.003), (0.02, None), (0.01, 0.001)])
+def test_gradients_are_scaled_to_their_norm_and_then_clipped(
+    config_file: Path, tmp_path: Path, norm: float | None, bound: float | None
+) -> None:
     gradients = []
-    for name, settings in (("free", ()), ("clipped", (setting,))):
+    limits = (f"trainer.grad_norm={json.dumps(norm)}", f"trainer.grad_clipping={json.dumps(bound)}")
+    for name, settings in (("free", ("trainer.grad_norm=null",)), ("clipped", limits)):
         trainer, training = make_trainer(
             config_file, tmp_path / name, *NO_DROPOUT, "data_loader.shuffle=false", *settings
         )
         trainer.step(next(training.steps(0)))
         gradients.append([parameter.grad for parameter in trainer.parameters.values()])
     free, clipped = gradients
-    norm = math.sqrt(sum(gradient.square().sum().item() for gradient in free))
-    assert norm > 0.02
+    free_norm = math.sqrt(sum(gradient.square().sum().item() for gradient in free))
+    assert free_norm > 0.02
     for exact, found in zip(free, clipped, strict=True):
-        wanted = exact * (0.02 / norm) if "grad_norm" in setting else exact.clamp(-0.003, 0.003)
-        torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-7)
+        expected = exact if norm is None else exact * (norm / free_norm)
+        expected = expected if bound is None else expected.clamp(-bound, bound)
+        torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-7)
     assert any((exact < -0.003).any() for exact in free)
     assert any((exact > 0.003).any() for exact in free)
 
 
-def test_regularizer_is_lambda_times_the_squares_of_the_mix(config_file: Path, tmp_path: Path) -> None:
-    trainer, _ = make_trainer(config_file, tmp_path / "run", "trainer.regularizers.0.l1=0.5")
-    (name,) = [name for name in trainer.parameters if name.endswith("mixes.input.weights")]
-    with torch.no_grad():
-        trainer.parameters[name].copy_(torch.tensor([1.0, -2.0, 3.0]))
-    assert trainer.penalty().item() == pytest.approx(0.1 * 14 + 0.5 * 6)
-
-
 @pytest.mark.parametrize(
-    ("penalties", "size", "batches_per_step"), [({"l2": 0.1}, 1.4, 2), ({"l1": 0.1}, 0.6, 1), ({}, 0.0, 1)]
+    ("penalties", "size", "batches_per_step"),
+    [({"l2": 0.1}, 1.4, 2), ({"l1": 0.1}, 0.6, 1), ({"l1": 0.5, "l2": 0.1}, 4.4, 1), ({}, 0.0, 1)],
 )
 def test_the_penalty_is_added_to_the_loss_once_in_each_step(
     config_file: Path, tmp_path: Path, penalties: dict[str, float], size: float, batches_per_step: int
@@ -151,8 +153,8 @@ def test_the_penalty_is_added_to_the_loss_once_in_each_step(
         gradients.append(mix.grad.clone())
     assert losses[1] - losses[0] == pytest.approx(size, abs=1e-4)
     l1, l2 = (penalties.get(name, 0.0) for name in ("l1", "l2"))
-    wanted = l2 * torch.tensor([2.0, -4.0, 6.0]) + l1 * torch.tensor([1.0, -1.0, 1.0])
-    torch.testing.assert_close(gradients[1] - gradients[0], wanted, atol=1e-5, rtol=1e-4)
+    expected = l2 * torch.tensor([2.0, -4.0, 6.0]) + l1 * torch.tensor([1.0, -1.0, 1.0])
+    torch.testing.assert_close(gradients[1] - gradients[0], expected, atol=1e-5, rtol=1e-4)
 
 
 def test_seconds_are_those_of_steps_and_the_rate_moves_after_each(
@@ -187,7 +189,7 @@ def test_learns_and_leaves_the_best_epoch_in_model_and_folder(
 ) -> None:
     folder = tmp_path / "run"
     best = train(config_file, folder, overrides=["trainer.num_epochs=4"])["best"]
-    records = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    records = read_records(folder)
     assert records[-1]["training"]["loss"] < 0.8 * records[0]["training"]["loss"]
     assert best["validation"]["f1"] == max(record["validation"]["f1"] for record in records)
     assert records[best["epoch"] - 1] == best
@@ -218,7 +220,7 @@ def test_the_first_of_epochs_with_the_same_metric_and_loss_is_the_best(
     monkeypatch.setattr(task_training, "evaluate", lambda *_: {"f1": next(values), "loss": 1.0})
     overrides = ("trainer.num_epochs=9", "trainer.patience=2", "evaluate_on_test=false")
     assert train(config_file, tmp_path / "run", overrides=overrides)["best"]["epoch"] == 2
-    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    records = read_records(tmp_path / "run")
     assert [record["best"] for record in records] == [True, True, False, False]
 
 
@@ -241,7 +243,7 @@ def test_schedules_move_after_each_epoch_by_its_metric(
     monkeypatch.setattr(task_training, "evaluate", lambda *_: {"f1": next(values), "loss": 1.0})
     overrides = (f"trainer.learning_rate_scheduler={json.dumps(schedule)}", "evaluate_on_test=false")
     train(config_file, tmp_path / "run", overrides=overrides)
-    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    records = read_records(tmp_path / "run")
     assert [record["learning_rate"] for record in records] == [[rate] for rate in rates]
 
 
@@ -287,57 +289,38 @@ def test_bfloat16_trains(config_file: Path, tmp_path: Path, trainers: list[Train
 
     overrides = ("trainer.precision=bfloat16", "trainer.num_epochs=2", *more)
     train(config_file, tmp_path / "run", overrides=overrides, callbacks=[Looking()])
-    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    records = read_records(tmp_path / "run")
     assert records[1]["training"]["loss"] < records[0]["training"]["loss"]
     assert torch.bfloat16 in seen
     assert all(parameter.dtype == torch.float32 for parameter in trainers[0].parameters.values())
 
 
-def without_seconds(path: Path) -> list[dict[str, Any]]:
-    records = [json.loads(line) for line in path.read_text().splitlines()]
-    for record in records:
-        del record["seconds"], record["training"]["seconds"]
-    return records
+LEARNS = "model.embedder.elmo.requires_grad=true"
+BY_LAYER = [
+    {"parameters": r"bilm.*layers\.1", "epoch": 2},
+    {"parameters": r"bilm.*layers\.0", "epoch": 3},
+    {"parameters": "bilm|characters", "epoch": 4},
+]
+GRADUALLY = (LEARNS, f"trainer.unfreeze={json.dumps(BY_LAYER)}")
 
 
+@pytest.mark.parametrize(
+    ("settings", "stops", "recent_steps"),
+    [((), [10], 1), ((*GRADUALLY, "trainer.num_epochs=4"), [6, 13, 20], 6)],  # epochs have 7 steps
+    ids=["once", "unfrozen layer by layer"],
+)
 def test_stopped_between_steps_and_resumed_is_the_same_run(
-    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    config_file: Path, tmp_path: Path, settings: tuple[str, ...], stops: list[int], recent_steps: int
 ) -> None:
-    """An exception takes the place of a kill, at a step after the last saved state; see also test_processes.py."""
-    overrides = ("trainer.checkpoint_every_steps=4",)
+    """An exception stands for a kill, at a step after the last saved state; see also test_processes.py."""
+    overrides = (*settings, "trainer.checkpoint_every_steps=4")
     train(config_file, tmp_path / "whole", overrides=overrides)
-    step = Trainer.step
-
-    def failing(self: Trainer, parts: Any) -> float:
-        if self.progress.step == 10:
-            raise SystemExit
-        return step(self, parts)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "step", failing)
-        with pytest.raises(SystemExit):
-            train(config_file, tmp_path / "parts", overrides=overrides)
-    assert read_state(tmp_path / "parts" / "training.pt")["progress"]["recent_steps"] == 1
+    for stop in stops:
+        with stop_at(stop), pytest.raises(SystemExit):
+            train(config_file, tmp_path / "parts", overrides=overrides, resume=True)
+    assert read_state(tmp_path / "parts" / "training.pt")["progress"]["recent_steps"] == recent_steps
     train(config_file, tmp_path / "parts", overrides=overrides, resume=True)
-    for name in ("model.safetensors", "frozen.safetensors", "vocabulary.json"):
-        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    parts, whole = (without_seconds(tmp_path / name / "metrics.jsonl") for name in ("parts", "whole"))
-    assert parts == whole
-
-
-class CtrlC(Callback):
-    """Sends SIGINT once, as Ctrl-C does: within a step, or while the record of an epoch is written."""
-
-    def __init__(self, *, step: int | None = None, epoch: int | None = None) -> None:
-        self._step, self._epoch = step, epoch
-
-    def on_step(self, progress: Progress, loss: float) -> None:
-        if progress.step == self._step:
-            signal.raise_signal(signal.SIGINT)
-
-    def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
-        if record["epoch"] == self._epoch:
-            signal.raise_signal(signal.SIGINT)
+    assert_same_run(tmp_path / "parts", tmp_path / "whole")
 
 
 @pytest.mark.parametrize(
@@ -361,8 +344,7 @@ def test_ctrl_c_saves_the_state_and_the_run_goes_on_bit_for_bit(
             train(config_file, run, overrides=overrides, callbacks=[CtrlC(**stop)], resume=number > 0)
         assert read_state(run / "training.pt")["progress"]["step"] == step
     train(config_file, run, overrides=overrides, resume=True)
-    assert (run / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
-    assert without_seconds(run / "metrics.jsonl") == without_seconds(tmp_path / "whole" / "metrics.jsonl")
+    assert_same_run(run, tmp_path / "whole")
 
 
 @pytest.mark.parametrize(("average", "epochs"), [('{"decay": 0.9}', 1), ("null", 2)])
@@ -385,17 +367,7 @@ def test_ctrl_c_during_an_evaluation(
             train(config_file, run, overrides=overrides)
     assert read_state(run / "training.pt")["progress"]["step"] == 7 * epochs
     train(config_file, run, overrides=overrides, resume=True)
-    assert (run / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
-    assert without_seconds(run / "metrics.jsonl") == without_seconds(tmp_path / "whole" / "metrics.jsonl")
-
-
-LEARNS = "model.embedder.elmo.requires_grad=true"
-BY_LAYER = [
-    {"parameters": r"bilm.*layers\.1", "epoch": 2},
-    {"parameters": r"bilm.*layers\.0", "epoch": 3},
-    {"parameters": "bilm|characters", "epoch": 4},
-]
-GRADUALLY = (LEARNS, f"trainer.unfreeze={json.dumps(BY_LAYER)}")
+    assert_same_run(run, tmp_path / "whole")
 
 
 def test_what_is_frozen_at_first_is_trained_from_its_epoch_on(
@@ -451,32 +423,6 @@ def test_the_bilm_has_a_learning_rate_of_its_own(config_file: Path, tmp_path: Pa
     assert [group["lr"] for group in trainer.optimizer.param_groups] == [0.0001, 0.5]  # as in the records
 
 
-def test_unfrozen_layer_by_layer_stopped_and_resumed_is_the_same_run(
-    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    overrides = (*GRADUALLY, "trainer.num_epochs=4", "trainer.checkpoint_every_steps=4")
-    train(config_file, tmp_path / "whole", overrides=overrides)
-    step = Trainer.step
-    for stop in (6, 13, 20):  # in epochs 1, 2 and 3, of 7 steps
-
-        def failing(self: Trainer, parts: Any, stop: int = stop) -> float:
-            if self.progress.step == stop:
-                raise KeyboardInterrupt
-            return step(self, parts)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Trainer, "step", failing)
-            with pytest.raises(KeyboardInterrupt):
-                train(config_file, tmp_path / "parts", overrides=overrides, resume=True)
-    train(config_file, tmp_path / "parts", overrides=overrides, resume=True)
-    for name in ("model.safetensors", "frozen.safetensors", "bilm_options.json"):
-        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    parts, whole = (without_seconds(tmp_path / name / "metrics.jsonl") for name in ("parts", "whole"))
-    assert parts == whole
-    tests = [json.loads((tmp_path / name / "metrics.json").read_text())["test"] for name in ("parts", "whole")]
-    assert tests[0] == tests[1]
-
-
 def test_records_that_came_after_the_saved_state_are_made_again(config_file: Path, tmp_path: Path) -> None:
     trainer, _ = make_trainer(config_file, tmp_path / "run", "trainer.trackers=[]")
     for epoch in (1, 2):
@@ -492,27 +438,11 @@ def test_cached_layers_give_the_losses_of_computed_ones(config_file: Path, tmp_p
     def losses(name: str, cache: str) -> list[float]:
         folder = tmp_path / name
         train(config_file, folder, overrides=(f"model.embedder.elmo.layer_cache={cache}", "trainer.num_epochs=2"))
-        return [record["training"]["loss"] for record in without_seconds(folder / "metrics.jsonl")]
+        return [record["training"]["loss"] for record in read_records(folder)]
 
     computed = losses("computed", "null")
     assert losses("exact", '{"storage": "float32"}') == computed
     assert losses("half", '{"storage": "float16"}') == pytest.approx(computed, rel=1e-3)
-
-
-def test_a_state_of_an_earlier_version_is_one_clear_error(config_file: Path, tmp_path: Path) -> None:
-    trainer, _ = make_trainer(config_file, tmp_path / "run")
-    trainer.save()
-    path = tmp_path / "run" / "training.pt"
-    state = read_state(path)
-    resumed(trainer)
-    for change in ({"version": 1}, {"processes": state["processes"] * 2}):
-        write_state(path, {**state, **change})
-        with pytest.raises(RunError, match=r"training\.pt: saved by (another version|2 processes)"):
-            resumed(trainer)
-    del state["version"]
-    write_state(path, state)
-    with pytest.raises(RunError, match=r"training\.pt: saved by another version.*--force"):
-        resumed(trainer)
 
 
 def _without(state: dict[str, Any], *keys: Any) -> None:
@@ -522,6 +452,9 @@ def _without(state: dict[str, Any], *keys: Any) -> None:
 
 
 DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "another version": (lambda state: state.update(version=1), "saved by another version"),
+    "no version": (lambda state: _without(state, "version"), "saved by another version.*--force"),
+    "more processes": (lambda state: state.update(processes=state["processes"] * 2), "saved by 2 processes"),
     "no progress": (lambda state: _without(state, "progress"), "the key 'progress' is missing; expected a training"),
     "a wrong step": (lambda state: state["progress"].update(step="x"), r"progress\.step: .*integer.*; got 'x'"),
     "a wrong parameter": (lambda state: state.update(parameters=[1]), r"parameters\.0: .*Tensor; got 1"),
@@ -547,7 +480,7 @@ DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 }  # fmt: skip
 
 
-def test_a_damaged_state_is_one_clear_error(config_file: Path, tmp_path: Path) -> None:
+def test_a_damaged_state_or_one_of_an_earlier_version_is_one_clear_error(config_file: Path, tmp_path: Path) -> None:
     trainer, training = make_trainer(
         config_file, tmp_path / "run", "trainer.trackers=[]", "model.embedder.elmo=null", "trainer.regularizers=[]"
     )

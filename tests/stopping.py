@@ -1,0 +1,68 @@
+"""Trainings that end before their time: killed, stopped before a step, or by Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_tasks.training.callbacks import Callback, Progress
+from elmo_tasks.training.trainer import Trainer
+
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def run(*arguments: str) -> None:
+    """Runs Python to its end."""
+    command = [sys.executable, *arguments]
+    finished = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
+    assert finished.returncode == 0, finished.stderr
+
+
+def run_and_kill(*arguments: str, state: Path) -> None:
+    """Runs Python, and kills it as soon as the file of the training's state exists."""
+    quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen([sys.executable, *arguments], env=ENVIRONMENT, **quiet)
+    while not state.is_file():
+        assert process.poll() is None, "the training ended before it could be killed"
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+
+
+@contextlib.contextmanager
+def stop_at(step: int) -> Iterator[None]:
+    """Ends a training before it makes a step, with `SystemExit`, as a killed process ends."""
+    plain_step = Trainer.step
+
+    def stopping(trainer: Trainer, parts: Any) -> float:
+        if trainer.progress.step == step:
+            raise SystemExit
+        return plain_step(trainer, parts)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "step", stopping)
+        yield
+
+
+class CtrlC(Callback):
+    """Sends SIGINT once, as Ctrl-C does: within a step, or while the record of an epoch is written."""
+
+    def __init__(self, *, step: int | None = None, epoch: int | None = None) -> None:
+        self._step, self._epoch = step, epoch
+
+    def on_step(self, progress: Progress, loss: float) -> None:
+        if progress.step == self._step:
+            signal.raise_signal(signal.SIGINT)
+
+    def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
+        if record["epoch"] == self._epoch:
+            signal.raise_signal(signal.SIGINT)
