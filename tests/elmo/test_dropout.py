@@ -38,15 +38,16 @@ def test_gradient_goes_the_way_of_the_values() -> None:
     torch.testing.assert_close(inputs.grad * 3, outputs)
 
 
-def test_follows_the_seed_and_rests_in_evaluation() -> None:
-    dropout, inputs = Dropout(0.5), torch.ones(40)
+@pytest.mark.parametrize("kind", [Dropout, VariationalDropout])
+def test_follows_the_seed_and_rests_in_evaluation(kind: type[Dropout]) -> None:
+    dropout, inputs = kind(0.5), torch.ones(3, 4, 20)
     torch.manual_seed(1)
     first = dropout(inputs)
     assert not torch.equal(dropout(inputs), first)
     torch.manual_seed(1)
     assert torch.equal(dropout(inputs), first)
     assert torch.equal(dropout.eval()(inputs), inputs)
-    assert torch.equal(Dropout(0.0)(inputs), inputs)
+    assert torch.equal(kind(0.0)(inputs), inputs)
 
 
 @pytest.mark.parametrize("kind", [Dropout, VariationalDropout])

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from elmo_tasks.models.coreference_resolver import (
     CoreferenceOutput,
@@ -18,6 +16,7 @@ from elmo_tasks.models.coreference_resolver import (
 )
 from elmo_tasks.tasks.coreference import Coreference, CoreferenceBatch
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
+from tests.modules.helpers import LargestTensor
 
 WORDS = ("tarn", "vale", "moro", "orla", "fen")
 VOCABULARY = Vocabulary(
@@ -43,8 +42,8 @@ def make_resolver(**settings: Any) -> CoreferenceResolver:
 
 
 def make_document(*lengths: int, clusters: list[list[list[int]]] | None = None, **fields: Any) -> dict[str, Any]:
-    places = itertools.count()
-    sentences = [[WORDS[next(places) % 5] for _ in range(length)] for length in lengths]
+    numbers = itertools.count()
+    sentences = [[WORDS[next(numbers) % 5] for _ in range(length)] for length in lengths]
     return {"sentences": sentences, "clusters": [] if clusters is None else clusters, **fields}
 
 
@@ -149,11 +148,11 @@ def test_links_join_as_in_brute_force() -> None:
         assert linked_clusters(antecedents) == sorted(sorted(each) for each in sets if len(each) > 1)
 
 
-def read_places(resolver: CoreferenceResolver, batch: CoreferenceBatch) -> list[list[int]]:
-    """The places of the tokens that are read of each document."""
+def read_tokens(resolver: CoreferenceResolver, batch: CoreferenceBatch) -> list[list[int]]:
+    """The numbers of the tokens that are read of each document."""
     starts, lengths, sizes = resolver._sentences(batch)
-    places = [place for start, length in zip(starts, lengths, strict=True) for place in range(start, start + length)]
-    return [places[end - size : end] for size, end in zip(sizes, itertools.accumulate(sizes), strict=True)]
+    tokens = [token for start, length in zip(starts, lengths, strict=True) for token in range(start, start + length)]
+    return [tokens[end - size : end] for size, end in zip(sizes, itertools.accumulate(sizes), strict=True)]
 
 
 def test_training_reads_a_random_window_of_a_long_document() -> None:
@@ -163,46 +162,45 @@ def test_training_reads_a_random_window_of_a_long_document() -> None:
     torch.manual_seed(1)
     found = []
     for _ in range(30):
-        first, second = read_places(resolver, batch)
+        first, second = read_tokens(resolver, batch)
         assert second == [7, 8, 9, 10, 11]
         found.append(tuple(first))
     assert set(found) == windows
     torch.manual_seed(1)
-    assert [tuple(read_places(resolver, batch)[0]) for _ in range(30)] == found
+    assert [tuple(read_tokens(resolver, batch)[0]) for _ in range(30)] == found
 
 
 def test_prediction_reads_everything() -> None:
     batch = collate(make_document(2, 1, 3, 1), make_document(4, 1))
     everything = [[0, 1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11]]
-    assert read_places(make_resolver(max_training_sentences=2), batch) == everything
-    assert read_places(make_resolver(max_training_sentences=None).train(), batch) == everything
+    assert read_tokens(make_resolver(max_training_sentences=2), batch) == everything
+    assert read_tokens(make_resolver(max_training_sentences=None).train(), batch) == everything
 
 
-def test_in_a_window_the_spans_are_those_of_the_document_s_places() -> None:
+def test_in_a_window_the_spans_are_those_of_the_document() -> None:
     resolver = make_resolver(max_training_sentences=1, spans_per_word=9.0).train()
     batch = collate(make_document(3, 2, clusters=[[[0, 0], [2, 2]], [[3, 3], [4, 4]]]))
     sentences = set()
     for _ in range(20):
         output = resolver(batch)
-        places = {*output.starts.tolist(), *output.ends.tolist()}
-        sentences.add(frozenset(places))
+        sentences.add(frozenset(output.starts.tolist() + output.ends.tolist()))
         assert resolver.loss(output, batch).isfinite()
     assert sentences == {frozenset({0, 1, 2}), frozenset({3, 4})}
 
 
-def test_in_a_window_the_speakers_are_those_of_the_document_s_places() -> None:
+def test_in_a_window_the_speakers_are_those_of_the_document() -> None:
     resolver = make_resolver(max_training_sentences=1, spans_per_word=9.0, dropout=0.0, lexical_dropout=0.0)
     with torch.no_grad():
         resolver.antecedents.embeddings["speaker"].mul_(50)
     last = {"sentences": [["orla", "fen"]], "clusters": [], "speakers": [["a", "b"]]}
     whole = {**last, "sentences": [["tarn", "vale"], *last["sentences"]], "speakers": [["a", "a"], *last["speakers"]]}
-    wanted = resolver(collate(last))
+    expected = resolver(collate(last))
     resolver.train()
     outputs = [resolver(collate(whole)) for _ in range(20)]
     windows = [output for output in outputs if output.starts[0] == 2]
     assert 0 < len(windows) < 20
     for output in windows:
-        torch.testing.assert_close(output.antecedent_scores, wanted.antecedent_scores)
+        torch.testing.assert_close(output.antecedent_scores, expected.antecedent_scores)
 
 
 @pytest.mark.parametrize(("as_allennlp", "lengths"), [(False, [3, 2]), (True, [5])])
@@ -235,21 +233,6 @@ def test_speakers_and_genre_matter() -> None:
     assert len(set(scores)) == 4
 
 
-class LargestTensor(TorchDispatchMode):
-    """Remembers the largest number of values that any operation gave."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.numel = 0
-
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        results = function(*args, **(kwargs or {}))
-        for result in results if isinstance(results, tuple) else (results,):
-            if isinstance(result, Tensor) and result.untyped_storage().nbytes() > 0:
-                self.numel = max(self.numel, result.untyped_storage().nbytes() // result.element_size())
-        return results
-
-
 def test_memory_grows_no_faster_than_the_document() -> None:
     resolver = make_resolver()
     largest = []
@@ -257,7 +240,7 @@ def test_memory_grows_no_faster_than_the_document() -> None:
         batch = collate(make_document(*[5] * sentences))
         with torch.no_grad(), LargestTensor() as record:
             resolver.decode(resolver(batch), batch)
-        largest.append(record.numel)
+        largest.append(record.size)
     assert largest[1] < 5 * largest[0]
     assert largest[1] < (5 * 400) ** 2 / 10
 

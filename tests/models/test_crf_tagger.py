@@ -42,10 +42,10 @@ def test_details_are_the_marginals_of_the_most_probable_tags() -> None:
     marginals = tagger.crf.marginals(output.logits, output.mask)
     for row, (detail, length) in enumerate(zip(tagger.details(output, batch), (1, 3), strict=True)):
         assert len(detail["tag_probabilities"]) == length
-        for place, tags in enumerate(detail["tag_probabilities"]):
-            wanted = dict(zip(BIOUL, marginals[row, place].tolist(), strict=True))
-            assert list(tags.values()) == sorted(wanted.values(), reverse=True)[:5]
-            assert all(wanted[tag] == value for tag, value in tags.items())
+        for token, tags in enumerate(detail["tag_probabilities"]):
+            expected = dict(zip(BIOUL, marginals[row, token].tolist(), strict=True))
+            assert list(tags.values()) == sorted(expected.values(), reverse=True)[:5]
+            assert all(expected[tag] == value for tag, value in tags.items())
 
 
 def test_details_of_few_tags() -> None:

@@ -235,7 +235,7 @@ def semantic_roles(encoder: Mapping[str, Any]) -> Head:
     ]
     return Head(
         model={"type": "srl", "encoder": encoder, "predicate_size": 6, "dropout": 0.1},
-        examples=[{"tokens": tokens, "predicate": place, "tags": tags} for tokens, place, tags in sentences],
+        examples=[{"tokens": tokens, "predicate": index, "tags": tags} for tokens, index, tags in sentences],
         gold=("tags",),
         best_metric="f1",
     )
@@ -425,7 +425,7 @@ def test_saved_and_loaded_predicts_the_same(built: Built, tmp_path: Path) -> Non
 
 
 def test_starts_from_a_run_whose_vocabulary_has_another_order(built: Built, tmp_path: Path) -> None:
-    """Every row that belongs to a word, a character or a label finds its place."""
+    """Every row that belongs to a word, a character or a label is found again."""
     learn(built, 5)
     run = RunFolder(tmp_path)
     built.vocabulary.save(run.vocabulary)
@@ -578,16 +578,16 @@ def test_the_predictor_s_sample_is_an_input_that_works(built: Built) -> None:
 def drops(settings: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     """Where a config has probabilities of dropping something in training."""
     inner = settings.items() if isinstance(settings, dict) else ()
-    found = [place for key, value in inner for place in drops(value, (*path, key))]
+    found = [each for key, value in inner for each in drops(value, (*path, key))]
     return [*found, path] if path and path[-1].endswith(("dropout", "_probability")) else found
 
 
 def test_every_dropout_of_the_config_is_at_work(built: Built) -> None:
     settings, batch = to_json(built.config), built.batch()
-    places = [path for path in drops(settings) if path[-1] not in built.head.without]
-    assert len(places) > 3
-    for chosen in (None, *places):
-        for path in places:
+    paths = [path for path in drops(settings) if path[-1] not in built.head.without]
+    assert len(paths) > 3
+    for chosen in (None, *paths):
+        for path in paths:
             holder = functools.reduce(dict.__getitem__, path[:-1], settings)
             holder[path[-1]] = 0.5 if path == chosen else 0.0
         config = ModelConfig.model_validate_json(json.dumps(settings))
@@ -601,7 +601,7 @@ def test_every_dropout_of_the_config_is_at_work(built: Built) -> None:
 
 
 def test_every_dropout_of_the_model_is_called(built: Built) -> None:
-    """One probability of the config may be that of several places."""
+    """One probability of the config may be that of several layers."""
     called: set[str] = set()
     dropouts = {name: module for name, module in built.model.named_modules() if isinstance(module, Dropout)}
     for name, module in dropouts.items():

@@ -41,14 +41,14 @@ def test_predicts_valid_sequences_alone() -> None:
 def test_a_valid_sequence_of_the_best_tags_is_the_prediction() -> None:
     labeler, vocabulary = make_labeler()
     batch = make_batch(vocabulary, 4, 2)
-    wanted = [["B-ARG0", "I-ARG0", "B-V", "O"], ["B-V", "B-ARG1"]]
+    expected = [["B-ARG0", "I-ARG0", "B-V", "O"], ["B-V", "B-ARG1"]]
     logits = torch.zeros(2, 4, len(LABELS))
-    for row, tags in enumerate(wanted):
+    for row, tags in enumerate(expected):
         for token, tag in enumerate(tags):
             logits[row, token, LABELS.index(tag)] = 2.0
     output = dataclasses.replace(labeler(batch), logits=logits)
     predictions = labeler.decode(output, batch)
-    assert [prediction["tags"] for prediction in predictions] == wanted
+    assert [prediction["tags"] for prediction in predictions] == expected
     probability = logits[0, 0].softmax(0).max().item()
     assert predictions[0]["probabilities"] == pytest.approx([probability] * 4)
 
@@ -62,9 +62,9 @@ def test_where_the_best_tags_are_not_valid_the_probabilities_are_those_of_the_pr
     (prediction,) = labeler.decode(dataclasses.replace(labeler(batch), logits=logits), batch)
     assert prediction["tags"] == ["B-ARG1", "I-ARG1"]
     likely = logits[0].softmax(1)
-    wanted = [likely[token, LABELS.index(tag)].item() for token, tag in enumerate(prediction["tags"])]
-    assert prediction["probabilities"] == pytest.approx(wanted)
-    assert all(probability < likely[token].max() for token, probability in enumerate(wanted))
+    expected = [likely[token, LABELS.index(tag)].item() for token, tag in enumerate(prediction["tags"])]
+    assert prediction["probabilities"] == pytest.approx(expected)
+    assert all(probability < likely[token].max() for token, probability in enumerate(expected))
 
 
 def test_the_flags_first_values_are_small() -> None:
@@ -76,7 +76,7 @@ def test_the_flags_first_values_are_small() -> None:
 
 def test_the_predicate_makes_the_difference() -> None:
     labeler, vocabulary = make_labeler()
-    first, last = (labeler(make_batch(vocabulary, 5, predicate=place)).logits for place in (0, 4))
+    first, last = (labeler(make_batch(vocabulary, 5, predicate=index)).logits for index in (0, 4))
     assert not torch.allclose(first, last, atol=1e-3)
 
 

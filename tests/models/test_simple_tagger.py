@@ -26,9 +26,9 @@ def test_each_token_has_the_tag_of_its_highest_score_whatever_its_neighbours_hav
     output = TagScores(logits=logits, mask=batch.tokens.mask)
     predictions = tagger.decode(output, batch)
     assert [prediction["tags"] for prediction in predictions] == [["O", "I-LOC", "B-LOC"], ["I-LOC"]]
-    wanted = logits.softmax(2).max(2).values
-    assert predictions[0]["probabilities"] == pytest.approx(wanted[0].tolist())
-    assert predictions[1]["probabilities"] == pytest.approx(wanted[1, :1].tolist())
+    expected = logits.softmax(2).max(2).values
+    assert predictions[0]["probabilities"] == pytest.approx(expected[0].tolist())
+    assert predictions[1]["probabilities"] == pytest.approx(expected[1, :1].tolist())
     tags_alone = [{"tags": prediction["tags"]} for prediction in predictions]
     assert tagger.decode(output, batch, probabilities=False) == tags_alone
 
@@ -38,7 +38,7 @@ def test_scores_are_a_linear_function_of_what_the_encoder_gives() -> None:
     tagger, batch = make_tagger(dropout=0.5)
     output = tagger(batch)
     encoded = tagger.encoder(tagger.embedder(batch.tokens).inputs, batch.tokens.mask)
-    wanted = encoded @ tagger.projection.weight.T + tagger.projection.bias
-    torch.testing.assert_close(output.logits, wanted)
+    expected = encoded @ tagger.projection.weight.T + tagger.projection.bias
+    torch.testing.assert_close(output.logits, expected)
     assert torch.equal(output.mask, batch.tokens.mask)
     assert not torch.equal(tagger.train()(batch).logits, output.logits)

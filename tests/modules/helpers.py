@@ -1,11 +1,13 @@
-"""Masks and gradients for tests of layers."""
+"""Masks, gradients and sizes for tests of layers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 
 def mask_of(lengths: Sequence[int], num_tokens: int | None = None) -> Tensor:
@@ -16,3 +18,16 @@ def mask_of(lengths: Sequence[int], num_tokens: int | None = None) -> Tensor:
 def gradients(outputs: Tensor, weights: Tensor, variables: Iterable[Tensor]) -> list[Tensor]:
     """Those of the outputs' weighted sum."""
     return list(torch.autograd.grad((outputs * weights).sum(), list(variables)))
+
+
+class LargestTensor(TorchDispatchMode):
+    """Remembers the largest number of values that the memory of any operation's result held."""
+
+    size = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        results = function(*args, **(kwargs or {}))
+        for result in results if isinstance(results, (tuple, list)) else [results]:
+            if isinstance(result, Tensor):
+                self.size = max(self.size, result.untyped_storage().nbytes() // result.element_size())
+        return results

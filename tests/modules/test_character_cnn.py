@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -13,6 +15,7 @@ from elmo_tasks.modules.character_cnn import (
     Padding,
 )
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
+from tests.modules.helpers import gradients
 
 
 @pytest.fixture(autouse=True)
@@ -32,11 +35,18 @@ def plain_word_vector(module: CharacterCnn, characters: list[int]) -> Tensor:
     return torch.stack(windows).amax(0)
 
 
+def assert_same(module: CharacterCnn, vectors: Tensor, expected: Tensor) -> None:
+    """In values and in gradients."""
+    torch.testing.assert_close(vectors, expected)
+    weights, parameters = torch.randn(vectors.shape), list(module.parameters())
+    torch.testing.assert_close(gradients(vectors, weights, parameters), gradients(expected, weights, parameters))
+
+
 @pytest.mark.parametrize("width", [1, 2, 3, 5])
 @pytest.mark.parametrize(
     ("activation", "function"), [("none", torch.clone), ("relu", torch.relu), ("tanh", torch.tanh)]
 )
-def test_equals_the_definition_whatever_the_padding(width: int, activation: Activation, function: object) -> None:
+def test_equals_the_definition_whatever_the_padding(width: int, activation: Activation, function: Any) -> None:
     module = CharacterCnnConfig(embedding_size=4, filters=6, width=width, activation=activation).build(12)
     torch.nn.init.normal_(module.convolution.bias)
     words = [[], [3], [4, 5], [6, 7, 8, 9, 10, 11, 2], [1, 1, 1]]
@@ -44,8 +54,8 @@ def test_equals_the_definition_whatever_the_padding(width: int, activation: Acti
         longest = max(map(len, words)) + extra
         vectors = module(torch.tensor([word + [0] * (longest - len(word)) for word in words]))
         assert (vectors[0] == 0).all()
-        for word, vector in zip(words[1:], vectors[1:], strict=True):
-            torch.testing.assert_close(vector, function(plain_word_vector(module, word)))  # type: ignore[operator]
+        expected = torch.stack([function(plain_word_vector(module, word)) for word in words[1:]])
+        assert_same(module, vectors[1:], expected)
 
 
 def test_learns_from_characters_alone_and_keeps_the_padding_zero() -> None:
@@ -74,25 +84,13 @@ def test_a_batch_without_words() -> None:
     assert module(torch.zeros(1, 0, dtype=torch.int64)).tolist() == [[0.0] * 6]
 
 
-def test_gradient_is_that_of_the_definition() -> None:
-    module = CharacterCnnConfig(embedding_size=4, filters=6, width=3, activation="none").build(12)
-    words = [[3], [4, 5], [6, 7, 8, 9, 10, 11, 2], [1, 1, 1]]
-    weights = torch.randn(5, 6)
-    parameters = list(module.parameters())
-    vectors = module(torch.tensor([[0] * 9, *([*word, *[0] * (9 - len(word))] for word in words)]))
-    plain = torch.stack([plain_word_vector(module, word) for word in words])
-    gradients = torch.autograd.grad((vectors * weights).sum(), parameters)
-    for gradient, expected in zip(gradients, torch.autograd.grad((plain * weights[1:]).sum(), parameters), strict=True):
-        torch.testing.assert_close(gradient, expected)
-
-
 def test_dropout_drops_a_characters_feature_in_all_its_windows() -> None:
     module = CharacterCnnConfig(embedding_size=1, filters=3, width=3, activation="none", dropout=0.5).build(4)
     with torch.no_grad():
         module.embedding.weight[1:] = 1.0
         module.convolution.weight.zero_()
-        for place in range(3):  # the filter of a place sees the character that stands there
-            module.convolution.weight[place, 0, place] = 1.0
+        for column in range(3):  # each filter sees the character of one column
+            module.convolution.weight[column, 0, column] = 1.0
     vectors = module(torch.ones(400, 1, dtype=torch.int64))
     assert torch.equal(vectors, vectors[:, :1].expand_as(vectors))
     assert set(vectors.unique().tolist()) == {0.0, 2.0}
@@ -119,27 +117,12 @@ def test_other_paddings_are_those_of_allennlp(padding: Padding, least: int) -> N
     config = CharacterCnnConfig(filters=6, width=3, activation="tanh", padding=padding, token_min_padding_length=least)
     module = config.build(len(VOCABULARY.characters))
     torch.nn.init.normal_(module.convolution.get_parameter("bias"))
-    embedded = module.embed(VOCABULARY.index_tokens(SENTENCES))
+    expected = torch.zeros(3, 4, 6)
     for row, sentence in enumerate(SENTENCES):
         longest = max(3, least, *map(len, sentence))
         for token, word in enumerate(sentence):
-            expected = plain_embedding(module, word, longest if padding == "right" else len(word))
-            torch.testing.assert_close(embedded[row, token], expected)
-        assert not embedded[row, len(sentence) :].any()
-
-
-def test_gradient_with_padding_to_the_right_is_that_of_the_definition() -> None:
-    module = CharacterCnnConfig(filters=6, width=3, activation="tanh", padding="right").build(10)
-    parameters = list(module.parameters())
-    weights = torch.randn(3, 4, 6)
-    plain = torch.zeros(3, 4, 6)
-    for row, sentence in enumerate(SENTENCES):
-        longest = max(3, *map(len, sentence))
-        for token, word in enumerate(sentence):
-            plain[row, token] = plain_embedding(module, word, longest)
-    gradients = torch.autograd.grad((module.embed(VOCABULARY.index_tokens(SENTENCES)) * weights).sum(), parameters)
-    for gradient, expected in zip(gradients, torch.autograd.grad((plain * weights).sum(), parameters), strict=True):
-        torch.testing.assert_close(gradient, expected)
+            expected[row, token] = plain_embedding(module, word, longest if padding == "right" else len(word))
+    assert_same(module, module.embed(VOCABULARY.index_tokens(SENTENCES)), expected)
 
 
 @pytest.mark.parametrize(("num_layers", "bidirectional"), [(1, False), (2, True)])

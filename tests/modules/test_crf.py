@@ -1,6 +1,7 @@
 # B batch, T tokens, K tags
 from __future__ import annotations
 
+import dataclasses
 import gc
 import itertools
 import weakref
@@ -11,7 +12,7 @@ import torchcrf
 from torch import Tensor, nn
 
 from elmo_tasks.modules import forward_backward
-from elmo_tasks.modules.crf import ConditionalRandomField, TransitionConstraints
+from elmo_tasks.modules.crf import ConditionalRandomField, ConstrainedDecoder, TransitionConstraints
 from elmo_tasks.modules.forward_backward import ChainScores, log_partition
 
 NUM_TAGS = 4
@@ -204,17 +205,6 @@ def test_a_light_prefix_that_wins_at_the_end_is_not_lost() -> None:
     assert best_sequences(crf, emissions, mask) == [[1] * 100]
 
 
-def test_what_is_forbidden_gets_no_mass_and_no_gradient() -> None:
-    crf = make_crf(constrained=True)
-    emissions, mask = make_batch()
-    marginals = crf.marginals(emissions, mask)
-    assert (marginals[:, 0, ~crf.constraints.start] == 0).all()
-    crf.log_likelihood(emissions, some_allowed_tags(crf, mask), mask).sum().backward()
-    assert crf.transitions.grad is not None
-    assert (crf.transitions.grad[~crf.constraints.between] == 0).all()
-    assert (crf.transitions.grad[crf.constraints.between] != 0).all()
-
-
 @pytest.mark.parametrize("padding", [-100, 99])
 def test_tags_in_the_padding_may_be_any_number(padding: int) -> None:
     crf = make_crf(constrained=True)
@@ -299,18 +289,56 @@ def test_marginals_are_numbers_where_nothing_is_allowed_and_exact_beside_it(
     torch.testing.assert_close(marginals[:1], crf.marginals(emissions[:1], mask[:1]))
 
 
-@pytest.mark.parametrize("mask", [[[True, False, True]], [[False, False, False]]])
-def test_refuses_masks_with_gaps_and_empty_sentences(mask: list[list[bool]]) -> None:
-    with pytest.raises(ValueError, match="mask"):
-        make_crf(constrained=False).best_tags(torch.zeros(1, 3, NUM_TAGS), torch.tensor(mask))
-
-
-def test_refuses_wrong_shapes() -> None:
-    crf = make_crf(constrained=False)
+def test_refuses_wrong_shapes_gaps_and_empty_sentences() -> None:
+    crf, emissions = make_crf(constrained=False), torch.zeros(1, 3, NUM_TAGS)
     mask = torch.ones(1, 3, dtype=torch.bool)
+    for wrong in ([[True, False, True]], [[False, False, False]]):
+        with pytest.raises(ValueError, match="mask"):
+            crf.best_tags(emissions, torch.tensor(wrong))
     with pytest.raises(ValueError, match=r"expected \(B, T, 4\)"):
         crf.best_tags(torch.zeros(1, 3, 5), mask)
     with pytest.raises(ValueError, match="tags: shape"):
-        crf.log_likelihood(torch.zeros(1, 3, 4), torch.zeros(1, 2, dtype=torch.int64), mask)
+        crf.log_likelihood(emissions, torch.zeros(1, 2, dtype=torch.int64), mask)
     with pytest.raises(ValueError, match=r"constraints\.start: shape \(3,\); expected \(4,\)"):
         ConditionalRandomField(4, TransitionConstraints.none(3))
+
+
+# The decoder of models without a random field
+
+
+CONSTRAINTS = TransitionConstraints(
+    torch.tensor([True, True, False]),
+    torch.tensor([[True, True, False], [False, True, True], [True, True, True]]),
+    torch.tensor([True, False, True]),
+)
+
+
+@pytest.fixture
+def decoder() -> ConstrainedDecoder:
+    return ConstrainedDecoder(CONSTRAINTS)
+
+
+def test_the_decoder_is_a_random_field_that_has_learned_nothing_of_pairs(decoder: ConstrainedDecoder) -> None:
+    field = ConditionalRandomField(3, CONSTRAINTS)
+    for parameter in field.parameters():
+        torch.nn.init.zeros_(parameter)
+    mask = torch.arange(6) < torch.tensor([6, 4]).unsqueeze(1)
+    emissions = torch.randn(2, 6, 3)
+    for ours, expected in zip(decoder.best_tags(emissions, mask), field.best_tags(emissions, mask), strict=True):
+        assert torch.equal(ours, expected)
+
+
+def test_the_decoder_has_nothing_to_save(decoder: ConstrainedDecoder) -> None:
+    assert decoder.state_dict() == {}
+    assert list(decoder.parameters()) == []
+
+
+def test_errors_of_the_decoder(decoder: ConstrainedDecoder) -> None:
+    mask = torch.ones(1, 2, dtype=torch.bool)
+    with pytest.raises(ValueError, match=r"expected \(B, T, 3\)"):
+        decoder.best_tags(torch.zeros(1, 2, 4), mask)
+    with pytest.raises(ValueError, match="a gap or an empty sentence"):
+        decoder.best_tags(torch.zeros(1, 2, 3), ~mask)
+    nothing = ConstrainedDecoder(dataclasses.replace(CONSTRAINTS, end=torch.zeros(3, dtype=torch.bool)))
+    with pytest.raises(ValueError, match="allow no sequence of 2 tags"):
+        nothing.best_tags(torch.zeros(1, 2, 3), mask)

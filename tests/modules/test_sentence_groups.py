@@ -22,7 +22,7 @@ STARTS = np.cumsum(LENGTHS) - LENGTHS
 
 @pytest.fixture
 def tokens() -> Tokens:
-    return VOCABULARY.index_tokens([[WORDS[place % 6] for place in range(int(LENGTHS.sum()))]])
+    return VOCABULARY.index_tokens([[WORDS[number % 6] for number in range(int(LENGTHS.sum()))]])
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from elmo_tasks.modules.spans import BestSpans, best_spans
+from tests.modules.helpers import LargestTensor
 
 GARBAGE = (1e30, math.inf, math.nan)
 
@@ -108,19 +108,6 @@ def test_the_logits_are_left_as_they_are() -> None:
     found = best_spans(logits[0], logits[1], torch.tensor([[True, True, True, False]]), max_length=1, num_spans=3)
     assert torch.equal(logits, before)
     assert not found.probabilities.requires_grad
-
-
-class LargestTensor(TorchDispatchMode):
-    """Remembers the size of the largest tensor that any operation gives."""
-
-    size = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        for tensor in result if isinstance(result, (tuple, list)) else [result]:
-            if isinstance(tensor, Tensor):
-                self.size = max(self.size, tensor.numel())
-        return result
 
 
 def test_memory_grows_with_the_band_alone() -> None:

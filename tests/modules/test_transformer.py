@@ -25,11 +25,11 @@ from tests.modules.tiny_bert import PIECES, POSITIONS, TEXTS, frozen, save_bert,
 
 def test_pooling_of_pieces(bert: Path) -> None:
     pieces = ["the", "mi", "##ra", "##n", "##e", "[UNK]", "went"]
-    wanted = states(bert, pieces)  # (L+1, pieces, D)
+    expected = states(bert, pieces)  # (L+1, pieces, D)
     first, mean = (frozen(bert, pooling).layers(TEXTS).layers[3] for pooling in ("first", "mean"))  # (L+1, T, D)
-    torch.testing.assert_close(first[:, :4], wanted[:, [0, 1, 5, 6]])
-    torch.testing.assert_close(mean[:, [0, 2, 3]], wanted[:, [0, 5, 6]])
-    torch.testing.assert_close(mean[:, 1], wanted[:, 1:5].mean(dim=1))
+    torch.testing.assert_close(first[:, :4], expected[:, [0, 1, 5, 6]])
+    torch.testing.assert_close(mean[:, [0, 2, 3]], expected[:, [0, 5, 6]])
+    torch.testing.assert_close(mean[:, 1], expected[:, 1:5].mean(dim=1))
     assert not first[:, 1].allclose(mean[:, 1], atol=1e-3)
 
 
@@ -62,24 +62,24 @@ def test_windows_of_long_texts(bert: Path) -> None:
     pieces = ["the", "went", "to", ".", "kar", "##vel"] * 5
     windows = {begin: states(bert, pieces[begin : begin + 10]) for begin in (0, 5, 10, 15, 20)}
 
-    def wanted(place: int) -> Tensor:
+    def expected(piece: int) -> Tensor:
         ends = {0: 7, 5: 12, 10: 17, 15: 22, 20: 30}  # of what is used of a window: the middle of the next overlap
-        begin = next(begin for begin, end in ends.items() if place < end)
-        return windows[begin][:, place - begin]
+        begin = next(begin for begin, end in ends.items() if piece < end)
+        return windows[begin][:, piece - begin]
 
-    place = 0
+    piece = 0
     for word, token in enumerate(words):
         width = 2 if token == "Karvel" else 1
-        mean = torch.stack([wanted(place + each) for each in range(width)]).mean(dim=0)
+        mean = torch.stack([expected(piece + each) for each in range(width)]).mean(dim=0)
         torch.testing.assert_close(found[:, word], mean)
-        place += width
+        piece += width
 
 
 def test_a_text_that_fits_is_read_at_once(bert: Path) -> None:
     words = ["the", "went", "to", ".", "Mira", "to", "Karvel", "."]  # ten pieces, as many as there is room for
     pieces = ["the", "went", "to", ".", "mi", "##ra", "to", "kar", "##vel", "."]
-    wanted = states(bert, pieces)[:, [0, 1, 2, 3, 4, 6, 7, 9]]
-    torch.testing.assert_close(frozen(bert, "first").layers([words]).layers[0], wanted)
+    expected = states(bert, pieces)[:, [0, 1, 2, 3, 4, 6, 7, 9]]
+    torch.testing.assert_close(frozen(bert, "first").layers([words]).layers[0], expected)
 
 
 def test_roberta_counts_positions_from_behind_the_padding(bert: Path, tmp_path: Path) -> None:
@@ -93,18 +93,18 @@ def test_roberta_counts_positions_from_behind_the_padding(bert: Path, tmp_path: 
     assert source.layers([words, words[:5]]).layers.isfinite().all()
     ids = torch.tensor([[PIECES.index(piece) for piece in ["[CLS]", *words[:10], "[SEP]"]]])  # as many as fit
     with torch.no_grad():
-        wanted = transformers.RobertaModel.from_pretrained(tmp_path).eval()(ids).last_hidden_state[:, 1:-1]
-    torch.testing.assert_close(source.layers([words[:10]]).layers[:, 0], wanted)
+        expected = transformers.RobertaModel.from_pretrained(tmp_path).eval()(ids).last_hidden_state[:, 1:-1]
+    torch.testing.assert_close(source.layers([words[:10]]).layers[:, 0], expected)
 
 
-@pytest.mark.parametrize(("named", "wanted"), [(13, 13), (None, 0)])
-def test_the_padding_is_the_models_own(bert: Path, named: int | None, wanted: int) -> None:
+@pytest.mark.parametrize(("named", "expected"), [(13, 13), (None, 0)])
+def test_the_padding_is_the_models_own(bert: Path, named: int | None, expected: int) -> None:
     model, tokenizer = TransformerFiles(bert).load()
     model.config.pad_token_id = named
     seen: list[Tensor] = []
     model.register_forward_pre_hook(lambda _, __, given: seen.append(given["input_ids"]), with_kwargs=True)
     FrozenTransformer(model, tokenizer, (0,), "first").layers([["went", "to"], ["went"]])
-    assert seen[0].tolist() == [[2, 8, 9, 3], [2, 8, 3, wanted]]
+    assert seen[0].tolist() == [[2, 8, 9, 3], [2, 8, 3, expected]]
 
 
 def test_windows_are_read_in_batches_of_a_bounded_size(bert: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,6 @@ from elmo_tasks.modules import transformer_files  # noqa: E402
 from elmo_tasks.modules.transformer import TransformerConfig  # noqa: E402
 from elmo_tasks.modules.transformer_files import TransformerFiles  # noqa: E402
 from tests.modules.tiny_bert import PIECES, TEXTS, frozen, save_bert, states  # noqa: E402
-
-
-def test_a_model_that_was_saved_without_its_pooler(bert: Path, tmp_path: Path) -> None:
-    shutil.copytree(bert, tmp_path, dirs_exist_ok=True)
-    tensors = safetensors.torch.load_file(bert / "model.safetensors")
-    rest = {name: tensor for name, tensor in tensors.items() if "pooler" not in name}
-    assert len(rest) < len(tensors)
-    safetensors.torch.save_file(rest, tmp_path / "model.safetensors")
-    torch.testing.assert_close(frozen(tmp_path).layers(TEXTS).layers, frozen(bert).layers(TEXTS).layers)
 
 
 def test_the_key_of_the_store_follows_every_file(tmp_path: Path) -> None:
@@ -77,21 +69,32 @@ def _without(folder: Path, name: str) -> None:
     safetensors.torch.save_file(tensors, folder / "model.safetensors")
 
 
-def test_no_code_and_no_other_file_of_the_models_author_is_used(bert: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(bert, tmp_path / "bert")
+def _without_pooler(folder: Path) -> None:
+    tensors = safetensors.torch.load_file(folder / "model.safetensors")
+    rest = {name: tensor for name, tensor in tensors.items() if "pooler" not in name}
+    assert len(rest) < len(tensors)
+    safetensors.torch.save_file(rest, folder / "model.safetensors")
+
+
+def _with_code_and_another_file(folder: Path) -> None:
     _change(folder, auto_map={"AutoModel": "evil.Evil", "AutoConfig": "evil.Evil"}, attn_implementation="some/kernel")
     (folder / "evil.py").write_text("raise SystemExit('run')")
     (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "/private"}')
-    torch.testing.assert_close(frozen(folder).layers(TEXTS).layers, frozen(bert).layers(TEXTS).layers)
 
 
-def test_padding_that_a_tokenizer_was_saved_with_is_not_read(bert: Path, tmp_path: Path) -> None:
+def _with_padding(folder: Path) -> None:
     from tokenizers import Tokenizer
 
-    folder = shutil.copytree(bert, tmp_path / "bert")
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_padding(length=9)
     tokenizer.save(str(folder / "tokenizer.json"))
+
+
+@pytest.mark.parametrize("change", [_without_pooler, _with_code_and_another_file, _with_padding])
+def test_what_changes_no_vector(change: Callable[[Path], None], bert: Path, tmp_path: Path) -> None:
+    """The model may lack its pooler; no code of its author is used, and the tokenizer's padding is not read."""
+    folder = shutil.copytree(bert, tmp_path / "bert")
+    change(folder)
     torch.testing.assert_close(frozen(folder).layers(TEXTS).layers, frozen(bert).layers(TEXTS).layers)
 
 

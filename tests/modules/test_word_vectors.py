@@ -130,7 +130,7 @@ def test_the_first_of_a_repeated_word_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "problem"),
+    ("text", "line", "problem"),
     [
         ("", "", "holds no word vector"),
         ("0 5\n", "", "holds no word vector"),
@@ -143,41 +143,44 @@ def test_the_first_of_a_repeated_word_counts(tmp_path: Path) -> None:
         ("2 2\na 1 2\nb 1 1e39\n", ":3", "one of the numbers is not finite"),
         ("3 2\na 1 2\nb 1 2\n", "", "2 word vectors; the first line promises 3. Is the file cut short?"),
         ("1 2\na 1 2\nb 1 2\n", "", "2 word vectors; the first line promises 1"),
+        ("4 1\na 1\nb 2\nc 3\nd inf\n", ":5", "one of the numbers is not finite"),
     ],
 )
-def test_errors_name_file_and_line(tmp_path: Path, cache: Path, text: str, place: str, problem: str) -> None:
+@pytest.mark.parametrize("rows", [word_vectors._BATCH_ROWS, 2])
+def test_errors_name_file_and_line(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, text: str, line: str, problem: str, rows: int
+) -> None:
+    monkeypatch.setattr(word_vectors, "_BATCH_ROWS", rows)
     path = write(tmp_path, text)
     with pytest.raises(DataError) as caught:
         WordVectorFile(path)
-    assert str(caught.value).startswith(f"{path}{place}: {problem}")
+    assert str(caught.value).startswith(f"{path}{line}: {problem}")
     assert list(cache.glob("*")) == []
 
 
-def test_errors_name_the_line_in_later_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_vectors, "_BATCH_ROWS", 2)
-    with pytest.raises(DataError, match=r":5: one of the numbers is not finite"):
-        WordVectorFile(write(tmp_path, "4 1\na 1\nb 2\nc 3\nd inf\n"))
-
-
-def test_files_that_are_missing_or_damaged(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"nowhere.txt: no such file"):
-        WordVectorFile(tmp_path / "nowhere.txt")
-    path = tmp_path / "vectors.txt.xz"
-    path.write_bytes(lzma.compress(GLOVE.encode() * 100)[:-20])
-    with pytest.raises(DataError, match=r"vectors.txt.xz:\d+: the compressed file is damaged or cut short"):
-        WordVectorFile(path)
-    path = tmp_path / "vectors.zip"
-    path.write_bytes(b"PK no archive")
-    with pytest.raises(DataError, match=r"vectors.zip: the archive is damaged or cut short"):
-        WordVectorFile(path)
-    path = tmp_path / "latin.txt"
-    path.write_bytes("ok 1\nTromsø 2\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"latin.txt:2: byte 0xf8 at column 6 is not UTF-8; expected UTF-8 text$"):
-        WordVectorFile(path)
-    path = tmp_path / "word2vec.bin"
-    path.write_bytes(b"2 3\nok " + struct.pack("<3f", 0.1, 2.0001, -0.9) + b"\nno ...")
-    with pytest.raises(DataError, match=r"word2vec.bin:2: .* not UTF-8; .*the file seems to be binary: export it"):
-        WordVectorFile(path)
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("nowhere.txt", None, "nowhere.txt: no such file"),
+        ("cut.xz", lzma.compress(GLOVE.encode() * 100)[:-20], r"xz:\d+: the compressed file is damaged or cut short"),
+        ("no.zip", b"PK no archive", "no.zip: the archive is damaged or cut short"),
+        (
+            "latin.txt",
+            "ok 1\nTromsø 2\n".encode("latin-1"),
+            "latin.txt:2: byte 0xf8 at column 6 is not UTF-8; expected UTF-8 text$",
+        ),
+        (
+            "word2vec.bin",
+            b"2 3\nok " + struct.pack("<3f", 0.1, 2.0001, -0.9) + b"\nno ...",
+            "word2vec.bin:2: .* not UTF-8; .*the file seems to be binary: export it",
+        ),
+    ],
+)
+def test_files_that_are_missing_or_damaged(tmp_path: Path, name: str, content: bytes | None, problem: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=problem):
+        WordVectorFile(tmp_path / name)
 
 
 def test_parsed_once(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

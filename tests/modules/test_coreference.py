@@ -1,0 +1,226 @@
+"""What coreference is computed with, against the paper's equations, span by span and pair by pair."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from elmo_tasks.modules import coreference
+from elmo_tasks.modules.coreference import (
+    AntecedentScorer,
+    PartwiseScorer,
+    SpanRepresentation,
+    best_non_crossing_spans,
+    previous,
+)
+from elmo_tasks.modules.sentence_groups import TokenVectors
+
+TOKENS_LEFT = torch.tensor([left for length in (5, 1, 3) for left in range(length, 0, -1)])
+WIDTH = 4
+
+
+@pytest.fixture(params=[(6, 5), (5,), (4, 4, 2)], ids=str)
+def spans(request: pytest.FixtureRequest) -> SpanRepresentation:
+    torch.manual_seed(5)
+    return SpanRepresentation(3, 4, WIDTH, feature_size=2, hidden_sizes=request.param, dropout=0.3).eval()
+
+
+@pytest.fixture
+def tokens() -> TokenVectors:
+    return TokenVectors(inputs=torch.randn(9, 3), encoded=torch.randn(9, 4))
+
+
+def vector(spans: SpanRepresentation, tokens: TokenVectors, start: int, end: int) -> Tensor:
+    """g = [x*_start; x*_end; sum_t a_t x_t; phi], a the softmax of w · FFNN(x*_t) over the span."""
+    scorer = spans.attention
+    logits = [scorer.output(scorer.rest(torch.relu(scorer.first(tokens.encoded[t])))) for t in range(start, end + 1)]
+    weights = torch.cat(logits).softmax(0)
+    head = (weights.unsqueeze(1) * tokens.inputs[start : end + 1]).sum(0)
+    return torch.cat([tokens.encoded[start], tokens.encoded[end], head, spans.width_embedding[end - start]])
+
+
+def all_spans() -> list[tuple[int, int]]:
+    return [(token, token + width) for token in range(9) for width in range(min(WIDTH, int(TOKENS_LEFT[token])))]
+
+
+def test_vectors_of_spans(spans: SpanRepresentation, tokens: TokenVectors) -> None:
+    chosen = all_spans()
+    starts, ends = torch.tensor(chosen).unbind(1)
+    found = spans.vectors(spans.features(tokens), starts, ends)
+    expected = torch.stack([vector(spans, tokens, start, end) for start, end in chosen])
+    assert found.shape == (len(chosen), spans.output_size)
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("chunk", [1, 4, 2048])
+def test_mention_scores(
+    spans: SpanRepresentation, tokens: TokenVectors, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coreference, "_CHUNK_TOKENS", chunk)
+    scorer = spans.mention_scorer
+    expected = torch.full((9, WIDTH), float("-inf"))
+    for start, end in all_spans():
+        hidden = torch.relu(scorer.first(vector(spans, tokens, start, end)))
+        expected[start, end - start] = scorer.output(scorer.rest(hidden))
+    torch.testing.assert_close(spans.mention_scores(spans.features(tokens), TOKENS_LEFT), expected)
+
+
+def test_extreme_attention_is_finite(spans: SpanRepresentation, tokens: TokenVectors) -> None:
+    with torch.no_grad():
+        spans.attention.output.weight.mul_(1e4)
+    scores = spans.mention_scores(spans.features(tokens), TOKENS_LEFT)
+    scores[scores > float("-inf")].sum().backward()
+    assert all(p.grad.isfinite().all() for p in spans.parameters() if p.grad is not None)
+
+
+def slow(scores: NDArray[np.float32], count: int) -> list[tuple[int, int]]:
+    """As the paper says it, span by span and pair by pair."""
+    num_tokens, longest = scores.shape
+    spans = [
+        (-scores[start, width], start, start + width)
+        for start in range(num_tokens)
+        for width in range(longest)
+        if scores[start, width] != -np.inf
+    ]
+    kept: list[tuple[int, int]] = []
+    for _, start, end in sorted(spans):
+        crosses = any(s < start <= e < end or start < s <= end < e for s, e in kept)
+        if len(kept) < count and not crosses:
+            kept.append((start, end))
+    return sorted(kept)
+
+
+def random_scores(seed: int, num_tokens: int, longest: int, levels: int) -> NDArray[np.float32]:
+    """Scores of few levels, so that many are equal, for sentences of up to seven tokens."""
+    generator = np.random.default_rng(seed)
+    scores = generator.integers(0, levels, (num_tokens, longest)).astype(np.float32)
+    ends = np.sort(generator.choice(num_tokens + 1, num_tokens // 4, replace=False))
+    ends = np.append(ends[ends > 0], num_tokens)
+    left = ends[np.searchsorted(ends, np.arange(num_tokens), side="right")] - np.arange(num_tokens)
+    scores[np.arange(longest) >= left[:, None]] = -np.inf
+    return scores
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("count", [1, 9, 1000])
+def test_keeps_what_the_paper_says(seed: int, count: int) -> None:
+    scores = random_scores(seed, num_tokens=30, longest=6, levels=[3, 1000][seed % 2])
+    kept = best_non_crossing_spans(scores, count)
+    assert [(number // 6, number // 6 + number % 6) for number in kept.tolist()] == slow(scores, count)
+
+
+def test_nested_and_neighbouring_spans_do_not_cross() -> None:
+    scores = np.full((4, 4), -np.inf, dtype=np.float32)
+    scores[0, 3], scores[1, 1], scores[1, 0], scores[3, 0] = 4, 3, 2, 1
+    scores[2, 1] = 0.5  # crosses [1, 2]
+    assert best_non_crossing_spans(scores, 9).tolist() == [3, 4, 5, 12]
+
+
+def test_without_spans_nothing_is_kept() -> None:
+    assert best_non_crossing_spans(np.full((3, 2), -np.inf, dtype=np.float32), 5).tolist() == []
+
+
+def test_training_drops_hidden_units() -> None:
+    scorer = PartwiseScorer({"a": 3}, (50,), dropout=0.5)
+    projected = scorer.project("a", torch.ones(3))
+    assert scorer.score(projected) != scorer.score(projected)
+    later = PartwiseScorer({"a": 3}, (6, 50), dropout=0.5).rest
+    assert not torch.equal(later(torch.ones(6)), later(torch.ones(6)))
+    scorer.eval()
+    assert scorer.score(projected) == scorer.score(projected)
+
+
+def test_unknown_parts_are_an_error() -> None:
+    with pytest.raises(ValueError, match="'b' is not in list"):
+        PartwiseScorer({"a": 3}, (2,), dropout=0.0).project("b", torch.ones(3))
+
+
+SIZE = 5  # of the vectors that are compared
+DOCUMENTS = torch.tensor([0] * 9 + [1] + [2] * 4)
+SPEAKERS = torch.tensor([1, 2, 1, 0, 1, 2, 2, 0, 1, 1, 0, 0, 1, 1])
+GENRES = torch.tensor([1] * 9 + [0] + [2] * 4)
+
+
+def make_scorer(max_antecedents: int) -> AntecedentScorer:
+    torch.manual_seed(2)
+    scorer = AntecedentScorer(SIZE, 3, 2, hidden_sizes=(6, 4), dropout=0.3, max_antecedents=max_antecedents).eval()
+    assert not scorer.embeddings["genre"].any()
+    torch.nn.init.normal_(scorer.embeddings["genre"])
+    return scorer
+
+
+def bucket(distance: int) -> int:
+    for number, largest in enumerate((1, 2, 3, 4, 7, 15, 31, 63)):
+        if distance <= largest:
+            return number
+    return 8
+
+
+def pair_score(scorer: AntecedentScorer, vectors: Tensor, mentions: Tensor, span: int, antecedent: int) -> Tensor:
+    if 0 in (int(SPEAKERS[span]), int(SPEAKERS[antecedent])):
+        speakers = 0
+    else:
+        speakers = 1 if SPEAKERS[span] == SPEAKERS[antecedent] else 2
+    one, other = vectors[span], vectors[antecedent]
+    rows = {"speaker": speakers, "genre": int(GENRES[span]), "distance": bucket(span - antecedent)}
+    features = [scorer.embeddings[name][row] for name, row in rows.items()]
+    feed_forward = scorer.scorer
+    hidden = torch.relu(feed_forward.first(torch.cat([one, other, one * other, *features])))
+    return feed_forward.output(feed_forward.rest(hidden))[0] + mentions[span] + mentions[antecedent]
+
+
+@pytest.mark.parametrize("max_antecedents", [1, 3, 100])
+@pytest.mark.parametrize("chunk_numbers", [1, 70, 1 << 24])
+def test_scores_of_antecedents(max_antecedents: int, chunk_numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coreference, "_CHUNK_NUMBERS", chunk_numbers)
+    scorer = make_scorer(max_antecedents)
+    vectors, mentions = torch.randn(14, SIZE), torch.randn(14)
+    chunks: list[int] = []
+    hook = scorer.scorer.output.register_forward_hook(lambda _, inputs, __: chunks.append(len(inputs[0])))
+    scores = scorer(vectors, mentions, DOCUMENTS, SPEAKERS, GENRES)
+    hook.remove()
+    longest = min(max_antecedents, 8)
+    assert scores.shape == (14, longest + 1)
+    expected = torch.full((14, longest + 1), float("-inf"))
+    expected[:, -1] = 0
+    for span in range(14):
+        for antecedent in range(max(0, span - longest), span):
+            if DOCUMENTS[span] == DOCUMENTS[antecedent]:
+                column = antecedent - span + longest
+                expected[span, column] = pair_score(scorer, vectors, mentions, span, antecedent)
+    torch.testing.assert_close(scores, expected)
+    most = max(chunk_numbers, longest * SIZE)  # in a chunk, each of which is as large as that allows
+    assert sum(chunks) == 14
+    assert all(spans * longest * SIZE <= most for spans in chunks)
+    assert all((spans + 1) * longest * SIZE > most for spans in chunks[:-1])
+
+
+def test_features_have_as_many_embeddings_as_values() -> None:
+    assert {name: len(table) for name, table in make_scorer(5).embeddings.items()} == {
+        "speaker": 3,
+        "genre": 3,
+        "distance": 9,
+    }
+
+
+def test_a_single_span_has_no_antecedent() -> None:
+    one = torch.zeros(1, dtype=torch.int64)
+    scores = make_scorer(100)(torch.randn(1, SIZE), torch.randn(1), one, one, one)
+    assert scores.tolist() == [[float("-inf"), 0.0]]
+
+
+def test_distances_have_the_buckets_of_the_paper() -> None:
+    found = coreference._distance_buckets(100, torch.device("cpu")).tolist()
+    assert found == [bucket(distance) for distance in range(100, 0, -1)]
+
+
+@pytest.mark.parametrize("rows", [slice(None), slice(0, 2), slice(1, 4), slice(4, 9)])
+def test_previous(rows: slice) -> None:
+    values = torch.tensor([1, 2, 3, 4, 5])
+    expected = torch.tensor([[0, 0, 0], [0, 0, 1], [0, 1, 2], [1, 2, 3], [2, 3, 4]])
+    assert torch.equal(previous(values, 3, rows), expected[rows])
+    table = torch.stack([values, 10 * values], dim=1)
+    assert torch.equal(previous(table, 3, rows), torch.stack([expected[rows], 10 * expected[rows]], dim=2))
