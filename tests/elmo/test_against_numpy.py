@@ -132,7 +132,9 @@ def test_published_sizes_with_clips_that_bite(tmp_path: Path, size: str) -> None
 LSTM_CHANGES: list[dict[str, Any]] = [
     {"cell_clip": None},
     {"proj_clip": None},
+    {"cell_clip": None, "proj_clip": None},
     {"use_skip_connections": False},
+    {"use_skip_connections": False, "n_layers": 3},
     {"n_layers": 1},
     {"n_layers": 4},
     {"dim": 6},  # no projection
@@ -141,6 +143,7 @@ CNN_CHANGES: list[dict[str, Any]] = [
     {"n_highway": 0},
     {"n_highway": 3},
     {"activation": "tanh"},
+    {"activation": "tanh", "n_highway": 0},
     {"filters": ((1, 2), (3, 4))},  # no projection of the filters
     {"filters": ((2, 4), (1, 2))},
     {"filters": ((1, 5), (3, 7)), "activation": "tanh"},

@@ -21,12 +21,12 @@ def test_vectors_of_bilm_tf(data_folder: Path) -> None:
     folder = data_folder / "bilm_tf_fixture"
     streams = json.loads((folder / "lm_embeddings_sentences.json").read_text())
     bilm = BiLM.load(folder / "options.json", folder / "lm_weights.hdf5", stateful=True)
-    files = [h5py.File(folder / f"lm_embeddings_{number}.hdf5") for number in range(3)]
-    for place in range(10):
-        batch = [stream[place].split() for stream in streams]
+    files = [h5py.File(folder / f"lm_embeddings_{stream}.hdf5") for stream in range(3)]
+    for number in range(10):
+        batch = [stream[number].split() for stream in streams]
         output = bilm.layers(batch)
         for row, tokens in enumerate(batch):
-            expected = np.concatenate(list(files[row][str(place)][...]), axis=-1)
+            expected = np.concatenate(list(files[row][str(number)][...]), axis=-1)
             np.testing.assert_allclose(output.layers[row, -1, : len(tokens)].numpy(), expected, rtol=0, atol=1e-5)
 
 
@@ -152,7 +152,7 @@ def test_carried_state_follows_each_row(bilm: BiLM, batch_lengths: list[Sequence
     """
     bilm.stateful = True
     batches = [
-        [[f"w{number}{row}{place % 3}" for place in range(length)] for row, length in enumerate(lengths)]
+        [[f"w{number}{row}{token % 3}" for token in range(length)] for row, length in enumerate(lengths)]
         for number, lengths in enumerate(batch_lengths)
     ]
     together = [bilm.layers(batch).layers for batch in batches]

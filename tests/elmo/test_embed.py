@@ -106,12 +106,14 @@ def test_raw_text_goes_through_the_tokenizer(text: Path, bilm: BiLM) -> None:
         np.testing.assert_allclose(entries[str(number)], _whole(bilm, sentence), rtol=0, atol=1e-5)
 
 
-def test_compressed_text_and_no_sentences(text: Path, bilm: BiLM) -> None:
+def test_compressed_text_no_sentences_and_an_empty_file(text: Path, bilm: BiLM) -> None:
     packed = text.with_suffix(".txt.gz")
     packed.write_bytes(gzip.compress(text.read_bytes()))
     output = text.parent / "vectors.hdf5"
     assert embed_file(packed, output, bilm, keep_sentences=False, show_progress=False) == len(LINES)
     assert set(_read(output)) == {"0", "1", "2", "3", "4", "5"}
+    text.write_text("")
+    assert json.loads(_embed(text, bilm)["sentence_to_index"][0]) == {}
 
 
 class Recorder:
@@ -132,27 +134,30 @@ class Recorder:
         return self._bilm.layers_in_chunks(tokens, chunk_length)
 
 
-def test_batches_are_of_like_lengths_and_as_full_as_they_may_be(tmp_path: Path, bilm: BiLM) -> None:
+@pytest.mark.parametrize(
+    ("lengths", "max_tokens", "batches", "in_chunks"),
+    [
+        # Like lengths together, in full batches: with borders, 3 and 12 tokens each.
+        ([1, 10] * 16, 24, [[1] * 8] * 2 + [[10] * 2] * 8, []),
+        # Sorted within a bounded part of the text, 16 batches, so that the short ones come later.
+        ([10] * 40 + [1] * 40, 24, [[10] * 2] * 16 + [[1] * 8] * 5 + [[10] * 2] * 4, []),
+        # Only longer sentences than a batch are read in chunks.
+        ([9, 10, 11, 35], 10, [[9], [10]], [(11, 10), (35, 10)]),
+    ],
+)
+def test_batches(
+    tmp_path: Path,
+    bilm: BiLM,
+    lengths: list[int],
+    max_tokens: int,
+    batches: list[list[int]],
+    in_chunks: list[tuple[int, int]],
+) -> None:
     path, recorder = tmp_path / "text.txt", Recorder(bilm)
-    path.write_text("".join("word " * (10 if number % 2 else 1) + "\n" for number in range(32)))
-    _embed(path, cast(BiLM, recorder), max_tokens=24)
-    assert recorder.batches == [[1] * 8] * 2 + [[10] * 2] * 8  # with borders, 3 and 12 tokens each
-    assert not recorder.in_chunks
-
-
-def test_sentences_are_sorted_within_a_bounded_part_of_the_text(tmp_path: Path, bilm: BiLM) -> None:
-    path, recorder = tmp_path / "text.txt", Recorder(bilm)
-    path.write_text(("word " * 10 + "\n") * 40 + "word\n" * 40)
-    _embed(path, cast(BiLM, recorder), max_tokens=24)
-    assert recorder.batches[:16] == [[10] * 2] * 16  # 16 batches are sorted at once, so the short ones come later
-
-
-def test_only_sentences_longer_than_a_batch_are_read_in_chunks(tmp_path: Path, bilm: BiLM) -> None:
-    path, recorder = tmp_path / "text.txt", Recorder(bilm)
-    path.write_text("".join("word " * length + "\n" for length in (9, 10, 11, 35)))
-    _embed(path, cast(BiLM, recorder), max_tokens=10)
-    assert recorder.batches == [[9], [10]]
-    assert recorder.in_chunks == [(11, 10), (35, 10)]
+    path.write_text("".join("word " * length + "\n" for length in lengths))
+    _embed(path, cast(BiLM, recorder), max_tokens=max_tokens)
+    assert recorder.batches == batches
+    assert recorder.in_chunks == in_chunks
 
 
 def test_sentences_in_memory(bilm: BiLM) -> None:
@@ -165,12 +170,6 @@ def test_sentences_in_memory(bilm: BiLM) -> None:
     assert embed_sentences([], bilm) == []
     with pytest.raises(TypeError, match="expected a list of tokens"):
         embed_sentences(["the cat"], bilm)
-
-
-def test_an_empty_file(tmp_path: Path, bilm: BiLM) -> None:
-    path = tmp_path / "empty.txt"
-    path.touch()
-    assert json.loads(_embed(path, bilm)["sentence_to_index"][0]) == {}
 
 
 @pytest.mark.parametrize("layers", ["3", "-1", "middle", ""])
@@ -188,25 +187,20 @@ def test_nothing_is_left_behind_by_an_error(text: Path, bilm: BiLM) -> None:
     assert [path.name for path in text.parent.iterdir()] == ["text.txt"]
 
 
-def test_the_progress_bar_reaches_its_end(
+def test_the_progress_bar_counts_lines_and_reaches_its_end(
     text: Path, bilm: BiLM, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as a terminal
-    embed_file(text, text.parent / "vectors.npz", bilm)
-    captured = capfd.readouterr()
-    assert captured.out == ""
-    assert "6/6" in captured.err
-
-
-def test_the_progress_of_a_stream_counts_its_lines(
-    bilm: BiLM, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also lines without a sentence, or with several."""
+    """In a stream also lines without a sentence, or with several."""
     monkeypatch.setenv("FORCE_COLOR", "1")  # as a terminal
 
     def sentences(line: str) -> list[list[str]]:
         return [part.split() for part in line.split(".") if part.strip()]
 
+    output = text.parent / "vectors.npz"
+    embed_file(text, output, bilm)
+    captured = capfd.readouterr()
+    assert captured.out == ""
+    assert "6/6" in captured.err
     stream = io.BytesIO(b"one. two three.\n\n\nfour.\n five. six. seven.\n")
-    assert embed_file(stream, tmp_path / "vectors.npz", bilm, tokenize=sentences) == 6
+    assert embed_file(stream, output, bilm, tokenize=sentences) == 6
     assert re.findall(r"(\d+)/\?", capfd.readouterr().err)[-1] == "5"

@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 
@@ -69,15 +68,6 @@ class Unwanted:
 
     def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
         raise AssertionError(f"computed {sentences} though it is stored")
-
-
-class Answer(NamedTuple):
-    """A source with a ready answer."""
-
-    output: LayerOutput
-
-    def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
-        return self.output
 
 
 def fill(

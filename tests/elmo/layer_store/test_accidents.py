@@ -16,7 +16,9 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import Mock
 
 import filelock
 import pytest
@@ -172,25 +174,16 @@ def test_two_processes_fill_and_one_is_killed_half_way(folder: Path) -> None:
 
 def test_who_waited_and_finds_the_work_done_computes_nothing(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    store, problems = LayerStore(KEY), []
-
-    def wait_and_fill() -> None:
-        try:
-            fill(LayerStore(KEY), SENTENCES, Unwanted())
-        except BaseException as error:
-            problems.append(error)
-
-    waiting = threading.Thread(target=wait_and_fill)
-    with store.filling(SENTENCES) as missing:
-        waiting.start()
-        deadline = time.monotonic() + 60
-        while "waiting for another process" not in caplog.text and time.monotonic() < deadline:
-            time.sleep(0.01)
-        lengths = [len(tokens) for tokens in missing]
-        store.write(missing, cached_layers._stored_features(FakeSource().layers(missing), lengths, KEY))
-    waiting.join(timeout=60)
-    assert not waiting.is_alive()
-    assert not problems
+    store = LayerStore(KEY)
+    with ThreadPoolExecutor(1) as other:
+        with store.filling(SENTENCES) as missing:
+            waiting = other.submit(fill, LayerStore(KEY), SENTENCES, Unwanted())
+            deadline = time.monotonic() + 60
+            while "waiting for another process" not in caplog.text and time.monotonic() < deadline:
+                time.sleep(0.01)
+            lengths = [len(tokens) for tokens in missing]
+            store.write(missing, cached_layers._stored_features(FakeSource().layers(missing), lengths, KEY))
+        waiting.result(timeout=60)
     assert caplog.text.count("to compute") == 1
     assert_holds(KEY)
 
@@ -199,21 +192,12 @@ def test_who_waited_and_finds_the_work_done_computes_nothing(caplog: pytest.LogC
 def test_an_interrupted_write_leaves_the_store_as_it_was(
     error: type[BaseException] | OSError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, made = LayerStore(KEY), 0
+    store = LayerStore(KEY)
     fill(store, SENTENCES[:8])
     before = query(store, "SELECT count(*), total(checksum) FROM sentences")
-    checksum = layer_store._checksum
-
-    def fails_at_the_third(key: bytes, layers: bytes | memoryview) -> int:
-        nonlocal made
-        made += 1
-        if made == 3:
-            raise error
-        return checksum(key, layers)
-
     with monkeypatch.context() as patch, store.filling(SENTENCES[8:]) as missing:
         vectors = cached_layers._stored_features(FakeSource().layers(missing), [len(tokens) for tokens in missing], KEY)
-        patch.setattr(layer_store, "_checksum", fails_at_the_third)
+        patch.setattr(layer_store, "_checksum", Mock(side_effect=[1, 2, error]))  # fails at the third sentence
         with pytest.raises((KeyboardInterrupt, CacheError)):
             store.write(missing, vectors)
     assert query(store, "SELECT count(*), total(checksum) FROM sentences") == before
@@ -297,8 +281,8 @@ def _stored_bytes() -> bytes:
     return vectors.contiguous().numpy().tobytes()
 
 
-def _with_other_bit(content: bytes, place: int) -> bytes:
-    return content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :]
+def _with_other_bit(content: bytes, index: int) -> bytes:
+    return content[:index] + bytes([content[index] ^ 4]) + content[index + 1 :]
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -22,7 +22,6 @@ from tests.elmo.layer_store.fillers import (
     NUM_LAYERS,
     SENTENCES,
     SMALL_PART,
-    Answer,
     FakeSource,
     Unwanted,
     assert_holds,
@@ -171,8 +170,11 @@ def test_a_value_beyond_float16_is_refused_and_float32_holds_any() -> None:
         (lambda output: LayerOutput(output.layers, ~output.mask), "mask"),
     ],
 )
-def test_what_cannot_be_right_is_not_stored(spoil: Callable[[LayerOutput], LayerOutput], problem: str) -> None:
-    store = LayerStore(KEY)
+def test_what_cannot_be_right_is_not_stored(
+    spoil: Callable[[LayerOutput], LayerOutput], problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, right = LayerStore(KEY), FakeSource().layers([["a", "b"]])
+    monkeypatch.setattr(FakeSource, "layers", lambda *_: spoil(right))
     with pytest.raises(ValueError, match=problem):
-        fill(store, [["a", "b"]], Answer(spoil(FakeSource().layers([["a", "b"]]))))
+        fill(store, [["a", "b"]])
     assert not store.folder.exists()
