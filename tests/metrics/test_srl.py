@@ -63,7 +63,7 @@ def test_an_argument_is_right_with_all_its_pieces_alone() -> None:
     assert score(gold, gold)["f1"] == 100
     assert score("B-A1 B-V O O", gold)["f1"] == 0
     assert score("B-A1 B-V B-C-A1 O", gold)["f1"] == 0
-    missed_one = score("B-A1 B-V B-A1 I-A1", gold)  # two arguments where one was wanted
+    missed_one = score("B-A1 B-V B-A1 I-A1", gold)  # two arguments in place of one
     assert (missed_one["precision"], missed_one["recall"]) == (0, 0)
 
 
@@ -125,7 +125,7 @@ TAGS = ["O", *(f"{letter}-{label}" for letter in "BI" for label in ("A0", "C-A0"
 @given(pairs=st.lists(st.lists(st.tuples(st.sampled_from(TAGS), st.sampled_from(TAGS)), max_size=8), max_size=3))
 def test_equals_brute_force(pairs: list[list[tuple[str, str]]]) -> None:
     metric = SrlF1()
-    correct = found = wanted = perfect = 0
+    correct = found = expected = perfect = 0
     for pair in pairs:
         predicted, gold = [one for one, _ in pair], [other for _, other in pair]
         metric.update([{"tags": predicted}], [{"tags": gold}])
@@ -135,10 +135,10 @@ def test_equals_brute_force(pairs: list[list[tuple[str, str]]]) -> None:
                 del arguments[argument]
         correct += sum((ours & theirs).values())
         found += sum(ours.values())
-        wanted += sum(theirs.values())
+        expected += sum(theirs.values())
         perfect += ours == theirs
     scores = metric.compute()
     assert scores["precision"] == pytest.approx(100 * correct / found if found else 0)
-    assert scores["recall"] == pytest.approx(100 * correct / wanted if wanted else 0)
-    assert scores["f1"] == pytest.approx(200 * correct / (found + wanted) if correct else 0)
+    assert scores["recall"] == pytest.approx(100 * correct / expected if expected else 0)
+    assert scores["f1"] == pytest.approx(200 * correct / (found + expected) if correct else 0)
     assert scores["perfect"] == pytest.approx(100 * perfect / len(pairs) if pairs else 0)

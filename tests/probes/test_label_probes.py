@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,7 @@ def sentences(count: int, seed: int) -> list[LabelledSentence]:
             generator.choice(["red", "car", "dog", "sun", "sea", "sky"]) for _ in range(generator.randint(3, 8))
         )
         labels = ["after red" if before == "red" else "other" for before in ("", *tokens)][: len(tokens)]
-        made.append(LabelledSentence(tokens, [((place, place),) for place in range(len(tokens))], labels))
+        made.append(LabelledSentence(tokens, [((index, index),) for index in range(len(tokens))], labels))
     return made
 
 
@@ -72,12 +73,12 @@ def test_span_vectors_are_those_of_brute_force(bilm: BiLM) -> None:
         assert sorted(found) == [0, 2, 3]
         for number, vectors in found.items():
             layers = embed_sentences([texts[number]], bilm)[0].numpy()  # (L+1, T, D)
-            for place, (first, last) in enumerate(spans[number]):
-                wanted = layers[:, first : last + 1].mean(axis=1)
+            for row, (first, last) in enumerate(spans[number]):
+                expected = layers[:, first : last + 1].mean(axis=1)
                 if pooling == "endpoints":
-                    wanted = np.concatenate([layers[:, first], layers[:, last]], axis=1)
-                np.testing.assert_allclose(vectors[:-1, place], wanted, atol=1e-6)
-                np.testing.assert_allclose(vectors[-1, place], wanted.mean(axis=0), atol=1e-6)
+                    expected = np.concatenate([layers[:, first], layers[:, last]], axis=1)
+                np.testing.assert_allclose(vectors[:-1, row], expected, atol=1e-6)
+                np.testing.assert_allclose(vectors[-1, row], expected.mean(axis=0), atol=1e-6)
     rows = np.arange(6, dtype=np.float32).reshape(1, 3, 2)
     assert pool_spans(rows, np.array([[0, 2], [1, 1]])).tolist() == [[[2, 3], [2, 3]]]
 
@@ -88,15 +89,12 @@ def test_the_longest_sentences_come_first(bilm: BiLM) -> None:
     assert [number for number, _ in span_vectors(bilm, texts, spans, visible=False)] == [1, 4, 2, 0]
 
 
-def test_a_bar_is_drawn_only_where_it_is_wanted(
-    bilm: BiLM, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+def test_a_bar_is_drawn_unless_it_is_hidden(bilm: BiLM, terminal: Callable[[], str]) -> None:
     few = sentences(4, seed=1)
     probe_labels(bilm, few, few, visible=False)
-    assert "computing vectors" not in capsys.readouterr().err
+    assert "computing vectors" not in terminal()
     probe_labels(bilm, few, few)
-    assert "computing vectors" in capsys.readouterr().err
+    assert "computing vectors" in terminal()
 
 
 def test_the_mean_of_a_span_is_exact_far_into_a_long_text() -> None:
@@ -138,8 +136,8 @@ def test_accuracies_are_those_of_a_classifier_on_the_vectors(bilm: BiLM) -> None
     for number, row in enumerate(probe.rows[:3]):
         scaler = StandardScaler().fit(vectors[0][number])
         classifier = LogisticRegression(max_iter=1000).fit(scaler.transform(vectors[0][number]), labels[0])
-        wanted = 100 * classifier.score(scaler.transform(vectors[1][number]), labels[1])
-        assert row.accuracy == pytest.approx(wanted, abs=1.5)
+        expected = 100 * classifier.score(scaler.transform(vectors[1][number]), labels[1])
+        assert row.accuracy == pytest.approx(expected, abs=1.5)
 
 
 def test_features_are_scaled_as_in_training(bilm: BiLM) -> None:
@@ -185,7 +183,7 @@ def test_too_few_labels(bilm: BiLM) -> None:
 def test_a_probe_counts_its_items_and_the_most_frequent_label(bilm: BiLM) -> None:
     def sentence(text: str, labels: str) -> LabelledSentence:
         tokens = tuple(text.split())
-        return LabelledSentence(tokens, [((place, place),) for place in range(len(tokens))], labels.split())
+        return LabelledSentence(tokens, [((index, index),) for index in range(len(tokens))], labels.split())
 
     training = [sentence("a a", "x y"), sentence("a", "x")]
     seeds = [probe_labels(bilm, training, [sentence("a b b a", "x z x x")], seed=n, visible=False) for n in range(6)]

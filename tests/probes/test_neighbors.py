@@ -32,15 +32,15 @@ def bilm() -> BiLM:
 
 
 def brute_force(bilm: BiLM, *, same_word: bool) -> list[list[tuple[float, str]]]:
-    wanted = bilm.layers([QUERY.sentence]).layers[0, :, QUERY.index]
-    found: list[list[tuple[float, str]]] = [[] for _ in wanted]
+    expected = bilm.layers([QUERY.sentence]).layers[0, :, QUERY.index]
+    found: list[list[tuple[float, str]]] = [[] for _ in expected]
     for sentence in POOL:
-        for place, word in enumerate(sentence):
+        for index, word in enumerate(sentence):
             if same_word and word.lower() != "dog":
                 continue
-            vectors = bilm.layers([sentence]).layers[0, :, place]
-            marked = TokenInContext(tuple(sentence), place).marked()
-            for layer, value in enumerate(functional.cosine_similarity(vectors, wanted, dim=-1).tolist()):
+            vectors = bilm.layers([sentence]).layers[0, :, index]
+            marked = TokenInContext(tuple(sentence), index).marked()
+            for layer, value in enumerate(functional.cosine_similarity(vectors, expected, dim=-1).tolist()):
                 found[layer].append((value, marked))
     return [sorted(layer, reverse=True) for layer in found]
 
@@ -52,13 +52,13 @@ def test_neighbours_are_those_of_brute_force(
 ) -> None:
     monkeypatch.setattr(neighbors, "_SENTENCES_AT_ONCE", at_once)
     layers = nearest_tokens(bilm, QUERY, POOL, count=4, same_word=same_word)
-    for layer, wanted in zip(layers, brute_force(bilm, same_word=same_word), strict=True):
+    for layer, expected in zip(layers, brute_force(bilm, same_word=same_word), strict=True):
         assert len(layer) == 4
         similarities = [neighbor.similarity for neighbor in layer]
-        np.testing.assert_allclose(similarities, [value for value, _ in wanted[:4]], atol=1e-5)
+        np.testing.assert_allclose(similarities, [value for value, _ in expected[:4]], atol=1e-5)
         # Equal vectors, as those of one word on layer 0, may come in any order.
         for neighbor in layer:
-            values = {marked: value for value, marked in wanted}
+            values = {marked: value for value, marked in expected}
             assert values[neighbor.token.marked()] == pytest.approx(neighbor.similarity, abs=1e-5)
 
 

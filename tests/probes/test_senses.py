@@ -7,6 +7,7 @@ import dataclasses
 import gzip
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -70,8 +71,8 @@ def xml(sentences: list[tuple[str, str]]) -> str:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A data folder with `wsd` in it."""
-    for place in ("wsd/semcor", "wsd/evaluation/ALL", "wsd/wordnet30"):
-        (tmp_path / place).mkdir(parents=True)
+    for name in ("wsd/semcor", "wsd/evaluation/ALL", "wsd/wordnet30"):
+        (tmp_path / name).mkdir(parents=True)
     training = [(sentence, f"d0.s{number}.t0") for number, (sentence, _) in enumerate(TRAINING)]
     (tmp_path / "wsd/semcor/semcor.data.xml").write_text(xml(training))
     keys = [f"{name} {senses}\n" for (_, name), (_, senses) in zip(training, TRAINING, strict=True)]
@@ -152,12 +153,12 @@ def test_the_type_of_a_sense_key_is_its_part_of_speech(tmp_path: Path) -> None:
 
 
 def test_files_may_be_compressed(folder: Path) -> None:
-    wanted = read_sense_data(folder / "wsd")
+    expected = read_sense_data(folder / "wsd")
     files = [path for path in (folder / "wsd").rglob("*") if path.is_file()]
     for path in files:
         (packed := path.with_name(f"{path.name}.gz")).write_bytes(gzip.compress(path.read_bytes()))
         path.unlink()
-    assert read_sense_data(folder / "wsd") == wanted
+    assert read_sense_data(folder / "wsd") == expected
     packed = folder / "wsd/semcor/semcor.data.xml.gz"
     packed.write_bytes(packed.read_bytes()[:-20])
     with pytest.raises(DataError, match=r"semcor.data.xml.gz: the archive is damaged or cut short"):
@@ -195,11 +196,11 @@ def test_the_nearest_sense_is_that_of_brute_force() -> None:
         scale = 0.01 if number % 2 else 1.0
         vectors = scale * generator.normal(size=(3, 6)).astype(np.float32)
         means = scale * generator.normal(size=(5, 3, 6))
-        wanted = [
+        expected = [
             max(range(5), key=lambda s, r=r: float(vectors[r] @ means[s, r]) / np.linalg.norm(means[s, r]))
             for r in range(3)
         ]
-        assert nearest_sense(vectors, means).tolist() == wanted
+        assert nearest_sense(vectors, means).tolist() == expected
 
 
 def test_of_equal_senses_the_first_is_nearest() -> None:
@@ -248,10 +249,10 @@ def random_data() -> SenseData:
 
     def sentence(number: int, used: list[Word], most: int) -> SenseSentence:
         tokens = [generator.choice(["the", "a", "old", "ran", "w", "sea"]) for _ in range(generator.randint(4, 9))]
-        word, place = generator.choice(used), generator.randrange(3)
-        tokens[place] = word.lemma + generator.choice(["", "s"])
+        word, index = generator.choice(used), generator.randrange(3)
+        tokens[index] = word.lemma + generator.choice(["", "s"])
         senses = tuple(generator.sample(inventory[word][:most], generator.choice([1, 1, 2])))
-        return SenseSentence(tuple(tokens), (Instance(f"set.{number}", word, (place, place + number % 2), senses),))
+        return SenseSentence(tuple(tokens), (Instance(f"set.{number}", word, (index, index + number % 2), senses),))
 
     training = [sentence(number, words[:4], 3) for number in range(60)]
     return SenseData(training, [sentence(number, words, 4) for number in range(80)], inventory)
@@ -260,9 +261,9 @@ def random_data() -> SenseData:
 def test_the_probe_is_that_of_brute_force(bilm: BiLM) -> None:
     data = random_data()
     f1 = probe_senses(bilm, data, visible=False).f1
-    wanted = brute_force(bilm, data)
-    assert len(set(wanted.values())) > 2, "the rows must differ for the test to say something"
-    assert {row: f1[row]["ALL"] for row in wanted} == pytest.approx(wanted)
+    expected = brute_force(bilm, data)
+    assert len(set(expected.values())) > 2, "the rows must differ for the test to say something"
+    assert {row: f1[row]["ALL"] for row in expected} == pytest.approx(expected)
 
 
 def test_baselines_sets_and_word_vectors(bilm: BiLM, folder: Path) -> None:
@@ -294,15 +295,12 @@ def test_the_development_set_can_be_the_only_one(bilm: BiLM, folder: Path) -> No
     assert probe.instances["ALL"] == 2
 
 
-def test_a_bar_is_drawn_only_where_it_is_wanted(
-    bilm: BiLM, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+def test_a_bar_is_drawn_unless_it_is_hidden(bilm: BiLM, folder: Path, terminal: Callable[[], str]) -> None:
     data = read_sense_data(folder / "wsd")
     probe_senses(bilm, data, visible=False)
-    assert "computing vectors" not in capsys.readouterr().err
+    assert "computing vectors" not in terminal()
     probe_senses(bilm, data)
-    assert "computing vectors" in capsys.readouterr().err
+    assert "computing vectors" in terminal()
 
 
 def test_of_senses_that_are_equally_frequent_the_first_is_taken(bilm: BiLM) -> None:

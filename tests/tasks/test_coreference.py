@@ -43,12 +43,12 @@ def test_without_any_chain_there_is_nothing_to_learn(task: Coreference, tmp_path
     assert task.nothing_to_learn(EXAMPLES) is None
     assert task.nothing_to_learn(EXAMPLES[1:]) is not None
     changes = ["model.embedder.words=null", "model.embedder.elmo=null"]
-    for train, validation, place in ((EXAMPLES[1:], EXAMPLES, "train"), (EXAMPLES, EXAMPLES[1:], "validation")):
+    for train, validation, name in ((EXAMPLES[1:], EXAMPLES, "train"), (EXAMPLES, EXAMPLES[1:], "validation")):
         with pytest.raises(DataError, match=r"^memory:\S+: no document has a chain of coreference; expected mentions"):
             elmo_tasks.train(
-                "cpu/coref_ontogum", tmp_path / place, train=train, validation=validation, overrides=changes
+                "cpu/coref_ontogum", tmp_path / name, train=train, validation=validation, overrides=changes
             )
-        assert not (tmp_path / place).exists()
+        assert not (tmp_path / name).exists()
 
 
 def test_the_vocabulary_has_words_and_genres(task: Coreference, vocabulary: Vocabulary) -> None:
