@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from accelerate import Accelerator
@@ -195,21 +196,6 @@ def test_flatten_names_the_numbers() -> None:
     assert flatten(record) == {"step": 3, "validation/f1": 1.5, "learning_rate/0": 0.1, "learning_rate/1": 0.2}
 
 
-class FullTracker:
-    """Stands for an accelerator whose only tracker finds no room."""
-
-    log_with = ("tensorboard",)
-    logging_dir = Path("run/tensorboard")
-
-    def __init__(self, error: OSError) -> None:
-        self.error, self.trackers = error, [self]
-
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        raise self.error
-
-    finish = init_trackers = log
-
-
 @pytest.mark.parametrize(
     ("error", "kind", "message"),
     [
@@ -224,11 +210,12 @@ class FullTracker:
 def test_a_tracker_that_finds_no_room_is_named(
     error: OSError, kind: type[Exception], message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    accelerator = FullTracker(error)
+    full = Mock(side_effect=error)
+    folder, made = Path("run/tensorboard"), [SimpleNamespace(finish=full)]
+    accelerator = SimpleNamespace(logging_dir=folder, trackers=made, log=full)
     trackers = Trackers(cast(Accelerator, accelerator), Path("run"))
     with pytest.raises(kind, match=message):
         trackers.on_epoch(Progress(), {"loss": 1.0})
-    accelerator.finish = lambda: accelerator.log({}, 0)  # type: ignore[method-assign]
     trackers.on_end()  # it must not hide the error that ends the training
     assert "run/tensorboard: the last points of the curves are not written" in caplog.text
     assert accelerator.trackers == []

@@ -305,15 +305,15 @@ GRADUALLY = (LEARNS, f"trainer.unfreeze={json.dumps(BY_LAYER)}")
 
 
 @pytest.mark.parametrize(
-    ("settings", "stops", "recent_steps"),
+    ("more", "stops", "recent_steps"),
     [((), [10], 1), ((*GRADUALLY, "trainer.num_epochs=4"), [6, 13, 20], 6)],  # epochs have 7 steps
     ids=["once", "unfrozen layer by layer"],
 )
 def test_stopped_between_steps_and_resumed_is_the_same_run(
-    config_file: Path, tmp_path: Path, settings: tuple[str, ...], stops: list[int], recent_steps: int
+    config_file: Path, tmp_path: Path, more: tuple[str, ...], stops: list[int], recent_steps: int
 ) -> None:
     """An exception stands for a kill, at a step after the last saved state; see also test_processes.py."""
-    overrides = (*settings, "trainer.checkpoint_every_steps=4")
+    overrides = (*more, "trainer.checkpoint_every_steps=4")
     train(config_file, tmp_path / "whole", overrides=overrides)
     for stop in stops:
         with stop_at(stop), pytest.raises(SystemExit):

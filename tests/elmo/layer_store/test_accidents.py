@@ -119,11 +119,18 @@ def test_a_damaged_store_stays_while_another_process_fills_it(
     other.release()
 
 
-def test_a_damaged_store_is_made_anew_by_filling_it(full_store: LayerStore) -> None:
-    _replace(database(full_store), database(full_store).read_bytes()[:-4096])
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_damaged_or_missing_database_is_made_anew_by_filling_it(full_store: LayerStore, is_there: bool) -> None:
+    content = database(full_store).read_bytes()
+    database(full_store).unlink()  # the old file may be mapped into memory
+    if is_there:
+        database(full_store).write_bytes(content[:-4096])
+    else:
+        (full_store.folder / "layers.sqlite-journal").write_bytes(b"of a process that was killed")
     store = LayerStore(KEY)
     fill(store)
     assert_holds(store)
+    assert sorted(path.name for path in store.folder.iterdir()) == ["about.json", "layers.sqlite"]
 
 
 def test_no_damage_gives_wrong_vectors(full_store: LayerStore) -> None:
@@ -228,15 +235,6 @@ def test_a_process_is_killed_in_the_middle_of_a_change(full_store: LayerStore, r
     assert_holds(store)
     assert database(full_store).read_bytes() == before
     fill(store, SENTENCES, Unwanted())
-
-
-def test_a_store_without_a_database_is_made_anew(full_store: LayerStore) -> None:
-    database(full_store).unlink()
-    (full_store.folder / "layers.sqlite-journal").write_bytes(b"of a process that was killed")
-    store = LayerStore(KEY)
-    fill(store)
-    assert_holds(store)
-    assert sorted(path.name for path in store.folder.iterdir()) == ["about.json", "layers.sqlite"]
 
 
 def test_without_file_locks_filling_ends_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:

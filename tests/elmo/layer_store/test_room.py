@@ -22,7 +22,6 @@ from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
 from elmo_tasks.elmo.layer_key import TORCH_TYPES, LayerKey, Storage
 from elmo_tasks.elmo.layer_store import LayerStore, clear, info, usage
 from elmo_tasks.errors import CacheError
-from elmo_tasks.files.cache import human_size
 from tests.elmo.layer_store.fillers import (
     HALF_PRECISION_KEY,
     KEY,
@@ -128,14 +127,6 @@ def test_the_bound_counts_all_caches_and_says_what_to_do(full_store: LayerStore)
     assert not store.folder.exists()
     clear()
     fill(store)
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1 kB"), (999_999, "1000 kB"), (1_041_234_567, "1.04 GB")],
-)
-def test_sizes_are_readable(size: int, text: str) -> None:
-    assert human_size(size) == text
 
 
 def test_info_describes_each_cache(full_store: LayerStore) -> None:
