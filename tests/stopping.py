@@ -1,8 +1,9 @@
-"""Trainings that end before their time: killed, stopped before a step, or by Ctrl-C."""
+"""Processes that train; trainings that are killed, stopped before a step or by Ctrl-C, against whole ones."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.trainer import Trainer
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+TWO_PROCESSES = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")  # for `run`, before a command
 
 
 def run(*arguments: str) -> None:
@@ -66,3 +68,21 @@ class CtrlC(Callback):
     def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
         if record["epoch"] == self._epoch:
             signal.raise_signal(signal.SIGINT)
+
+
+def read_records(folder: Path, *, seconds: bool = True) -> list[dict[str, Any]]:
+    """Those of a run's epochs, with or without the seconds that they took."""
+    records = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    for record in records:
+        if not seconds:
+            del record["seconds"], record["training"]["seconds"]
+    return records
+
+
+def assert_same_run(run: Path, whole: Path) -> None:
+    """Bit for bit."""
+    for path in (*whole.glob("*.safetensors"), whole / "vocabulary.json", *whole.glob("bilm_options.json")):
+        assert (run / path.name).read_bytes() == path.read_bytes(), path.name
+    assert read_records(run, seconds=False) == read_records(whole, seconds=False)
+    tests = [json.loads((folder / "metrics.json").read_text())["test"] for folder in (run, whole)]
+    assert tests[0] == tests[1]

@@ -1,7 +1,6 @@
 # B batch, T tokens, K tags
 from __future__ import annotations
 
-import dataclasses
 import gc
 import itertools
 import weakref
@@ -339,6 +338,6 @@ def test_errors_of_the_decoder(decoder: ConstrainedDecoder) -> None:
         decoder.best_tags(torch.zeros(1, 2, 4), mask)
     with pytest.raises(ValueError, match="a gap or an empty sentence"):
         decoder.best_tags(torch.zeros(1, 2, 3), ~mask)
-    nothing = ConstrainedDecoder(dataclasses.replace(CONSTRAINTS, end=torch.zeros(3, dtype=torch.bool)))
+    nothing = ConstrainedDecoder(TransitionConstraints(CONSTRAINTS.start, CONSTRAINTS.between, torch.zeros(3).bool()))
     with pytest.raises(ValueError, match="allow no sequence of 2 tags"):
         nothing.best_tags(torch.zeros(1, 2, 3), mask)

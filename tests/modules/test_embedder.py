@@ -6,7 +6,7 @@ import pydantic
 import pytest
 import torch
 
-from elmo_tasks.elmo import BiLMOptions, ElmoEmbedder, ScalarMix, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS, ElmoEmbedder, ScalarMix, random_bilm
 from elmo_tasks.modules.character_cnn import CharacterCnnConfig
 from elmo_tasks.modules.embedder import Embedder, EmbedderConfig
 from elmo_tasks.modules.word_embedding import WordEmbeddingConfig
@@ -18,29 +18,22 @@ VOCABULARY = Vocabulary(
 )
 
 
-def make_elmo(*mixes: str) -> ElmoEmbedder:
-    options = BiLMOptions.model_validate_json(
-        """{"lstm": {"dim": 8, "projection_dim": 3, "n_layers": 2},
-            "char_cnn": {"embedding": {"dim": 4}, "filters": [[1, 4], [2, 4]], "activation": "relu"}}"""
-    )
-    bilm = random_bilm(options)
-    return ElmoEmbedder(lambda device: bilm, bilm.output_size, {name: ScalarMix(3) for name in mixes}, dropout=0.0)
-
-
 def make_embedder(*mixes: str) -> Embedder:
     torch.manual_seed(2)
     words = WordEmbeddingConfig(size=5).build(VOCABULARY)
     characters = CharacterCnnConfig(filters=7).build(len(VOCABULARY.characters))
-    return Embedder(words, characters, make_elmo(*mixes) if mixes else None)
+    bilm, learned = random_bilm(TINY_OPTIONS), {name: ScalarMix(3) for name in mixes}
+    elmo = ElmoEmbedder(lambda device: bilm, bilm.output_size, learned, dropout=0.0) if mixes else None
+    return Embedder(words, characters, elmo)
 
 
 def test_concatenates_words_characters_and_elmo() -> None:
     embedder = make_embedder("input", "output")
-    assert (embedder.output_size, embedder.elmo_size) == (5 + 7 + 6, 6)
+    assert (embedder.output_size, embedder.elmo_size) == (5 + 7 + 64, 64)
     tokens = VOCABULARY.index_tokens(TEXTS)
     embedded = embedder(tokens)
-    assert embedded.inputs.shape == (2, 4, 18)
-    words, characters, elmo = embedded.inputs.split([5, 7, 6], dim=2)
+    assert embedded.inputs.shape == (2, 4, 76)
+    words, characters, elmo = embedded.inputs.split([5, 7, 64], dim=2)
     assert embedder.words is not None
     assert embedder.characters is not None
     assert embedder.elmo is not None
@@ -61,7 +54,7 @@ def test_neighbours_change_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mixes", "sizes"), [((), (12, 0)), (("input",), (18, 0)), (("output",), (12, 6)), (("input", "output"), (18, 6))]
+    ("mixes", "sizes"), [((), (12, 0)), (("input",), (76, 0)), (("output",), (12, 64)), (("input", "output"), (76, 64))]
 )
 def test_sizes_follow_the_mixes(mixes: tuple[str, ...], sizes: tuple[int, int]) -> None:
     embedder = make_embedder(*mixes)

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, tokens_to_ids
-from elmo_tasks.elmo.options import BiLMOptions, CharacterCnnOptions, CharacterEmbeddingOptions, LstmOptions
 from elmo_tasks.elmo.random_weights import random_bilm
 from elmo_tasks.errors import WeightsError
 from elmo_tasks.pretraining import language_model
@@ -16,21 +16,13 @@ from elmo_tasks.pretraining.language_model import SOFTMAX_FILE, VOCABULARY_FILE,
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.pretraining.windows import NO_TARGET, Window
 
-OPTIONS = BiLMOptions(
-    lstm=LstmOptions(dim=24, projection_dim=16, n_layers=2, cell_clip=3.0, proj_clip=3.0, use_skip_connections=True),
-    char_cnn=CharacterCnnOptions(
-        embedding=CharacterEmbeddingOptions(dim=4), filters=((1, 8), (2, 8)), activation="relu", n_highway=1
-    ),
-)
-WIDE_OPTIONS = OPTIONS.model_copy(
-    update={"char_cnn": OPTIONS.char_cnn.model_copy(update={"filters": ((1, 12), (2, 24))})}
-)
+CELLS, SIZE, FILTERS = 128, 32, 128  # of `TINY_OPTIONS`
 TOKENS = ["the", "old", "mill", "burns"]
 
 
 def make_model(dropout: float) -> LanguageModel:
     torch.manual_seed(2)
-    return LanguageModel(random_bilm(OPTIONS, seed=4), OutputVocabulary(TOKENS), dropout)
+    return LanguageModel(random_bilm(TINY_OPTIONS, seed=4), OutputVocabulary(TOKENS), dropout)
 
 
 def make_window(model: LanguageModel) -> Window:
@@ -59,7 +51,7 @@ def test_losses_are_those_of_the_biLMs_top_layer() -> None:
     torch.testing.assert_close(loss.mean, (loss.forward + loss.backward) / 8)
     layers = model.bilm.layers([TOKENS]).layers[0, -1]  # (T, D)
     for direction, found in enumerate((loss.forward, loss.backward)):
-        hidden = layers[:, 16 * direction : 16 * (direction + 1)]  # (T, P)
+        hidden = layers[:, SIZE * direction : SIZE * (direction + 1)]  # (T, P)
         hidden = hidden.flip(0) if direction else hidden
         logits = hidden @ model.softmax_weight.t() + model.softmax_bias
         targets = window.targets[direction, 1:, 0]
@@ -68,7 +60,7 @@ def test_losses_are_those_of_the_biLMs_top_layer() -> None:
 
 def test_weights_start_as_in_bilm_tf() -> None:
     torch.manual_seed(1)
-    model = LanguageModel.untrained(WIDE_OPTIONS, OutputVocabulary(TOKENS))
+    model = LanguageModel.untrained(TINY_OPTIONS, OutputVocabulary(TOKENS))
     encoder = model.bilm.token_encoder
     assert (encoder.embedding.weight[0] == 0).all()
     assert 0.9 < encoder.embedding.weight.abs().max() <= 1
@@ -80,15 +72,15 @@ def test_weights_start_as_in_bilm_tf() -> None:
     assert (highway.transform.bias == 0).all()
     assert (encoder.projection.bias == 0).all()
     for linear in (highway.carry, highway.transform, encoder.projection):
-        assert linear.weight.std().item() == pytest.approx(1 / math.sqrt(36), rel=0.15)
-    assert model.softmax_weight.std().item() == pytest.approx(1 / math.sqrt(16), rel=0.15)
+        assert linear.weight.std().item() == pytest.approx(1 / math.sqrt(FILTERS), rel=0.15)
+    assert model.softmax_weight.std().item() == pytest.approx(1 / math.sqrt(SIZE), rel=0.15)
     assert (model.softmax_bias == 0).all()
     for stack in model.bilm.directions:
-        for lstm in stack.layers:  # of 24 cells; Glorot's bounds
-            for weight, bound in (
-                (lstm.input_weight, math.sqrt(6 / (4 * 24 + 16 + 16))),
-                (lstm.recurrent_weight, math.sqrt(6 / (4 * 24 + 16 + 16))),
-                (lstm.projection_weight, math.sqrt(6 / (24 + 16))),
+        for lstm in stack.layers:
+            for weight, bound in (  # Glorot's
+                (lstm.input_weight, math.sqrt(6 / (4 * CELLS + SIZE + SIZE))),
+                (lstm.recurrent_weight, math.sqrt(6 / (4 * CELLS + SIZE + SIZE))),
+                (lstm.projection_weight, math.sqrt(6 / (CELLS + SIZE))),
             ):
                 assert -bound <= weight.min() < -0.95 * bound
                 assert 0.95 * bound < weight.max() <= bound
@@ -130,8 +122,8 @@ def test_files_are_exact_unless_half_precision_is_wanted(half_precision: bool | 
 
 def test_there_is_no_dropout_unless_it_is_wanted(tmp_path: Path) -> None:
     make_model(0.5).save(tmp_path)
-    untrained = LanguageModel.untrained(OPTIONS, OutputVocabulary(TOKENS))
-    plain = LanguageModel(random_bilm(OPTIONS, seed=4), OutputVocabulary(TOKENS))
+    untrained = LanguageModel.untrained(TINY_OPTIONS, OutputVocabulary(TOKENS))
+    plain = LanguageModel(random_bilm(TINY_OPTIONS, seed=4), OutputVocabulary(TOKENS))
     for model in (LanguageModel.load(tmp_path), untrained, plain):
         assert all(after.equal(before) for before, after in inputs_and_outputs_of_dropout(model.train()))
     model = LanguageModel.load(tmp_path, 0.5).train()
@@ -143,7 +135,7 @@ def test_a_softmax_of_other_sizes_is_refused(tmp_path: Path) -> None:
     with (tmp_path / VOCABULARY_FILE).open("a") as file:
         file.write("boat\n")
     with pytest.raises(
-        WeightsError, match=r"softmax\.safetensors: holds .*7.*; expected .*8, 16.*, from the vocabulary"
+        WeightsError, match=r"softmax\.safetensors: holds .*7.*; expected .*8, 32.*, from the vocabulary"
     ):
         LanguageModel.load(tmp_path)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from elmo_tasks.files.tensor_files import read_state
-from tests.stopping import run, run_and_kill
+from tests.stopping import TWO_PROCESSES, run, run_and_kill
 
 
 def command(config_file: Path, folder: Path, *arguments: str) -> list[str]:
@@ -33,8 +33,7 @@ def test_two_processes_train_as_one_on_the_same_streams(config_file: Path, tmp_p
     # What depends on each process's own random numbers is off.
     arguments = ("--set=dropout=0", '--set=softmax={"type": "full"}', "--set=trainer.num_epochs=0.5")
     run(*command(config_file, tmp_path / "one", *arguments))
-    two_processes = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
-    run(*two_processes, *command(config_file, tmp_path / "two", *arguments))
+    run(*TWO_PROCESSES, *command(config_file, tmp_path / "two", *arguments))
     one, two = (json.loads((tmp_path / name / "results.json").read_text()) for name in ("one", "two"))
     assert two["trained_targets"] == one["trained_targets"]
     assert two["held_out"]["mean"] == pytest.approx(one["held_out"]["mean"], rel=1e-3)

@@ -27,7 +27,7 @@ from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.training.trainer import Objective, Trainer
-from tests.stopping import CtrlC, stop_at
+from tests.stopping import CtrlC, assert_same_run, read_records, stop_at
 
 
 def make_trainer(config_file: Path, folder: Path, *overrides: str) -> tuple[Trainer, BatchLoader]:
@@ -63,24 +63,6 @@ def trainers(monkeypatch: pytest.MonkeyPatch) -> list[Trainer]:
 
     monkeypatch.setattr(train_module, "Trainer", make)
     return made
-
-
-def read_records(folder: Path, *, seconds: bool = True) -> list[dict[str, Any]]:
-    """Those of a run's epochs, with or without the seconds that they took."""
-    records = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    for record in records:
-        if not seconds:
-            del record["seconds"], record["training"]["seconds"]
-    return records
-
-
-def assert_same_run(run: Path, whole: Path) -> None:
-    """Bit for bit."""
-    for path in (*whole.glob("*.safetensors"), whole / "vocabulary.json", *whole.glob("bilm_options.json")):
-        assert (run / path.name).read_bytes() == path.read_bytes(), path.name
-    assert read_records(run, seconds=False) == read_records(whole, seconds=False)
-    tests = [json.loads((folder / "metrics.json").read_text())["test"] for folder in (run, whole)]
-    assert tests[0] == tests[1]
 
 
 NO_DROPOUT = (
