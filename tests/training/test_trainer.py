@@ -199,7 +199,7 @@ def test_the_first_of_epochs_with_the_same_metric_and_loss_is_the_best(
     config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = iter([1.0, 3.0, 2.0, 3.0])
-    monkeypatch.setattr(task_training, "evaluate", lambda *_: {"f1": next(values), "loss": 1.0})
+    monkeypatch.setattr(task_training, "evaluate", lambda *_, **__: {"f1": next(values), "loss": 1.0})
     overrides = ("trainer.num_epochs=9", "trainer.patience=2", "evaluate_on_test=false")
     assert train(config_file, tmp_path / "run", overrides=overrides)["best"]["epoch"] == 2
     records = read_records(tmp_path / "run")
@@ -222,7 +222,7 @@ def test_schedules_move_after_each_epoch_by_its_metric(
     rates: list[float],
 ) -> None:
     values = iter([1.0, 0.5, 2.0])
-    monkeypatch.setattr(task_training, "evaluate", lambda *_: {"f1": next(values), "loss": 1.0})
+    monkeypatch.setattr(task_training, "evaluate", lambda *_, **__: {"f1": next(values), "loss": 1.0})
     overrides = (f"trainer.learning_rate_scheduler={json.dumps(schedule)}", "evaluate_on_test=false")
     train(config_file, tmp_path / "run", overrides=overrides)
     records = read_records(tmp_path / "run")
@@ -337,8 +337,8 @@ def test_ctrl_c_during_an_evaluation(
     train(config_file, tmp_path / "whole", overrides=overrides)
     evaluate = task_training.evaluate
 
-    def interrupted(*arguments: Any) -> dict[str, float]:
-        metrics = evaluate(*arguments)
+    def interrupted(*arguments: Any, **settings: Any) -> dict[str, float]:
+        metrics = evaluate(*arguments, **settings)
         if (run / "training.pt").exists():  # after the first epoch
             raise KeyboardInterrupt
         return metrics
