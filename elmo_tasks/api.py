@@ -15,7 +15,7 @@ from elmo_tasks.config import Overrides, include_packages
 from elmo_tasks.data_readers.in_memory import Source
 from elmo_tasks.elmo import BiLM, FastBiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
-from elmo_tasks.elmo.embed import embed_sentences
+from elmo_tasks.elmo.embed import Pooling, embed_sentences
 from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ElmoTasksError
@@ -25,7 +25,8 @@ from elmo_tasks.rendering import describe
 from elmo_tasks.rendering.html import END, Page, Sections, page_start
 from elmo_tasks.runs.load import Device, evaluate, load_predictor, placed
 from elmo_tasks.runs.train import train as train_run
-from elmo_tasks.text.tokenizer_config import parse_tokenizer
+from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
+from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 
 __all__ = ["embed", "evaluate", "include_packages", "load", "show", "tokenize", "train"]
 
@@ -133,33 +134,40 @@ def show(predictor: Predictor, inputs: Input | Sequence[Input]) -> Page:
 
 
 def embed(
-    sentences: Sequence[Sequence[str]],
+    sentences: str | Sequence[Sequence[str]],
     *,
     bilm: str | Path | BiLM | FastBiLM = DEFAULT_BILM,
     layers: str = "all",
+    pool: Pooling = "none",
     precision: Precision = "float32",
 ) -> list[Tensor]:
-    """The vectors of tokenized sentences. `tokenize` splits text.
+    """The vectors of sentences.
 
     Arguments:
-        sentences: lists of tokens.
+        sentences: a text, which is split into sentences as that of the biLM was (a biLM that is already loaded: in
+            English, see `tokenize`); or sentences as lists of tokens.
         bilm: the folder of a biLM, `default` for the one in the package, or a biLM that is already loaded.
         layers: "all"; "mix", the mean of all; "top"; or one layer's number, "0" being the token layer.
+        pool: what is kept of a sentence's tokens: "none" keeps each, "mean" and "max" make one vector of them.
         precision: of the products, if the biLM is loaded here; bfloat16 and int8 are less exact, and faster on
             processors with AVX-512 or AMX.
 
     Returns:
-        for each sentence (layers, tokens, features), or (tokens, features) if one layer is kept.
+        for each sentence (layers, tokens, features), without the first axis if one layer is kept, and without the
+        second if tokens are pooled.
 
     Raises:
         WeightsError: the biLM's files are missing or damaged.
         ElmoTasksError: `layers` names no layer of the biLM.
-        TypeError: a sentence is a string, or a token is not.
+        TypeError: one of several sentences is a string, or a token is not.
     """
+    tokenizer: Tokenizer = TREEBANK
     if isinstance(bilm, (str, Path)):
         files = BiLMFiles.in_folder(bilm)
+        tokenizer = tokenizer_of_bilm(files.options.parent)
         bilm = _fast_bilm(files, precision, (file_state(files.options), file_state(files.weights)))
-    return embed_sentences(sentences, bilm, layers=layers)
+    split = list(tokenizer.strings(sentences)) if isinstance(sentences, str) else sentences
+    return embed_sentences(split, bilm, layers=layers, pool=pool)
 
 
 def tokenize(text: str, tokenizer: str = "treebank") -> list[list[str]]:

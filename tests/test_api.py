@@ -244,6 +244,10 @@ def test_vectors(tmp_path: Path) -> None:
             torch.testing.assert_close(found, row[:, : found.shape[1]])
     top = elmo_tasks.embed(sentences, bilm=tmp_path, layers="top")
     assert torch.equal(top[2], vectors[2][-1])
+    first, empty, last = elmo_tasks.embed(sentences, bilm=tmp_path, pool="mean")
+    torch.testing.assert_close([first, last], [vectors[0].mean(dim=1), vectors[2].mean(dim=1)])
+    assert torch.equal(empty, torch.zeros(3, 64))
+    assert torch.equal(elmo_tasks.embed(sentences, bilm=tmp_path, pool="max")[2], vectors[2].amax(dim=1))
     random_bilm(TINY_OPTIONS, seed=2).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
     assert not torch.equal(elmo_tasks.embed(sentences, bilm=tmp_path)[0], vectors[0])
 
@@ -251,6 +255,9 @@ def test_vectors(tmp_path: Path) -> None:
 def test_vectors_of_the_package_s_bilm() -> None:
     (vectors,) = elmo_tasks.embed(elmo_tasks.tokenize("The dog barked."), layers="1")
     assert vectors.shape == (4, BiLM.load().output_size)
+    text = "The dog barked. Hello!"
+    for vector, other in zip(elmo_tasks.embed(text), elmo_tasks.embed(elmo_tasks.tokenize(text)), strict=True):
+        assert torch.equal(vector, other)
     with pytest.raises(TypeError, match=r"elmo_tasks\.tokenize splits text"):
         elmo_tasks.embed(["The dog barked."])
     with pytest.raises(ElmoTasksError, match="expected all, mix, top or a number from 0 to 2"):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from elmo_tasks.evaluation.comparison import Comparison, Difference
     from elmo_tasks.evaluation.error_report import ErrorReport
     from elmo_tasks.evaluation.significance import Interval
-    from elmo_tasks.metrics.confusion import ConfusionTable
+    from elmo_tasks.metrics.confusion import ConfusionTable, LabelScores
 
 _SHOWN_SCORES = 6  # in a breakdown; of more, only the F1 of those that have one
 
@@ -201,6 +201,18 @@ def print_confusion(table: ConfusionTable, title: str) -> None:
 
     columns, *rows = cells(table)
     print_table(f"{title}, gold (rows) and predicted (columns)", columns, rows)
+
+
+def print_label_scores(scores: LabelScores, title: str) -> None:
+    """Prints how well each label is found, the macro F1, and what the most frequent label alone would give."""
+    columns = ("precision", "recall", "f1")
+    rows = [
+        [label, *(f"{values[name]:.2f}" for name in columns), f"{values['support']:.0f}"]
+        for label, values in scores["labels"].items()
+    ]
+    rows += [["macro F1", "", "", f"{scores['macro_f1']:.2f}", ""]]
+    print_table(title, ["label", *columns, "number"], rows)
+    print(f"accuracy of always giving the most frequent label: {scores['majority']:.2f}")
 
 
 def add_plot(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands import options
-from elmo_tasks.commands.analysis import print_confusion
+from elmo_tasks.commands.analysis import print_confusion, print_label_scores
 from elmo_tasks.commands.console import print_json, print_metrics, print_summaries, print_training_metrics
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.overwriting import check_output
@@ -127,7 +127,7 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
         "--predictions", metavar="FILE", help="write each example with its prediction to this file, as JSON lines"
     )
     options.add_unknown_labels(parser)
-    options.add_flag(parser, "--confusion", "also count which label is taken for which")
+    options.add_flag(parser, "--confusion", "also count which label is taken for which, and score each label")
     parser.add_argument("--output", metavar="FILE", help="write the metrics to this file, as JSON")
     options.add_force(parser)
     options.add_flag(parser, "--json", "print the metrics as JSON instead of a table")
@@ -155,10 +155,12 @@ def run_evaluate(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json(metrics)
     else:
-        confusion, title = metrics.pop("confusion", None), " ".join(arguments.data)
+        confusion, scores = metrics.pop("confusion", None), metrics.pop("label_scores", None)
+        title = " ".join(arguments.data)
         print_metrics(metrics, title=title)
         if confusion:
             print_confusion(confusion, title=title)
+            print_label_scores(scores, title=title)
 
 
 def add_predict(parser: argparse.ArgumentParser) -> None:

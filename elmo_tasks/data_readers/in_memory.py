@@ -15,6 +15,7 @@ from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.records import UNLABELLED, class_names, is_no_label, read_label
 from elmo_tasks.errors import DataError, some_of
 from elmo_tasks.tasks import Task
+from elmo_tasks.text.tokenizers import Tokenizer
 
 HUB_PREFIX, MEMORY_PREFIX = "hub:", "memory:"
 _INTEGER_BOUND = 2**31  # the columns of whole numbers have at least 32 bits
@@ -70,13 +71,37 @@ def config_value(source: Source) -> str | list[str]:
     return paths if len(paths) > 1 else source_name(source)
 
 
+def task_keys(fields: Mapping[str, Any], own_columns: Mapping[str, str]) -> dict[str, Any]:
+    """Values under the task's names instead of those of the data's own columns, unless there are values under both."""
+    names = {key: own_columns.get(key, key) for key in fields}
+    return {key if names[key] in fields else names[key]: value for key, value in fields.items()}
+
+
+def with_task_columns(examples: Examples, own_columns: Mapping[str, str]) -> Examples:
+    """The examples with the task's names of columns; see `task_keys`."""
+    if isinstance(examples, datasets.Dataset):
+        present = examples.column_names
+        names = {own: name for own, name in own_columns.items() if own in present and name not in present}
+        return examples.rename_columns(names)
+    return [task_keys(example, own_columns) for example in examples]
+
+
 def checked_examples(
-    examples: Examples, task: Task, name: str, bad_units: BadUnits, left_out: Counter[str]
+    examples: Examples,
+    task: Task,
+    name: str,
+    bad_units: BadUnits,
+    left_out: Counter[str],
+    tokenizer: Tokenizer | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The examples with the columns of the task, with their number, from 0, as their `line`.
 
     Class ids of a `datasets.Dataset` become their names, a column in `task.optional` may be missing, and other columns
     are ignored. Examples whose label is the class id -1 are left out and counted.
+
+    Arguments:
+        tokenizer: makes tokens of texts: `text` may take the place of `tokens`, and a column of tokens with another
+            name, such as `premise`, may be a text.
 
     Raises:
         DataError: an example lacks a column, or has a value of the wrong type. The example is named.
@@ -87,7 +112,18 @@ def checked_examples(
             if "label" in names and is_no_label(given.get("label")):
                 left_out[UNLABELLED] += 1
             else:
-                yield {**_checked(given, task, names, f"{name}: example {number}"), "line": number}
+                example = _with_tokens(given, task, tokenizer) if tokenizer else given
+                yield {**_checked(example, task, names, f"{name}: example {number}"), "line": number}
+
+
+def _with_tokens(given: Mapping[str, Any], task: Task, tokenizer: Tokenizer) -> Mapping[str, Any]:
+    """An example with the tokens of its texts."""
+    texts = {}
+    for column in task.sentence_columns:
+        key = "text" if column == "tokens" else column
+        if isinstance(text := given.get(key), str) and (key == column or column not in given):
+            texts[column] = [token.text for token in tokenizer.words(text)]
+    return {**given, **texts}
 
 
 def _class_names(examples: Iterable[Any]) -> dict[str, list[str]]:

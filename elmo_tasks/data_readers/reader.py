@@ -33,6 +33,7 @@ from elmo_tasks.data_readers.in_memory import (
     checked_examples,
     path_list,
     source_name,
+    with_task_columns,
 )
 from elmo_tasks.data_readers.several_sources import joined, single_sources
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError, counted
@@ -81,6 +82,10 @@ class DatasetReaderConfig(Part):
     def task(self) -> Task:
         """The task whose examples the reader makes. A class attribute is enough."""
         raise NotImplementedError(f"{type(self).__name__} does not say for which task it reads")
+
+    def own_columns(self) -> Mapping[str, str]:
+        """The names of the source's columns that differ from those of the task, and the task's: `{review: text}`."""
+        return {}
 
     def build(self) -> DatasetReader:
         """The reader with these settings."""
@@ -178,7 +183,7 @@ class DatasetReader(abc.ABC):
             return joined([self.read(part) for part in parts], [0, *itertools.accumulate(counts)])
         if not isinstance(source, (str, Path)):
             given, source = source, source_name(source)
-            content, examples = [source], self.memory_examples(given, source)
+            content, examples = [source, self.tokenizer.version], self.memory_examples(given, source)
         elif str(source).startswith(MEMORY_PREFIX):
             raise DataError(source, "the examples were given in memory, and are not kept; give them again, or a file")
         elif str(source).startswith(HUB_PREFIX):
@@ -316,8 +321,9 @@ class DatasetReader(abc.ABC):
         """
 
     def memory_examples(self, examples: Examples, name: str) -> Iterator[dict[str, Any]]:
-        """The examples of a data set in memory, with the columns of the task; errors name it by `name`."""
-        return checked_examples(examples, self.task, name, self.bad_units, self.left_out)
+        """The examples of a data set in memory, with the columns of the task or its own; errors name it by `name`."""
+        examples = with_task_columns(examples, self.config.own_columns())
+        return checked_examples(examples, self.task, name, self.bad_units, self.left_out, self.tokenizer)
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         """The examples of a hub data set's rows. A reader that does not override this only reads files.

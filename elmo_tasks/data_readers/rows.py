@@ -85,6 +85,10 @@ class RowReaderConfig(DatasetReaderConfig):
         """The column of each thing that a row holds; raises a ValueError if something else is chosen."""
         return ROW_TASKS[self.task_name].columns(self.columns)
 
+    def own_columns(self) -> Mapping[str, str]:
+        named = self.row_columns().items()
+        return {column: name for name, column in named if isinstance(column, str) and column != name}
+
     @classmethod
     def can_read(cls, task: Task) -> bool:
         names = get_args(cls.model_fields["task_name"].annotation)
@@ -102,8 +106,8 @@ class RowReader(DatasetReader):
     A text is a string, which is tokenized, or a list of strings, which are its tokens. Tokens and tags are lists, or
     strings that are split at white space. Labels and tags are strings without the white space around them, or whole
     numbers, which become their digits; true and false become these words. Class ids of hub data sets become their
-    names. Rows without a gold label are left out, see `no_label`. Examples in memory have the columns of the task, with
-    strings as labels.
+    names. Rows without a gold label are left out, see `no_label`. Examples in memory have the columns of the task or of
+    the config, with strings as labels.
 
     Raises (from `read`):
         DataError: a row lacks a column, or a value is not of these kinds. File and line, or row, are named.

@@ -35,9 +35,14 @@ _BATCHES_SORTED_AT_ONCE = 16
 
 
 def embed_sentences(
-    sentences: Sequence[Sequence[str]], bilm: BiLM | FastBiLM, *, layers: str = "all", max_tokens: int = 4096
+    sentences: Sequence[Sequence[str]],
+    bilm: BiLM | FastBiLM,
+    *,
+    layers: str = "all",
+    pool: Pooling = "none",
+    max_tokens: int = 4096,
 ) -> list[Tensor]:
-    """The vectors of tokenized sentences, (L+1, T, D), or (T, D) if one layer is kept; arguments as for `embed_file`.
+    """The vectors of tokenized sentences, (L+1, T, D), as `embed_file` writes them; arguments: see there.
 
     Raises:
         ElmoTasksError: `layers` names no layer of the biLM.
@@ -53,9 +58,19 @@ def embed_sentences(
         for rows in batches:
             output = bilm.layers([sentences[row] for row in rows]).layers
             vectors |= {
-                row: choose(each[:, : len(sentences[row])]).clone() for row, each in zip(rows, output, strict=True)
+                row: _pooled(choose(each[:, : len(sentences[row])]), pool)
+                for row, each in zip(rows, output, strict=True)
             }
     return [vectors[row] for row in range(len(sentences))]
+
+
+def _pooled(vectors: Tensor, pool: Pooling) -> Tensor:
+    """The vectors of a sentence's tokens, or one for all of them: zeros if there is none."""
+    if pool == "none":
+        return vectors.clone()
+    if vectors.shape[-2] == 0:
+        return vectors.new_zeros(vectors.shape[:-2] + vectors.shape[-1:])
+    return vectors.mean(dim=-2) if pool == "mean" else vectors.amax(dim=-2)
 
 
 def embed_file(

@@ -1,4 +1,4 @@
-"""Which label is taken for which."""
+"""Which label is taken for which, and how well each label is found."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypedDict
 
+import numpy as np
+
+from elmo_tasks.metrics.metric import percentage
 from elmo_tasks.text.label_order import natural_order
 
 
@@ -37,6 +40,35 @@ class Confusion:
             gold[other] += 0  # a label that is only predicted has a row, too
         labels = natural_order(gold) or sorted(gold, key=lambda label: (-gold[label], label))
         return {"labels": labels, "counts": [[self._pairs[row, column] for column in labels] for row in labels]}
+
+
+class LabelScores(TypedDict):
+    """How well each label is found: precision, recall and F1 in percent, and how often the label is gold."""
+
+    labels: dict[str, dict[str, float]]
+    macro_f1: float  # the mean of all labels
+    majority: float  # the accuracy, in percent, of always giving the most frequent gold label
+
+
+def label_scores(table: ConfusionTable) -> LabelScores:
+    """The scores of the labels of a table. A label that is neither gold nor predicted is not in it."""
+    counts = np.array(table["counts"], dtype=np.float64)
+    right, gold, predicted = counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0)
+    columns = {
+        "precision": percentage(right, predicted),
+        "recall": percentage(right, gold),
+        "f1": percentage(2 * right, gold + predicted),
+        "support": gold,
+    }
+    labels = {
+        label: {name: float(values[row]) for name, values in columns.items()}
+        for row, label in enumerate(table["labels"])
+    }
+    return {
+        "labels": labels,
+        "macro_f1": float(columns["f1"].mean()),
+        "majority": float(percentage(gold.max(), gold.sum())),
+    }
 
 
 def largest(table: ConfusionTable, count: int) -> ConfusionTable:

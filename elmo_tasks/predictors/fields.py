@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -31,18 +32,30 @@ def text_field(fields: Mapping[str, Any], key: str) -> str:
 
 
 def tokens_field(fields: Mapping[str, Any], key: str) -> list[str]:
-    """The tokens under `key`.
+    """The tokens under `key`, of all sentences together.
 
     Raises:
-        ElmoTasksError: the key is missing, or its value is not a list of at least one string, none of them empty.
+        ElmoTasksError: the key is missing, or its value is not a list of at least one string, none of them empty, or
+            of such lists.
     """
-    tokens = _value(fields, key)
-    if not isinstance(tokens, list) or not tokens:
-        raise ElmoTasksError(f"{key!r} is {tokens!r}; expected a list of at least one string")
-    for position, token in enumerate(tokens):
-        if not isinstance(token, str) or not token:
-            raise ElmoTasksError(f"{key!r} has {token!r} at position {position}; expected strings that are not empty")
-    return tokens
+    return list(itertools.chain.from_iterable(sentences_field(fields, key)))
+
+
+def sentences_field(fields: Mapping[str, Any], key: str) -> list[list[str]]:
+    """The tokens under `key`: of one sentence or, as `elmo_tasks.tokenize` gives them, a list for each sentence.
+
+    Errors as for `tokens_field`.
+    """
+    value = _value(fields, key)
+    sentences = value if isinstance(value, list) and value and isinstance(value[0], list) else [value]
+    for tokens in sentences:
+        if not isinstance(tokens, list) or not tokens:
+            raise ElmoTasksError(f"{key!r} is {tokens!r}; expected a list of at least one string")
+        for position, token in enumerate(tokens):
+            if not isinstance(token, str) or not token:
+                problem = f"{key!r} has {token!r} at position {position}; expected strings that are not empty"
+                raise ElmoTasksError(problem)
+    return sentences
 
 
 def words_field(fields: Mapping[str, Any], key: str, tokenizer: Tokenizer) -> list[str]:
@@ -69,12 +82,12 @@ def one_of(fields: Mapping[str, Any], *keys: str) -> str:
 
 
 def sentence_examples(fields: Mapping[str, Any], tokenizer: Tokenizer) -> Iterator[dict[str, Any]]:
-    """An example for each sentence of an input's raw `text`, or one for its `tokens`.
+    """An example for each sentence of an input's raw `text` or of its `tokens`.
 
     A sentence of a raw text also has the positions of itself and of its tokens, in characters, ends exclusive.
     """
     if one_of(fields, "text", "tokens") == "tokens":
-        yield {"tokens": tokens_field(fields, "tokens")}
+        yield from ({"tokens": tokens} for tokens in sentences_field(fields, "tokens"))
         return
     text = string_field(fields, "text")
     for sentence in tokenizer.tokenize(text):

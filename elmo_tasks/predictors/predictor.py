@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from elmo_tasks.data_readers.in_memory import task_keys
 from elmo_tasks.errors import DataError, ElmoTasksError, OnError, some_of
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel
@@ -58,6 +59,10 @@ class Predictor(ABC):
             task counts it. A longer example is a separate batch.
         tokenizer: splits raw text, as it did that of the training data.
 
+    Attributes:
+        own_columns: the names that the columns of the training data have in place of the keys of inputs, which are read
+            too: `{review: text}`. Set where the predictor is loaded from a run.
+
     Class attributes:
         read_keys: the keys of an input that are read, and so not carried over.
         sample: an input that works. An object is shown to those who give plain text.
@@ -85,6 +90,7 @@ class Predictor(ABC):
         self.vocabulary = vocabulary
         self.batch_tokens = batch_tokens
         self.tokenizer = tokenizer
+        self.own_columns: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.origin or f'task={type(self.task).__name__}'})"
@@ -215,7 +221,7 @@ class Predictor(ABC):
             ElmoTasksError: the input is not usable; the message does not say which input.
         """
         try:
-            examples = list(self.examples(fields))
+            examples = list(self.examples(task_keys(fields, self.own_columns)))
         except ElmoTasksError as error:
             wants_fields = set(fields) == {"text"} and not isinstance(self.sample, str)
             hint = f"; expected JSON objects, such as {json.dumps(self.sample)}" if wants_fields else ""
@@ -235,7 +241,7 @@ class Predictor(ABC):
         """The `result` of an example, after the items of its input that are carried over, under names of their own."""
         result = self.result(example, prediction)
         carried: dict[str, Any] = {}
-        for key, value in fields.items():
+        for key, value in task_keys(fields, self.own_columns).items():
             if key in self.read_keys:
                 continue
             name = key

@@ -16,7 +16,7 @@ from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.errors import RunError, UnknownLabelError, UnknownTypeError, some_of
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.tensor_files import read_tensors
-from elmo_tasks.metrics.confusion import Confusion
+from elmo_tasks.metrics.confusion import Confusion, label_scores
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
 from elmo_tasks.runs.archive import open_run, write_archive
@@ -117,6 +117,7 @@ def run_predictor(
         model, run.vocabulary, batch_tokens=batch_tokens, tokenizer=tokenizer, predicates=predicates
     )
     predictor.origin = _described(run)
+    predictor.own_columns = run.config.dataset_reader.own_columns()
     return predictor
 
 
@@ -149,7 +150,7 @@ def evaluate(
     Arguments:
         data: file or hub data set that the run's reader can read, or examples with the columns of the task.
         predictions: a file for each example with its prediction, one JSON object per line, in the data's order.
-        confusion: also returns a `ConfusionTable` under `confusion`, in the main process.
+        confusion: also returns a `ConfusionTable` under `confusion`, and `LabelScores` under `label_scores`.
         batch_tokens: most tokens in a batch, see `DataLoaderConfig`; by default the run's limits.
         unknown_labels: `count` scores gold labels that the run does not know as its errors, as the official scorers
             do. They are named in a warning, and `loss` is the mean of the other examples; without any, it is left out.
@@ -172,7 +173,10 @@ def evaluate(
 
         sink = keep if predictions or confusion else None
         metrics = evaluate_run(run, data, sink=sink, batch_tokens=batch_tokens, unknown_labels=unknown_labels)
-        return {**metrics, "confusion": confusions.table()} if confusion else metrics
+        if not confusion:
+            return metrics
+        table = confusions.table()
+        return {**metrics, "confusion": table, "label_scores": label_scores(table)}
 
 
 def evaluate_run(

@@ -15,6 +15,7 @@ import elmo_tasks.runs.train
 from elmo_tasks import cli
 from elmo_tasks.commands import experiments
 from elmo_tasks.config import load_config, to_json
+from elmo_tasks.metrics.confusion import ConfusionTable, label_scores
 from elmo_tasks.metrics.coreference import CoreferenceScores
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 
@@ -171,13 +172,16 @@ def lines_of_tables(output: str) -> list[str]:
 def test_evaluate_prints_support_and_confusions(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    confusion = {"labels": ["O", "LOC"], "counts": [[7, 0], [1, 12]]}
+    confusion: ConfusionTable = {"labels": ["O", "LOC"], "counts": [[7, 0], [1, 12]]}
     metrics = {"f1": 92.22, "f1/LOC": 93.41, "support/LOC": 13, "confusion": confusion}
+    metrics |= {"label_scores": label_scores(confusion)}
     monkeypatch.setattr(elmo_tasks.runs.load, "evaluate", Mock(side_effect=lambda *_, **__: dict(metrics)))
     assert cli.main(["evaluate", "run", "data", "--confusion"]) == 0
     output = capsys.readouterr().out
-    assert lines_of_tables(output) == ["f1 92.22", "LOC 93.41 13", "O 7 ·", "LOC 1 12"]
+    scores = ["O 87.50 100.00 93.33 7", "LOC 100.00 92.31 96.00 13", "macro F1 94.67"]
+    assert lines_of_tables(output) == ["f1 92.22", "LOC 93.41 13", "O 7 ·", "LOC 1 12", *scores]
     assert "support" in output
+    assert "accuracy of always giving the most frequent label: 65.00" in output
     assert cli.main(["evaluate", "run", "data", "--confusion", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == metrics
 

@@ -9,7 +9,7 @@ import pytest
 
 from elmo_tasks.data_readers.in_memory import source_name
 from elmo_tasks.errors import DataError
-from tests.data_readers.readers import CONLLU, COREF, HERE, NER, ROLES, SNLI, SQUAD, SST, Settings, build
+from tests.data_readers.readers import CONLLU, COREF, HERE, NER, ROLES, SNLI, SQUAD, SST, STARS, Settings, build
 
 PROPOSITION = {"tokens": ["She", "left"], "tags": ["B-ARG0", "B-V"], "predicate": 1}
 ANSWER = {
@@ -22,6 +22,12 @@ ANSWER = {
     "answer_spans": [[1, 1]],
 }
 DOCUMENT = {"sentences": [["a"], ["b"]], "clusters": [[[0, 0], [1, 1]]]}
+
+PAIRS: Settings = {
+    "type": "jsonl",
+    "task": "text_pairs",
+    "columns": {"premise": "q1", "hypothesis": "q2", "label": "same"},
+}
 
 
 def test_the_name_depends_on_the_content_only() -> None:
@@ -133,3 +139,20 @@ def test_tags_in_another_scheme_are_converted_and_bad_examples_skipped(
     assert found["line"][:] == [0, 3]
     assert "example 1, token 0: 'LOC'" in caplog.text
     assert "example 2: 0 tags for 1 tokens" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("reader", "own", "of_the_task"),
+    [
+        (SST, {"text": "It's fine.", "label": "3"}, {"tokens": ["It", "'s", "fine", "."], "label": "3"}),
+        (STARS, {"review": "It's fine.", "stars": "5"}, {"tokens": ["It", "'s", "fine", "."], "label": "5"}),
+        (STARS, {"text": "It's fine.", "label": "5"}, {"tokens": ["It", "'s", "fine", "."], "label": "5"}),
+        (SNLI, {"premise": "It's Bo.", "hypothesis": ["Bo"], "label": "x"},
+         {"premise": ["It", "'s", "Bo", "."], "hypothesis": ["Bo"], "label": "x"}),
+        (PAIRS, {"q1": "Who?", "q2": "Who now?", "same": "yes"},
+         {"premise": ["Who", "?"], "hypothesis": ["Who", "now", "?"], "label": "yes"}),
+    ],
+)  # fmt: skip
+def test_texts_and_own_columns(reader: Settings, own: dict[str, Any], of_the_task: dict[str, Any]) -> None:
+    for given in ([own], datasets.Dataset.from_list([own])):
+        assert build(reader).read(given).to_list() == build(reader).read([of_the_task]).to_list()

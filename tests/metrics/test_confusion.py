@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from sklearn.metrics import f1_score, precision_recall_fscore_support
 
-from elmo_tasks.metrics.confusion import Confusion, cells, largest
+from elmo_tasks.metrics.confusion import Confusion, ConfusionTable, cells, label_scores, largest
 
 
 def test_pairs_are_counted_in_the_order_of_gold_labels() -> None:
@@ -53,3 +55,23 @@ def test_a_table_as_texts() -> None:
 
 def test_no_pairs() -> None:
     assert Confusion().table() == {"labels": [], "counts": []}
+
+
+def test_the_scores_of_labels_are_those_of_scikit_learn() -> None:
+    generator = np.random.default_rng(0)
+    gold, predicted = (generator.choice(["a", "b", "c", "d"], 60, p=shares) for shares in ([0.6, 0.3, 0.1, 0], None))
+    confusion = Confusion()
+    confusion.add(predicted.tolist(), gold.tolist())
+    scores = label_scores(confusion.table())
+    labels = list(scores["labels"])
+    expected = precision_recall_fscore_support(gold, predicted, labels=labels, zero_division=0)
+    for name, values in zip(("precision", "recall", "f1", "support"), expected, strict=True):
+        found = [scores["labels"][label][name] for label in labels]
+        np.testing.assert_allclose(found, values if name == "support" else 100 * values)
+    assert scores["macro_f1"] == pytest.approx(100 * f1_score(gold, predicted, average="macro", zero_division=0))
+    assert scores["majority"] == pytest.approx(100 * np.mean(gold == "a"))
+
+
+def test_without_examples_all_scores_are_zero() -> None:
+    table = ConfusionTable(labels=["a"], counts=[[0]])
+    assert label_scores(table)["labels"]["a"]["f1"] == label_scores(table)["majority"] == 0

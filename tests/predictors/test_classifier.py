@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import elmo_tasks
 from elmo_tasks.errors import DataError
 from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors.classifier import ClassifierPredictor
@@ -35,6 +36,18 @@ def test_tokens(predictor: ClassifierPredictor) -> None:
     assert list(result) == ["tokens", "label", "probabilities", "attention"]
     (same,) = predictor.predict([{"text": "It rained. Orla left!"}])
     assert {key: same[key] for key in result} == result
+    assert predictor({"tokens": elmo_tasks.tokenize("It rained. Orla left!")}) == [result]
+
+
+def test_the_columns_of_the_training_data_are_read(
+    predictor: ClassifierPredictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(predictor, "own_columns", {"review": "text", "stars": "label"})
+    (result,) = predictor({"review": "It rained.", "stars": 4, "id": 7})
+    assert result == predictor({"text": "It rained.", "label": 4, "id": 7})[0]
+    assert (result["text"], result["input_label"], result["id"]) == ("It rained.", 4, 7)
+    (result,) = predictor({"text": "It rained.", "review": "of the rain"})
+    assert (result["text"], result["review"]) == ("It rained.", "of the rain")
 
 
 def test_a_blank_text_has_no_result_and_does_not_stop_the_others(
