@@ -143,7 +143,7 @@ def test_evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     target = tmp_path / "metrics.json"
     arguments = ["--json", "--output", str(target), "--device", "cpu", "--set", "a=b", "--batch-tokens", "99"]
     assert cli.main(["evaluate", "run", "data", "--predictions", "p.jsonl", *arguments]) == 0
-    assert evaluate.call_args.args == ("run", "data")
+    assert evaluate.call_args.args == ("run", ["data"])
     assert evaluate.call_args.kwargs == {
         "predictions": "p.jsonl",
         "confusion": False,
