@@ -33,6 +33,7 @@ TEXT = "Mira Dolvane joined Karvel as coach. She closed a mill."
 INPUTS: dict[str, Mapping[str, Any]] = {
     "crf_tagger": {"text": TEXT},
     "bcn": {"text": TEXT},
+    "text_classifier": {"text": TEXT},
     "esim": {"premise": TEXT, "hypothesis": "Nobody joined Karvel."},
     "decomposable_attention": {"premise": TEXT, "hypothesis": "Nobody joined Karvel."},
     "bidaf": {"passage": TEXT, "question": "Who closed a mill?"},

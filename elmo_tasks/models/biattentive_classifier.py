@@ -13,7 +13,7 @@ from pydantic import Field
 from torch import Tensor
 
 from elmo_tasks.elmo.dropout import Dropout
-from elmo_tasks.models.labels import LabelModel, LabelModelConfig, label_loss, label_predictions
+from elmo_tasks.models.labels import LabelModel, LabelModelConfig, add_attention, label_loss, label_predictions
 from elmo_tasks.models.model import Probability
 from elmo_tasks.modules.attention import align_with_itself
 from elmo_tasks.modules.embedder import Embedder
@@ -107,9 +107,5 @@ class BiattentiveClassifier(LabelModel[ClassificationBatch, BiattentiveClassifie
         """
         predictions = label_predictions(output.logits, self.labels, probabilities)
         if probabilities:
-            lengths = output.mask.sum(1).tolist()
-            for prediction, weights, length in zip(
-                predictions, output.attention.clamp(max=1).tolist(), lengths, strict=True
-            ):
-                prediction["attention"] = weights[:length]
+            add_attention(predictions, output.attention, output.mask)
         return predictions

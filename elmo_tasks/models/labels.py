@@ -117,6 +117,13 @@ def label_predictions(logits: Tensor, labels: tuple[str, ...], probabilities: bo
     return predictions
 
 
+def add_attention(predictions: list[dict[str, Any]], attention: Tensor, mask: Tensor) -> None:
+    """Adds `attention` to the prediction of each text: the weights of its tokens; both tensors are (B, T)."""
+    lengths = mask.sum(1).tolist()
+    for prediction, weights, length in zip(predictions, attention.clamp(max=1).tolist(), lengths, strict=True):
+        prediction["attention"] = weights[:length]
+
+
 @dataclasses.dataclass(frozen=True)
 class TagScores(TensorRecord):
     """The scores of the tags of a batch."""

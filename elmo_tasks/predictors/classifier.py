@@ -17,7 +17,7 @@ class ClassifierPredictor(Predictor):
 
     - `tokens`, and for raw text also `text` and the `offsets` of the tokens in it, in characters, ends exclusive;
     - `label`, the most probable one, and `probabilities`, that of every label;
-    - `attention`, the share of each token in the attentive pooling; the shares sum to 1.
+    - `attention`, the share of each token in the attentive pooling, if the model has one; the shares sum to 1.
 
     Raises (from `predict`):
         DataError: an input has neither text nor tokens, or both; they are not strings, or there are no tokens.

@@ -69,7 +69,7 @@ def _reading(result: Result) -> Drawing:
 
 
 def _classification(result: Result) -> Drawing:
-    return [ShadedText(*located(result), result["attention"], title="attention"), _probabilities(result)]
+    return [_text(result), _probabilities(result)]
 
 
 def _text_pairs(result: Result) -> Drawing:
@@ -83,6 +83,14 @@ def _text_pairs(result: Result) -> Drawing:
             hypothesis, premise, result["hypothesis_attention"], title="each row: a token of the hypothesis attends to"
         ),
     ]
+
+
+def _text(result: Result) -> MarkedText | ShadedText:
+    """The text, shaded by the attention to its tokens if the model has any."""
+    text, offsets = located(result)
+    return (
+        ShadedText(text, offsets, result["attention"], title="attention") if "attention" in result else MarkedText(text)
+    )
 
 
 def _items(result: Result) -> Drawing:

@@ -135,6 +135,11 @@ def bcn(activation: str) -> Head:
     )
 
 
+def text_classifier(**settings: Any) -> Head:
+    layers = {"type": "text_classifier", "embedding_dropout": 0.1, "dropout": 0.1}
+    return dataclasses.replace(bcn("relu"), model={**layers, **settings})
+
+
 def esim() -> Head:
     def pair(premise: str, hypothesis: str, label: str) -> dict[str, Any]:
         return {"premise": premise.split(), "hypothesis": hypothesis.split(), "label": label}
@@ -291,6 +296,12 @@ HEADS = {
     "simple_tagger": simple_tagger(),
     "bcn, relu": bcn("relu"),
     "bcn, maxout": bcn("maxout"),
+    "text_classifier": text_classifier(),
+    "text_classifier, all layers": text_classifier(
+        encoder={"type": "stacked_bilstm", "hidden_sizes": (8,), "dropout": 0.1},
+        pooling="attention",
+        output={"hidden_sizes": (8,), "dropout": 0.1},
+    ),
     "esim": esim(),
     "decomposable_attention": decomposable_attention(),
     "decomposable_attention, end token": decomposable_attention(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import get_args
 
 import pytest
 import torch
 from torch import Tensor
 
-from elmo_tasks.modules.pooling import AttentivePooling, max_pool, mean_pool, min_pool
+from elmo_tasks.modules.pooling import AttentivePooling, Pooling, PoolingName, last_pool, max_pool, mean_pool, min_pool
 
 LENGTHS = (4, 1, 3)
 POOLS = {"max": max_pool, "min": min_pool, "mean": mean_pool}
@@ -68,3 +69,23 @@ def test_attentive_pooling_starts_after_glorot_and_has_no_bias() -> None:
     state, bound = AttentivePooling(400).state_dict(), (6 / 401) ** 0.5
     assert list(state) == ["score.weight"]
     assert 0.9 * bound < state["score.weight"].abs().max() <= bound
+
+
+def test_the_last_token_and_the_first(mask: Tensor) -> None:
+    vectors = torch.randn(3, 4, 5)
+    found = last_pool(vectors, mask)
+    for text, length in enumerate(LENGTHS):
+        assert torch.equal(found[text], torch.cat([vectors[text, length - 1], vectors[text, 0]]))
+
+
+@pytest.mark.parametrize("name", get_args(PoolingName))
+def test_a_pooling_by_its_name(name: PoolingName, mask: Tensor) -> None:
+    vectors = torch.randn(3, 4, 5)
+    pooling = Pooling(name, 5)
+    pooled, weights = pooling(vectors, mask)
+    assert pooled.shape == (3, pooling.output_size)
+    if pooling.attention is None:
+        assert weights is None
+        assert torch.equal(pooled, {**POOLS, "last": last_pool}[name](vectors, mask))
+    else:
+        assert torch.equal(pooled, pooling.attention(vectors, mask)[0])

@@ -8,6 +8,12 @@ export const summary = ([result]) => `${result.label}, ${percent(result.probabil
 
 export function draw([result]) {
   const sorted = Object.entries(result.probabilities).sort((one, other) => other[1] - one[1]);
+  return [bars("Probabilities", sorted), attention(result)];
+}
+
+/** The tokens and the attention to each, if the model has any. */
+export function attention(result) {
+  if (!result.attention) return [];
   const most = Math.max(...result.attention);
   const tokens = result.tokens.map((token, place) =>
     element(
@@ -20,7 +26,6 @@ export function draw([result]) {
     ),
   );
   return [
-    bars("Probabilities", sorted),
     element("p.caption", {}, "Attention: the share of each token in the model’s summary of the text"),
     element("p.tokens", {}, tokens),
   ];
