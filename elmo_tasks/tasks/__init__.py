@@ -2,8 +2,10 @@
 
 from elmo_tasks.tasks.classification import Classification
 from elmo_tasks.tasks.coreference import Coreference
+from elmo_tasks.tasks.multi_label import MultiLabel
 from elmo_tasks.tasks.reading import Reading
 from elmo_tasks.tasks.registry import TaskRegistry
+from elmo_tasks.tasks.regression import PairRegression, Regression
 from elmo_tasks.tasks.semantic_roles import SemanticRoles
 from elmo_tasks.tasks.tagging import Tagging
 from elmo_tasks.tasks.task import Batch, Task
@@ -13,7 +15,10 @@ __all__ = [
     "Batch",
     "Classification",
     "Coreference",
+    "MultiLabel",
+    "PairRegression",
     "Reading",
+    "Regression",
     "SemanticRoles",
     "Tagging",
     "Task",

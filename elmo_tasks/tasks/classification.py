@@ -1,6 +1,6 @@
 """Classification: a label for each text.
 
-# B batch
+# B batch, K labels
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ LABELS = "labels"  # the namespace of the labels
 
 @dataclasses.dataclass(frozen=True)
 class ClassificationBatch(Batch):
-    """Texts with a label each."""
+    """Texts with a label each or, of other tasks, with a set of labels or a number."""
 
     tokens: Tokens
-    labels: Tensor | None  # (B,) int64, ids of the vocabulary's "labels"; None if not known
+    # (B,) int64, ids of the vocabulary's "labels"; of other tasks, (B, K) 0 or 1 or (B,) numbers; None if not known
+    labels: Tensor | None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,7 @@ from elmo_tasks.text.vocabulary import Vocabulary
 
 Example = Mapping[str, Any]
 
-STRING, INTEGER = datasets.Value("string"), datasets.Value("int64")
+STRING, INTEGER, NUMBER = datasets.Value("string"), datasets.Value("int64"), datasets.Value("float64")
 STRINGS = datasets.Sequence(STRING)
 
 

@@ -1,6 +1,6 @@
 """Text pairs: a label for each pair of texts, such as a premise and a hypothesis.
 
-# B batch
+# B batch, K labels
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from elmo_tasks.text.vocabulary import Vocabulary
 
 @dataclasses.dataclass(frozen=True)
 class TextPairsBatch(Batch):
-    """Pairs of texts with a label each. Premises and hypotheses are padded separately."""
+    """Pairs of texts with a label or a number each. Premises and hypotheses are padded separately."""
 
     premise: Tokens
     hypothesis: Tokens
-    labels: Tensor | None  # (B,) int64, ids of the vocabulary's "labels"; None if not known
+    # (B,) int64, ids of the vocabulary's "labels"; of other tasks, (B, K) 0 or 1 or (B,) numbers; None if not known
+    labels: Tensor | None
 
 
 @dataclasses.dataclass(frozen=True)
