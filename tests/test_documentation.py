@@ -227,7 +227,10 @@ def test_the_columns_of_each_task_are_listed() -> None:
     kinds = (
         tasks.Tagging,
         tasks.Classification,
+        tasks.MultiLabel,
+        tasks.Regression,
         tasks.TextPairs,
+        tasks.PairRegression,
         tasks.Reading,
         tasks.SemanticRoles,
         tasks.Coreference,

@@ -60,6 +60,24 @@ ROWS: dict[str, list[dict[str, Any]]] = {
         {"text": "Warm, bright and friendly.", "label": "good"},
         {"text": "It broke on the first day.", "label": "bad"},
     ],
+    "small/multi_label": [
+        {"text": "What a lovely film!", "labels": "praise"},
+        {"text": "Cold soup, rude staff.", "labels": "food, staff"},
+        {"text": "Warm, friendly staff.", "labels": "praise, staff"},
+        {"text": "It broke on the first day.", "labels": ""},
+    ],
+    "small/regression": [
+        {"text": "What a lovely film!", "score": 9.5},
+        {"text": "Cold soup, rude staff.", "score": 1},
+        {"text": "Warm, bright and friendly.", "score": 8},
+        {"text": "It broke on the first day.", "score": 2.5},
+    ],
+    "small/pair_regression": [
+        {"premise": "A dog runs on a beach.", "hypothesis": "A dog is running.", "score": 4.5},
+        {"premise": "A dog runs on a beach.", "hypothesis": "The tax was raised.", "score": 0},
+        {"premise": "Two men play chess.", "hypothesis": "There is a game.", "score": 3},
+        {"premise": "Two men play chess.", "hypothesis": "The men are swimming.", "score": 1},
+    ],
     "small/text_pairs": [
         {"premise": "A dog runs on a beach.", "hypothesis": "An animal is outdoors.", "label": "yes"},
         {"premise": "A dog runs on a beach.", "hypothesis": "The dog is asleep.", "label": "no"},
@@ -79,7 +97,7 @@ def as_file(name: str, rows: Sequence[dict[str, Any]]) -> str:
     if name == "small/tagging":
         sentences = (zip(row["tokens"].split(), row["tags"].split(), strict=True) for row in rows)
         return "tokens,tags\n" + "\n".join("".join(f"{token},{tag}\n" for token, tag in each) for each in sentences)
-    if name in ("small/classification", "small/text_pairs"):
+    if load_config(name, ExperimentConfig).train_data_path.endswith(".csv"):
         lines = [list(rows[0]), *(row.values() for row in rows)]
         return "".join(",".join(json.dumps(cell) for cell in line) + "\n" for line in lines)
     return "".join(json.dumps(row) + "\n" for row in rows)

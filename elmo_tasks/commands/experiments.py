@@ -96,12 +96,12 @@ def _say_what_is_next(folder: Path, packages: Sequence[str]) -> None:
     from elmo_tasks.config import load_config
     from elmo_tasks.data_readers.in_memory import path_list
     from elmo_tasks.runs.experiment_config import ExperimentConfig
-    from elmo_tasks.tasks import Reading, SemanticRoles, TextPairs
+    from elmo_tasks.tasks import PairRegression, Reading, SemanticRoles, TextPairs
 
     config = load_config(folder / "config.json", ExperimentConfig)
     data = path_list(config.test_data_path or config.validation_data_path or "DATA") or ()
     include = [word for name in packages for word in ("--include-package", name)]
-    inputs = ["inputs.jsonl"] if isinstance(config.model.task, (TextPairs, Reading)) else ["-"]
+    inputs = ["inputs.jsonl"] if isinstance(config.model.task, (TextPairs, PairRegression, Reading)) else ["-"]
     inputs += ["--predicates", "RUN"] if isinstance(config.model.task, SemanticRoles) else []
     logger.info("the run is in %s; to go on:", folder)
     plot = ["plot", folder, "--output", f"{folder}.svg"]

@@ -16,7 +16,7 @@ from pydantic import Field
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, Line, LineWidths
 from elmo_tasks.data_readers.records import Record
 from elmo_tasks.data_readers.row_examples import ROW_TASKS
-from elmo_tasks.data_readers.rows import RowReader, RowReaderConfig
+from elmo_tasks.data_readers.rows import RowReader, RowReaderConfig, TableTaskName
 from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
 from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
 from elmo_tasks.files.paths import plain_name
@@ -32,9 +32,7 @@ class DelimitedConfig(RowReaderConfig):
     """Tables: CSV, TSV, and columns of tokens and tags with a token on each line."""
 
     type: Literal["delimited"] = "delimited"
-    task_name: Literal["classification", "text_pairs", "tagging"] = Field(
-        alias="task", description="What to learn from the rows."
-    )
+    task_name: TableTaskName = Field(alias="task", description="What to learn from the rows.")
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = Field(
         None, description="Separates columns; by default a comma in files named .csv, a tab in others."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -60,7 +61,7 @@ def source_name(source: Source) -> str:
                 json.dumps(dict(example), ensure_ascii=False).encode()
             digest.update(text.encode())
         except (TypeError, ValueError):
-            problem = f"{example!r}; expected a dict of strings, whole numbers and lists of them"
+            problem = f"{example!r}; expected a dict of strings, numbers and lists of them"
             raise DataError(f"{MEMORY_PREFIX} example {number}", problem) from None
     return f"{MEMORY_PREFIX}{digest.hexdigest()[:16]}"
 
@@ -159,6 +160,8 @@ def _fits(value: Any, feature: Any) -> bool:
         return isinstance(value, (list, tuple)) and all(_fits(each, item) for each in value)
     if feature.dtype == "string":
         return isinstance(value, str) and value != ""
+    if feature.dtype == "float64":
+        return type(value) in (int, float) and math.isfinite(value)
     return type(value) is int and abs(value) < _INTEGER_BOUND
 
 
@@ -167,6 +170,6 @@ def _described(feature: Any) -> str:
     while hasattr(feature, "feature"):
         feature, depth = feature.feature, depth + 1
     is_string = feature.dtype == "string"
-    kind = "string" if is_string else "whole number"
+    kind = "string" if is_string else "number" if feature.dtype == "float64" else "whole number"
     what = f"a {'list of ' + 'lists of ' * (depth - 1) + kind + 's' if depth else kind}"
     return f"{what} that {'are' if depth else 'is'} not empty" if is_string else what

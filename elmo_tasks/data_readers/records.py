@@ -147,12 +147,16 @@ def read_label(value: Any, location: str, *, what: str = "label", names: Sequenc
     raise DataError(location, f"the {what} is {value!r}; expected {expected}")
 
 
-def _split(text: str, record: Record, column: str | int) -> list[str]:
-    """The parts of a text between white space. A list that was printed as text, as in a table, is a DataError."""
+def split_items(text: str, record: Record, column: str | int, separator: str | None = None) -> list[str]:
+    """The parts of a text between separators, by default white space.
+
+    A list that was printed as text, as in a table, is a DataError.
+    """
     if _PRINTED_LIST.fullmatch(text.strip()):
         problem = f"{column!r} is a list that was printed as text: {text[:80]!r}"
-        raise DataError(record.location, f"{problem}; expected its items with spaces between them, or JSON lines")
-    return text.split()
+        between = "spaces" if separator is None else repr(separator)
+        raise DataError(record.location, f"{problem}; expected its items with {between} between them, or JSON lines")
+    return text.split(separator)
 
 
 def check_tokens(value: Any, record: Record, column: str | int) -> list[str]:
@@ -182,10 +186,10 @@ def read_tagged_tokens(
     """
     tokens, tags = record.value(tokens_column), record.value(tags_column)
     if isinstance(tokens, str):
-        tokens = _split(tokens.replace(BYTE_ORDER_MARK, ""), record, tokens_column)
+        tokens = split_items(tokens.replace(BYTE_ORDER_MARK, ""), record, tokens_column)
     else:
         tokens = check_tokens(tokens, record, tokens_column)
-    values = _split(tags, record, tags_column) if isinstance(tags, str) else record.get(tags_column, list)
+    values = split_items(tags, record, tags_column) if isinstance(tags, str) else record.get(tags_column, list)
     if len(values) != len(tokens):
         raise DataError(record.location, f"{len(values)} tags for {len(tokens)} tokens")
     if names is None and set(map(type, values)) == {str}:  # almost always; the rest may be wrong

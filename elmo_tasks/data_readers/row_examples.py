@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers
-from elmo_tasks.data_readers.records import Record, check_tokens, is_no_label, read_label, read_tagged_tokens
+from elmo_tasks.data_readers.records import (
+    Record,
+    check_tokens,
+    is_no_label,
+    read_label,
+    read_tagged_tokens,
+    split_items,
+)
 from elmo_tasks.data_readers.squad import QuestionBuilder, located, with_answers_as_in_files
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import BYTE_ORDER_MARK
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TaskRegistry, TextPairs
+from elmo_tasks.tasks import (
+    Classification,
+    Coreference,
+    MultiLabel,
+    PairRegression,
+    Reading,
+    Regression,
+    SemanticRoles,
+    Tagging,
+    Task,
+    TaskRegistry,
+    TextPairs,
+)
 from elmo_tasks.tasks.coreference import token_speakers
 from elmo_tasks.tasks.reading import Passage
 from elmo_tasks.tasks.semantic_roles import SCHEME
@@ -54,6 +74,7 @@ class RowExamples:
         tokenizer: splits texts that are strings; lists of strings are tokens.
         label_names: the names of the labels' class ids, None if they are not class ids.
         means_no_label: whether a label of classification or text pairs means that there is none.
+        label_separator: separates the labels of a set that is a string.
         tag_scheme, input_scheme: of tagging, see `TagReader`; without a scheme, tags are not spans.
     """
 
@@ -64,6 +85,7 @@ class RowExamples:
         *,
         label_names: Sequence[str] | None = None,
         means_no_label: Callable[[str], bool] = lambda label: False,
+        label_separator: str = ",",
         tag_scheme: TagScheme | None = None,
         input_scheme: InputScheme = "auto",
     ) -> None:
@@ -71,6 +93,7 @@ class RowExamples:
         self._tokenizer = tokenizer
         self._label_names = label_names
         self._means_no_label = means_no_label
+        self._label_separator = label_separator
         self._tag_reader = TagReader(tag_scheme, input_scheme)
         self._role_reader = TagReader(SCHEME, input_scheme)
         self._numbers, self._documents = itertools.count(), DocumentNumbers()
@@ -83,6 +106,16 @@ class RowExamples:
     def text_pairs(self, record: Record) -> dict[str, Any]:
         texts = {name: self._tokens(record, name) for name in ("premise", "hypothesis")}
         return {**texts, "label": self._label(record)}
+
+    def multi_label(self, record: Record) -> dict[str, Any]:
+        return {"tokens": self._tokens(record, "text"), "labels": self._labels(record)}
+
+    def regression(self, record: Record) -> dict[str, Any]:
+        return {"tokens": self._tokens(record, "text"), "score": self._number(record)}
+
+    def pair_regression(self, record: Record) -> dict[str, Any]:
+        texts = {name: self._tokens(record, name) for name in ("premise", "hypothesis")}
+        return {**texts, "score": self._number(record)}
 
     def tagging(self, record: Record) -> dict[str, Any] | None:
         tokens, tags = self._tagged(record, self._tag_reader)
@@ -170,6 +203,34 @@ class RowExamples:
         label = read_label(value, record.location, names=self._label_names)
         return None if self._means_no_label(label) else label
 
+    def _labels(self, record: Record) -> list[str]:
+        """The labels of a set, each once: a list, or a string with separators, which is blank if there are none."""
+        column, separator = self._columns["labels"], self._label_separator
+        value = record.value(column)
+        if isinstance(value, str):
+            value = split_items(value, record, column, separator) if value.strip() else []
+            if other := next(
+                (each for each in ";|," if each != separator and any(each in label for label in value)), ""
+            ):
+                problem = f"{column!r} has {other!r} in a label; expected labels that {separator!r} separates"
+                raise DataError(
+                    record.location, f"{problem}. Set label_separator: {other!r}, or give lists in JSON lines"
+                )
+        elif not isinstance(value, list):
+            raise DataError(record.location, f"{column!r} is {value!r}; expected a list of labels, or a string")
+        return list(dict.fromkeys(read_label(each, record.location, names=self._label_names) for each in value))
+
+    def _number(self, record: Record) -> float:
+        column = self._columns["score"]
+        value = record.value(column)
+        try:
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise DataError(record.location, f"{column!r} is {value!r}; expected a number, such as 3.5")
+        return number
+
     def _tagged(self, record: Record, tag_reader: TagReader) -> tuple[list[str], list[str]]:
         columns = self._columns["tokens"], self._columns["tags"]
         tokens, tags = read_tagged_tokens(record, *columns, self._label_names)
@@ -192,6 +253,9 @@ class RowExamples:
 
 _ROW_TASKS = (
     RowTask(Classification, ("text", "label"), (), "label", RowExamples.classification),
+    RowTask(MultiLabel, ("text", "labels"), (), "labels", RowExamples.multi_label),
+    RowTask(Regression, ("text", "score"), (), None, RowExamples.regression),
+    RowTask(PairRegression, ("premise", "hypothesis", "score"), (), None, RowExamples.pair_regression),
     RowTask(TextPairs, ("premise", "hypothesis", "label"), (), "label", RowExamples.text_pairs),
     RowTask(Tagging, ("tokens", "tags"), (), "tags", RowExamples.tagging),
     RowTask(SemanticRoles, ("tokens", "predicate", "tags"), ("lemma",), "tags", RowExamples.semantic_roles),

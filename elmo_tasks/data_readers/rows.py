@@ -9,7 +9,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import datasets
 import pydantic
@@ -37,14 +37,16 @@ logger = logging.getLogger(__name__)
 
 _COLUMNS = (
     "The column of each thing that a row holds, for example {text: 'review', label: 'stars'}; by default, columns of "
-    "these names. A table also has numbers: 0 is the first column, -1 the last. Classification: text, label. Text "
-    "pairs: premise, hypothesis, label. Tagging: tokens, tags"
+    "these names. A table also has numbers: 0 is the first column, -1 the last. Classification: text, label. "
+    "Multi-label: text, labels. Regression: text, score. Text pairs: premise, hypothesis, label. Pair regression: "
+    "premise, hypothesis, score. Tagging: tokens, tags"
 )
 _MORE_COLUMNS = (
     ". Semantic roles: tokens, predicate, tags; optional: lemma. Reading: question, passage, answers; optional: id. "
     "Coreference: sentences, clusters; optional: speakers, genre, document"
 )
-RowTaskName = Literal["classification", "text_pairs", "tagging", "semantic_roles", "reading", "coreference"]
+TableTaskName = Literal["classification", "multi_label", "regression", "text_pairs", "pair_regression", "tagging"]
+RowTaskName = Literal[TableTaskName, "semantic_roles", "reading", "coreference"]
 
 
 class RowReaderConfig(DatasetReaderConfig):
@@ -65,6 +67,9 @@ class RowReaderConfig(DatasetReaderConfig):
         description="Classification and text pairs: the labels that mean that a row has no gold label, for example "
         "['-', '-1']; such rows are left out and counted. By default these are class id -1 of hub data sets, and -1 "
         "where the other labels are whole numbers from 0 with one above 1. With [], -1 is a label.",
+    )
+    label_separator: Annotated[str, Field(min_length=1)] = Field(
+        ",", description="Multi-label classification: separates the labels of a text where they are a string."
     )
     input_scheme: InputScheme = Field(
         "auto",
@@ -146,6 +151,7 @@ class RowReader(DatasetReader):
     ) -> Iterator[dict[str, Any]]:
         task, config = ROW_TASKS[self.config.task_name], self.config
         schemes: Any = {"tag_scheme": config.tag_scheme, "input_scheme": config.input_scheme}
+        schemes["label_separator"] = config.label_separator
         columns = config.row_columns()
 
         @functools.cache

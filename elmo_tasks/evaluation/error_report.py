@@ -26,7 +26,7 @@ from elmo_tasks.evaluation.significance import EQUAL, unit_gains
 from elmo_tasks.evaluation.span_errors import KINDS as SPAN_KINDS
 from elmo_tasks.evaluation.span_errors import align, span_items, spans_of
 from elmo_tasks.evaluation.systems import Predictions, read_predictions
-from elmo_tasks.metrics import Accuracy, CoreferenceScores, Metric, SpanF1, SquadScores, SrlF1
+from elmo_tasks.metrics import Accuracy, CoreferenceScores, LabelSetF1, Metric, SpanF1, SquadScores, SrlF1
 from elmo_tasks.metrics.confusion import Confusion, ConfusionTable
 from elmo_tasks.runs.load import Device, UnknownLabels, placed
 from elmo_tasks.tasks import Reading, Task
@@ -187,9 +187,15 @@ def _labels(found: Predictions, metric: Metric) -> _Details:
     return _Details("labels", {"right": int(right), "wrong": int(every - right)}, [])
 
 
+def _label_sets(found: Predictions, metric: Metric) -> _Details:
+    right, predicted, gold, *_ = map(int, metric.sums())
+    return _Details("labels", {"right": right, "missing": gold - right, "extra": predicted - right}, [])
+
+
 _DETAILS: dict[type[Metric], Callable[[Predictions, Metric], _Details]] = {
     Accuracy: _labels,
     CoreferenceScores: _mentions,
+    LabelSetF1: _label_sets,
     SpanF1: _spans,
     SquadScores: _answers,
     SrlF1: _spans,

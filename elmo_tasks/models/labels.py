@@ -103,18 +103,22 @@ def label_loss(logits: Tensor, labels: Tensor | None, weights: Tensor | None = N
 
 
 def label_predictions(logits: Tensor, labels: tuple[str, ...], probabilities: bool) -> list[dict[str, Any]]:
-    """The most probable label of each example from logits (B, K), on request with the probability of every label.
-
-    The labels of these are in their natural order, or in that of the logits.
-
-    Rounding errors of exponentials, whose size depends on the processor, could make a probability exceed 1.
-    """
+    """The most probable label of each example from logits (B, K), on request with the probability of every label."""
     predictions: list[dict[str, Any]] = [{"label": labels[best]} for best in logits.argmax(1).tolist()]
     if probabilities:
-        columns = [(label, labels.index(label)) for label in natural_order(labels) or labels]
-        for prediction, row in zip(predictions, logits.float().softmax(1).clamp(max=1).tolist(), strict=True):
-            prediction["probabilities"] = {label: row[column] for label, column in columns}
+        for prediction, each in zip(predictions, label_probabilities(logits.float().softmax(1), labels), strict=True):
+            prediction["probabilities"] = each
     return predictions
+
+
+def label_probabilities(values: Tensor, labels: tuple[str, ...]) -> list[dict[str, float]]:
+    """The probability of every label for each example, from values (B, K).
+
+    The labels are in their natural order, or in that of the values. Rounding errors of exponentials, whose size depends
+    on the processor, could make a probability exceed 1.
+    """
+    columns = [(label, labels.index(label)) for label in natural_order(labels) or labels]
+    return [{label: row[column] for label, column in columns} for row in values.clamp(max=1).tolist()]
 
 
 def add_attention(predictions: list[dict[str, Any]], attention: Tensor, mask: Tensor) -> None:

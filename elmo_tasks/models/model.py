@@ -32,6 +32,10 @@ class ModelConfig(Part):
         """The task of the head; a class attribute is enough."""
         raise NotImplementedError(f"{type(self).__name__} does not say which task its head is for")
 
+    def for_task(self, task: Task) -> ModelConfig:
+        """This config for the task of a reader, if it does not name one. By default, a head has only one task."""
+        return self
+
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> TaskModel[Any, Any]:
         """Makes the head.
 

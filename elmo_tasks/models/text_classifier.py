@@ -1,34 +1,49 @@
-"""A plain classifier: it encodes a text, pools it to one vector and scores the labels.
+"""A plain classifier: it encodes and pools a text, or both texts of a pair, and scores what the task asks for.
 
-# B batch, T tokens of the longest text, D features of a token, P features of a pooled text, K labels
+# B batch, T tokens of the longest text, D features of a token, P features of a pooled text, K scores
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar, Literal
+from collections.abc import Iterable
+from typing import Any, Literal
 
+import pydantic
+import torch
 from pydantic import Field
 from torch import Tensor
 
 from elmo_tasks.elmo.dropout import Dropout
-from elmo_tasks.models.labels import add_attention, label_loss, label_predictions
+from elmo_tasks.models.labels import add_attention
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
+from elmo_tasks.models.targets import TARGETS
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
 from elmo_tasks.modules.pooling import Pooling, PoolingName
-from elmo_tasks.tasks import Task
-from elmo_tasks.tasks.classification import LABELS, Classification, ClassificationBatch
-from elmo_tasks.text.tokens import TensorRecord
+from elmo_tasks.tasks import Classification, MultiLabel, PairRegression, Regression, Task, TextPairs
+from elmo_tasks.tasks.classification import ClassificationBatch
+from elmo_tasks.tasks.task import Example
+from elmo_tasks.tasks.text_pairs import TextPairsBatch
+from elmo_tasks.text.tokens import TensorRecord, Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
+
+TaskName = Literal["classification", "multi_label", "regression", "text_pairs", "pair_regression"]
+_TASKS: dict[str, type[Task]] = {
+    task.name: task for task in (Classification, MultiLabel, Regression, TextPairs, PairRegression)
+}
 
 
 class TextClassifierConfig(ModelConfig):
-    """A plain classifier for the label of a text: an encoder, a pooling and a linear layer."""
+    """A plain classifier for labels or numbers of texts and of pairs: an encoder, a pooling and a linear layer."""
+
+    model_config = pydantic.ConfigDict(serialize_by_alias=True)
 
     type: Literal["text_classifier"] = "text_classifier"
-    task: ClassVar[Task] = Classification()
+    task_name: TaskName | None = Field(
+        None, alias="task", description="what is predicted; null: the task of the reader"
+    )
     embedding_dropout: Probability = Field(0.0, description="dropout on the token vectors")
     encoder: EncoderConfig | None = Field(None, description="encodes the tokens in their context; null: none does")
     pooling: PoolingName = Field(
@@ -37,71 +52,99 @@ class TextClassifierConfig(ModelConfig):
         "'attention', or the 'last' token's vector together with the first one's, where the directions of an encoder "
         "end",
     )
-    dropout: Probability = Field(0.0, description="dropout on the pooled text")
+    dropout: Probability = Field(0.0, description="dropout on the pooled text or pair")
     output: FeedForwardConfig | None = Field(
-        None, description="layers between the pooled text and the scores of the labels; null: none"
+        None, description="layers between the pooled text and the linear layer of the scores; null: none"
     )
 
+    @property
+    def task(self) -> Task:
+        return _TASKS[self.task_name or "classification"]()
+
+    def for_task(self, task: Task) -> ModelConfig:
+        name = next((name for name in task.names() if name in _TASKS), None)
+        return self.model_copy(update={"task_name": name}) if name and not self.task_name else self
+
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> TextClassifier:
-        return TextClassifier(embedder, self, vocabulary.labels[LABELS])
+        return TextClassifier(embedder, self, vocabulary)
 
 
 @dataclasses.dataclass(frozen=True)
 class TextClassifierOutput(TensorRecord):
-    """The scores of the labels and, with attentive pooling, what it attended to."""
+    """The scores and, for texts with attentive pooling, what it attended to."""
 
     logits: Tensor  # (B, K)
     attention: Tensor | None  # (B, T), zero in the padding
-    mask: Tensor  # (B, T) bool
 
 
-class TextClassifier(TaskModel[ClassificationBatch, TextClassifierOutput]):
+class TextClassifier(TaskModel[ClassificationBatch | TextPairsBatch, TextClassifierOutput]):
     """A plain classifier: what is between the embedder and the linear layer can be left out, except for the pooling.
 
-    A second mix of ELMo is concatenated to the output of the encoder or, without one, to the token vectors.
+    A second mix of ELMo is concatenated to the output of the encoder or, without one, to the token vectors. The texts a
+    and b of a pair have the same layers; their pooled vectors become [a; b; |a - b|; a * b].
+
+    Source of the features of pairs: Conneau et al. (2017), "Supervised Learning of Universal Sentence Representations
+    from Natural Language Inference Data", section 3.1.
 
     Arguments:
         embedder: reads the tokens.
         config: the settings of the layers.
-        labels: the K labels by their ids.
+        vocabulary: has the labels.
     """
 
-    task = Classification()
-
-    def __init__(self, embedder: Embedder, config: TextClassifierConfig, labels: tuple[str, ...]) -> None:
+    def __init__(self, embedder: Embedder, config: TextClassifierConfig, vocabulary: Vocabulary) -> None:
         super().__init__(embedder)
-        self.labels = labels
+        self.task = config.task
+        self.target = TARGETS[self.task.build_metric().field](vocabulary)
+        self.threshold = None if self.target.threshold is None else torch.tensor(self.target.threshold)
         self.embedding_dropout = Dropout(config.embedding_dropout)
         self.encoder = config.encoder.build(embedder.output_size) if config.encoder else None
         encoded_size = self.encoder.output_size if self.encoder else embedder.output_size
         self.pooling = Pooling(config.pooling, embedder.joined_size(encoded_size))
         self.dropout = Dropout(config.dropout)
-        self.output = config.output.build(self.pooling.output_size) if config.output else None
-        self.scores = make_linear(self.output.output_size if self.output else self.pooling.output_size, len(labels))
+        size = self.pooling.output_size * (4 if "premise" in self.task.features else 1)
+        self.output = config.output.build(size) if config.output else None
+        self.scores = make_linear(self.output.output_size if self.output else size, self.target.num_scores)
 
-    def forward(self, batch: ClassificationBatch) -> TextClassifierOutput:
-        mask = batch.tokens.mask
-        embedded = self.embedder(batch.tokens)
-        vectors = self.embedding_dropout(embedded.inputs)  # (B, T, D)
-        encoded = self.encoder(vectors, mask) if self.encoder else vectors
-        pooled, attention = self.pooling(embedded.join(encoded), mask)  # (B, P), (B, T) or None
+    def prepare_training(self, examples: Iterable[Example]) -> None:
+        self.target.prepare_training(examples)
+
+    def forward(self, batch: ClassificationBatch | TextPairsBatch) -> TextClassifierOutput:
+        if isinstance(batch, TextPairsBatch):
+            (first, _), (second, _) = self._pool(batch.premise), self._pool(batch.hypothesis)
+            pooled = torch.cat([first, second, (first - second).abs(), first * second], dim=1)  # (B, 4P)
+            attention = None
+        else:
+            pooled, attention = self._pool(batch.tokens)
         pooled = self.dropout(pooled)
         logits = self.scores(self.output(pooled) if self.output else pooled)
-        return TextClassifierOutput(
-            logits=logits, attention=None if attention is None else attention.float(), mask=mask
-        )
+        return TextClassifierOutput(logits=logits, attention=attention)
 
-    def loss(self, output: TextClassifierOutput, batch: ClassificationBatch) -> Tensor:
-        return label_loss(output.logits, batch.labels)
+    def _pool(self, tokens: Tokens) -> tuple[Tensor, Tensor | None]:
+        """The vector of each text, (B, P), and the weights of its tokens, (B, T), if the pooling has any."""
+        embedded = self.embedder(tokens)
+        vectors = self.embedding_dropout(embedded.inputs)  # (B, T, D)
+        encoded = self.encoder(vectors, tokens.mask) if self.encoder else vectors
+        pooled, attention = self.pooling(embedded.join(encoded), tokens.mask)
+        return pooled, None if attention is None else attention.float()
+
+    def loss(self, output: TextClassifierOutput, batch: ClassificationBatch | TextPairsBatch) -> Tensor:
+        if batch.labels is None:
+            raise ValueError("the batch has no gold labels")
+        return self.target.loss(output.logits, batch.labels)
 
     def decode(
-        self, output: TextClassifierOutput, batch: ClassificationBatch, *, probabilities: bool = True
+        self,
+        output: TextClassifierOutput,
+        batch: ClassificationBatch | TextPairsBatch,
+        *,
+        probabilities: bool = True,
     ) -> list[dict[str, Any]]:
-        """The most probable label of each text: `{"label": ..., "probabilities": {...}}`.
+        """What the target predicts, see `elmo_tasks.models.targets`, with probabilities where it has any.
 
-        With attentive pooling there is also `attention`, the share of each token; the shares sum to 1.
+        For texts with attentive pooling there is also `attention`, the share of each token; the shares sum to 1.
         """
-        predictions = label_predictions(output.logits, self.labels, probabilities)
-        if probabilities and output.attention is not None:
-            add_attention(predictions, output.attention, output.mask)
+        predictions = self.target.predictions(output.logits, probabilities, self.threshold)
+        if probabilities and output.attention is not None and isinstance(batch, ClassificationBatch):
+            add_attention(predictions, output.attention, batch.tokens.mask)
         return predictions

@@ -14,7 +14,19 @@ from elmo_tasks.predictors.predictor import DEFAULT_BATCH_TOKENS, Input, Predict
 from elmo_tasks.predictors.reading import ReadingPredictor
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TaskRegistry, TextPairs
+from elmo_tasks.tasks import (
+    Classification,
+    Coreference,
+    MultiLabel,
+    PairRegression,
+    Reading,
+    Regression,
+    SemanticRoles,
+    Tagging,
+    Task,
+    TaskRegistry,
+    TextPairs,
+)
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -24,7 +36,10 @@ PREDICTORS = TaskRegistry[type[Predictor]](
     {
         Classification.name: ClassifierPredictor,
         Coreference.name: CoreferencePredictor,
+        MultiLabel.name: ClassifierPredictor,
+        PairRegression.name: InferencePredictor,
         Reading.name: ReadingPredictor,
+        Regression.name: ClassifierPredictor,
         SemanticRoles.name: SemanticRolesPredictor,
         Tagging.name: TaggerPredictor,
         TextPairs.name: InferencePredictor,

@@ -1,4 +1,4 @@
-"""The label of a raw or tokenized text, and the tokens that the label depends on."""
+"""The label, the labels or the number of a raw or tokenized text, and the tokens that it depends on."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from elmo_tasks.predictors.predictor import Fields, Predictor
 
 
 class ClassifierPredictor(Predictor):
-    """Gives texts a label.
+    """Gives texts a label, a set of labels or a number.
 
     An input is `{"text": "..."}`, raw text, or `{"tokens": ["...", ...]}`, tokenized text. There is one result for each
     input, however many sentences the text has:
 
     - `tokens`, and for raw text also `text` and the `offsets` of the tokens in it, in characters, ends exclusive;
-    - `label`, the most probable one, and `probabilities`, that of every label;
+    - `label`, the most probable one, and `probabilities`, that of every label; or
+    - `labels`, those whose probability is at least the run's threshold, and `probabilities`; or
+    - `score`, a number;
     - `attention`, the share of each token in the attentive pooling, if the model has one; the shares sum to 1.
 
     Raises (from `predict`):

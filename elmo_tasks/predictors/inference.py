@@ -1,4 +1,4 @@
-"""Whether a premise entails a hypothesis, raw or tokenized, and how their tokens are aligned."""
+"""Whether a premise entails a hypothesis, or another label or number of a pair of texts, and how they are aligned."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from elmo_tasks.text.tokenizers import Tokenizer
 
 
 class InferencePredictor(Predictor):
-    """Decides whether premises entail hypotheses, contradict them or do neither.
+    """Decides whether premises entail hypotheses, contradict them or do neither; or gives pairs of texts a number.
 
     An input is `{"premise": "...", "hypothesis": "..."}`, raw texts. Instead of these keys it may have those of SNLI,
     `sentence1` and `sentence2`, or `premise_tokens` and `hypothesis_tokens`, lists of strings. There is one result for
     each input:
 
     - `premise_tokens` and `hypothesis_tokens`, and the raw texts under the keys of the input;
-    - `label`, the most probable one, and `probabilities`, that of every label;
+    - `label`, the most probable one, and `probabilities`, that of every label; or `score`, a number;
     - `premise_attention`, a row for each token of the premise: its attention to each token of the hypothesis, which
       sums to 1; and `hypothesis_attention`, the same from the other side. If the model adds a token to the end of
-      texts, what a row lacks to 1 is the attention to it.
+      texts, what a row lacks to 1 is the attention to it. Models that do not align the texts have neither.
 
     Raises (from `predict`):
         DataError: one of the two texts is missing, given twice, or not made of strings, or has no tokens.

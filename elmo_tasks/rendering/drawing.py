@@ -54,10 +54,11 @@ class ShadedText:
 
 @dataclasses.dataclass(frozen=True)
 class Bars:
-    """Names with a share each, from 0 to 1. The first one is what the model chose."""
+    """Names with a share each, from 0 to 1. The first one, or as many as `chosen`, are what the model chose."""
 
     shares: Sequence[tuple[str, float]]
     title: str = ""
+    chosen: int = 1
 
 
 @dataclasses.dataclass(frozen=True)

@@ -153,7 +153,7 @@ class Sections:
     def _(self, part: Bars) -> str:
         lines = []
         for number, (name, share) in enumerate(part.shares):
-            tag = "span" if number else "b"
+            tag = "b" if number < part.chosen else "span"
             bar = f'<i style="width:{100 * share:.1f}%"></i>'
             lines.append(f"<{tag}>{escape(name)}</{tag}>{bar}<span>{percent(share)}</span>")
         return '<div class="bars">\n' + "\n".join(lines) + "\n</div>"

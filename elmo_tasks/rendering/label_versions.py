@@ -8,7 +8,19 @@ from typing import Any
 
 from elmo_tasks.rendering.drawing import Drawing, Mark, MarkedText, Rows
 from elmo_tasks.rendering.tasks import located
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TaskRegistry, TextPairs
+from elmo_tasks.tasks import (
+    Classification,
+    Coreference,
+    MultiLabel,
+    PairRegression,
+    Reading,
+    Regression,
+    SemanticRoles,
+    Tagging,
+    Task,
+    TaskRegistry,
+    TextPairs,
+)
 from elmo_tasks.tasks.reading import character_span
 from elmo_tasks.text.tag_schemes import spans_of_tags
 
@@ -54,12 +66,18 @@ def _spans(example: Example, versions: Versions) -> Drawing:
 
 
 def _classification(example: Example, versions: Versions) -> Drawing:
-    return [MarkedText(located(example)[0], title="text"), Rows(list(versions.items()))]
+    return [MarkedText(located(example)[0], title="text"), _rows(versions)]
+
+
+def _rows(versions: Versions) -> Rows:
+    """Labels, sets of labels and numbers by the names of their versions."""
+    shown = {name: ", ".join(each) or "none" if isinstance(each, list) else each for name, each in versions.items()}
+    return Rows([(name, each if isinstance(each, str) else f"{each:.6g}") for name, each in shown.items()])
 
 
 def _text_pairs(example: Example, versions: Versions) -> Drawing:
     texts = [MarkedText(" ".join(example[name]), title=name) for name in ("premise", "hypothesis")]
-    return [*texts, Rows(list(versions.items()))]
+    return [*texts, _rows(versions)]
 
 
 def _reading(example: Example, versions: Versions) -> Drawing:
@@ -89,7 +107,10 @@ DESCRIPTIONS_OF_VERSIONS = TaskRegistry[Callable[[Example, Versions], Drawing]](
     {
         Classification.name: _classification,
         Coreference.name: _coreference,
+        MultiLabel.name: _classification,
+        PairRegression.name: _text_pairs,
         Reading.name: _reading,
+        Regression.name: _classification,
         SemanticRoles.name: _spans,
         Tagging.name: _spans,
         TextPairs.name: _text_pairs,

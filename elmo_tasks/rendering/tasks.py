@@ -8,7 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Rows, ShadedText
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TaskRegistry, TextPairs
+from elmo_tasks.tasks import (
+    Classification,
+    Coreference,
+    MultiLabel,
+    PairRegression,
+    Reading,
+    Regression,
+    SemanticRoles,
+    Tagging,
+    Task,
+    TaskRegistry,
+    TextPairs,
+)
 from elmo_tasks.text.tag_schemes import OUTSIDE, spans_of_tags
 
 Result = Mapping[str, Any]
@@ -69,15 +81,20 @@ def _reading(result: Result) -> Drawing:
 
 
 def _classification(result: Result) -> Drawing:
-    return [_text(result), _probabilities(result)]
+    return [_text(result), *_predicted(result)]
 
 
 def _text_pairs(result: Result) -> Drawing:
     premise, hypothesis = result["premise_tokens"], result["hypothesis_tokens"]
-    return [
+    drawing = [
         MarkedText(result.get("premise", " ".join(premise)), title="premise"),
         MarkedText(result.get("hypothesis", " ".join(hypothesis)), title="hypothesis"),
-        _probabilities(result),
+        *_predicted(result),
+    ]
+    if "premise_attention" not in result:
+        return drawing
+    return [
+        *drawing,
         HeatMap(premise, hypothesis, result["premise_attention"], title="each row: a token of the premise attends to"),
         HeatMap(
             hypothesis, premise, result["hypothesis_attention"], title="each row: a token of the hypothesis attends to"
@@ -101,8 +118,14 @@ def _items(result: Result) -> Drawing:
     return [Rows(list(values))]
 
 
-def _probabilities(result: Result) -> Bars:
-    return Bars(sorted(result["probabilities"].items(), key=lambda item: (item[0] != result["label"], -item[1])))
+def _predicted(result: Result) -> Drawing:
+    """What a head predicts for a whole text or pair: a label, a set of labels or a number."""
+    if "score" in result:
+        return [Rows([("score", f"{result['score']:.6g}")])]
+    chosen = result.get("labels", [result.get("label")])
+    shares = sorted(result["probabilities"].items(), key=lambda item: (item[0] not in chosen, -item[1]))
+    bars = Bars(shares, chosen=len(chosen))
+    return [Rows([("labels", ", ".join(chosen) or "none")]), bars] if "labels" in result else [bars]
 
 
 def _marks(offsets: Sequence[tuple[int, int]], spans: Sequence[tuple[str, int, int, float | None]]) -> list[Mark]:
@@ -134,7 +157,10 @@ DESCRIPTIONS = TaskRegistry[Description](
     {
         Classification.name: _classification,
         Coreference.name: _coreference,
+        MultiLabel.name: _classification,
+        PairRegression.name: _text_pairs,
         Reading.name: _reading,
+        Regression.name: _classification,
         SemanticRoles.name: _semantic_roles,
         Tagging.name: _tagging,
         TextPairs.name: _text_pairs,

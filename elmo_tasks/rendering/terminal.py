@@ -84,8 +84,9 @@ class Terminal:
         table.add_column()
         table.add_column(justify="right")
         for number, (name, share) in enumerate(part.shares):
-            bar = Text("█" * round(share * width), "" if number else "green")
-            table.add_row(Text(_clean(name), "" if number else "bold"), bar, percent(share))
+            is_chosen = number < part.chosen
+            bar = Text("█" * round(share * width), "green" if is_chosen else "")
+            table.add_row(Text(_clean(name), "bold" if is_chosen else ""), bar, percent(share))
         return table
 
     @_render.register

@@ -68,6 +68,7 @@ class ExperimentConfig(Config):
     @classmethod
     def _fits_the_readers(cls, model: ModelConfig, info: ValidationInfo) -> ModelConfig:
         reader, evaluation_reader = info.data.get("dataset_reader"), info.data.get("validation_dataset_reader")
+        model = model.for_task(reader.task) if reader else model
         for key, given in (("dataset_reader", reader), ("validation_dataset_reader", evaluation_reader)):
             if given and (problem := given.mismatch(model.task, key=key, other=model, other_key="model")):
                 raise ValueError(problem)

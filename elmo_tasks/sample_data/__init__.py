@@ -15,6 +15,7 @@ from elmo_tasks.files.text import DAMAGE_ERRORS, open_binary
 from elmo_tasks.sample_data.coref import COREF
 from elmo_tasks.sample_data.ner import NER
 from elmo_tasks.sample_data.pos import POS
+from elmo_tasks.sample_data.reviews import MULTI_LABEL, PAIR_REGRESSION, REGRESSION
 from elmo_tasks.sample_data.snli import SNLI
 from elmo_tasks.sample_data.squad import SQUAD
 from elmo_tasks.sample_data.srl import SRL
@@ -22,7 +23,8 @@ from elmo_tasks.sample_data.sst5 import SST5
 from elmo_tasks.sample_data.task import write_text
 from elmo_tasks.sample_data.word_vectors import word_vectors_text
 
-_TASKS = {"ner": NER, "sst5": SST5, "snli": SNLI, "squad": SQUAD, "srl": SRL, "coref": COREF, "pos": POS}
+_TABLES = {"multi_label": MULTI_LABEL, "regression": REGRESSION, "pair_regression": PAIR_REGRESSION}
+_TASKS = {"ner": NER, "sst5": SST5, "snli": SNLI, "squad": SQUAD, "srl": SRL, "coref": COREF, "pos": POS, **_TABLES}
 
 SAMPLE_TASKS = tuple(_TASKS)
 ALL_TASKS = "all"
@@ -84,8 +86,8 @@ def write_sample_data(
 
 
 def sample_sentences(number: int, seed: int = 13) -> list[list[str]]:
-    """Tokenized sentences of all tasks in turn, without labels."""
-    in_turn = zip(*(task.corpus(seed) for task in _TASKS.values()), strict=False)
+    """Tokenized sentences of the benchmarks' tasks in turn, without labels."""
+    in_turn = zip(*(task.corpus(seed) for name, task in _TASKS.items() if name not in _TABLES), strict=False)
     return list(itertools.islice(itertools.chain.from_iterable(in_turn), number))
 
 

@@ -43,7 +43,7 @@ class Phrase(NamedTuple):
 
 def _sentence(names: Sequence[str], generator: random.Random) -> Phrase:
     """A sentence of one clause, or of two clauses of which one decides the sentiment."""
-    first, second = _clause(names, generator), _clause(names, generator)
+    first, second = make_clause(names, generator), make_clause(names, generator)
     comma = _word(",")
     form = generator.choice(("one", "one", "but", "although first", "although second"))
     sentiment = first.sentiment if form in ("one", "although second") else second.sentiment
@@ -59,7 +59,7 @@ def _sentence(names: Sequence[str], generator: random.Random) -> Phrase:
     return _capitalized(_join(sentence.sentiment, sentence, _word(".")))
 
 
-def _clause(names: Sequence[str], generator: random.Random) -> Phrase:
+def make_clause(names: Sequence[str], generator: random.Random) -> Phrase:
     """A clause about a thing: an opinion or a neutral fact."""
     thing = generator.choice(tuple(_QUALITIES))
     subject = _join(NEUTRAL, _word("the"), _word(thing))

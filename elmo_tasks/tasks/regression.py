@@ -22,7 +22,7 @@ from elmo_tasks.text.vocabulary import Vocabulary
 
 @dataclasses.dataclass(frozen=True)
 class Regression(Task):
-    """A number for each text. An example is `{"tokens": [str], "score": float}`; for prediction, `tokens` are enough."""
+    """A number for each text. An example is `{"tokens": [str], "score": float}`; to predict, `tokens` are enough."""
 
     name: ClassVar[str] = "regression"
     summary: ClassVar[str] = "texts with a number each"

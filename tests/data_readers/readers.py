@@ -33,6 +33,9 @@ LINES: Settings = {"type": "jsonl", "task": "classification"}
 # A row of each task; the files in `samples` have it twice.
 ROWS: dict[str, Settings] = {
     "classification": {"columns": {"text": "review", "label": "stars"}},
+    "multi_label": {"columns": {"labels": "topics"}},
+    "regression": {"columns": {"text": "review", "score": "stars"}},
+    "pair_regression": {},
     "text_pairs": {},
     "tagging": {"columns": {"tags": "pos"}},
     "semantic_roles": {"columns": {"predicate": "verb"}},
@@ -51,6 +54,8 @@ SAMPLES: dict[str, Settings] = {
     "snli.jsonl": SNLI,
     "squad.json": SQUAD,
     "classification.csv": STARS,
+    "multi_label.csv": {**TEXTS, "task": "multi_label", "label_separator": "|"},
+    "regression.csv": {**TEXTS, "task": "regression"},
     "tagging.tsv": {**TABLE, "tag_scheme": "BIOUL"},
     **{f"{task}.jsonl": {"type": "jsonl", "task": task, **settings} for task, settings in ROWS.items()},
 }

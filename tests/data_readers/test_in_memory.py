@@ -11,6 +11,7 @@ from elmo_tasks.data_readers.in_memory import source_name
 from elmo_tasks.errors import DataError
 from tests.data_readers.readers import CONLLU, COREF, HERE, NER, ROLES, SNLI, SQUAD, SST, STARS, Settings, build
 
+RATINGS: Settings = {"type": "jsonl", "task": "regression"}
 PROPOSITION = {"tokens": ["She", "left"], "tags": ["B-ARG0", "B-V"], "predicate": 1}
 ANSWER = {
     "question": "b?",
@@ -54,7 +55,7 @@ def test_what_is_no_data_set(given: object) -> None:
 
 @pytest.mark.parametrize("wrong", [3, {"tokens": {"a"}}, [["tokens", ["a"]]], {"tokens": ["\ud800"]}])
 def test_an_example_that_is_no_json_is_named(wrong: object) -> None:
-    with pytest.raises(DataError, match=r"memory: example 1: .*; expected a dict of strings, whole numbers and lists"):
+    with pytest.raises(DataError, match=r"memory: example 1: .*; expected a dict of strings, numbers and lists"):
         source_name([{"tokens": ["a"]}, wrong])  # type: ignore[list-item]
 
 
@@ -66,6 +67,8 @@ def test_an_example_that_is_no_json_is_named(wrong: object) -> None:
         (SST, {"tokens": [], "label": "3"}, "there is a text without a token; expected at least one in each"),
         (SST, {"tokens": [""], "label": "3"}, r"'tokens' is \[''\]; expected a list of strings that are not empty"),
         (SST, {"tokens": ["a"], "label": ""}, "'label' is ''; expected a string that is not empty"),
+        (RATINGS, {"tokens": ["a"], "score": "3"}, "'score' is '3'; expected a number"),
+        (RATINGS, {"tokens": ["a"], "score": float("inf")}, "'score' is inf; expected a number"),
         (NER, {"tokens": ["a"], "tags": ["O"], "sentence": 2**31}, "expected a whole number"),
         (NER, {"tokens": ["a"], "tags": ["O"], "document": "a"}, "'document' is 'a'; expected a whole number"),
         (NER, {"tokens": ["a"]}, "there is no 'tags'; expected a list of strings"),

@@ -6,7 +6,16 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from elmo_tasks.metrics import Accuracy, CoreferenceScores, Metric, SpanF1, SquadScores, SrlF1
+from elmo_tasks.metrics import (
+    Accuracy,
+    CoreferenceScores,
+    Correlation,
+    LabelSetF1,
+    Metric,
+    SpanF1,
+    SquadScores,
+    SrlF1,
+)
 
 
 class Case(NamedTuple):
@@ -38,6 +47,18 @@ CASES = {
     ),
     "accuracy of tokens": Case(
         Accuracy(field="tags"), [tags("DT NN NN", "DT NN VB"), tags("UH", "UH")], {"accuracy": 75}, ["accuracy"]
+    ),
+    "sets of labels": Case(
+        LabelSetF1(),
+        [({"labels": one.split()}, {"labels": two.split()}) for one, two in (("a b", "a b"), ("", "c"), ("a", "b"))],
+        {"micro_f1": 400 / 7, "macro_f1": 400 / 9, "exact_match": 100 / 3},
+        ["micro_f1", "micro_precision", "micro_recall", "exact_match", "macro_f1"],
+    ),
+    "numbers": Case(
+        Correlation(),
+        [({"score": one}, {"score": other}) for one, other in ((1.0, 2.0), (2.0, 1.0), (4.0, 5.0), (3.0, 1.5))],
+        {"pearson": 68.250015, "spearman": 40, "mse": 5.25 / 4},
+        ["pearson", "mse", "spearman"],
     ),
     "spans": Case(
         SpanF1(),

@@ -74,9 +74,11 @@ def test_what_belongs_to_a_task_is_registered_under_its_name() -> None:
     """Other tests add tasks of their own."""
     tasks = (getattr(elmo_tasks.tasks, name) for name in elmo_tasks.tasks.__all__)
     names = {task.name for task in tasks if issubclass(task, Task) and task is not Task}
-    assert names == {"classification", "coreference", "reading", "semantic_roles", "tagging", "text_pairs"}
+    new = {"multi_label", "regression", "pair_regression"}  # AllenNLP has no predictor for them
+    assert names == {"classification", "coreference", "reading", "semantic_roles", "tagging", "text_pairs", *new}
     registries = (PREDICTORS, DESCRIPTIONS, DESCRIPTIONS_OF_VERSIONS, FORMATS, ROW_TASKS)
-    assert [names - registry.keys() for registry in registries] == [set()] * len(registries)
+    missing = [names - registry.keys() - (new if registry is FORMATS else set()) for registry in registries]
+    assert missing == [set()] * len(registries)
 
 
 def test_allennlp_has_no_predictor_for_the_tasks_of_users(

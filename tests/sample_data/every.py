@@ -12,6 +12,7 @@ from elmo_tasks.data_readers import (
     ConlluConfig,
     CoreferenceConll2012Config,
     DatasetReaderConfig,
+    DelimitedConfig,
     SnliConfig,
     SquadConfig,
     SrlConll2012Config,
@@ -20,6 +21,7 @@ from elmo_tasks.data_readers import (
 from elmo_tasks.sample_data.coref import COREF
 from elmo_tasks.sample_data.ner import NER
 from elmo_tasks.sample_data.pos import POS
+from elmo_tasks.sample_data.reviews import MULTI_LABEL, PAIR_REGRESSION, REGRESSION
 from elmo_tasks.sample_data.snli import SNLI
 from elmo_tasks.sample_data.squad import SQUAD
 from elmo_tasks.sample_data.srl import SRL
@@ -53,6 +55,14 @@ EWT = tuple(f"srl_ewt/ewt.{split}.gold_conll{xz}" for split, xz in (("train", ".
 ONTOGUM = tuple(file.replace("srl_ewt/ewt", "coref_ontogum/ontogum").replace("gold", "v4_gold") for file in EWT)
 DAYS = {"Monday", "Tuesday", "Thursday", "Friday", "Sunday"}
 MONTHS = {"March", "April", "June", "July", "August", "October"}
+
+
+def table(name: str, task: SampleTask, digest: str) -> Sample:
+    files = tuple(f"{name}/{split}.csv" for split in ("train", "dev", "test"))
+    reader = DelimitedConfig(task=name)
+    return Sample(task, reader, files, (1000, 200, 200), (1000, 200, 200), digest)
+
+
 SAMPLES = {
     "ner": Sample(
         NER,
@@ -101,6 +111,9 @@ SAMPLES = {
         "3c3fcceff55c507b",
         frozenset(DAYS),
     ),
+    "multi_label": table("multi_label", MULTI_LABEL, "e5bcea2a33279729"),
+    "regression": table("regression", REGRESSION, "ad8c70a4151e6bed"),
+    "pair_regression": table("pair_regression", PAIR_REGRESSION, "0cdd6e1e4223b05c"),
 }
 
 

@@ -1,18 +1,14 @@
-// Classification: the probabilities of the labels, and the attention that the model pays to each token.
-import { bars, element, percent } from "./shared.js";
+// Classification, sets of labels and regression: what is predicted, and the attention that the model pays to each token.
+import { element, percent, predicted, predictedBars } from "./shared.js";
 
 export const about = "Gives a text a label, such as its sentiment.";
 export const fields = [{ name: "text", label: "Text", rows: 2 }];
 
-export const summary = ([result]) => `${result.label}, ${percent(result.probabilities[result.label])}`;
-
-export function draw([result]) {
-  const sorted = Object.entries(result.probabilities).sort((one, other) => other[1] - one[1]);
-  return [bars("Probabilities", sorted), attention(result)];
-}
+export const summary = ([result]) => predicted(result);
+export const draw = ([result]) => [predictedBars(result), attention(result)];
 
 /** The tokens and the attention to each, if the model has any. */
-export function attention(result) {
+function attention(result) {
   if (!result.attention) return [];
   const most = Math.max(...result.attention);
   const tokens = result.tokens.map((token, place) =>

@@ -17,6 +17,9 @@ const TASKS = [
   ["reading", "Reading", reading],
   ["text_pairs", "Inference", textPairs],
   ["classification", "Classification", classification],
+  ["multi_label", "Labels", { ...classification, about: "Gives a text a set of labels, perhaps none." }],
+  ["regression", "Regression", { ...classification, about: "Gives a text a number, such as a rating." }],
+  ["pair_regression", "Pairs", { ...textPairs, about: "Gives a pair of texts a number, such as their similarity." }],
 ];
 
 const panels = document.getElementById("panels");

@@ -79,6 +79,19 @@ export function marked(text, spans, wrap) {
   return nodes(0, characters.length);
 }
 
+/** What is predicted for a whole text or pair, in a line: a label, a set of labels or a number. */
+export function predicted(result) {
+  if ("score" in result) return `Score: ${Number(result.score.toPrecision(6))}`;
+  if ("labels" in result) return `Labels: ${result.labels.join(", ") || "none"}`;
+  return `${result.label}, ${percent(result.probabilities[result.label])}`;
+}
+
+/** The probabilities of the labels, the highest first; nothing for a number. */
+export function predictedBars(result) {
+  const sorted = Object.entries(result.probabilities ?? {}).sort((one, other) => other[1] - one[1]);
+  return sorted.length ? bars("Probabilities", sorted) : [];
+}
+
 /** A labelled span. */
 export function mark(label, probability, number, nodes) {
   const sure = probability === null ? null : [" ", element("span.sure", {}, percent(probability))];

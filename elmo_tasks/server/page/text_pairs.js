@@ -1,5 +1,5 @@
-// Inference: the probabilities of the classes, and the soft alignments of both sentences.
-import { bars, element, heatMap, percent } from "./shared.js";
+// Inference and regression of pairs: what is predicted, and the soft alignments of both sentences.
+import { element, heatMap, predicted, predictedBars } from "./shared.js";
 
 export const about = "Tells whether a premise entails a hypothesis, contradicts it, or does neither.";
 export const fields = [
@@ -7,9 +7,10 @@ export const fields = [
   { name: "hypothesis", label: "Hypothesis", rows: 1 },
 ];
 
-export const summary = ([result]) => `${result.label}, ${percent(result.probabilities[result.label])}`;
+export const summary = ([result]) => predicted(result);
 
 export function draw([result]) {
+  if (!result.premise_attention) return [predictedBars(result)]; // the model does not align the texts
   const premise = result.premise_tokens;
   const hypothesis = result.hypothesis_tokens;
   const map = (side, rows, columns, values) =>
@@ -17,10 +18,7 @@ export function draw([result]) {
       say: (down, across, value) => `${rows[down]} → ${columns[across]}: ${value.toFixed(3)}`,
     });
   return [
-    bars(
-      "Probabilities",
-      Object.entries(result.probabilities).sort((one, other) => other[1] - one[1]),
-    ),
+    predictedBars(result),
     element(
       "div.pair",
       {},

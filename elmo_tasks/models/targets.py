@@ -1,0 +1,117 @@
+"""What a head makes of the scores of a text, by its task: the most probable label, a set of labels, or a number.
+
+# B batch, K scores: of the labels, or one for a number
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_tasks.models.labels import label_loss, label_predictions, label_probabilities
+from elmo_tasks.tasks.classification import LABELS
+from elmo_tasks.tasks.task import Example
+from elmo_tasks.text.vocabulary import Vocabulary
+
+
+class Target(nn.Module, ABC):
+    """What is learned and predicted.
+
+    Attributes:
+        num_scores: K.
+        threshold: what the probabilities of a set's labels are compared with at first; None for other targets.
+    """
+
+    num_scores: int
+    threshold: float | None = None
+
+    @abstractmethod
+    def loss(self, scores: Tensor, gold: Tensor) -> Tensor:
+        """The mean loss of the examples, in single precision, from scores (B, K) and what the batch has as `labels`."""
+
+    @abstractmethod
+    def predictions(self, scores: Tensor, probabilities: bool, threshold: Tensor | None) -> list[dict[str, Any]]:
+        """The prediction of each example from scores (B, K)."""
+
+    def prepare_training(self, examples: Iterable[Example]) -> None:
+        """Takes from the training data what the loss needs; by default nothing."""
+
+
+class LabelTarget(Target):
+    """One of K labels: `{"label": ..., "probabilities": {...}}`."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.labels = vocabulary.labels[LABELS]
+        self.num_scores = len(self.labels)
+
+    def loss(self, scores: Tensor, gold: Tensor) -> Tensor:
+        return label_loss(scores, gold)
+
+    def predictions(self, scores: Tensor, probabilities: bool, threshold: Tensor | None) -> list[dict[str, Any]]:
+        return label_predictions(scores, self.labels, probabilities)
+
+
+class LabelSetTarget(LabelTarget):
+    """Those of K labels whose probability is at least the threshold: `{"labels": [...], "probabilities": {...}}`.
+
+    Each label has a sigmoid of its own. The loss is the binary cross entropy, the mean over the labels.
+    """
+
+    threshold = 0.5
+
+    def loss(self, scores: Tensor, gold: Tensor) -> Tensor:
+        return functional.binary_cross_entropy_with_logits(scores.float(), gold)
+
+    def predictions(self, scores: Tensor, probabilities: bool, threshold: Tensor | None) -> list[dict[str, Any]]:
+        shares = scores.float().sigmoid()  # (B, K)
+        assert threshold is not None  # the head has one, because the target has
+        chosen = shares >= threshold
+        predictions: list[dict[str, Any]] = [
+            {"labels": [label for label, is_chosen in zip(self.labels, row, strict=True) if is_chosen]}
+            for row in chosen.tolist()
+        ]
+        if probabilities:
+            for prediction, each in zip(predictions, label_probabilities(shares, self.labels), strict=True):
+                prediction["probabilities"] = each
+        return predictions
+
+
+class NumberTarget(Target):
+    """A number: `{"score": ...}`. The loss is the squared error, in standard deviations of the training data.
+
+    So the scores are near 0, whatever the unit of the numbers is.
+    """
+
+    num_scores = 1
+    mean: Tensor  # ()
+    deviation: Tensor  # ()
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(0.0))
+        self.register_buffer("deviation", torch.tensor(1.0))
+
+    def prepare_training(self, examples: Iterable[Example]) -> None:
+        numbers = torch.tensor([example["score"] for example in examples], dtype=torch.float64)
+        self.mean.fill_(numbers.mean())
+        self.deviation.fill_(numbers.std(correction=0) or 1.0)
+
+    def loss(self, scores: Tensor, gold: Tensor) -> Tensor:
+        return functional.mse_loss(scores.float().squeeze(1), ((gold - self.mean) / self.deviation).float())
+
+    def predictions(self, scores: Tensor, probabilities: bool, threshold: Tensor | None) -> list[dict[str, Any]]:
+        return [{"score": score} for score in (scores.float().squeeze(1) * self.deviation + self.mean).tolist()]
+
+
+TARGETS: dict[str, type[LabelTarget] | type[NumberTarget]] = {
+    "label": LabelTarget,
+    "labels": LabelSetTarget,
+    "score": NumberTarget,
+}
+"""The targets by the column of an example that is predicted."""
