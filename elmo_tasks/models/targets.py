@@ -24,15 +24,23 @@ class Target(nn.Module, ABC):
 
     Attributes:
         num_scores: K.
+        labels: their names; none for a number.
         threshold: what the probabilities of a set's labels are compared with at first; None for other targets.
     """
 
     num_scores: int
+    labels: tuple[str, ...] = ()
     threshold: float | None = None
 
     @abstractmethod
-    def loss(self, scores: Tensor, gold: Tensor) -> Tensor:
-        """The mean loss of the examples, in single precision, from scores (B, K) and what the batch has as `labels`."""
+    def loss(self, scores: Tensor, gold: Tensor, weights: Tensor | None) -> Tensor:
+        """The mean loss of the examples, in single precision.
+
+        Arguments:
+            scores: (B, K).
+            gold: what the batch has as `labels`.
+            weights: of the labels in the loss, (K,); None if all count the same, or there are none.
+        """
 
     @abstractmethod
     def predictions(self, scores: Tensor, probabilities: bool, threshold: Tensor | None) -> list[dict[str, Any]]:
@@ -50,8 +58,8 @@ class LabelTarget(Target):
         self.labels = vocabulary.labels[LABELS]
         self.num_scores = len(self.labels)
 
-    def loss(self, scores: Tensor, gold: Tensor) -> Tensor:
-        return label_loss(scores, gold)
+    def loss(self, scores: Tensor, gold: Tensor, weights: Tensor | None) -> Tensor:
+        return label_loss(scores, gold, weights)
 
     def predictions(self, scores: Tensor, probabilities: bool, threshold: Tensor | None) -> list[dict[str, Any]]:
         return label_predictions(scores, self.labels, probabilities)
@@ -65,8 +73,8 @@ class LabelSetTarget(LabelTarget):
 
     threshold = 0.5
 
-    def loss(self, scores: Tensor, gold: Tensor) -> Tensor:
-        return functional.binary_cross_entropy_with_logits(scores.float(), gold)
+    def loss(self, scores: Tensor, gold: Tensor, weights: Tensor | None) -> Tensor:
+        return functional.binary_cross_entropy_with_logits(scores.float(), gold, weights)
 
     def predictions(self, scores: Tensor, probabilities: bool, threshold: Tensor | None) -> list[dict[str, Any]]:
         shares = scores.float().sigmoid()  # (B, K)
@@ -102,7 +110,7 @@ class NumberTarget(Target):
         self.mean.fill_(numbers.mean())
         self.deviation.fill_(numbers.std(correction=0) or 1.0)
 
-    def loss(self, scores: Tensor, gold: Tensor) -> Tensor:
+    def loss(self, scores: Tensor, gold: Tensor, weights: Tensor | None) -> Tensor:
         return functional.mse_loss(scores.float().squeeze(1), ((gold - self.mean) / self.deviation).float())
 
     def predictions(self, scores: Tensor, probabilities: bool, threshold: Tensor | None) -> list[dict[str, Any]]:

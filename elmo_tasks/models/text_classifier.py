@@ -15,8 +15,8 @@ from pydantic import Field
 from torch import Tensor
 
 from elmo_tasks.elmo.dropout import Dropout
-from elmo_tasks.models.labels import add_attention
-from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
+from elmo_tasks.models.labels import LabelModel, LabelModelConfig, add_attention
+from elmo_tasks.models.model import ModelConfig, Probability
 from elmo_tasks.models.targets import TARGETS
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
@@ -35,7 +35,7 @@ _TASKS: dict[str, type[Task]] = {
 }
 
 
-class TextClassifierConfig(ModelConfig):
+class TextClassifierConfig(LabelModelConfig):
     """A plain classifier for labels or numbers of texts and of pairs: an encoder, a pooling and a linear layer."""
 
     model_config = pydantic.ConfigDict(serialize_by_alias=True)
@@ -62,6 +62,8 @@ class TextClassifierConfig(ModelConfig):
         return _TASKS[self.task_name or "classification"]()
 
     def for_task(self, task: Task) -> ModelConfig:
+        if self.class_weights and "score" in task.features:
+            raise ValueError(f"class_weights: expected a task with labels, got {type(task).__name__}")
         name = next((name for name in task.names() if name in _TASKS), None)
         return self.model_copy(update={"task_name": name}) if name and not self.task_name else self
 
@@ -77,7 +79,7 @@ class TextClassifierOutput(TensorRecord):
     attention: Tensor | None  # (B, T), zero in the padding
 
 
-class TextClassifier(TaskModel[ClassificationBatch | TextPairsBatch, TextClassifierOutput]):
+class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassifierOutput]):
     """A plain classifier: what is between the embedder and the linear layer can be left out, except for the pooling.
 
     A second mix of ELMo is concatenated to the output of the encoder or, without one, to the token vectors. The texts a
@@ -93,9 +95,10 @@ class TextClassifier(TaskModel[ClassificationBatch | TextPairsBatch, TextClassif
     """
 
     def __init__(self, embedder: Embedder, config: TextClassifierConfig, vocabulary: Vocabulary) -> None:
-        super().__init__(embedder)
+        target = TARGETS[config.task.build_metric().field](vocabulary)
+        super().__init__(embedder, config, target.labels)
         self.task = config.task
-        self.target = TARGETS[self.task.build_metric().field](vocabulary)
+        self.target = target
         self.threshold = None if self.target.threshold is None else torch.tensor(self.target.threshold)
         self.embedding_dropout = Dropout(config.embedding_dropout)
         self.encoder = config.encoder.build(embedder.output_size) if config.encoder else None
@@ -107,6 +110,7 @@ class TextClassifier(TaskModel[ClassificationBatch | TextPairsBatch, TextClassif
         self.scores = make_linear(self.output.output_size if self.output else size, self.target.num_scores)
 
     def prepare_training(self, examples: Iterable[Example]) -> None:
+        super().prepare_training(examples)
         self.target.prepare_training(examples)
 
     def forward(self, batch: ClassificationBatch | TextPairsBatch) -> TextClassifierOutput:
@@ -131,7 +135,7 @@ class TextClassifier(TaskModel[ClassificationBatch | TextPairsBatch, TextClassif
     def loss(self, output: TextClassifierOutput, batch: ClassificationBatch | TextPairsBatch) -> Tensor:
         if batch.labels is None:
             raise ValueError("the batch has no gold labels")
-        return self.target.loss(output.logits, batch.labels)
+        return self.target.loss(output.logits, batch.labels, self.class_weights)
 
     def decode(
         self,

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.config import ConfigError, load_config
+from elmo_tasks.config import load_config
+from elmo_tasks.errors import ConfigError
 from elmo_tasks.models.text_classifier import TextClassifier
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -86,3 +87,5 @@ def test_another_task_than_the_reader_s_is_refused() -> None:
         load_config(settings("regression", task="multi_label"), ExperimentConfig)
     with pytest.raises(ConfigError, match=r"expected texts with a label each \(Classification\)"):
         load_config(settings("tagging"), ExperimentConfig)
+    with pytest.raises(ConfigError, match="class_weights: expected a task with labels, got Regression"):
+        load_config(settings("regression", class_weights="balanced"), ExperimentConfig)
