@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from elmo_tasks.metrics.metric import Metric, quotient
 
+_Array = NDArray[np.float64]
 _ROUNDING = 1e-13  # of a variance, as a share of the sum of squares: all numbers are the same
 
 
@@ -33,10 +34,7 @@ class Correlation(Metric):
     @classmethod
     def scores(cls, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         count, predicted, gold, predicted_squares, gold_squares, products = np.moveaxis(sums, -1, 0)
-        variances = 1.0
-        for total, squares in ((predicted, predicted_squares), (gold, gold_squares)):
-            variance = count * squares - total**2
-            variances = variances * np.where(variance > _ROUNDING * count * squares, variance, 0)
+        variances = _variance(count, predicted, predicted_squares) * _variance(count, gold, gold_squares)
         covariance = count * products - predicted * gold
         error = quotient(predicted_squares - 2 * products + gold_squares, count)
         return {"pearson": 100 * quotient(covariance, np.sqrt(variances)), "mse": error}
@@ -55,3 +53,9 @@ class Correlation(Metric):
 def _sums(predicted: ArrayLike, gold: ArrayLike) -> list[float]:
     p, g = np.asarray(predicted, np.float64), np.asarray(gold, np.float64)
     return [float(len(p)), *(float(each.sum()) for each in (p, g, p * p, g * g, p * g))]
+
+
+def _variance(count: _Array, total: _Array, squares: _Array) -> _Array:
+    """count² times the variance of numbers with these sums; 0 where only rounding makes it larger."""
+    variance = count * squares - total**2
+    return np.where(variance > _ROUNDING * count * squares, variance, 0.0)

@@ -86,7 +86,7 @@ def _classification(result: Result) -> Drawing:
 
 def _text_pairs(result: Result) -> Drawing:
     premise, hypothesis = result["premise_tokens"], result["hypothesis_tokens"]
-    drawing = [
+    drawing: Drawing = [
         MarkedText(result.get("premise", " ".join(premise)), title="premise"),
         MarkedText(result.get("hypothesis", " ".join(hypothesis)), title="hypothesis"),
         *_predicted(result),

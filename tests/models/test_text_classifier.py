@@ -64,9 +64,9 @@ def test_the_features_of_a_pair() -> None:
     torch.testing.assert_close(model(batch).logits[0], model.scores(features))
 
 
-def settings(task: str, **model: Any) -> dict[str, Any]:
+def settings(of_reader: str, **model: Any) -> dict[str, Any]:
     return {
-        "dataset_reader": {"type": "jsonl", "task": task},
+        "dataset_reader": {"type": "jsonl", "task": of_reader},
         "train_data_path": "a",
         "validation_data_path": "b",
         "model": {"type": "text_classifier", "embedder": {"words": {"size": 4}}, **model},

@@ -59,7 +59,7 @@ MONTHS = {"March", "April", "June", "July", "August", "October"}
 
 def table(name: str, task: SampleTask, digest: str) -> Sample:
     files = tuple(f"{name}/{split}.csv" for split in ("train", "dev", "test"))
-    reader = DelimitedConfig(task=name)
+    reader = DelimitedConfig.model_validate({"task": name})
     return Sample(task, reader, files, (1000, 200, 200), (1000, 200, 200), digest)
 
 
