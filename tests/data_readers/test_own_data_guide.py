@@ -59,6 +59,6 @@ def test_the_regular_expression_is_one() -> None:
 def test_the_readers_of_the_readme_are_configs() -> None:
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     readers = re.findall(r"^dataset_reader: (\{.*\}),", readme, re.MULTILINE)
-    assert len(readers) == 3
+    assert len(readers) == 4
     for reader in readers:
         DatasetReaderConfig.model_validate_json(_jsonnet.evaluate_snippet("readme", reader))
