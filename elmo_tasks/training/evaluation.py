@@ -43,8 +43,8 @@ def evaluate(
     training = model.training
     model.eval()
     metric = model.task.build_metric()
-    choose_threshold = choose_threshold and model.threshold is not None
-    with_probabilities = sink is not None or choose_threshold
+    threshold = model.threshold if choose_threshold else None
+    with_probabilities = sink is not None or threshold is not None
     loss, count, without_loss = 0.0, 0, len(loader.without_gold)
     with torch.inference_mode(), progress_bar(visible=accelerator.is_main_process) as bar:
         task = bar.add_task("evaluation", total=len(loader.data), note="")
@@ -57,8 +57,8 @@ def evaluate(
                     sink(row, example, prediction)
             bar.update(task, completed=count)
     model.train(training)
-    if choose_threshold:
-        model.threshold.fill_(metric.choose_threshold())
+    if threshold is not None:
+        threshold.fill_(metric.choose_threshold())
     metrics, loss = metric.compute(), sum(gather_object([loss]))
     return metrics if count == without_loss > 0 else {**metrics, "loss": loss / max(1, count - without_loss)}
 
