@@ -117,9 +117,17 @@ def test_what_has_no_version_for_cpus_follows_the_rule(variables: dict[str, str]
     without = [name for name in published if f"cpu/{name}" not in TASKS]
     types = {name: load_config(CONFIGS / name, ExperimentConfig, (), variables).model.type for name in without}
     taggers = {name.removesuffix(".jsonnet") for name, kind in types.items() if kind == "crf_tagger"}
-    assert taggers == {"ner_conll03", "pos_ewt", "predicates_conll12", "predicates_ewt"}
+    assert taggers == {
+        "chunking_conll00",
+        "ner_conll03",
+        "ner_ontonotes",
+        "pos_ewt",
+        "pos_ud",
+        "predicates_conll12",
+        "predicates_ewt",
+    }
     rest = {name.removesuffix(".jsonnet") for name in without} - taggers
-    assert rest == {"srl_conll12", "coref_conll12", "squad_bidaf"}
+    assert rest == {"srl_conll05", "srl_conll12", "coref_conll12", "squad_bidaf"}
     for config in ("cpu/srl_ewt.jsonnet", "cpu/coref_ontogum.jsonnet"):
         assert config in TASKS
         assert config.removesuffix(".jsonnet") in CPU_RULE

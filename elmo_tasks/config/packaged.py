@@ -16,8 +16,8 @@ IMPORT_FOLDER = _FOLDER.parent.parent
 """Imports that are not found next to a config are looked up here: `import 'elmo_tasks/configs/ner_conll03.jsonnet'`."""
 
 CPU_RULE = """\
-cpu/NAME is NAME made smaller, with a shorter schedule, for one or two CPU cores. The taggers (ner_conll03, pos_ewt and
-predicates_*) have no such version: they train in minutes on a CPU as they are. For the files of CoNLL-2012, set the
+cpu/NAME is NAME made smaller, with a shorter schedule, for one or two CPU cores. The taggers (ner_*, chunking_*, pos_*
+and predicates_*) have no such version: they train in minutes on a CPU as they are. For the files of CoNLL-2012, set the
 data paths of cpu/srl_ewt or cpu/coref_ontogum; for plain BiDAF, take a share of the data (dataset_reader.share).
 small/TASK is for 40 to 5,000 examples of your own: docs/own_data.md shows it."""
 """Which configs have a version for CPUs."""

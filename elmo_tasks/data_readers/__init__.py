@@ -7,6 +7,7 @@ from elmo_tasks.data_readers.conll2003 import Conll2003Config
 from elmo_tasks.data_readers.conllu import ConlluConfig
 from elmo_tasks.data_readers.coref import CoreferenceConll2012Config
 from elmo_tasks.data_readers.delimited import DelimitedConfig
+from elmo_tasks.data_readers.ner_conll2012 import NerConll2012Config
 from elmo_tasks.data_readers.predicates import PredicatesConfig
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.rows import HubConfig, JsonlConfig
@@ -24,6 +25,7 @@ __all__ = [
     "DelimitedConfig",
     "HubConfig",
     "JsonlConfig",
+    "NerConll2012Config",
     "PredicatesConfig",
     "SnliConfig",
     "SquadConfig",

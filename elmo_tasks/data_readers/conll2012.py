@@ -9,7 +9,7 @@ document is between `#begin document (NAME); part NNN` and `#end document`. Colu
 | 4, 5, 6 | word, part of speech, piece of the bracketed parse (not kept) |
 | 7, 8, 9 | lemma, frameset and word sense (not kept), `-` if there is none; a token with a frameset is a predicate |
 | 10 | speaker or author, `-` if not known |
-| 11 | named entities, as bracketed spans: not kept |
+| 11 | named entities, as bracketed spans |
 | 12 to the last but one | one for each predicate, in their order: its semantic roles, as bracketed spans |
 | last | coreference: numbers of clusters in brackets, `|` between several, `-` where none begins or ends |
 
@@ -46,7 +46,7 @@ _WORD_COLUMNS = 5  # with fewer there are no words
 _NONE = ("-", "_", "")  # cells without a value; OntoNotes has the first, LitBank the others
 _EXPECTED_HEADER = "'#begin document (NAME); part NNN'"
 _HEADER = re.compile(r"#begin document \((?P<name>.*)\)(?:; part (?P<part>\d{1,9}))?;?\s*")
-_SPAN_CELL = re.compile(r"(?:\((?P<label>[^()*]+))?\*(?P<close>\))?")
+_SPAN_CELL = re.compile(r"(?:\((?P<label>[^()*]+)(?:\*|(?=\)))|\*)(?P<close>\))?")
 
 
 class Conll2012Sentence(NamedTuple):
@@ -62,6 +62,7 @@ class Conll2012Sentence(NamedTuple):
     lemmas: tuple[str, ...]
     predicates: tuple[int, ...]
     speakers: tuple[str, ...]
+    entities: tuple[str, ...]
     roles: tuple[tuple[str, ...], ...]  # (predicates, tokens)
     coreference: tuple[str, ...]  # a cell may open and close several clusters
 
@@ -154,7 +155,9 @@ def _documents(file: Path, least: int) -> Iterator[Conll2012Document]:
 
 
 def bracketed_spans(cells: Sequence[str], path: Path, first_line: int) -> list[Span]:
-    """The labelled spans of a column of roles or named entities: `(ARG0*` opens one, `*)` closes it, `(V*)` does both.
+    """The labelled spans of a column of roles or named entities.
+
+    `(ARG0*` opens a span, `*)` closes it, `(V*)` and `(GPE)` do both.
 
     Raises:
         DataError: a cell has another form, a span opens inside another, or brackets are not balanced. The line is
@@ -168,7 +171,7 @@ def bracketed_spans(cells: Sequence[str], path: Path, first_line: int) -> list[S
             continue
         line = first_line + index
         if not (match := _SPAN_CELL.fullmatch(cell)):
-            raise DataError(path, f"{cell!r} in a column of spans; expected *, (LABEL*, *) or (LABEL*)", line)
+            raise DataError(path, f"{cell!r} in a column of spans; expected *, (LABEL*, *), (LABEL*) or (LABEL)", line)
         if match["label"] is not None:
             if label is not None:
                 raise DataError(path, f"{cell!r} opens a span inside the span ({label}* of token {start}", line)
@@ -189,9 +192,9 @@ def _sentence(rows: list[list[str]], first_line: int) -> Conll2012Sentence:
     words = columns[3] if len(columns) >= _WORD_COLUMNS else (NO_WORD,) * len(rows)
     unknown = ("-",) * len(rows)
     if len(columns) < ALL_COLUMNS:
-        return Conll2012Sentence(first_line, words, unknown, unknown, (), unknown, (), coreference)
+        return Conll2012Sentence(first_line, words, unknown, unknown, (), unknown, unknown, (), coreference)
     predicates = tuple(index for index, frameset in enumerate(columns[7]) if frameset not in _NONE)
     speakers = tuple("-" if speaker in _NONE else speaker for speaker in columns[9])
     return Conll2012Sentence(
-        first_line, words, columns[4], columns[6], predicates, speakers, tuple(columns[11:-1]), coreference
+        first_line, words, columns[4], columns[6], predicates, speakers, columns[10], tuple(columns[11:-1]), coreference
     )

@@ -51,6 +51,11 @@ class CorpusConfig(Part):
     """Where the text comes from."""
 
     default_type: ClassVar[str | None] = "text"
+    vocabulary: LocalPath | None = Field(
+        default=None,
+        description="A file with the words to predict, one per line, as in bilm-tf: <S>, </S>, <UNK>, then others by"
+        " frequency. null: `vocabulary_size` and `min_count` choose them; otherwise these have no effect.",
+    )
 
     def build(self, workers: int | None = None) -> Corpus:
         """The corpus, prepared the first time, then from the cache.
@@ -111,7 +116,7 @@ class TextCorpus(CorpusConfig):
             raise DataError(error.filename, f"cannot be read ({error.strerror})") from None
         contents += own_code(self)
         tokenizer = build_tokenizer("whitespace" if self.tokenized else self.tokenizer)
-        settings = self.model_dump(exclude={"type", "paths", "tokenizer"})
+        settings = self.model_dump(exclude={"type", "paths", "tokenizer", "vocabulary"})
         key = {**settings, "tokenizer": None if self.tokenized else tokenizer.version, "content": contents}
         num_bytes = sum(file.stat().st_size for file in files)
         if num_bytes < _MIN_PARALLEL_BYTES:

@@ -23,7 +23,7 @@ from elmo_tasks.files.locks import locked
 from elmo_tasks.pretraining.corpus import Corpus
 from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.pretraining.objective import StreamObjective, try_out
-from elmo_tasks.pretraining.output_vocabulary import UNKNOWN_NUMBER, most_frequent
+from elmo_tasks.pretraining.output_vocabulary import UNKNOWN_NUMBER, OutputVocabulary, most_frequent
 from elmo_tasks.pretraining.perplexity import evaluate_perplexity, unigram_perplexity
 from elmo_tasks.pretraining.prepare import read_text
 from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
@@ -273,7 +273,10 @@ def _build_model(config: PretrainingConfig, corpus: Corpus, start_from: str | Pa
     """A new language model, or that of the folder; a biLM without a softmax gets a new one."""
     if start_from and LanguageModel.is_in_folder(start_from):
         return LanguageModel.load(start_from, config.dropout)
-    vocabulary = most_frequent(corpus.types, corpus.counts, config.vocabulary_size, config.min_count)
+    if config.corpus.vocabulary:
+        vocabulary = OutputVocabulary.load(config.corpus.vocabulary)
+    else:
+        vocabulary = most_frequent(corpus.types, corpus.counts, config.vocabulary_size, config.min_count)
     if start_from is None:
         return LanguageModel.untrained(config.options(), vocabulary, config.dropout)
     bilm = BiLM.load(start_from)

@@ -40,5 +40,5 @@ class PretrainingFolder(Folder):
 
     def adjustable(self) -> Collection[str]:
         """Where the text is: its content is checked."""
-        names = ("paths", "train_data_path", "validation_data_path")
+        names = ("paths", "train_data_path", "validation_data_path", "vocabulary")
         return tuple(f"corpus.{name}" for name in names) if self.text.is_file() else ()

@@ -13,18 +13,29 @@ from elmo_tasks.files.overwriting import check_folder
 from elmo_tasks.files.paths import stored_file
 from elmo_tasks.files.text import DAMAGE_ERRORS, open_binary
 from elmo_tasks.sample_data.coref import COREF
-from elmo_tasks.sample_data.ner import NER
+from elmo_tasks.sample_data.ner import CHUNKS, NER
 from elmo_tasks.sample_data.pos import POS
 from elmo_tasks.sample_data.reviews import MULTI_LABEL, PAIR_REGRESSION, REGRESSION
 from elmo_tasks.sample_data.snli import SNLI
 from elmo_tasks.sample_data.squad import SQUAD
-from elmo_tasks.sample_data.srl import SRL
+from elmo_tasks.sample_data.srl import SRL, SRL_PROPS, SRL_WORDS
 from elmo_tasks.sample_data.sst5 import SST5
-from elmo_tasks.sample_data.task import write_text
+from elmo_tasks.sample_data.task import SampleTask, write_text
 from elmo_tasks.sample_data.word_vectors import word_vectors_text
 
-_TABLES = {"multi_label": MULTI_LABEL, "regression": REGRESSION, "pair_regression": PAIR_REGRESSION}
-_TASKS = {"ner": NER, "sst5": SST5, "snli": SNLI, "squad": SQUAD, "srl": SRL, "coref": COREF, "pos": POS, **_TABLES}
+# The first of each writes the task's main files, and the text that word vectors are made from.
+_TASKS: dict[str, tuple[SampleTask, ...]] = {
+    "ner": (NER, CHUNKS),
+    "sst5": (SST5,),
+    "snli": (SNLI,),
+    "squad": (SQUAD,),
+    "srl": (SRL, SRL_WORDS, SRL_PROPS),
+    "coref": (COREF,),
+    "pos": (POS,),
+    "multi_label": (MULTI_LABEL,),
+    "regression": (REGRESSION,),
+    "pair_regression": (PAIR_REGRESSION,),
+}
 
 SAMPLE_TASKS = tuple(_TASKS)
 ALL_TASKS = "all"
@@ -73,9 +84,9 @@ def write_sample_data(
             f"every file needs at least one sentence; got {sentences} for training, development and test"
         )
     check_folder(folder)
-    chosen = _TASKS.values() if task == ALL_TASKS else [_TASKS[task]]
+    chosen = itertools.chain.from_iterable(_TASKS.values()) if task == ALL_TASKS else _TASKS[task]
     texts = {Path(folder) / file: text for each in chosen for file, text in each.texts(seed, sentences)}
-    corpus = (sentence for each in _TASKS.values() for sentence in each.corpus(seed))
+    corpus = (sentence for each, *_ in _TASKS.values() for sentence in each.corpus(seed))
     texts[Path(folder) / VECTORS] = word_vectors_text(corpus)
     changed = {path: text for path, text in texts.items() if not _holds(path, text)}
     if not force and (others := [str(file) for file in map(stored_file, changed) if file.exists()]):
@@ -87,7 +98,7 @@ def write_sample_data(
 
 def sample_sentences(number: int, seed: int = 13) -> list[list[str]]:
     """Tokenized sentences of the benchmarks' tasks in turn, without labels."""
-    in_turn = zip(*(task.corpus(seed) for name, task in _TASKS.items() if name not in _TABLES), strict=False)
+    in_turn = zip(*(task.corpus(seed) for task, *_ in _TASKS.values() if task.num_texts), strict=False)
     return list(itertools.islice(itertools.chain.from_iterable(in_turn), number))
 
 

@@ -30,11 +30,11 @@ _GRAMMAR = load_grammar("coref")
 # A person is introduced by name, and later mentioned by name or pronoun.
 _PERSON = """\
 introduce_{who}:
-    ({who} <@{who}>/NNP ) was/VBD a/DT <age> <kind_{who}> ./.
-    ({who} <@{who}>/NNP ) ,/, the/DT <kind_{who}> ,/, lived/VBD in/IN (P <@place>/NNP ) ./.
+    ({who} [PERSON <@{who}>/NNP ] ) was/VBD a/DT <age> <kind_{who}> ./.
+    ({who} [PERSON <@{who}>/NNP ] ) ,/, the/DT <kind_{who}> ,/, lived/VBD in/IN (P [GPE <@place>/NNP ] ) ./.
 kind_{who}: {kind}
 kin_{who}: {kin}
-{who}: ({who} <@{who}>/NNP ) | ({who} {subject}/PRP )
+{who}: ({who} [PERSON <@{who}>/NNP ] ) | ({who} {subject}/PRP )
 {who}_subject: {subject}/PRP
 {who}_object: ({who} {object}/PRP )
 {who}_possessive: ({who} {possessive}/PRP$ )
@@ -116,7 +116,7 @@ def _add_sentence(
     """Adds a sentence and its mentions. `meanings` maps S and L to the people who speak and listen in this turn."""
     begin = document.num_tokens()
     sentence = write_sentence(grammar, symbol, lists, generator)
-    for span in sentence.spans:
+    for span in sentence.spans_in("("):
         meaning = (meanings or {}).get(span.label, span.label)
         document.mentions.setdefault(meaning, []).append([begin + span.start, begin + span.end])
     document.sentences.append(sentence)

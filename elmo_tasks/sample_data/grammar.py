@@ -111,15 +111,17 @@ def conll_2012_rows(
     speaker: str = "-",
     lemmas: Mapping[int, tuple[str, str]] | None = None,
 ) -> Iterator[str]:
-    """The rows of a sentence in CoNLL-2012: what comes after the entities is in `columns`.
+    """The rows of a sentence in CoNLL-2012. Its spans in `[ ]` are entities; what comes after them is in `columns`.
 
     Arguments:
         lemmas: for each predicate's token its lemma and sense.
     """
-    parse = bracket_column([Span("TOP", 0, len(sentence.tokens) - 1)], len(sentence.tokens))
+    length = len(sentence.tokens)
+    parse = bracket_column([Span("TOP", 0, length - 1)], length)
+    entities = bracket_column(sentence.spans_in("["), length)
     for index, (token, part_of_speech) in enumerate(zip(sentence.tokens, sentence.parts_of_speech, strict=True)):
         lemma = (lemmas or {}).get(index, ("-", "-"))
-        fields = [document, "0", str(index), token, part_of_speech, parse[index], *lemma, "-", speaker, "*"]
+        fields = [document, "0", str(index), token, part_of_speech, parse[index], *lemma, "-", speaker, entities[index]]
         yield "   ".join([*fields, *(column[index] for column in columns)])
     yield ""
 

@@ -1,16 +1,17 @@
-"""Sample data for named entity recognition, in the four columns of CoNLL-2003 with IOB1 tags.
+"""Sample data for named entity recognition, in the four columns of CoNLL-2003 with IOB1 tags, and for chunking.
 
 A name can be a person, a place, an organization or something else. Only the words before and after it show which.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Iterator, Sequence
 
 from elmo_tasks.sample_data.grammar import MarkedSentence, load_grammar, write_sentence
 from elmo_tasks.sample_data.task import SampleTask
-from elmo_tasks.text.tag_schemes import tags_of_spans
+from elmo_tasks.text.tag_schemes import TagScheme, tags_of_spans
 
 FILES = ("eng.train", "eng.testa", "eng.testb")
 
@@ -22,18 +23,34 @@ def _sentence(symbol: str, names: Sequence[str], generator: random.Random) -> Ma
     return write_sentence(_GRAMMAR, symbol, {**_NUMBERS, "name": names}, generator)
 
 
-def _lines(names: Sequence[str], count: int, generator: random.Random, file: str) -> Iterator[str]:
-    """The lines of a file. Each document has about ten sentences and begins with a place and a date."""
+def _sentences(names: Sequence[str], count: int, generator: random.Random) -> Iterator[tuple[bool, MarkedSentence]]:
+    """Sentences, and whether each begins a document: with a place and a date. A document has about ten."""
     left = 0
     for _ in range(count):
-        symbol = "sentence"
-        if left == 0:
+        begins = left == 0
+        left = (generator.randint(6, 14) if begins else left) - 1
+        yield begins, _sentence("dateline" if begins else "sentence", names, generator)
+
+
+def _tags(sentence: MarkedSentence, bracket: str, scheme: TagScheme) -> list[str]:
+    return tags_of_spans(sentence.spans_in(bracket), len(sentence.tokens), scheme)
+
+
+def _lines(names: Sequence[str], count: int, generator: random.Random, file: str) -> Iterator[str]:
+    """The lines of a file of CoNLL-2003."""
+    for begins, sentence in _sentences(names, count, generator):
+        if begins:
             yield from ("-DOCSTART- -X- O O", "")
-            symbol, left = "dateline", generator.randint(6, 14)
-        left -= 1
-        sentence = _sentence(symbol, names, generator)
-        tags = [tags_of_spans(sentence.spans_in(bracket), len(sentence.tokens), "IOB1") for bracket in "[{"]
+        tags = [_tags(sentence, bracket, "IOB1") for bracket in "[{"]
         yield from map(" ".join, zip(sentence.tokens, sentence.parts_of_speech, *tags, strict=True))
+        yield ""
+
+
+def _chunk_lines(names: Sequence[str], count: int, generator: random.Random, file: str) -> Iterator[str]:
+    """The lines of a file of CoNLL-2000."""
+    for _, sentence in _sentences(names, count, generator):
+        chunks = _tags(sentence, "[", "IOB2")
+        yield from map(" ".join, zip(sentence.tokens, sentence.parts_of_speech, chunks, strict=True))
         yield ""
 
 
@@ -45,4 +62,8 @@ NER = SampleTask(
     seed_prefix="",
     split_seed="{split}",
     num_names=(400, 100, 100),
+)
+# The task has no development data.
+CHUNKS = dataclasses.replace(
+    NER, files=[["chunking_conll2000/train.txt"], ["chunking_conll2000/test.txt"]], lines=_chunk_lines
 )

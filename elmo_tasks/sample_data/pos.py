@@ -68,7 +68,7 @@ def _universal(word: str, tag: str) -> str:
 
 
 POS = SampleTask(
-    files=files_of_splits("pos_ud_ewt/en_ewt-ud-{split}.conllu{xz}"),
+    files=files_of_splits("pos_ud_ewt/en_ewt-ud-{split}.conllu{xz}", "pos_ud/made_up-ud-{split}.conllu{xz}"),
     lines=_lines,
     text=lambda names, generator: [_sentence(names, generator).tokens],
     num_texts=4000,

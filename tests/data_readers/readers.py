@@ -20,6 +20,7 @@ Settings = dict[str, Any]
 NER: Settings = {"type": "conll2003"}
 CONLLU: Settings = {"type": "conllu"}
 COREF: Settings = {"type": "coref_conll2012"}
+NAMES: Settings = {"type": "ner_conll2012"}
 ROLES: Settings = {"type": "srl_conll2012"}
 PROPS: Settings = {"type": "srl_conll2005"}
 PREDICATES: Settings = {"type": "predicates", "source": ROLES}
@@ -47,6 +48,7 @@ SAMPLES: dict[str, Settings] = {
     "conll2003.txt": NER,
     "conllu.conllu": CONLLU,
     "coref_conll2012.conll": COREF,
+    "ner_conll2012.conll": NAMES,
     "srl_conll2012.conll": ROLES,
     "srl_conll2005.txt": PROPS,
     "predicates.conll": PREDICATES,

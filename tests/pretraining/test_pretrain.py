@@ -19,7 +19,7 @@ from elmo_tasks import cli
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM
 from elmo_tasks.elmo.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, as_bytes
-from elmo_tasks.elmo.options import LexiconOptions
+from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, LexiconOptions
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WeightsError, WriteError
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.tensor_files import read_state
@@ -29,6 +29,7 @@ from elmo_tasks.pretraining.pretrain import perplexity_of_text, pretrain
 from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
 from elmo_tasks.pretraining.run_files import PretrainingFolder
 from elmo_tasks.text.tokenizers import WhitespaceTokenizer
+from elmo_tasks.training.optimizers import Adagrad
 from tests.stopping import CtrlC, stop_at
 
 
@@ -203,6 +204,36 @@ def test_a_training_on_a_full_disk_goes_on_when_there_is_room_again(
             pretrain(config_file, tmp_path / "run", resume=True, **settings)
     pretrain(config_file, tmp_path / "run", resume=True, **settings)
     assert_same_weights(tmp_path / "whole", tmp_path / "run")
+
+
+def test_the_words_to_predict_can_be_a_given_list(config_file: Path, tmp_path: Path) -> None:
+    words = ["<S>", "</S>", "<UNK>", "dog", "barked", "unicorn"]
+    file = tmp_path / "words.txt"
+    file.write_text("".join(f"{word}\n" for word in words))
+    overrides = ["trainer.num_epochs=0.2", f"corpus.vocabulary={file}"]
+    pretrain(config_file, tmp_path / "run", overrides=overrides)
+    assert (tmp_path / "run" / "vocabulary.txt").read_text().split() == words
+    (tmp_path / "run" / "results.json").unlink()
+    moved = file.rename(tmp_path / "moved.txt")
+    overrides[-1] = f"corpus.vocabulary={moved}"
+    assert pretrain(config_file, tmp_path / "run", overrides=overrides, resume=True)
+    (tmp_path / "run" / "results.json").unlink()
+    moved.write_text(moved.read_text().replace("dog", "cat"))
+    with pytest.raises(RunError, match=r"other text: not the vocabulary that the run began with"):
+        pretrain(config_file, tmp_path / "run", overrides=overrides, resume=True)
+
+
+@pytest.mark.parametrize("size", ["medium", "original"])
+def test_the_published_recipes(size: str) -> None:
+    config = load_config(f"bilm/{size}", PretrainingConfig, (), {"ELMO_TASKS_DATA": "data"})
+    assert config.options() == PUBLISHED_OPTIONS[size]
+    assert config.corpus.vocabulary == "data/lm_1b/vocabulary.txt"
+    # The loss of bilm-tf is 20 times as large: the same steps need its sums of squares and its norm for 1.
+    steps = config.trainer.unroll_steps
+    optimizer = config.trainer.optimizer
+    assert isinstance(optimizer, Adagrad)
+    assert optimizer.initial_accumulator_value * steps**2 == pytest.approx(1)
+    assert config.trainer.grad_norm == pytest.approx(10 / steps)
 
 
 def test_a_schedule_of_epochs_is_refused(config_file: Path, tmp_path: Path) -> None:

@@ -99,16 +99,16 @@ SAMPLES = {
         frozenset({"In"}),
     ),
     "srl": Sample(
-        SRL, SrlConll2012Config(), EWT, (500, 60, 60), None, "92e821a3ac638217", frozenset({"Bay", *DAYS, *MONTHS})
+        SRL, SrlConll2012Config(), EWT, (500, 60, 60), None, "db63c337ab97c4d3", frozenset({"Bay", *DAYS, *MONTHS})
     ),
-    "coref": Sample(COREF, CoreferenceConll2012Config(), ONTOGUM, (1000, 200, 200), (50, 10, 10), "f92fe9a458213649"),
+    "coref": Sample(COREF, CoreferenceConll2012Config(), ONTOGUM, (1000, 200, 200), (50, 10, 10), "211e5a9d5a71b495"),
     "pos": Sample(
         POS,
         ConlluConfig(tag_column="xpos"),
         ("pos_ud_ewt/en_ewt-ud-train.conllu.xz", "pos_ud_ewt/en_ewt-ud-dev.conllu", "pos_ud_ewt/en_ewt-ud-test.conllu"),
         (400, 50, 30),
         (400, 50, 30),
-        "3c3fcceff55c507b",
+        "5070a28a8b4df099",
         frozenset(DAYS),
     ),
     "multi_label": table("multi_label", MULTI_LABEL, "e5bcea2a33279729"),

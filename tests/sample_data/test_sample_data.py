@@ -23,13 +23,15 @@ from elmo_tasks.text.tag_schemes import detect_scheme, find_fault, spans_of_tags
 
 SPLITS = ("train", "dev", "test")
 FILES = dict(zip(SPLITS, ner.FILES, strict=True))
+CHUNK_FILES = ("chunking_conll2000/train.txt", "chunking_conll2000/test.txt")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sample")
     paths = write_sample_data(folder, "ner")
-    assert paths == [*(folder / "ner_conll2003" / FILES[split] for split in SPLITS), folder / VECTORS]
+    files = (*(f"ner_conll2003/{FILES[split]}" for split in SPLITS), *CHUNK_FILES)
+    assert paths == [*(folder / file for file in files), folder / VECTORS]
     return folder
 
 
@@ -166,3 +168,10 @@ def test_sentences_of_all_tasks_come_in_turn() -> None:
     assert sentences[0] == next(ner.NER.corpus(13))
     assert all(isinstance(token, str) for sentence in sentences for token in sentence)
     assert sample_sentences(3, seed=14) != sentences[:3] == sample_sentences(3)
+
+
+def test_chunks_are_those_of_the_sentences_with_names(folder: Path) -> None:
+    reader = Conll2003Config(columns=(0, 2)).build()
+    chunks, both = (reader.read(folder / file).to_list() for file in (CHUNK_FILES[0], "ner_conll2003/eng.train"))
+    assert [(each["tokens"], each["tags"]) for each in chunks] == [(each["tokens"], each["tags"]) for each in both]
+    assert {span.label for each in chunks for span in spans_of_tags(each["tags"])} >= {"NP", "VP", "PP", "SBAR"}

@@ -6,9 +6,10 @@ import collections
 from pathlib import Path
 
 from elmo_tasks.data_readers.conll2012 import read_conll2012
+from elmo_tasks.data_readers.ner_conll2012 import NerConll2012Config
 from elmo_tasks.data_readers.predicates import PredicatesConfig
-from elmo_tasks.data_readers.srl import SrlConll2012Config
-from elmo_tasks.sample_data.srl import SRL
+from elmo_tasks.data_readers.srl import SrlConll2005Config, SrlConll2012Config
+from elmo_tasks.sample_data.srl import SRL, SRL_PROPS, SRL_WORDS
 from elmo_tasks.text.tag_schemes import spans_of_tags
 from tests.sample_data.every import EWT, file, read, read_file
 
@@ -67,3 +68,24 @@ def test_one_sentence_is_enough_for_an_example(tmp_path: Path) -> None:
             (document,) = read_conll2012(tmp_path / name)
             assert len(document.sentences) == 1
             assert len(read_file("srl", tmp_path / name)) >= 1
+
+
+def test_the_same_sentences_in_the_form_of_2005(tmp_path: Path) -> None:
+    for task in (SRL, SRL_WORDS, SRL_PROPS):
+        task.write(tmp_path, 13, (30, 1, 1))
+    then = SrlConll2005Config().build().read(tmp_path / "conll05st-release" / "train")
+    now = read_file("srl", tmp_path / EWT[0])
+    assert len(then) == len(now) > 20
+    for example, other in zip(then, now, strict=True):
+        assert example["tokens"] == other["tokens"]
+        assert example["predicate"] == other["predicate"]
+        assert example["lemma"] == other["lemma"]
+        assert example["tags"] == [tag.replace("ARG", "A") for tag in other["tags"]]
+
+
+def test_entities(tmp_path: Path) -> None:
+    SRL.write(tmp_path, 13, (100, 1, 1))
+    examples = NerConll2012Config().build().read(tmp_path / EWT[0])
+    spans = [(each["tokens"], span) for each in examples for span in spans_of_tags(each["tags"])]
+    assert {span.label for _, span in spans} == {"PERSON", "GPE", "LOC", "DATE"}
+    assert all(tokens[span.end] == "Bay" for tokens, span in spans if span.label == "LOC")

@@ -1,0 +1,2 @@
+// The tagger of ../ner_ontonotes.jsonnet without ELMo.
+(import '../ner_ontonotes.jsonnet') { elmo:: null }

@@ -1,0 +1,2 @@
+// The tagger of ../pos_ud.jsonnet without ELMo.
+(import '../pos_ud.jsonnet') { elmo:: null }
