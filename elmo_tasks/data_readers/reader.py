@@ -25,6 +25,7 @@ from pydantic import Field
 from elmo_tasks.config import Part, own_code, to_json
 from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.data_readers.bad_units import BadUnits
+from elmo_tasks.data_readers.hub import load_from_hub
 from elmo_tasks.data_readers.in_memory import (
     HUB_PREFIX,
     MEMORY_PREFIX,
@@ -189,7 +190,7 @@ class DatasetReader(abc.ABC):
         elif str(source).startswith(HUB_PREFIX):
             if type(self).hub_examples is DatasetReader.hub_examples:
                 raise ElmoTasksError(f"{source}: {type(self).__name__} only reads files; give the path of a file")
-            rows = _load_from_hub(str(source))
+            rows = load_from_hub(str(source))
             content = [str(source), *(content_hash(file["filename"]) for file in rows.cache_files)]
             examples = self.hub_examples(rows, str(source))
         else:
@@ -340,31 +341,6 @@ def examples_hash(examples: datasets.Dataset, task: Task) -> str:
     for example in examples.select_columns(sorted(task.features)):
         digest.update(json.dumps(example).encode())
     return digest.hexdigest()
-
-
-def parse_hub_source(source: str) -> tuple[str, str | None, str | None]:
-    """The name, config and split of `hub:NAME[#CONFIG][:SPLIT]`, for example `hub:owner/conll#english:train[:10%]`."""
-    name, _, split = source.removeprefix(HUB_PREFIX).partition(":")
-    name, _, config = name.partition("#")
-    if not name:
-        raise ElmoTasksError(f"{source}: no name of a data set; expected {HUB_PREFIX}NAME[#CONFIG][:SPLIT]")
-    return name, config or None, split or None
-
-
-def _load_from_hub(source: str) -> datasets.Dataset:
-    """The rows of a hub source; without a split, those of its only one."""
-    name, config, split = parse_hub_source(source)
-    try:
-        # In memory it would have no files, whose content is the cache's key.
-        loaded = datasets.load_dataset(name, config, split=split, keep_in_memory=False)
-    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-        # Data sets that need a script raise a RuntimeError: `datasets` does not run scripts any more.
-        raise ElmoTasksError(f"{source}: cannot be loaded: {error}") from error
-    if isinstance(loaded, datasets.Dataset):
-        return loaded
-    if len(loaded) != 1:
-        raise ElmoTasksError(f"{source}: say which split: {', '.join(f'{source}:{key}' for key in loaded)}")
-    return next(iter(loaded.values()))
 
 
 def _warn_of_skipped(source: str | Path, path: Path) -> None:

@@ -109,7 +109,7 @@ class BatchLoader:
                 generator.shuffle(order)
             noise = config.padding_noise
             lengths = [self._lengths[row] * (1 + generator.uniform(-noise, noise)) for row in order]
-            order = [order[place] for place in sorted(range(len(order)), key=lengths.__getitem__)]
+            order = [order[index] for index in sorted(range(len(order)), key=lengths.__getitem__)]
         else:
             order = sorted(range(len(self._lengths)), key=self._lengths.__getitem__, reverse=True)
         parts = [[row for row in order if (row in self.without_gold) is without] for without in (False, True)]
