@@ -90,7 +90,7 @@ def run_train(arguments: argparse.Namespace) -> None:
 
 
 def _say_what_is_next(folder: Path, packages: Sequence[str]) -> None:
-    """Says on standard error where a run lies, and which commands use it."""
+    """Says on standard error where a run is, and which commands use it."""
     import shlex
 
     from elmo_tasks.config import load_config

@@ -87,7 +87,7 @@ def run_embed(arguments: argparse.Namespace) -> None:
         bilm,
         layers=arguments.layers,
         pool=arguments.pool,
-        # Of tokenized text, an empty line is a sentence too, so that sentences have the numbers of lines.
+        # An empty line of tokenized text is a sentence too, so that sentences have the numbers of lines.
         tokenize=None if isinstance(tokenizer, WhitespaceTokenizer) else lambda line: list(tokenizer.strings(line)),
         max_tokens=arguments.batch_tokens,
         keep_sentences=not arguments.no_index,

@@ -209,7 +209,7 @@ def write(values: dict[str, Any], path: Sequence[str], value: Any) -> KeyPath:
 
 
 def _step(holder: Any, text: str, taken: Sequence[str | int]) -> str | int:
-    """The key or index by which `text` goes into `holder`, which lies at the path `taken`."""
+    """The key or index by which `text` goes into `holder`, the value at the path `taken`."""
     if isinstance(holder, dict):
         return text
     location = dotted(taken)

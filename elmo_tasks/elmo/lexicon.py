@@ -58,7 +58,7 @@ class LexiconEncoder(TokenEncoder):
         self._numbers: Numbers | None = None  # of the buffers' items
 
     def forward(self, character_ids: Tensor) -> Tensor:
-        """Refuses character ids, which do not tell the words.
+        """Refuses character ids, from which the words cannot be known.
 
         Raises:
             ValueError: always.

@@ -38,7 +38,7 @@ FILES = (CONFIG, "cnn_*.json", WORDS, CHARACTERS, TOKEN_WEIGHTS, LSTM_WEIGHTS)
 _VERSION = b"1"  # of the conversion
 _NO_ITEM = "\u3000"  # what a line without an item, whose item was white space, stands for
 
-# Of the published models, some of which come without them.
+# Files of the published models, some of which come without them.
 _PUBLISHED_NAME = "cnn_50_100_512_4096_sample.json"
 _PUBLISHED = {
     "encoder": {"name": "elmo", "projection_dim": 512, "cell_clip": 3, "proj_clip": 3, "dim": 4096, "n_layers": 2},

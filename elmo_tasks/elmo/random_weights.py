@@ -17,7 +17,7 @@ def random_bilm(options: BiLMOptions, seed: int = 0, scale: float = 1.0) -> BiLM
     """A biLM whose weights are drawn from normal distributions, frozen like a loaded one.
 
     Every layer's variance follows the number of its inputs, so that activations keep their size from layer to layer;
-    highway layers pass most of their input through at first, as in bilm-tf. Such a biLM tells words apart by spelling
+    highway layers pass most of their input through at first, as in bilm-tf. Such a biLM distinguishes words by spelling
     and context, but knows no language.
 
     Arguments:
@@ -48,5 +48,5 @@ def _spread(module: nn.Module, name: str, parameter: nn.Parameter, scale: float)
         return 1.0
     gain = scale if isinstance(module, ProjectedLstm) else 1.0
     if name == "projection_weight":
-        gain *= 2.0  # cells put out about a half, inputs are about 1
+        gain *= 2.0  # outputs of cells are about a half, inputs are about 1
     return gain * (1.0 / math.sqrt(parameter[0].numel()))

@@ -232,7 +232,7 @@ def _difference(
     gains: Array,
     changed: list[ChangedUnit],
 ) -> Difference:
-    """Of two systems, from their scores, the p-value of a test, the differences of resamples and the gains of units."""
+    """The difference of two systems: from their scores, a p-value, the differences of resamples, and the gains."""
     difference = other.score - one.score
     seeds = seed_difference(one.scores, other.scores, paired=one.seeds == other.seeds)
     p_values = {"randomization": randomization, "bootstrap": bootstrap_p(resampled, difference)}

@@ -106,7 +106,7 @@ class MentionErrors:
 
 
 def mention_type(tokens: Sequence[str]) -> BucketKey:
-    """Pronoun, name or other noun phrase of English, as far as the words tell.
+    """Pronoun, name or other noun phrase of English, as far as the words show it.
 
     A single word of a list is a pronoun. A name has more words that begin with a capital letter than others, articles
     and the like left out.

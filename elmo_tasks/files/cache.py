@@ -52,7 +52,7 @@ def clear(kind: str) -> tuple[int, int]:
     """Removes all of a kind. Returns what `usage` did.
 
     Raises:
-        CacheError: a running process uses the kind, or locks cannot tell, or something cannot be removed.
+        CacheError: a running process uses the kind, or locks do not work, or something cannot be removed.
     """
     freed = usage(kind)
     if not (entries := _entries(kind)):

@@ -111,6 +111,6 @@ def read_state(path: Path) -> dict[str, Any]:
         state = torch.load(path, map_location="cpu", weights_only=True)
         if not isinstance(state, dict):
             raise TypeError(f"a {type(state).__name__}")
-    except (*DAMAGED_STATE, OSError) as error:  # offsets in a damaged file can lie before its beginning
+    except (*DAMAGED_STATE, OSError) as error:  # offsets in a damaged file can be before its beginning
         raise RunError(f"{path}: damaged, or not a training state ({one_line(error)}); {BEGIN_AGAIN}") from None
     return state

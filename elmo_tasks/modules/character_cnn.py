@@ -114,7 +114,7 @@ class CharacterCnn(CharacterEncoder):
     beginning and end, and short words need no special case. Only windows with a character of the word count, so that a
     longer word in the same batch changes nothing.
 
-    Two other paddings are those of AllenNLP's `CnnEncoder`. With `none`, only windows that lie within the word count; a
+    Two other paddings are those of AllenNLP's `CnnEncoder`. With `none`, only windows within the word count; a
     shorter word's vector is zero. With `right`, all windows up to the longest word of the sentence count: so it was in
     AllenNLP before 1.2.1, for a sentence that is the only one in its batch.
 

@@ -44,7 +44,7 @@ class WindowLoss:
 
     @property
     def mean(self) -> Tensor:
-        """Of one target, both directions together, which training minimizes."""
+        """The loss of one target, both directions together, which training minimizes."""
         return (self.forward + self.backward) / (2 * max(1, self.num_targets))
 
 

@@ -5,7 +5,7 @@ float32, one core), and products can be in bfloat16; `python -m benchmarks.pretr
 
 All filters read the same windows of characters, as wide as the widest filter, so that a window is one product. The
 maximum over a word's windows is updated with each window: nothing of the size words x windows x filters is held.
-Words are sorted by length, so that few windows lie in padding.
+Words are sorted by length, so that few windows are in padding.
 
 # U words, C character positions, E features of a character, F filters, P features of a word
 """
@@ -42,7 +42,7 @@ def encode_tokens(encoder: TokenEncoder, character_ids: Tensor, dtype: torch.dty
     lengths, order = (character_ids != PADDING_ID).sum(dim=1).sort(descending=True, stable=True)
     widths = [convolution.kernel_size[0] for convolution in encoder.convolutions]
     sizes = [convolution.out_channels for convolution in encoder.convolutions]
-    # The first window that lies wholly in padding is read; those behind it are the same.
+    # The first window that is wholly in padding is read; those behind it are the same.
     num_windows = (lengths + 1).clamp(max=character_ids.shape[1] - min(widths) + 1)
     positions = int(num_windows[0]) + max(widths) - 1
     characters = encoder.embedding(character_ids[order, :positions])  # (U, C', E)

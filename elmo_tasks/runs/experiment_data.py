@@ -57,7 +57,7 @@ class Data:
         return config.vocabulary.build(self.reader.task, self.training, list(self.held_out.values()), pretrained)
 
     def hashes(self, config: ExperimentConfig) -> dict[str, str]:
-        """Of the contents on which a run depends, by their names in messages."""
+        """Hashes of the contents on which a run depends, by their names in messages."""
         parts = [("training", self.training), *self.held_out.items()]
         hashes = {f"{name} data": examples_hash(examples, self.reader.task) for name, examples in parts}
         vectors = config.model.embedder.word_vectors_hash()

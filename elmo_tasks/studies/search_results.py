@@ -180,7 +180,7 @@ def _cell(value: Any) -> str:
 
 
 def short_names(keys: Sequence[str]) -> list[str]:
-    """Key paths without the beginnings that are not needed to tell them apart, for the heads of columns."""
+    """Key paths without the beginnings that are not needed to distinguish them, for the heads of columns."""
 
     def short(key: str) -> str:
         parts = key.split(".")

@@ -156,7 +156,7 @@ def _trial(search: Search, study: optuna.Study, storage: optuna.storages.RDBStor
 
 
 def _run_trial(path: Path, search: Search, study: optuna.Study, trial: Trial) -> None:
-    """Trains one trial and tells Optuna how it ended."""
+    """Trains one trial and reports to Optuna how it ended."""
     number = trial.number
     overrides = [f"{parameter.key}={parameter.suggest(trial)}" for parameter in search.parameters]
     run, trainer = RunFolder(path / _folder_name(number)), search.experiment.trainer

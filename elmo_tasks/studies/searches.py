@@ -197,7 +197,7 @@ class Search:
         return Parameter(key, dimension, whole)
 
     def _takes_only_whole_numbers(self, key: str, dimension: Dimension) -> bool:
-        """Jsonnet does not tell 1.0 from 1, so the config is asked whether it takes a number between two whole ones."""
+        """Asks the config whether it takes a number between two whole ones, since Jsonnet writes 1.0 as 1."""
         low, high = dimension.low, dimension.high
         if low is None or high is None or not (low.is_integer() and high.is_integer()):
             return False

@@ -178,7 +178,7 @@ class StudyRun:
 
     @property
     def folder(self) -> Path:
-        """Where the run lies in the folder of the study, unless another run is there."""
+        """Where the run is in the folder of the study, unless another run is there."""
         share = () if self.share == 1 else (f"share_{self.share:g}",)
         return Path(self.arm.slug, *share, f"seed_{self.seed}")
 

@@ -106,7 +106,7 @@ class Failure:
 
 
 class StudyFolder:
-    """The folder of a study, and where each of its runs lies in it.
+    """The folder of a study, and where each of its runs is in it.
 
     A run that is there belongs to the study if it has the config of one of its runs, and was trained with the same
     biLM, whatever its folder is called.

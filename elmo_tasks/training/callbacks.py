@@ -38,7 +38,7 @@ class Progress:
     improved_epoch: int | None = None  # the last one with a better value, from 1; ties do not count
 
     def mean_loss(self) -> float:
-        """Of the steps since the last record."""
+        """The mean loss of the steps since the last record."""
         return self.recent_loss / max(1, self.recent_steps)
 
     def epochs_without_progress(self) -> int:

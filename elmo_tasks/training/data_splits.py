@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class TrainShare(Config):
-    """A random share of the training data. Of one seed, a smaller share lies within a larger one.
+    """A random share of the training data. With the same seed, a smaller share is a part of a larger one.
 
     Examples that begin in the same line of a file, such as the phrases of a tree or the predicates of a sentence, are
     taken together. They stay in the order of the file.

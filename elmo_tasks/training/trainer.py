@@ -85,7 +85,7 @@ class Trainer:
 
     Arguments:
         objective: the model with its loss. Parameters without a gradient, such as a frozen biLM's, stay as they are.
-        records: the file of the evaluations' records, in the folder of the run. The state and curves lie next to it.
+        records: the file of the evaluations' records, in the folder of the run. The state and curves are next to it.
         num_steps: optimizer steps of the whole run, for the schedule.
         seed: of the random numbers of a training that begins. Each process adds its index and drops other units.
         resume: continues from the state in the folder of the run. If no state was saved, the training begins, with a
