@@ -154,11 +154,11 @@ def _draw_metric(axes: Axes, runs: Sequence[RunCurves]) -> None:
     finish_curves(axes, f"validation {', '.join(dict.fromkeys(run.metric for run in runs))}")
 
 
-def finish_curves(axes: Axes, title: str) -> None:
+def finish_curves(axes: Axes, title: str, across: str = "epoch") -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.set_title(title)
-    axes.set_xlabel("epoch")
+    axes.set_xlabel(across)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")

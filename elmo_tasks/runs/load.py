@@ -23,6 +23,7 @@ from elmo_tasks.runs.archive import open_run, write_archive
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import read_examples
 from elmo_tasks.runs.model_building import build_model, check_frozen_models, tensor_shapes
+from elmo_tasks.tasks import Task
 from elmo_tasks.text.tokenizer_config import build_tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
@@ -164,19 +165,24 @@ def evaluate(
     task, confusions = run.reader.task, Confusion()
     is_main = start_accelerator(run.config.trainer).is_main_process
     with ordered_lines(predictions if is_main else None) as write:
-        keep_pair = pairs_to(write)
-
-        def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
-            keep_pair(row, example, prediction)
-            if confusion:
-                confusions.add(task.compared_labels(prediction), task.compared_labels(example))
-
-        sink = keep if predictions or confusion else None
+        sink = pairs_to(write) if predictions or confusion else None
+        if sink and confusion:
+            sink = _counting(sink, task, confusions)
         metrics = evaluate_run(run, data, sink=sink, batch_tokens=batch_tokens, unknown_labels=unknown_labels)
         if not confusion:
             return metrics
         table = confusions.table()
         return {**metrics, "confusion": table, "label_scores": label_scores(table)}
+
+
+def _counting(sink: Sink, task: Task, confusions: Confusion) -> Sink:
+    """Does what a sink does, and counts which labels are predicted for which."""
+
+    def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
+        sink(row, example, prediction)
+        confusions.add(task.compared_labels(prediction), task.compared_labels(example))
+
+    return keep
 
 
 def evaluate_run(

@@ -160,32 +160,13 @@ class RunStart:
         origin: Mapping[str, Any] | None,
         hashes: Mapping[str, str],
         data: Data,
-        progress: Progress,
     ) -> None:
-        """Writes what the folder holds before the next step: of a resumed run, what has changed in its config.
+        """Writes the files that a new run has before its first step, in place of an earlier run or what is left of one.
 
         Arguments:
             origin: what `load_weights` returned.
             hashes: what `check_data` returned.
-            progress: of the trainer.
-
-        Raises:
-            RunError: the config has fewer epochs than have begun.
         """
-        if self.run.changed:
-            self._write_changes(progress)
-        if self.begins and self.accelerator.is_main_process:
-            self._write_new(vocabulary, model, origin, hashes, data)
-
-    def _write_new(
-        self,
-        vocabulary: Vocabulary,
-        model: TaskModel,
-        origin: Mapping[str, Any] | None,
-        hashes: Mapping[str, str],
-        data: Data,
-    ) -> None:
-        """Writes the files of a new run in place of an earlier run or what is left of one."""
         self.run.clear()
         write_json(self.run.data, hashes)
         if (elmo := self.config.elmo()) and elmo.requires_grad:
@@ -205,9 +186,15 @@ class RunStart:
         precision = self.settings.precision if self.config.trainer.precision == "auto" else None
         self.run.create(to_json(self.config), own_packages(self.config), precision=precision)
 
-    def _write_changes(self, progress: Progress) -> None:
-        """Writes the changed config of a resumed run, and removes results that are no longer its last."""
+    def write_changes(self, progress: Progress) -> None:
+        """Writes the config of a resumed run if it has changed, and removes results that are no longer its last.
+
+        Raises:
+            RunError: the config has fewer epochs than have begun.
+        """
         run = self.run
+        if not run.changed:
+            return
         begun = progress.epoch + (progress.recent_steps > 0)
         if self.config.trainer.num_epochs < begun:
             raise RunError(f"{run.path}: {begun} epochs have begun; expected trainer.num_epochs={begun} or more")

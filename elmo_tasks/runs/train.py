@@ -75,6 +75,7 @@ def train(
         if results := finished_results(run, predictions, begins=begins):
             return results
         start = RunStart(experiment, run, settings, from_run, begins, self_contained, accelerator)
+        start.check()
         return _train(start, datasets, predictions, callbacks)
 
 
@@ -86,7 +87,6 @@ def _train(
 ) -> dict[str, Any]:
     """Builds the parts of a run in their order, trains, evaluates and writes the results; see `train`."""
     config, run, settings, accelerator = start.config, start.run, start.settings, start.accelerator
-    start.check()
     seed_everything(config.random_seed)
     with accelerator.main_process_first():  # the first to read fills the cache for the others
         data = Data.read(config, datasets)
@@ -104,9 +104,11 @@ def _train(
     )
     _log_sizes(config, model, data)
     model.embedder.prepare(data.texts(model))
-    start.write(vocabulary, model, origin, hashes, data, trainer.progress)
-    if start.begins and not origin and accelerator.is_main_process:
-        warn_of_few_steps(settings, training, num_steps)
+    start.write_changes(trainer.progress)
+    if start.begins and accelerator.is_main_process:
+        start.write(vocabulary, model, origin, hashes, data)
+        if not origin:
+            warn_of_few_steps(settings, training, num_steps)
 
     trainer.fit(steps, Validation(settings, model, held_out.get("validation"), run.model))
     accelerator.wait_for_everyone()

@@ -15,7 +15,7 @@ import pydantic
 
 from elmo_tasks.config import own_packages, to_json
 from elmo_tasks.errors import RunError
-from elmo_tasks.evaluation.plots import save_figure
+from elmo_tasks.evaluation.plots import finish_curves, save_figure
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.json_lines import read_records
 from elmo_tasks.studies.report_pages import Picture, Report, Table, report_commands
@@ -151,18 +151,13 @@ class SearchResults:
 
     def draw_expected(self) -> Figure:
         from matplotlib.figure import Figure
-        from matplotlib.ticker import MaxNLocator
 
         figure = Figure(figsize=(8, 4.2), layout="constrained")
         axes = figure.subplots()
         counts = range(1, len(self.scores) + 1)
         axes.plot(counts, self.expected(replacement=True), marker=".", label="with replacement")
         axes.plot(counts, self.expected(replacement=False), "--", marker=".", label="without replacement")
-        axes.set_xlabel("trials")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_title(f"expected best validation {self.record.metric}")
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize="small")
+        finish_curves(axes, f"expected best validation {self.record.metric}", "trials")
         return figure
 
 
