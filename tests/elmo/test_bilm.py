@@ -178,7 +178,7 @@ def test_no_gradient_flows_into_the_batch_before(bilm: BiLM) -> None:
         torch.testing.assert_close(gradient, expected)
 
 
-def test_state_changes_vectors_only_where_it_is_wanted(bilm: BiLM) -> None:
+def test_state_changes_vectors_only_where_it_is_asked_for(bilm: BiLM) -> None:
     first, second = (bilm.layers([["same", "words"]]).layers for _ in range(2))
     assert torch.equal(first, second)
     bilm.stateful = True
@@ -231,7 +231,7 @@ def test_gradient_is_right(options: BiLMOptions) -> None:
     assert torch.autograd.gradcheck(run, (weight.detach().clone().requires_grad_(True),), fast_mode=True)
 
 
-def test_dropout_is_for_training_alone(options: BiLMOptions) -> None:
+def test_dropout_is_only_for_training(options: BiLMOptions) -> None:
     source = random_bilm(options)
     bilm = BiLM(options, dropout=0.5)
     bilm.load_state_dict(source.state_dict())

@@ -44,7 +44,7 @@ def test_more_dimensions_and_none(bilm_files: Files) -> None:
         assert output["mask"].shape == (number, 0)
 
 
-def test_sentence_boundaries_are_kept_if_wanted(bilm: BiLM, sentences: list[list[str]]) -> None:
+def test_sentence_boundaries_are_kept_on_request(bilm: BiLM, sentences: list[list[str]]) -> None:
     arguments = {"options_file": None, "weight_file": None, "num_output_representations": 1, "dropout": 0.0}
     ids = batch_to_ids(sentences)
     without = Elmo(**arguments, module=bilm)(ids)

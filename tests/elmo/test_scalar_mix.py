@@ -80,7 +80,7 @@ def test_starts_as_the_mean(batch: tuple[Tensor, Tensor]) -> None:
     torch.testing.assert_close(mix(layers, mask)[mask], layers.mean(dim=1)[mask])
 
 
-def test_a_batch_of_padding_alone_is_zero(batch: tuple[Tensor, Tensor]) -> None:
+def test_a_batch_of_only_padding_is_zero(batch: tuple[Tensor, Tensor]) -> None:
     layers, mask = batch
     for normalization in ("none", "batch", "token"):
         mixed = ScalarMix(4, layer_normalization=normalization).double()(layers, torch.zeros_like(mask))

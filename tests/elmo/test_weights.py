@@ -21,6 +21,12 @@ Files = tuple[Path, Path]
 CELL = "RNN_0/RNN/MultiRNNCell/Cell1/LSTMCell"
 
 
+def change_options(files: Files, part: str, **values: Any) -> None:
+    settings = json.loads(files[0].read_text())
+    settings[part] |= values
+    files[0].write_text(json.dumps(settings))
+
+
 def test_round_trip_is_exact(bilm: BiLM, bilm_files: Files) -> None:
     loaded = BiLM.load(*bilm_files)
     assert loaded.options == bilm.options
@@ -86,9 +92,7 @@ def test_layout_of_the_reference(bilm_files: Files) -> None:
 def test_261_and_262_characters_mean_the_same(bilm: BiLM, bilm_files: Files) -> None:
     options, weights = bilm_files
     expected = bilm.layers([["some", "words"]]).layers
-    settings = json.loads(options.read_text())
-    settings["char_cnn"]["n_characters"] = 261
-    options.write_text(json.dumps(settings))
+    change_options(bilm_files, "char_cnn", n_characters=261)
     loaded = BiLM.load(options, weights)
     assert torch.equal(loaded.layers([["some", "words"]]).layers, expected)
     assert loaded.fingerprint() == bilm.fingerprint()
@@ -99,7 +103,7 @@ def test_261_and_262_characters_mean_the_same(bilm: BiLM, bilm_files: Files) -> 
     assert torch.equal(BiLM.load(options, weights).layers([["some", "words"]]).layers, expected)
 
 
-def test_fingerprint_tells_bilms_apart(bilm: BiLM) -> None:
+def test_fingerprints_of_bilms_differ(bilm: BiLM) -> None:
     known = bilm.fingerprint()
     assert re.fullmatch("[0-9a-f]{64}", known)
     lstm = bilm.options.lstm.model_copy(update={"cell_clip": 2.0})
@@ -111,7 +115,7 @@ def test_fingerprint_tells_bilms_apart(bilm: BiLM) -> None:
     assert bilm.fingerprint() != known
 
 
-def test_gradients_and_carried_state_only_if_wanted(bilm_files: Files) -> None:
+def test_gradients_and_carried_state_only_on_request(bilm_files: Files) -> None:
     assert not any(parameter.requires_grad for parameter in BiLM.load(*bilm_files).parameters())
     assert not BiLM.load(*bilm_files).stateful
     assert all(parameter.requires_grad for parameter in BiLM.load(*bilm_files, requires_grad=True).parameters())
@@ -182,12 +186,9 @@ def test_wrong_datasets_are_named_and_a_file_must_hold_its_values_itself(
 
 
 def test_sizes_that_the_file_does_not_have_take_no_memory(bilm_files: Files) -> None:
-    settings = json.loads(bilm_files[0].read_text())
-    settings["lstm"] |= {"dim": 1 << 20, "projection_dim": 1 << 19}  # 70 TB
-    bilm_files[0].write_text(json.dumps(settings))
+    change_options(bilm_files, "lstm", dim=1 << 20, projection_dim=1 << 19)  # 70 TB
     _expect_one_line(bilm_files, r"weights\.hdf5: CNN_proj/W_proj has shape 18 x 6; expected 18 x 524288")
-    settings["lstm"]["n_layers"] = 10**9
-    bilm_files[0].write_text(json.dumps(settings))
+    change_options(bilm_files, "lstm", n_layers=10**9)
     _expect_one_line(bilm_files, r"options\.json: lstm\.n_layers: .* less than or equal to 1000; got 1000000000")
 
 
@@ -216,13 +217,11 @@ def test_weights_that_unpack_to_far_more_than_their_size(options: BiLMOptions, t
     ],
 )
 def test_options_of_another_model(bilm_files: Files, part: str, key: str, value: Any, message: str) -> None:
-    settings = json.loads(bilm_files[0].read_text())
-    settings[part][key] = value
-    bilm_files[0].write_text(json.dumps(settings))
+    change_options(bilm_files, part, **{key: value})
     _expect_one_line(bilm_files, message)
 
 
-def test_groups_beside_the_layers_are_passed_over(bilm_files: Files) -> None:
+def test_other_groups_than_the_layers_are_ignored(bilm_files: Files) -> None:
     with h5py.File(bilm_files[1], "a") as file:
         file["softmax/W"] = np.zeros((5, 5))
     BiLM.load(*bilm_files)

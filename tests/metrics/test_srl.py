@@ -58,7 +58,7 @@ def test_the_predicate_counts_nowhere_but_in_its_own_row() -> None:
     assert "f1/C-V" not in scores
 
 
-def test_an_argument_is_right_with_all_its_pieces_alone() -> None:
+def test_an_argument_is_right_only_with_all_its_pieces() -> None:
     gold = "B-A1 B-V B-C-A1 I-C-A1"
     assert score(gold, gold)["f1"] == 100
     assert score("B-A1 B-V O O", gold)["f1"] == 0

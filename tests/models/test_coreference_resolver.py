@@ -210,7 +210,7 @@ def test_allennlps_resolver_embeds_whole_documents(as_allennlp: bool, lengths: l
     assert [token for text in texts for token in text] == list(WORDS)
 
 
-def test_genres_are_hidden_in_training_alone() -> None:
+def test_genres_are_hidden_only_in_training() -> None:
     batch = collate(*[make_document(2, genre=genre) for genre in ["story", "talk", None] * 40])
     resolver = make_resolver(unknown_genre_probability=0.5)
     assert resolver._genres(batch).tolist() == [1, 2, 0] * 40
@@ -246,7 +246,7 @@ def test_memory_grows_no_faster_than_the_document() -> None:
 
 
 @pytest.mark.parametrize("as_allennlp", [False, True])
-def test_the_scores_of_mentions_and_pairs_have_a_bias_in_allennlps_resolver_alone(as_allennlp: bool) -> None:
+def test_only_in_allennlps_resolver_the_scores_of_mentions_and_pairs_have_a_bias(as_allennlp: bool) -> None:
     biases = {name for name in make_resolver(as_allennlp=as_allennlp).state_dict() if name.endswith("bias")}
     of_scores = {"spans.mention_scorer.output.bias", "antecedents.scorer.output.bias"}
     assert biases & of_scores == (of_scores if as_allennlp else set())

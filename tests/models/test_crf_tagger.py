@@ -24,7 +24,7 @@ def make_batch(vocabulary: Vocabulary, *lengths: int) -> TaggingBatch:
     return Tagging().collate([{"tokens": text} for text in texts_of_lengths(*lengths)], vocabulary)
 
 
-def test_predicts_valid_sequences_alone() -> None:
+def test_predicts_only_valid_sequences() -> None:
     tagger, vocabulary = make_tagger(BIOUL)
     batch = make_batch(vocabulary, *range(1, 30))
     output = tagger(batch)
@@ -84,7 +84,7 @@ def test_refuses_tags_of_another_scheme() -> None:
         make_tagger(BIOUL, tag_scheme="IOB2")
 
 
-def test_the_constraints_are_no_part_of_the_weights() -> None:
+def test_the_constraints_are_not_part_of_the_weights() -> None:
     tagger, _ = make_tagger(BIOUL)
     assert {name for name in tagger.state_dict() if name.startswith("crf.")} == {
         "crf.start_transitions",

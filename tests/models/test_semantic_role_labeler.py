@@ -27,7 +27,7 @@ def make_batch(vocabulary: Vocabulary, *lengths: int, predicate: int = 0) -> Sem
     return SemanticRoles().collate(examples, vocabulary)
 
 
-def test_predicts_valid_sequences_alone() -> None:
+def test_predicts_only_valid_sequences() -> None:
     labeler, vocabulary = make_labeler()
     batch = make_batch(vocabulary, *range(1, 30))
     output = labeler(batch)
@@ -80,7 +80,7 @@ def test_the_predicate_makes_the_difference() -> None:
     assert not torch.allclose(first, last, atol=1e-3)
 
 
-def test_the_flag_is_at_the_predicate_alone() -> None:
+def test_the_flag_is_only_at_the_predicate() -> None:
     labeler, vocabulary = make_labeler()
     seen: list[torch.Tensor] = []
     labeler.encoder.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
@@ -104,12 +104,12 @@ def test_loss_is_the_summed_cross_entropy_of_a_sentence() -> None:
         labeler.loss(output, batch)
 
 
-def test_refuses_tags_that_are_no_roles() -> None:
+def test_refuses_tags_that_are_not_roles() -> None:
     with pytest.raises(ElmoTasksError, match="'NOUN' is not a tag of IOB2; the model 'srl' wants"):
         make_labeler(("NOUN", "VERB"))
 
 
-def test_the_constraints_are_no_part_of_the_weights() -> None:
+def test_the_constraints_are_not_part_of_the_weights() -> None:
     assert not [name for name in make_labeler()[0].state_dict() if name.startswith("decoder")]
 
 

@@ -164,7 +164,7 @@ def test_states_of_half_precision_inputs_add_up_in_single_precision() -> None:
 
 
 @pytest.mark.parametrize("kind", ["alternating_lstm", "stacked_highway_bilstm"])
-def test_dropout_and_the_highways_bias_come_on_request_alone(kind: str) -> None:
+def test_dropout_and_the_highways_bias_come_only_on_request(kind: str) -> None:
     config = EncoderConfig.model_validate({"type": kind, "hidden_size": 6, "num_layers": 2})
     layers = {"alternating_lstm": AlternatingLstm, "stacked_highway_bilstm": StackedHighwayBiLstm}
     inputs, mask = torch.randn(2, 4, 5), mask_of([4, 2])

@@ -103,7 +103,7 @@ def test_without_instructions_for_bfloat16_an_lstm_computes_in_float32(
     assert torch.equal(generators, torch.get_rng_state())
 
 
-def test_the_state_of_the_processor_is_asked_also_where_no_gradient_is_wanted() -> None:
+def test_the_processor_is_tried_also_where_no_gradient_is_needed() -> None:
     bidirectional._trains_lstms.cache_clear()
     with torch.inference_mode():
         found = bidirectional._trains_lstms(torch.bfloat16)

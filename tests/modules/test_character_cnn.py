@@ -58,7 +58,7 @@ def test_equals_the_definition_whatever_the_padding(width: int, activation: Acti
         assert_same(module, vectors[1:], expected)
 
 
-def test_learns_from_characters_alone_and_keeps_the_padding_zero() -> None:
+def test_learns_only_from_characters_and_keeps_the_padding_zero() -> None:
     module = CharacterCnnConfig(embedding_size=4, filters=6, width=3, activation="none").build(10)
     assert module.output_size == 6
     optimizer = torch.optim.Adam(module.parameters(), weight_decay=0.1)

@@ -273,7 +273,7 @@ def test_refuses_a_length_for_which_nothing_is_allowed() -> None:
     [([[1, 1], [1, 1]], [0, 1], (3, 1)), ([[0, 0], [1, 1]], [1, 1], (1, 3))],
     ids=["never one token", "never two tokens"],
 )
-def test_marginals_are_numbers_where_nothing_is_allowed_and_exact_beside_it(
+def test_marginals_are_numbers_where_nothing_is_allowed_and_exact_elsewhere(
     between: list[list[int]], end: list[int], lengths: tuple[int, int]
 ) -> None:
     """Of the first length there are allowed sequences, of the second one there are none."""

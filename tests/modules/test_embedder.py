@@ -64,7 +64,7 @@ def test_sizes_follow_the_mixes(mixes: tuple[str, ...], sizes: tuple[int, int]) 
     assert (embedded.outputs is None) == (sizes[1] == 0)
 
 
-def test_the_bilm_is_no_part_of_the_state() -> None:
+def test_the_bilm_is_not_part_of_the_state() -> None:
     embedder = make_embedder("input")
     trained = {name for name, parameter in embedder.named_parameters() if parameter.requires_grad}
     assert set(embedder.state_dict()) - trained == {"words.fixed"}

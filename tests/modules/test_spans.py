@@ -79,7 +79,7 @@ def test_the_logits_are_left_as_they_are() -> None:
     assert not found.probabilities.requires_grad
 
 
-def test_memory_grows_with_the_band_alone() -> None:
+def test_memory_grows_only_with_the_band() -> None:
     tokens = 20_000
     start, end = torch.zeros(1, tokens), torch.zeros(1, tokens)
     start[0, 19_000], end[0, 19_016], end[0, 19_017] = 5, 5, 50  # the last one is too far away for this start

@@ -165,7 +165,7 @@ def test_stored_layers_are_the_computed_ones(bert: Path, monkeypatch: pytest.Mon
         build(layer_cache=exact, pooling="first")(TEXTS)
 
 
-def test_the_embedder_puts_it_beside_the_words(bert: Path) -> None:
+def test_the_embedder_puts_it_after_the_words(bert: Path) -> None:
     config = EmbedderConfig(words={"size": 3}, transformer={"model": str(bert), "layer_cache": None})
     vocabulary = Vocabulary(words=(*SPECIAL, "went"), num_trained_words=3, characters=(*SPECIAL,), labels={})
     embedder = config.build(vocabulary).eval()

@@ -54,7 +54,7 @@ def test_words_that_the_file_lacks_look_like_those_it_has(vectors: str) -> None:
 
 
 @pytest.mark.parametrize("trainable", [True, False])
-def test_trains_the_training_words_alone(vectors: str, vocabulary: Vocabulary, trainable: bool) -> None:
+def test_trains_only_the_training_words(vectors: str, vocabulary: Vocabulary, trainable: bool) -> None:
     module = WordEmbeddingConfig(vectors=vectors, size=3, trainable=trainable).build(vocabulary)
     before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
     assert set(before) == {"trained", "fixed"}
@@ -101,7 +101,7 @@ def test_warns_if_almost_no_word_has_a_vector(
         assert message.startswith(f"{vectors}: has vectors for only 1 of the 6 words of the training data (17%); is it")
 
 
-def test_hides_words_in_training_alone() -> None:
+def test_hides_words_only_in_training() -> None:
     module = WordEmbedding(5, 2, WordEmbeddingConfig(size=3, unknown_probability=0.3))
     words = torch.full((100, 30), 6).index_fill(1, torch.arange(15), 4).index_fill(1, torch.tensor([29]), 0)
     torch.manual_seed(0)

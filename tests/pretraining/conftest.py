@@ -1,4 +1,4 @@
-"""Text whose next word context tells, and a config that learns it in seconds."""
+"""Text in which the context of a word determines the next one, and a config that learns it in seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLACES = ["in the garden", "by the river", "on the hill", "under the old bridge"
 
 
 def make_text(seed: int, documents: int) -> str:
-    """Documents of one-sentence lines in which the animal alone decides the verb."""
+    """Documents of one-sentence lines in which only the animal decides the verb."""
     draw = random.Random(seed)
     blocks = []
     for _ in range(documents):

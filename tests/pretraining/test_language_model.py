@@ -110,7 +110,7 @@ def test_skip_connections_carry_on_what_dropout_has_left() -> None:
 
 
 @pytest.mark.parametrize("half_precision", [None, False, True])
-def test_files_are_exact_unless_half_precision_is_wanted(half_precision: bool | None, tmp_path: Path) -> None:
+def test_files_are_exact_unless_half_precision_is_asked_for(half_precision: bool | None, tmp_path: Path) -> None:
     model = make_model(0.0)
     model.save(tmp_path, **({} if half_precision is None else {"half_precision": half_precision}))
     loaded = LanguageModel.load(tmp_path)
@@ -120,7 +120,7 @@ def test_files_are_exact_unless_half_precision_is_wanted(half_precision: bool | 
     assert found.equal(tensor) != bool(half_precision)
 
 
-def test_there_is_no_dropout_unless_it_is_wanted(tmp_path: Path) -> None:
+def test_there_is_no_dropout_unless_it_is_asked_for(tmp_path: Path) -> None:
     make_model(0.5).save(tmp_path)
     untrained = LanguageModel.untrained(TINY_OPTIONS, OutputVocabulary(TOKENS))
     plain = LanguageModel(random_bilm(TINY_OPTIONS, seed=4), OutputVocabulary(TOKENS))

@@ -47,7 +47,7 @@ def test_a_vocabulary_goes_round_and_numbers_its_words(tmp_path: Path) -> None:
         (["<S>", "</S>", "<UNK>", "<S>"], ":4: '<S>' is already on line 1"),
     ],
 )
-def test_files_that_are_no_vocabularies(lines: list[str], message: str, tmp_path: Path) -> None:
+def test_files_that_are_not_vocabularies(lines: list[str], message: str, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("".join(f"{line}\n" for line in lines))
     with pytest.raises(DataError) as caught:
         OutputVocabulary.load(tmp_path / "words.txt")

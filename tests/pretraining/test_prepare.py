@@ -337,7 +337,7 @@ def test_bad_text_late_in_the_corpus(
 
 
 @pytest.mark.parametrize("content", ['[\n{"text": "Mira left."}\n]\n', "\ntext,label\nMira left.,good\n"])
-def test_data_files_are_no_text(content: str, tmp_path: Path, cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_data_files_are_not_text(content: str, tmp_path: Path, cache: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "data").write_text(content)
     with pytest.raises(DataError, match=r"data: looks like a .*; --tokenized reads any file"):
         read_text([str(tmp_path / "data")], TREEBANK)

@@ -64,7 +64,7 @@ def prepared(config_file: Path, *overrides: str) -> Corpus:
     return load_config(config_file, PretrainingConfig, overrides).corpus.build()
 
 
-def test_it_learns_what_context_tells(config_file: Path, tmp_path: Path) -> None:
+def test_it_learns_from_context(config_file: Path, tmp_path: Path) -> None:
     plans: list[Mapping[str, str]] = []
     results = trained(config_file, tmp_path / "run", announce=plans.append)
     # Of eleven or twelve words only the animal and its whereabouts are open: 5 and 4 choices, not some 20.
@@ -292,7 +292,7 @@ def test_it_does_not_resume_with_other_text(config_file: Path, text_file: Path, 
     (run / "text.json").unlink()  # begun by a version without this record
     text_file.write_text(original)
     assert pretrain(config_file, run, overrides=overrides, resume=True)
-    assert not (run / "text.json").exists()  # resuming is no new beginning
+    assert not (run / "text.json").exists()  # resuming is not a new beginning
 
 
 def test_resuming_repeats_no_line_of_the_log(

@@ -98,7 +98,7 @@ def test_processes_share_the_rows() -> None:
         assert columns == [read_column(part, row) for part in parts for row in range(2)]
 
 
-def test_resets_fall_on_beginnings_of_sentences_alone() -> None:
+def test_resets_are_only_at_beginnings_of_sentences() -> None:
     reader = make_reader()
     every = TokenStreams(reader, batch_size=2, steps=3, seed=1, reset_share=1.0)
     none = TokenStreams(reader, batch_size=2, steps=3, seed=1)

@@ -84,7 +84,7 @@ def test_a_token_is_found_whatever_its_case_and_marked_in_its_sentence() -> None
     assert token.marked() == "The dog let out a sharp [Bark] ."
 
 
-def test_the_default_bilm_tells_senses_apart() -> None:
+def test_the_default_bilm_separates_senses() -> None:
     """For 20 words with two senses in two sentences each: cosines within a sense against those across, on layer 2."""
     senses = json.loads(Path(__file__).with_name("senses.json").read_text(encoding="utf-8"))
     files = BiLMFiles.in_folder("default")

@@ -96,7 +96,7 @@ def test_a_genre_that_is_not_known_counts_as_unknown_and_is_reported_once(
     assert record.getMessage() == "the genre 'legal' is not among those of the run (talk) and counts as unknown"
 
 
-def test_what_was_reported_is_no_setting_of_the_task(task: Coreference, vocabulary: Vocabulary) -> None:
+def test_what_was_reported_is_not_a_setting_of_the_task(task: Coreference, vocabulary: Vocabulary) -> None:
     task.collate([{**EXAMPLES[0], "genre": "legal"}], vocabulary)
     assert task == Coreference()
     assert repr(task) == "Coreference()"

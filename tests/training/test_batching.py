@@ -39,7 +39,7 @@ def test_every_row_once_and_no_batch_over_a_limit(limits: dict[str, int]) -> Non
 
 
 @pytest.mark.parametrize("sampling", [None, "balanced"])
-def test_plan_depends_on_seed_and_epoch_alone(sampling: str | None) -> None:
+def test_plan_depends_only_on_seed_and_epoch(sampling: str | None) -> None:
     given = {"batch_size": 4, "sampling": sampling}
     assert loader(**given).plan(2) == loader(**given).plan(2)
     assert loader(**given).plan(2) != loader(**given).plan(3)
@@ -159,7 +159,7 @@ def test_evaluation_has_the_batches_of_the_first_epoch_also_where_they_are_shuff
     assert [rows for rows, _ in shuffled.once()] == shuffled.plan(0) != shuffled.plan(1)
 
 
-def test_preparing_batches_leaves_the_generator_of_dropout_alone() -> None:
+def test_preparing_batches_does_not_touch_the_generator_of_dropout() -> None:
     before = torch.get_rng_state()
     assert list(loader(batch_size=4).steps(0))
     assert torch.get_rng_state().equal(before)

@@ -135,7 +135,7 @@ def test_resuming_repeats_no_point_of_a_curve(
     assert curve(folder, "validation/f1") == [7, 14]
 
 
-def test_what_never_changes_is_no_curve() -> None:
+def test_what_never_changes_is_not_a_curve() -> None:
     logged: list[Mapping[str, float]] = []
     accelerator = SimpleNamespace(logging_dir=None, log=lambda values, step: logged.append(values))
     trackers = Trackers(cast(Accelerator, accelerator), Path("run"))

@@ -256,7 +256,7 @@ def test_unknown_metric_names_the_known(config_file: Path, tmp_path: Path) -> No
             train(config_file, tmp_path / "run", overrides=[f"trainer.validation_metric=+{metric}"])
         assert not (tmp_path / "run").exists()
     overrides = ("trainer.validation_metric=+f1/ROCK", "trainer.num_epochs=1")
-    with pytest.raises(ConfigError, match=r"no metric 'f1/ROCK'; there are .*f1/PER"):  # only the data tells
+    with pytest.raises(ConfigError, match=r"no metric 'f1/ROCK'; there are .*f1/PER"):  # which labels: in the data
         train(config_file, tmp_path / "run", overrides=overrides)
 
 
