@@ -32,7 +32,7 @@ from elmo_tasks.migration.vocabulary import PADDING, UNKNOWN, AllenNlpVocabulary
 _WEIGHTS = ("weights.th", "best.th")
 _KNOWN = re.compile(r"config\.json|meta\.json|weights\.th|vocabulary/[^/]+\.txt|fta/[^/]*options_file")
 _NOT_PADDED = "non_padded_namespaces"
-_WANTED = "an archive that AllenNLP has written (model.tar.gz), or the folder that it unpacks to"
+_EXPECTED = "an archive that AllenNLP has written (model.tar.gz), or the folder that it unpacks to"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +64,7 @@ def opened(path: str | Path, scratch: Path) -> Iterator[Archive]:
         return
     if not path.is_file():
         found = "not a regular file" if path.exists() else "no such file or folder"
-        raise MigrationError(f"{path}: {found}; expected {_WANTED}")
+        raise MigrationError(f"{path}: {found}; expected {_EXPECTED}")
     with tempfile.TemporaryDirectory(prefix=".elmo-tasks.", dir=scratch) as folder:
         try:
             unpack(
@@ -72,7 +72,7 @@ def opened(path: str | Path, scratch: Path) -> Iterator[Archive]:
                 Path(folder),
                 lambda name: bool(_KNOWN.fullmatch(name)),
                 kind="an archive of AllenNLP's",
-                expected=_WANTED,
+                expected=_EXPECTED,
                 only_known=False,
             )
         except RunError as error:
@@ -84,9 +84,9 @@ def _read(folder: Path, path: Path) -> Archive:
     """Reads the files in a folder; messages name `path`."""
     with _named(folder, path):
         if not (folder / "config.json").is_file():
-            raise MigrationError(f"{folder}: has no config.json; expected {_WANTED}")
+            raise MigrationError(f"{folder}: has no config.json; expected {_EXPECTED}")
         if not (weights := [folder / name for name in _WEIGHTS if (folder / name).is_file()]):
-            raise MigrationError(f"{folder}: has no weights.th; expected {_WANTED}")
+            raise MigrationError(f"{folder}: has no weights.th; expected {_EXPECTED}")
         config = read_json(folder / "config.json", dict[str, Any], "AllenNLP's config", error=MigrationError)
         meta: dict[str, Any] = {}
         if (folder / "meta.json").is_file():
@@ -125,11 +125,11 @@ def _read_vocabulary(folder: Path, config: dict[str, Any]) -> AllenNlpVocabulary
 
 def _lines(path: Path) -> list[str]:
     if (size := path.stat().st_size) > (most := limit(MAX_VOCABULARY_BYTES)):
-        raise MigrationError(f"{path}: {size:,} bytes; wanted at most {most:,}; {ADVICE}")
+        raise MigrationError(f"{path}: {size:,} bytes; expected at most {most:,}; {ADVICE}")
     try:
         lines = re.split(
             r"\r?\n", path.read_bytes().decode("utf-8-sig")
         )  # names may have other characters that end lines
     except UnicodeDecodeError as error:
-        raise MigrationError(f"{path}: not UTF-8 ({error}); wanted a file of AllenNLP's vocabulary") from None
+        raise MigrationError(f"{path}: not UTF-8 ({error}); expected a file of AllenNLP's vocabulary") from None
     return lines[:-1] if lines[-1] == "" else lines

@@ -32,7 +32,7 @@ _MASKED_CNN = (1, 2, 1)  # the version from which padding of characters does not
 class ConvertedEmbedder:
     """An embedder's config and tensors here, and what belongs to them."""
 
-    config: dict[str, Any]  # without the biLM's place
+    config: dict[str, Any]  # without the biLM's location
     tensors: dict[str, Tensor]
     columns: Tensor  # (D,) int64: for each of our features the index of AllenNLP's
     vocabulary: Vocabulary  # without labels
@@ -111,8 +111,8 @@ def convert_embedder(
     if (
         "elmo" in model and "elmo" not in keys
     ):  # of the biattentive classifier, which appends it to its embedder's output
-        places = {"input": "use_input_elmo", "output": "use_integrator_output_elmo"}
-        mixes = [mix for mix, key in places.items() if model.get(key, False)]
+        keys_of_mixes = {"input": "use_input_elmo", "output": "use_integrator_output_elmo"}
+        mixes = [mix for mix, key in keys_of_mixes.items() if model.get(key, False)]
         size = _elmo_mixes(result, model.part("elmo"), weights.part("_elmo."), mixes)
         if "input" in mixes:
             order, sizes["elmo"] = [*order, "elmo"], size
@@ -125,16 +125,16 @@ def _kind(key: str, embedder: Params, known: Mapping[str, str]) -> str:
     kind = _TYPES.get(name)
     if kind is None or kind in known:
         problem = "is the second of its type" if kind else f"has the type {str(name)[:80]!r}"
-        wanted = f"one of each of these is taken: {', '.join(_TYPES)}"
-        raise MigrationError(f"config.json: {embedder.place('type')}: {key!r} {problem}; {wanted}")
+        expected = f"one of each of these is taken: {', '.join(_TYPES)}"
+        raise MigrationError(f"config.json: {embedder.path('type')}: {key!r} {problem}; {expected}")
     return kind
 
 
 def _columns(order: list[str], sizes: Mapping[str, int]) -> Tensor:
-    """(D,): the places of our features in AllenNLP's output, whose parts are in the given order."""
+    """(D,): the indices of our features in AllenNLP's output, whose parts are in the given order."""
     blocks = torch.arange(sum(sizes.values())).split([sizes[kind] for kind in order])
-    places = dict(zip(order, blocks, strict=True))
-    return torch.cat([places[kind] for kind in _PARTS if kind in places])
+    indices = dict(zip(order, blocks, strict=True))
+    return torch.cat([indices[kind] for kind in _PARTS if kind in indices])
 
 
 def _embedders(params: Params) -> dict[str, Params]:
@@ -183,21 +183,21 @@ def _table(params: Params, weights: Weights, least: int) -> Tensor:
 
 
 def _reordered(table: Tensor, rows: list[int | None]) -> Tensor:
-    """Rows of a table; None is a row of zeros. A table whose other rows stay in their places is changed, not copied."""
+    """Rows of a table; None is a row of zeros. A table whose other rows stay where they are is changed, not copied."""
     if rows == [None, *range(1, len(table))]:
         table[0] = 0
         return table
-    places = torch.tensor([0 if row is None else row for row in rows])
+    indices = torch.tensor([0 if row is None else row for row in rows])
     is_zero = torch.tensor([row is None for row in rows])
-    return table.index_select(0, places).masked_fill_(is_zero.unsqueeze(1), 0)
+    return table.index_select(0, indices).masked_fill_(is_zero.unsqueeze(1), 0)
 
 
 def _named_rows(names: tuple[str, ...]) -> tuple[tuple[str, ...], list[int | None]]:
     """Our names for a namespace, and for each of its rows that of AllenNLP's table; the padding's is zero."""
-    places = {name: row for row, name in enumerate(names)}
-    unknown = places.pop(UNKNOWN, None)
-    places.pop(PADDING, None)
-    return (*SPECIAL, *places), [None, unknown, *places.values()]
+    row_of = {name: row for row, name in enumerate(names)}
+    unknown = row_of.pop(UNKNOWN, None)
+    row_of.pop(PADDING, None)
+    return (*SPECIAL, *row_of), [None, unknown, *row_of.values()]
 
 
 def _words(result: _Conversion, params: Params, weights: Weights, indexer: Params) -> int:
@@ -230,7 +230,7 @@ def _characters(result: _Conversion, params: Params, weights: Weights, indexer: 
         rows = [row if row is not None and row < len(table) else None for row in rows]  # unused ones may be missing
     else:
         if any(borders.values()):
-            raise MigrationError(f"config.json: {tokenizer.place('start_tokens')}: only taken with byte_encoding utf-8")
+            raise MigrationError(f"config.json: {tokenizer.path('start_tokens')}: only taken with byte_encoding utf-8")
         names = result.vocabulary.labels(indexer.get("namespace", "token_characters"))
         result.characters, rows = _named_rows(names)
         table = _table(embedding, part, len(names))
@@ -242,7 +242,7 @@ def _characters(result: _Conversion, params: Params, weights: Weights, indexer: 
     convert = {"cnn": _character_cnn, "lstm": _character_lstm}.get(encoder.get("type", None))
     if convert is None:
         raise MigrationError(
-            f"config.json: {encoder.place('type')} is {str(encoder.get('type', None))[:80]!r}; wanted cnn or lstm"
+            f"config.json: {encoder.path('type')} is {str(encoder.get('type', None))[:80]!r}; expected cnn or lstm"
         )
     config, tensors = convert(result, encoder, weights.part("_encoder._module."), indexer, table.shape[1])
     result.config["characters"] = {"embedding_size": table.shape[1], **config}
@@ -259,7 +259,7 @@ def _byte_rows(borders: dict[str, Any], tokenizer: Params) -> tuple[list[int | N
             continue
         if not (isinstance(ids, list) and len(ids) == 1 and isinstance(ids[0], int) and ids[0] > 0):
             raise MigrationError(
-                f"config.json: {tokenizer.place('start_tokens')} and end_tokens: only one number each is taken"
+                f"config.json: {tokenizer.path('start_tokens')} and end_tokens: only one number each is taken"
             )
         rows.append(ids[0])
         names.append(name)
@@ -274,13 +274,13 @@ def _character_cnn(
     widths = params.get("ngram_filter_sizes", [2, 3, 4, 5])
     if not isinstance(widths, list) or len(widths) != 1:
         raise MigrationError(
-            f"config.json: {params.place('ngram_filter_sizes')} is {str(widths)[:80]}; filters of one width are taken"
+            f"config.json: {params.path('ngram_filter_sizes')} is {str(widths)[:80]}; filters of one width are taken"
         )
     activation = params.get("conv_layer_activation", None) or "relu"
     if activation not in _ACTIVATIONS:
         raise MigrationError(
-            f"config.json: {params.place('conv_layer_activation')} is {str(activation)[:80]!r}; "
-            f"wanted one of {', '.join(_ACTIVATIONS)}"
+            f"config.json: {params.path('conv_layer_activation')} is {str(activation)[:80]!r}; "
+            f"expected one of {', '.join(_ACTIVATIONS)}"
         )
     kernel = weights.take("conv_layer_0.weight", params.number("num_filters"), size, widths[0])
     config: dict[str, Any] = {"filters": len(kernel), "width": widths[0], "activation": _ACTIVATIONS[activation]}
@@ -332,7 +332,7 @@ def _elmo(result: _Conversion, params: Params, weights: Weights, indexer: Params
 
 
 def _elmo_mixes(result: _Conversion, params: Params, weights: Weights, mixes: list[str]) -> int:
-    """ELMo with a mix for each place; their weights are learned, also where AllenNLP's config fixes them."""
+    """ELMo with a mix for each use; their weights are learned, also where AllenNLP's config fixes them."""
     params.ignore("options_file", "weight_file", "vocab_to_cache", "namespace_to_cache")
     if params.get("scalar_mix_parameters", None) is not None:
         result.notes.append("the weights of ELMo's mixes, which are fixed in AllenNLP, are learned if it is trained on")

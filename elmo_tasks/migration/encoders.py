@@ -44,7 +44,7 @@ def convert_encoder(params: Params, weights: Weights, columns: Tensor) -> Conver
     if name in _HIGHWAY:
         return _augmented_layers(params, weights.part("_module."), columns, name)
     taken = ", ".join([*_TORCH, *_HIGHWAY])
-    raise MigrationError(f"config.json: {params.place('type')} is {str(name)[:80]!r}; encoders that are taken: {taken}")
+    raise MigrationError(f"config.json: {params.path('type')} is {str(name)[:80]!r}; encoders that are taken: {taken}")
 
 
 def _torch_layers(params: Params, weights: Weights, columns: Tensor, name: str) -> Converted:
@@ -86,7 +86,7 @@ def _augmented_layers(params: Params, weights: Weights, columns: Tensor, name: s
     if not highway:
         if name == "alternating_lstm":
             raise MigrationError(
-                f"config.json: {params.place('use_highway')} is false; an alternating LSTM is taken with its highway"
+                f"config.json: {params.path('use_highway')} is false; an alternating LSTM is taken with its highway"
             )
         return _plain_bilstm(weights, size, num_layers, columns)
     tensors: dict[str, Tensor] = {}
@@ -144,10 +144,10 @@ def _plain_bilstm(weights: Weights, size: int, num_layers: int, columns: Tensor)
     return config, tensors
 
 
-def _with_columns(matrix: Tensor, columns: Tensor, place: str) -> Tensor:
+def _with_columns(matrix: Tensor, columns: Tensor, name: str) -> Tensor:
     """A matrix that reads the encoder's input, with its columns in our order."""
     if matrix.dim() != 2 or matrix.shape[1] != len(columns):
         raise MigrationError(
-            f"weights.th: {place} reads {matrix.shape[-1]} features; wanted {len(columns)}, by the rest of the model"
+            f"weights.th: {name} reads {matrix.shape[-1]} features; expected {len(columns)}, by the rest of the model"
         )
     return matrix[:, columns]

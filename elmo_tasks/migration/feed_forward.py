@@ -54,7 +54,7 @@ def _each(params: Params, key: str, count: int, *default: Any) -> list[Any]:
     value = params.get(key, *default)
     values = value if isinstance(value, list) else [value] * count
     if len(values) != count:
-        raise MigrationError(f"config.json: {params.place(key)} has {len(values)} values for {count} layers")
+        raise MigrationError(f"config.json: {params.path(key)} has {len(values)} values for {count} layers")
     return values
 
 
@@ -64,13 +64,13 @@ def with_columns(layers: Sequence[Layer], columns: Tensor) -> list[Layer]:
     return [dataclasses.replace(first, weight=first.weight[:, columns]), *rest]
 
 
-def feed_forward(layers: Sequence[Layer], place: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def feed_forward(layers: Sequence[Layer], path: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The config of our `FeedForward` with these layers, and its tensors.
 
     Dropout is the same for all layers here: that of the layer that has most.
 
     Arguments:
-        place: where the layers are, for messages.
+        path: where the layers are, for messages.
 
     Raises:
         MigrationError: our layers cannot be like these: their activation is another, or not the same for all.
@@ -79,7 +79,7 @@ def feed_forward(layers: Sequence[Layer], place: str) -> tuple[dict[str, Any], d
     activation, pieces = next(iter(kinds))
     if len(kinds) > 1 or activation not in ("relu", "tanh", "maxout"):
         found = ", ".join(sorted({layer.activation for layer in layers}))
-        raise MigrationError(f"config.json: {place}: {found}; wanted relu, tanh or maxout, the same for all layers")
+        raise MigrationError(f"config.json: {path}: {found}; expected relu, tanh or maxout, the same for all layers")
     config: dict[str, Any] = {
         "hidden_sizes": [len(layer.bias) // pieces for layer in layers],
         "activation": activation,

@@ -44,8 +44,8 @@ _NO_TRAINING: dict[str, dict[str, Any]] = {
     "data_loader": {"batch_size": 32},
     "trainer": {"num_epochs": 20, "validation_metric": "-loss"},
 }
-# What the conversion of values that no model of AllenNLP's has can raise, such as a text in place of a size.
-_MISFITS = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
+# What the conversion of values that no model of AllenNLP's has can raise, such as a text instead of a size.
+_MISMATCHES = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +88,7 @@ def import_allennlp(
         opened(path, Path(temporary)) as archive,
     ):
         params, shared = Params(archive.config), None if bilm is None else Path(bilm)
-        with _misfits(archive):
+        with _mismatches(archive):
             embedder, head = _convert(archive, params, shared)
             files = _stored_bilm(embedder.bilm, shared, Path(temporary, "bilm")) if embedder.bilm else None
             embedder = dataclasses.replace(embedder, bilm=None)  # its memory is free again
@@ -118,13 +118,13 @@ def import_allennlp(
 
 
 @contextlib.contextmanager
-def _misfits(archive: Archive) -> Iterator[None]:
+def _mismatches(archive: Archive) -> Iterator[None]:
     """Errors of the conversion name the archive. Those of impossible values become a `MigrationError`."""
     try:
         yield
     except (MigrationError, ConfigError, WeightsError) as error:
         raise MigrationError(f"{archive.path}: {one_line(error, 1000)}") from None
-    except _MISFITS as error:
+    except _MISMATCHES as error:
         logger.debug("the conversion failed", exc_info=True)
         problem = f"config.json and weights.th do not fit together ({one_line(error)})"
         raise MigrationError(f"{archive.path}: {problem}") from None
@@ -143,14 +143,14 @@ def _convert(archive: Archive, params: Params, bilm: Path | None) -> tuple[Conve
     module = importlib.import_module(f"elmo_tasks.migration.heads.{KINDS[kind]}")
     head: Head = module.convert(params, weights, archive.vocabulary, embedder.columns)
     if unused := weights.unused():
-        raise MigrationError(f"weights.th: there is no place here for {some_of(unused)}")
+        raise MigrationError(f"weights.th: unexpected tensors {some_of(unused)}")
     params.part("model").ignore("initializer", "regularizer")
     vocabulary = dataclasses.replace(embedder.vocabulary, labels=dict(head.labels))
     return dataclasses.replace(embedder, vocabulary=vocabulary), head
 
 
 def _config(params: Params, embedder: ConvertedEmbedder, head: Head) -> dict[str, Any]:
-    """The config of the run without its training, and without the place of the biLM."""
+    """The config of the run without its training, and without the location of the biLM."""
     train, validation, test = (params.get(f"{name}_data_path", None) for name in ("train", "validation", "test"))
     values: dict[str, Any] = {
         "dataset_reader": dict(head.dataset_reader),
@@ -189,11 +189,15 @@ def _check(config: ExperimentConfig, embedder: ConvertedEmbedder, tensors: Mappi
     """
     with shapes_only():  # takes no memory
         model = build_model(config, embedder.vocabulary, pretrained=False)
-    wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-    if misfits := [name for name in sorted(wanted.keys() | found.keys()) if wanted.get(name) != found.get(name)]:
-        shown = [f"{name} is {found.get(name, 'missing')} (wanted {wanted.get(name, 'none')})" for name in misfits]
-        raise MigrationError(f"the tensors do not fit the config: {some_of(shown)}")
+    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    actual = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    mismatches = [
+        f"{name} is {actual.get(name, 'missing')} (expected {expected.get(name, 'none')})"
+        for name in sorted(expected.keys() | actual.keys())
+        if expected.get(name) != actual.get(name)
+    ]
+    if mismatches:
+        raise MigrationError(f"the tensors do not fit the config: {some_of(mismatches)}")
     return {name for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
@@ -222,10 +226,10 @@ def _alike(one: BiLM, other: BiLM) -> bool:
     return all(torch.allclose(tensor, tensors[name], rtol=0, atol=1e-6) for name, tensor in one.state_dict().items())
 
 
-def _moved_bilm(files: BiLMFiles, place: Path) -> BiLMFiles:
-    """The biLM's files after they are moved to their place; what is there already stays."""
-    moved = BiLMFiles(place / _OPTIONS, place / _WEIGHTS)
-    place.mkdir(parents=True, exist_ok=True)
+def _moved_bilm(files: BiLMFiles, folder: Path) -> BiLMFiles:
+    """The biLM's files after they are moved to a folder; what is there already stays."""
+    moved = BiLMFiles(folder / _OPTIONS, folder / _WEIGHTS)
+    folder.mkdir(parents=True, exist_ok=True)
     for source, target in ((files.options, moved.options), (files.weights, moved.weights)):
         if not target.exists():
             with write_errors(target):

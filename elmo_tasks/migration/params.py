@@ -33,7 +33,7 @@ class Params:
         """All keys, in their order. This does not count as reading them."""
         return list(self._values)
 
-    def place(self, key: str) -> str:
+    def path(self, key: str) -> str:
         """The key's path in the whole config, for messages."""
         return f"{self._path}.{key}" if self._path else key
 
@@ -44,7 +44,7 @@ class Params:
             MigrationError: the key is missing, and there is no default.
         """
         if key not in self._values and default is _MISSING:
-            raise MigrationError(f"config.json: {self.place(key)} is missing")
+            raise MigrationError(f"config.json: {self.path(key)} is missing")
         self._read.add(key)
         return self._values.get(key, default)
 
@@ -54,8 +54,8 @@ class Params:
         if value is not default and (
             isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST
         ):
-            wanted = f"wanted a number, from 0 to {_MOST:,}"
-            raise MigrationError(f"config.json: {self.place(key)} is {str(value)[:80]!r}; {wanted}")
+            expected = f"expected a number, from 0 to {_MOST:,}"
+            raise MigrationError(f"config.json: {self.path(key)} is {str(value)[:80]!r}; {expected}")
         return value
 
     def part(self, key: str) -> Params:
@@ -68,8 +68,8 @@ class Params:
             self._read.add(key)
             values = self._values.get(key)
             if not isinstance(values, Mapping | None):
-                raise MigrationError(f"config.json: {self.place(key)} is {str(values)[:80]!r}; wanted an object")
-            self._parts[key] = Params(values or {}, self.place(key))
+                raise MigrationError(f"config.json: {self.path(key)} is {str(values)[:80]!r}; expected an object")
+            self._parts[key] = Params(values or {}, self.path(key))
         return self._parts[key]
 
     def ignore(self, *keys: str) -> None:
@@ -80,13 +80,13 @@ class Params:
         """Reads a key that may only have one of these values.
 
         Raises:
-            MigrationError: it has another; the first value is the one that is named as wanted.
+            MigrationError: it has another; the first value is the one that is named as expected.
         """
         if (value := self.get(key, default)) not in values:
-            wanted = " or ".join(str(each) for each in values)
-            raise MigrationError(f"config.json: {self.place(key)} is {str(value)[:80]}; only {wanted} can be imported")
+            expected = " or ".join(str(each) for each in values)
+            raise MigrationError(f"config.json: {self.path(key)} is {str(value)[:80]}; only {expected} can be imported")
 
     def unread(self) -> list[str]:
         """The paths of all keys that have not been read, also of parts."""
-        paths = [self.place(key) for key in self._values if key not in self._read]
+        paths = [self.path(key) for key in self._values if key not in self._read]
         return paths + [path for part in self._parts.values() for path in part.unread()]

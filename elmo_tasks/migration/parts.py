@@ -62,18 +62,18 @@ class Parts:
         config, tensors = convert_encoder(params, weights, columns)
         self.add(name, config | settings, tensors)
 
-    def add_layers(self, name: str, layers: Sequence[Layer], place: str) -> None:
-        """Adds feed-forward layers; `place` says where they are, for messages."""
-        self.add(name, *feed_forward(layers, place))
+    def add_layers(self, name: str, layers: Sequence[Layer], path: str) -> None:
+        """Adds feed-forward layers; `path` says where they are, for messages."""
+        self.add(name, *feed_forward(layers, path))
 
-    def add_scores(self, layer: Layer, place: str) -> None:
+    def add_scores(self, layer: Layer, path: str) -> None:
         """Adds the linear layer whose outputs are the scores of the labels.
 
         Raises:
             MigrationError: it is followed by an activation.
         """
         if layer.activation != "linear":
-            raise MigrationError(f"config.json: {place}: the last activation is {layer.activation}; wanted linear")
+            raise MigrationError(f"config.json: {path}: the last activation is {layer.activation}; expected linear")
         self.tensors |= {"scores.weight": layer.weight, "scores.bias": layer.bias}
 
     def head(self, **rest: Any) -> Head:

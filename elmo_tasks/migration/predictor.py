@@ -54,7 +54,7 @@ class Predictor:
             predictor_name: what AllenNLP calls the predictor, which must fit the run; not needed.
             cuda_device: -1 for the CPU; otherwise the GPU is used, if there is one.
             predicates: for semantic roles, the run of a tagger that finds the predicates, or a function from a list of
-                tokens to the places of the predicates in it, such as that of the verbs that spaCy finds.
+                tokens to the indices of the predicates in it, such as that of the verbs that spaCy finds.
 
         Raises:
             RunError: there is no run or no finished epoch, or its biLM has moved or changed.
@@ -75,8 +75,8 @@ class Predictor:
             run = load_predictor(_imported(Path(archive_path)), overrides=device, predicates=tagger)
         predictor = AllenNlpPredictor(run, find)
         if predictor_name is not None and predictor_name.replace("-", "_") not in predictor.names:
-            wanted = " or ".join(map(repr, predictor.names))
-            raise ElmoTasksError(f"predictor_name is {predictor_name!r}; wanted {wanted} for {archive_path}")
+            expected = " or ".join(map(repr, predictor.names))
+            raise ElmoTasksError(f"predictor_name is {predictor_name!r}; expected {expected} for {archive_path}")
         return cls(predictor)
 
     def predict(self, *values: Any, **inputs: Any) -> Json:

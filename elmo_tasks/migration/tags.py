@@ -25,8 +25,8 @@ def scheme_of(params: Params, key: str) -> TagScheme | None:
     if name is None:
         return None
     if name not in _SCHEMES:
-        wanted = ", ".join(_SCHEMES)
-        raise MigrationError(f"config.json: {params.place(key)} is {str(name)[:80]!r}; wanted one of {wanted}")
+        expected = ", ".join(_SCHEMES)
+        raise MigrationError(f"config.json: {params.path(key)} is {str(name)[:80]!r}; expected one of {expected}")
     return _SCHEMES[name]
 
 

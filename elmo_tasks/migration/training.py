@@ -19,10 +19,10 @@ _IGNORED = ("serialization_dir", "evaluate_on_test", "numpy_seed", "pytorch_seed
 
 def convert_data_loader(params: Params) -> dict[str, Any]:
     """The batches: `data_loader`, or `iterator` until 0.9."""
-    place = params.part("data_loader" if "data_loader" in params else "iterator")
-    sampler = place.part("batch_sampler") if "batch_sampler" in place else place
+    loader = params.part("data_loader" if "data_loader" in params else "iterator")
+    sampler = loader.part("batch_sampler") if "batch_sampler" in loader else loader
     config: dict[str, Any] = {"batch_size": sampler.get("batch_size", None) or _DEFAULT_BATCH}
-    place.ignore("type", "sorting_keys", "shuffle")
+    loader.ignore("type", "sorting_keys", "shuffle")
     sampler.ignore("type", "sorting_keys")
     noise = sampler.get("padding_noise", None)
     if isinstance(noise, float | int) and 0 <= noise < 1:
@@ -35,20 +35,20 @@ def convert_trainer(params: Params, metric: Metric) -> tuple[dict[str, Any], tup
 
     `metric` is the model's here: a name that it does not have becomes its main score.
     """
-    place, notes = params.part("trainer"), []
-    config: dict[str, Any] = {"num_epochs": place.get("num_epochs", 20)}
+    trainer, notes = params.part("trainer"), []
+    config: dict[str, Any] = {"num_epochs": trainer.get("num_epochs", 20)}
     for key in ("patience", "grad_norm", "grad_clipping", "num_gradient_accumulation_steps"):
-        if (value := place.get(key, None)) is not None:
+        if (value := trainer.get(key, None)) is not None:
             config[key] = value
-    place.ignore("type", "cuda_device", "summary_interval", "histogram_interval", "shuffle", "no_grad")
+    trainer.ignore("type", "cuda_device", "summary_interval", "histogram_interval", "shuffle", "no_grad")
     params.ignore(*_IGNORED)
-    given = str(place.get("validation_metric", "-loss"))
+    given = str(trainer.get("validation_metric", "-loss"))
     config["validation_metric"] = chosen = _metric_name(given, metric)
     if chosen[1:] not in (given[1:], _METRICS.get(given[1:])):
         notes.append(f"the validation metric {given!r} is not there; it is {chosen!r}")
-    if optimizer := _optimizer(place):
+    if optimizer := _optimizer(trainer):
         config["optimizer"] = optimizer
-    elif place.get("optimizer", None) is not None:
+    elif trainer.get("optimizer", None) is not None:
         notes.append("the optimizer is not there; it is the default one")
     regularizers, num_others = _regularizers(params)
     if regularizers:

@@ -36,7 +36,7 @@ class Weights:
         """Removes a tensor and returns it.
 
         Arguments:
-            shape: the wanted sizes of its axes, None for any; not checked if there are none.
+            shape: the expected sizes of its axes, None for any; not checked if there are none.
 
         Raises:
             MigrationError: it is not there, or has another shape.
@@ -46,12 +46,12 @@ class Weights:
         if tensor is None:
             raise MigrationError(f"weights.th has no tensor {full!r}, which a model of this config has")
         fits = len(shape) == tensor.dim() and all(
-            size in (None, came) for size, came in zip(shape, tensor.shape, strict=True)
+            size in (None, actual) for size, actual in zip(shape, tensor.shape, strict=True)
         )
         if shape and not fits:
-            wanted = " x ".join("any" if size is None else str(size) for size in shape)
-            came = " x ".join(map(str, tensor.shape)) or "a single number"
-            raise MigrationError(f"weights.th: {full!r} is {came}; by its config it should be {wanted}")
+            expected = " x ".join("any" if size is None else str(size) for size in shape)
+            actual = " x ".join(map(str, tensor.shape)) or "a single number"
+            raise MigrationError(f"weights.th: {full!r} is {actual}; by its config it should be {expected}")
         return tensor
 
     def take_optional(self, name: str) -> Tensor | None:

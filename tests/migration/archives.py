@@ -24,6 +24,7 @@ WORDS = ("@@UNKNOWN@@", "the", "dog", "lives", "-lrb-", "in", "seattle", ".")
 CHARACTERS = ("@@UNKNOWN@@", *"etaoinshrd.S")
 TAGS = ("O", "B-PER", "I-PER", "L-PER", "U-PER", "U-LOC", "B-LOC", "L-LOC", "I-LOC")
 HIDDEN = 5
+GONE = object()
 
 
 def member(name: str, content: bytes) -> tuple[tarfile.TarInfo, bytes]:
@@ -80,6 +81,9 @@ NER: dict[str, Any] = {
         "type": "conll2003",
         "tag_label": "ner",
         "coding_scheme": "BIOUL",
+        "feature_labels": ["pos"],
+        "label_namespace": "labels",
+        "convert_to_coding_scheme": None,
         "token_indexers": {
             "tokens": {"type": "single_id", "lowercase_tokens": True},
             "token_characters": {"type": "characters", "min_padding_length": 3},
@@ -121,11 +125,18 @@ NER: dict[str, Any] = {
 VOCABULARY = {"tokens": WORDS, "token_characters": CHARACTERS, "labels": TAGS}
 
 
-def ner_config(**model: Any) -> dict[str, Any]:
-    """A copy of `NER` with changes of its model."""
-    config = copy.deepcopy(NER)
-    config["model"] |= model
-    return config
+def with_changes(config: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of a config with other values, which are named by their key paths; `GONE` removes a key."""
+    changed = copy.deepcopy(dict(config))
+    for path, value in changes.items():
+        *parents, key = path.split(".")
+        part = changed
+        for parent in parents:
+            part = part[parent]
+        part[key] = value
+        if value is GONE:
+            del part[key]
+    return changed
 
 
 def bilm() -> BiLM:

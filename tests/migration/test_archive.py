@@ -70,9 +70,9 @@ def test_reads_the_file_and_the_folder(new_format: bool, tmp_path: Path) -> None
     path = write_archive(tmp_path / "model.tar.gz", CONFIG, TENSORS, names, new_format=new_format, more=[options, meta])
     with tarfile.open(path) as tar:
         for entry in filter(tarfile.TarInfo.isfile, tar):  # `extractall` has another signature in older Pythons
-            place = tmp_path / "folder" / entry.name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(tar.extractfile(entry).read())  # type: ignore[union-attr]
+            target = tmp_path / "folder" / entry.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(tar.extractfile(entry).read())  # type: ignore[union-attr]
     (tmp_path / "folder" / "weights.th").rename(tmp_path / "folder" / "best.th")  # as in the folder of a training
     (scratch := tmp_path / "scratch").mkdir()
     for given in (path, tmp_path / "folder"):
@@ -124,7 +124,7 @@ def test_a_vocabulary_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: 
     with opened(path, tmp_path) as archive:
         assert archive.vocabulary.labels("tokens") == ("@@PADDING@@", "abc")
     path = write_archive(tmp_path / "a", CONFIG, {}, {"tokens": ("abcd",), "non_padded_namespaces": ()})
-    message = rf"^{path}/vocabulary/tokens\.txt: 5 bytes; wanted at most 4; .*{VARIABLE}=10"
+    message = rf"^{path}/vocabulary/tokens\.txt: 5 bytes; expected at most 4; .*{VARIABLE}=10"
     with pytest.raises(MigrationError, match=message), opened(path, tmp_path):
         pass
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights
 from elmo_tasks.text.vocabulary import BEGIN_WORD, END_WORD, SPECIAL
-from tests.migration.archives import OPTIONS, VOCABULARY, bilm, elmo_tensors, ner_config, ner_tensors
+from tests.migration.archives import OPTIONS, bilm, elmo_tensors
 
 START = "text_field_embedder.token_embedder_"
 NAMES = {
@@ -41,6 +40,8 @@ def tensors(rows: int = 4) -> dict[str, Tensor]:
     encoder = f"{START}characters._encoder._module."
     named = {
         f"{START}tokens.weight": torch.arange(10.0, 18.0).view(4, 2),
+        f"{START}tokens._projection.weight": torch.tensor([[1.0, 10.0]]),
+        f"{START}tokens._projection.bias": torch.tensor([100.0]),
         f"{START}characters._embedding._module.weight": torch.arange(2.0 * rows).view(rows, 2),
         f"{encoder}conv_layer_0.weight": torch.zeros(3, 2, 2),
         f"{encoder}conv_layer_0.bias": torch.zeros(3),
@@ -64,7 +65,7 @@ def convert(
         "model": {"text_field_embedder": {"token_embedders": parts, **embedder}},
         "dataset_reader": {"token_indexers": indexers or {}},
     }
-    params, weights = Params(copy.deepcopy(config)), Weights(tensors() if given is None else given)
+    params, weights = Params(config), Weights(tensors() if given is None else given)
     result = convert_embedder(params, weights, AllenNlpVocabulary(NAMES), OPTIONS, version)
     assert [path for path in params.unread() if not path.endswith(unread)] == []
     return result
@@ -120,62 +121,55 @@ def test_a_reader_around_another_has_its_indexers() -> None:
 
 
 def test_a_projection_of_words_is_multiplied_out() -> None:
-    table = torch.tensor([[0.0, 0.0], [1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    given = {
-        f"{START}tokens.weight": table,
-        f"{START}tokens._projection.weight": torch.tensor([[1.0, 10.0]]),
-        f"{START}tokens._projection.bias": torch.tensor([100.0]),
-    }
-    result = convert({"tokens": {**WORDS["tokens"], "projection_dim": 1}}, given=given)
-    assert result.tensors["words.trained"].tolist() == [[0], [143], [121], [165]]
+    result = convert({"tokens": {**WORDS["tokens"], "projection_dim": 1}})
+    assert result.tensors["words.trained"].tolist() == [[0], [264], [242], [286]]
     assert result.config["words"]["size"] == 1
     assert result.notes == ("the projection of the word vectors is multiplied out: each word has the projected vector",)
-    with pytest.raises(MigrationError, match=r"_projection\.weight' is 1 x 3; by its config it should be 1 x 2"):
-        convert(
-            {"tokens": {**WORDS["tokens"], "projection_dim": 1}},
-            given={f"{START}tokens.weight": table, f"{START}tokens._projection.weight": torch.ones(1, 3)},
-        )
 
 
 @pytest.mark.parametrize(
-    ("version", "more"),
-    [("0.9.0", {"padding": "right", "token_min_padding_length": 5}), ("1.3.0", {"padding": "none"})],
+    ("version", "settings", "expected", "note"),
+    [
+        ("0.9.0", {"conv_layer_activation": "tanh"}, {"padding": "right", "activation": "tanh"}, "longest word"),
+        ("0.9.0", {"conv_layer_activation": None, "output_dim": 0}, {"activation": "relu"}, "longest word"),
+        ("1.3.0", {"conv_layer_activation": "linear"}, {"padding": "none", "activation": "none"}, None),
+        ("1.3.0", {"conv_layer_activation": "relu"}, {"padding": "none", "activation": "relu"}, None),
+    ],
 )
-def test_characters_in_a_convolution(version: str, more: dict[str, Any]) -> None:
-    indexer = {"type": "characters", "min_padding_length": 5, "unread": 1}
-    encoder = {**CNN, "conv_layer_activation": "tanh"}
-    result = convert(characters(encoder, dropout=0.0), {"characters": indexer}, version=version)
-    wanted = {"embedding_size": 2, "filters": 3, "width": 2, "activation": "tanh", **more}
-    assert result.config == {"characters": wanted}
+def test_characters_in_a_convolution(
+    version: str, settings: dict[str, Any], expected: dict[str, Any], note: str | None
+) -> None:
+    least = {} if "output_dim" in settings else {"min_padding_length": 5}
+    indexer = {"type": "characters", **least, "unread": 1}
+    result = convert(characters({**CNN, **settings}, dropout=0.0), {"characters": indexer}, version=version)
+    padding = {"padding": "right", "token_min_padding_length": 5 if least else 0} if version == "0.9.0" else {}
+    assert result.config == {"characters": {"embedding_size": 2, "filters": 3, "width": 2, **padding, **expected}}
     assert result.vocabulary.characters == (*SPECIAL, "d", "o")
     assert result.tensors["characters.embedding.weight"].tolist() == [[0, 0], [2, 3], [4, 5], [6, 7]]
     assert result.columns.tolist() == [0, 1, 2]
-    assert [note for note in result.notes if "longest word" in note] == ([*result.notes] if "0.9" in version else [])
+    assert [note for note in result.notes if "longest word" in note] == list(result.notes)
+    assert len(result.notes) == (note is not None)
 
 
-@pytest.mark.parametrize(("activation", "ours"), [(None, "relu"), ("relu", "relu"), ("linear", "none")])
-def test_the_activation_of_a_convolution(activation: str | None, ours: str) -> None:
-    result = convert(characters({**CNN, "conv_layer_activation": activation, "output_dim": 0}), version="0.9.0")
-    assert result.config["characters"]["activation"] == ours
-    assert result.config["characters"]["token_min_padding_length"] == 0
-
-
-@pytest.mark.parametrize(("layers", "bidirectional"), [(None, None), (2, True)])
-def test_characters_in_an_lstm(layers: int | None, bidirectional: bool | None) -> None:
-    settings = (
-        {} if layers is None else {"num_layers": layers, "bidirectional": bidirectional, "bias": True, "dropout": 0.1}
-    )
+@pytest.mark.parametrize(
+    ("settings", "suffixes"),
+    [
+        ({}, ["_l0"]),
+        (
+            {"num_layers": 2, "bidirectional": True, "bias": True, "dropout": 0.1},
+            ["_l0", "_l0_reverse", "_l1", "_l1_reverse"],
+        ),
+    ],
+)
+def test_characters_in_an_lstm(settings: dict[str, Any], suffixes: list[str]) -> None:
     result = convert(characters({**LSTM, **settings}), {"characters": {"min_padding_length": 3}})
-    wanted = {"type": "lstm", "hidden_size": 3, "num_layers": layers or 1, "bidirectional": bool(bidirectional)}
-    assert result.config == {"characters": {"embedding_size": 2, **wanted}}
-    named = {name.removeprefix("characters.lstm.") for name in result.tensors if ".lstm." in name}
-    assert named == {
-        f"{name}_l{layer}{suffix}"
-        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        for layer in range(layers or 1)
-        for suffix in (("", "_reverse") if bidirectional else ("",))
-    }
-    assert len(result.columns) == (6 if bidirectional else 3)
+    both = bool(settings)
+    expected = {"type": "lstm", "hidden_size": 3, "num_layers": 1 + both, "bidirectional": both}
+    assert result.config == {"characters": {"embedding_size": 2, **expected}}
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    lstm = {name for name in result.tensors if ".lstm." in name}
+    assert lstm == {f"characters.lstm.{name}{suffix}" for name in names for suffix in suffixes}
+    assert len(result.columns) == 3 * (1 + both)
     assert result.notes == ()
 
 
@@ -192,7 +186,7 @@ def test_characters_as_bytes(rows: int, last: list[float]) -> None:
     assert embedding.shape == (2 + 256 + 1, 2)
     assert embedding[:2].tolist() == [[0, 0]] * 2
     assert embedding[2 + ord("A")].tolist() == [2 * 66, 2 * 66 + 1]  # a byte's row follows its number
-    assert embedding[2 + 98].tolist() == ([198, 199])
+    assert embedding[2 + 98].tolist() == [198, 199]
     assert embedding[-1].tolist() == last
     assert result.vocabulary.characters[-1] == BEGIN_WORD
     assert END_WORD not in result.vocabulary.characters
@@ -217,30 +211,23 @@ def test_elmo_and_what_is_said_about_it() -> None:
     assert result.tensors["elmo.mixes.input.gamma"].item() == 1.5
 
 
-def test_two_mixes_of_an_elmo_beside_the_embedder() -> None:
-    """Those of the biattentive classifier, in the embedder's conversion."""
-    config = ner_config(elmo={"dropout": 0.3}, use_input_elmo=True, use_integrator_output_elmo=True)
-    del config["model"]["text_field_embedder"]["token_embedders"]["elmo"]
-    tensors = {name: tensor for name, tensor in ner_tensors().items() if "tokens" in name or "characters" in name}
-    tensors |= {f"_elmo.{name}": tensor for name, tensor in elmo_tensors(bilm(), mixes=2).items()}
-    names = {name: ("@@PADDING@@", *each) for name, each in VOCABULARY.items()}
-    converted = convert_embedder(Params(config), Weights(dict(tensors)), AllenNlpVocabulary(names), None, "2.8.0")
-    assert converted.config["elmo"] == {"mixes": ["input", "output"], "dropout": 0.3}
+@pytest.mark.parametrize("mixes", [("input",), ("output",), ("input", "output")])
+def test_an_elmo_beside_the_embedder_is_only_part_of_its_output_as_input(mixes: tuple[str, ...]) -> None:
+    """That of the biattentive classifier, in the embedder's conversion."""
+    uses = {"input": "use_input_elmo", "output": "use_integrator_output_elmo"}
+    given = {name: tensor for name, tensor in tensors().items() if "elmo" not in name}
+    given |= {f"_elmo.{name}": tensor for name, tensor in elmo_tensors(bilm(), mixes=len(mixes)).items()}
+    parts = {**WORDS, **characters(CNN)}
+    model = {"text_field_embedder": {"token_embedders": parts}, "elmo": {"dropout": 0.3}}
+    params = Params({"model": model | {uses[mix]: True for mix in mixes}})
+    result = convert_embedder(params, Weights(dict(given)), AllenNlpVocabulary(NAMES), OPTIONS, "2.8.0")
+    assert result.config["elmo"] == {"mixes": list(mixes), "dropout": 0.3}
     # Words, characters and ELMo here; characters, words and, behind the embedder's output, ELMo there.
-    assert converted.columns.tolist() == [*range(7, 13), *range(7), *range(13, 21)]
-    assert converted.tensors["elmo.mixes.output.gamma"] == tensors["_elmo.scalar_mix_1.gamma"]
-
-
-@pytest.mark.parametrize("place", ["input", "integrator_output"])
-def test_an_elmo_beside_the_embedder_is_only_part_of_its_output_as_input(place: str) -> None:
-    named = {name: tensor for name, tensor in tensors().items() if "tokens." in name}
-    named |= {f"_elmo.{name}": tensor for name, tensor in elmo_tensors(bilm()).items()}
-    model = {"text_field_embedder": {"token_embedders": WORDS}, "elmo": {}, f"use_{place}_elmo": True}
-    result = convert_embedder(Params({"model": model}), Weights(named), AllenNlpVocabulary(NAMES), OPTIONS, None)
-    assert result.config["elmo"]["mixes"] == [place.rpartition("_")[2]]
+    elmo = range(5, 5 + bilm().output_size) if "input" in mixes else ()
+    assert result.columns.tolist() == [3, 4, 0, 1, 2, *elmo]
+    for number, mix in enumerate(mixes):
+        assert result.tensors[f"elmo.mixes.{mix}.gamma"] == given[f"_elmo.scalar_mix_{number}.gamma"]
     assert len(result.notes) == 1
-    size = bilm().output_size if place == "input" else 0
-    assert result.columns.tolist() == list(range(2 + size))
 
 
 def indexed(**settings: Any) -> dict[str, Any]:
@@ -256,16 +243,17 @@ def indexed(**settings: Any) -> dict[str, Any]:
         (WORDS, indexed(end_tokens=["a"]), "end_tokens is"),
         (WORDS, indexed(tokens_to_add={"a": 1}), "tokens_to_add is"),
         ({"tokens": {**WORDS["tokens"], "max_norm": 1.0}}, {}, "max_norm is 1.0; only None can"),
+        ({"tokens": {**WORDS["tokens"], "projection_dim": 3}}, {}, "is 1 x 2; by its config it should be 3 x 2"),
         ({"tokens": {**WORDS["tokens"], "embedding_dim": 3}}, {}, "is 4 x 2; by its config it should be any x 3"),
         (characters(CNN), indexed(type="single_id"), "characters.type is single_id; only characters can"),
-        (characters({"type": "gru"}), {}, "encoder.type is 'gru'; wanted cnn or lstm"),
+        (characters({"type": "gru"}), {}, "encoder.type is 'gru'; expected cnn or lstm"),
         (characters({**CNN, "ngram_filter_sizes": 2}), {}, "ngram_filter_sizes is 2; filters of one width are taken"),
         (characters({"type": "cnn", "num_filters": 3}), {}, r"ngram_filter_sizes is \[2, 3, 4, 5\]; filters of one"),
         (characters({**CNN, "output_dim": 5}), {}, "output_dim is 5; only None or 0 can"),
         (
             characters({**CNN, "conv_layer_activation": "elu"}),
             {},
-            "activation is 'elu'; wanted one of relu, tanh, linear",
+            "activation is 'elu'; expected one of relu, tanh, linear",
         ),
         (characters({**CNN, "num_filters": 4}), {}, "is 3 x 2 x 2; by its config it should be 4 x 2 x 2"),
         (characters({**LSTM, "bias": False}), {}, "bias is False; only True can"),

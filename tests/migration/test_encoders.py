@@ -25,17 +25,17 @@ def _seed() -> None:
     torch.manual_seed(2)
 
 
-def outputs(params: dict[str, Any], tensors: dict[str, Tensor], inputs: Tensor) -> Tensor:
-    """What our encoder makes of AllenNLP's inputs (B, T, 5), whose features it reads in another order."""
+def outputs(params: dict[str, Any], tensors: dict[str, Tensor], inputs: Tensor) -> tuple[dict[str, Any], Tensor]:
+    """Our encoder's config, and what it makes of AllenNLP's inputs (B, T, 5), whose features it reads reordered."""
     weights = Weights(dict(tensors))
-    read = Params(params)
+    read = Params({"input_size": 5, "hidden_size": SIZE, **params})
     config, converted = convert_encoder(read, weights, COLUMNS)
     assert not weights.unused()
     assert not read.unread()
     encoder = EncoderConfig.model_validate_json(json.dumps(config)).build(5)
     encoder.load_state_dict(converted)
     mask = torch.arange(inputs.shape[1]) < torch.tensor(LENGTHS).unsqueeze(1)
-    return encoder.eval()(inputs[:, :, COLUMNS], mask)
+    return config, encoder.eval()(inputs[:, :, COLUMNS], mask)
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])
@@ -43,12 +43,17 @@ def outputs(params: dict[str, Any], tensors: dict[str, Tensor], inputs: Tensor) 
 @pytest.mark.parametrize(("name", "kind"), [("lstm", nn.LSTM), ("gru", nn.GRU)])
 def test_torch_s_layers(name: str, kind: type[nn.RNNBase], num_layers: int, bidirectional: bool) -> None:
     layers: Any = kind(5, SIZE, num_layers, batch_first=True, bidirectional=bidirectional)  # type: ignore[arg-type, call-arg]
-    params = {"type": name, "input_size": 5, "hidden_size": SIZE, "num_layers": num_layers, "dropout": 0.2}
+    params = {"type": name, "batch_first": True, "bias": True, "stateful": False}
+    params |= {"num_layers": 2} if num_layers == 2 else {}
+    params |= {"bidirectional": True, "dropout": 0.2} if bidirectional else {}
     inputs = torch.randn(3, 6, 5)
     tensors = {f"_module.{key}": tensor for key, tensor in layers.state_dict().items()}
-    came = outputs({**params, "bidirectional": bidirectional}, tensors, inputs)
+    config, actual = outputs(params, tensors, inputs)
     for row, length in enumerate(LENGTHS):
-        torch.testing.assert_close(came[row, :length], layers(inputs[row : row + 1, :length])[0][0])
+        torch.testing.assert_close(actual[row, :length], layers(inputs[row : row + 1, :length])[0][0])
+    dropout = {"dropout": 0.2 if bidirectional else 0.0} if num_layers == 2 else {}  # is only between layers
+    sizes = {"hidden_sizes": [SIZE] * num_layers, "bidirectional": bidirectional}
+    assert config == {"type": f"stacked_bi{name}", **sizes, **dropout}
 
 
 def augmented_lstm(tensors: dict[str, Tensor], prefix: str, sentence: Tensor, highway: bool) -> Tensor:
@@ -89,19 +94,20 @@ def test_alternating_layers(num_layers: int, input_bias: bool, cell: str) -> Non
     for layer in range(num_layers):
         prefix = f"_module.layer_{layer}.{cell}"
         tensors |= augmented_tensors(prefix, 5 if layer == 0 else SIZE, highway=True, input_bias=input_bias)
-    params = {
-        "type": "alternating_lstm", "input_size": 5, "hidden_size": SIZE, "num_layers": num_layers,
-        "recurrent_dropout_probability": 0.1, "use_input_projection_bias": input_bias,
-    }  # fmt: skip
+    ignored = {"dropout": 0.4, "layer_dropout_probability": 0.3, "use_input_projection_bias": input_bias}
+    params = {"type": "alternating_lstm", "num_layers": num_layers, **ignored}
+    params |= {"recurrent_dropout_probability": 0.1} if num_layers > 1 else {}
     inputs = torch.randn(3, 6, 5)
-    came = outputs(params, tensors, inputs)
+    config, actual = outputs(params, tensors, inputs)
+    settings = {"hidden_size": SIZE, "num_layers": num_layers, "dropout": 0.1 if num_layers > 1 else 0.0}
+    assert config == {"type": "alternating_lstm", **settings, **({"highway_bias": True} if input_bias else {})}
     for row, length in enumerate(LENGTHS):
         values = inputs[row, :length]
         for layer in range(num_layers):
             values = values if layer % 2 == 0 else values.flip(0)
             values = augmented_lstm(tensors, f"_module.layer_{layer}.{cell}", values, highway=True)
             values = values if layer % 2 == 0 else values.flip(0)
-        torch.testing.assert_close(came[row, :length], values)
+        torch.testing.assert_close(actual[row, :length], values)
 
 
 @pytest.mark.parametrize("highway", [True, False])
@@ -113,51 +119,16 @@ def test_stacked_bidirectional_layers(input_bias: bool, highway: bool) -> None:
             size = 5 if layer == 0 else 2 * SIZE
             prefix = f"_module.{direction}_layer_{layer}."
             tensors |= augmented_tensors(prefix, size, highway=highway, input_bias=input_bias)
-    params = {
-        "type": "stacked_bidirectional_lstm", "input_size": 5, "hidden_size": SIZE, "num_layers": 2,
-        "recurrent_dropout_probability": 0.5, "use_highway": highway,
-    }  # fmt: skip
+    params = {"type": "stacked_bidirectional_lstm", "num_layers": 2, "use_highway": highway}
     inputs = torch.randn(3, 6, 5)
-    came = outputs(params, tensors, inputs)
+    _, actual = outputs({**params, "recurrent_dropout_probability": 0.5}, tensors, inputs)
     for row, length in enumerate(LENGTHS):
         values = inputs[row, :length]
         for layer in range(2):
             forward = augmented_lstm(tensors, f"_module.forward_layer_{layer}.", values, highway)
             backward = augmented_lstm(tensors, f"_module.backward_layer_{layer}.", values.flip(0), highway).flip(0)
             values = torch.cat([forward, backward], dim=1)
-        torch.testing.assert_close(came[row, :length], values)
-
-
-@pytest.mark.parametrize(
-    ("params", "wanted"),
-    [
-        ({"type": "lstm", "batch_first": True, "dropout": 0.3}, {"hidden_sizes": [3], "bidirectional": False}),
-        (
-            {"type": "gru", "num_layers": 2, "bidirectional": True, "bias": True, "stateful": False, "dropout": 0.3},
-            {"hidden_sizes": [3, 3], "bidirectional": True, "dropout": 0.3},
-        ),
-        ({"type": "lstm", "num_layers": 2}, {"hidden_sizes": [3, 3], "bidirectional": False, "dropout": 0.0}),
-    ],
-)
-def test_settings_of_torch_s_layers(params: dict[str, Any], wanted: dict[str, Any]) -> None:
-    kind = nn.LSTM if params["type"] == "lstm" else nn.GRU
-    layers = kind(5, 3, params.get("num_layers", 1), bidirectional=params.get("bidirectional", False))
-    read = Params({"hidden_size": 3, "input_size": 5, **params})
-    weights = Weights({f"_module.{key}": tensor for key, tensor in layers.state_dict().items()})
-    config, _ = convert_encoder(read, weights, COLUMNS)
-    assert config == {"type": "stacked_bilstm" if params["type"] == "lstm" else "stacked_bigru", **wanted}
-    assert read.unread() == []
-
-
-@pytest.mark.parametrize("input_bias", [True, False])
-def test_settings_of_layers_with_highways(input_bias: bool) -> None:
-    tensors = augmented_tensors("_module.layer_0.", 5, highway=True, input_bias=input_bias)
-    ignored = {"dropout": 0.4, "layer_dropout_probability": 0.3, "use_input_projection_bias": input_bias}
-    read = Params({"type": "alternating_lstm", "input_size": 5, "hidden_size": SIZE, "num_layers": 1, **ignored})
-    config, _ = convert_encoder(read, Weights(tensors), COLUMNS)
-    wanted = {"type": "alternating_lstm", "hidden_size": SIZE, "num_layers": 1, "dropout": 0.0}
-    assert config == {**wanted, **({"highway_bias": True} if input_bias else {})}
-    assert read.unread() == []
+        torch.testing.assert_close(actual[row, :length], values)
 
 
 def test_others_are_refused() -> None:
@@ -167,7 +138,7 @@ def test_others_are_refused() -> None:
         ({}, "type is 'None'"),
         ({"type": "lstm", "stateful": True}, "stateful is True"),
         ({"type": "alternating_lstm", "hidden_size": 3, "num_layers": 1, "use_highway": False}, "use_highway is false"),
-        ({"type": "lstm", "hidden_size": 3}, "reads 4 features; wanted 5"),
+        ({"type": "lstm", "hidden_size": 3}, "reads 4 features; expected 5"),
         ({"type": "gru", "bias": False}, "bias is False; only True can"),
         ({"type": "lstm", "proj_size": 2}, "proj_size is 2; only 0 can"),
     ):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import copy
+import functools
 import json
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.load import load_run
 from tests.migration.archives import (
     CHARACTERS,
+    GONE,
     HIDDEN,
     NER,
     OPTIONS,
@@ -34,18 +36,33 @@ from tests.migration.archives import (
     bilm,
     elmo_tensors,
     member,
-    ner_config,
     ner_tensors,
+    with_changes,
     write_archive,
 )
 
+Embed = Callable[[list[str]], Tensor]
 SENTENCES = [["The", "dog", "lives", "in", "Seattle", "."], ["☃"], ["-LRB-", "an", "unheard-of", "THE"]]
+PARTS = "model.text_field_embedder.token_embedders"
 EMBEDDER = "text_field_embedder.token_embedder"
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
     return write_archive(tmp_path / "model.tar.gz", NER, ner_tensors(), VOCABULARY, new_format=False)
+
+
+def imported_config(archive: Path, run: Path) -> dict[str, Any]:
+    """The config of the run that an archive is imported to."""
+    import_allennlp(archive, run)
+    return json.loads((run / "config.json").read_text())
+
+
+def compare_logits(run: Path, sentences: Sequence[list[str]], tensors: dict[str, Tensor], *parts: Embed) -> None:
+    """Compares a run's scores with AllenNLP's, whose tagger reads these embeddings one behind the other."""
+    for sentence in sentences:
+        expected = allennlp_tags(tensors, torch.cat([part(sentence) for part in parts], dim=1))
+        torch.testing.assert_close(logits(run, sentence), expected, atol=1e-5, rtol=1e-5)
 
 
 def logits(run: str | Path, sentence: list[str]) -> Tensor:
@@ -56,9 +73,9 @@ def logits(run: str | Path, sentence: list[str]) -> Tensor:
         return loaded.model(batch).logits[0]
 
 
-def table(tensors: dict[str, Tensor], name: str, names: tuple[str, ...], wanted: list[str]) -> Tensor:
+def table(tensors: dict[str, Tensor], name: str, names: tuple[str, ...], tokens: list[str]) -> Tensor:
     """Rows of a table, whose first is that of padding; those of unknown names are the first name's."""
-    rows = [names.index(each) + 1 if each in names else 1 for each in wanted]
+    rows = [names.index(each) + 1 if each in names else 1 for each in tokens]
     return tensors[name][rows]
 
 
@@ -100,21 +117,16 @@ def allennlp_tags(tensors: dict[str, Tensor], inputs: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("masked", [False, True], ids=["0.x", "2.x"])
 def test_a_tagger_with_words_characters_and_elmo(masked: bool, tmp_path: Path) -> None:
-    tensors, config = ner_tensors(), ner_config()
+    tensors, config = ner_tensors(), with_changes(NER, {})
     if masked:
         config["data_loader"] = config.pop("iterator")
         name = f"{EMBEDDER}_token_characters._embedding._module.weight"  # since 1.0 it can have more rows than names
         tensors[name] = torch.cat([tensors[name], torch.randn(9, 3)])
     run = tmp_path / "run"
     imported = import_allennlp(write_archive(tmp_path / "a", config, tensors, VOCABULARY), run)
-    for sentence in SENTENCES:
-        parts = [
-            allennlp_elmo(tensors, sentence),  # in the order of the keys
-            allennlp_characters(tensors, sentence, padded=not masked),
-            allennlp_words(tensors, sentence),
-        ]
-        wanted = allennlp_tags(tensors, torch.cat(parts, dim=1))
-        torch.testing.assert_close(logits(run, sentence), wanted, atol=1e-5, rtol=1e-5)
+    elmo = functools.partial(allennlp_elmo, tensors)
+    characters = functools.partial(allennlp_characters, tensors, padded=not masked)
+    compare_logits(run, SENTENCES, tensors, elmo, characters, functools.partial(allennlp_words, tensors))
     assert imported.kind == "crf_tagger"
     assert any("longest word" in note for note in imported.notes) != masked
     loaded = load_run(run)
@@ -131,36 +143,41 @@ def test_training_settings_are_carried_over_and_the_rest_is_listed(archive: Path
     origin = {"kind": "crf_tagger", "notes": list(imported.notes), "unread": list(imported.unread)}
     assert json.loads((tmp_path / "run" / "origin.json").read_text()) == {"allennlp": str(archive), **origin}
     config = json.loads((tmp_path / "run" / "config.json").read_text())
-    trainer = config["trainer"]
-    assert (trainer["num_epochs"], trainer["patience"], trainer["grad_norm"]) == (75, 25, 5.0)
-    assert (trainer["optimizer"]["type"], trainer["optimizer"]["lr"]) == ("adam", 0.002)
-    assert trainer["validation_metric"] == "+f1"
-    assert [(each["parameters"], each["l2"]) for each in trainer["regularizers"]] == [(r"elmo\.mixes\..*weights", 0.1)]
-    assert config["data_loader"]["batch_size"] == 64
-    assert (config["train_data_path"], config["validation_data_path"]) == ("train.txt", "dev.txt")
-    assert config["vocabulary"]["lowercase_words"]
+    (regularizer,) = config["trainer"]["regularizers"]
     model = config["model"]
-    assert (model["dropout"], model["encoder"]["dropout"], model["embedder"]["elmo"]["dropout"]) == (0.5, 0.5, 0.2)
+    for part, expected in (
+        (config["trainer"], {"num_epochs": 75, "patience": 25, "grad_norm": 5.0, "validation_metric": "+f1"}),
+        (config["trainer"]["optimizer"], {"type": "adam", "lr": 0.002}),
+        (regularizer, {"parameters": r"elmo\.mixes\..*weights", "l2": 0.1}),
+        (config["data_loader"], {"batch_size": 64}),
+        (config, {"train_data_path": "train.txt", "validation_data_path": "dev.txt"}),
+        (config["vocabulary"], {"lowercase_words": True}),
+        (model, {"dropout": 0.5}),
+        (model["encoder"], {"dropout": 0.5}),
+        (model["embedder"]["elmo"], {"dropout": 0.2}),
+    ):
+        assert {key: part[key] for key in expected} == expected
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("given", "expected"),
     [
         ({"test_data_path": "test.txt", "random_seed": 0}, {"test_data_path": "test.txt", "random_seed": 0}),
         ({"validation_data_path": None, "random_seed": 7}, {"validation_data_path": "train.txt", "random_seed": 7}),
         ({"train_data_path": None, "random_seed": -1}, {"train_data_path": "", "validation_data_path": "dev.txt"}),
     ],
 )
-def test_the_data_and_the_seed_are_carried_over(given: dict[str, Any], wanted: dict[str, Any], tmp_path: Path) -> None:
-    import_allennlp(write_archive(tmp_path / "a", NER | given, ner_tensors(), VOCABULARY), tmp_path / "run")
-    config = json.loads((tmp_path / "run" / "config.json").read_text())
+def test_the_data_and_the_seed_are_carried_over(
+    given: dict[str, Any], expected: dict[str, Any], tmp_path: Path
+) -> None:
+    config = imported_config(write_archive(tmp_path / "a", NER | given, ner_tensors(), VOCABULARY), tmp_path / "run")
     default = ExperimentConfig.model_fields["random_seed"].default
-    unset = {"train_data_path": "train.txt", "validation_data_path": "dev.txt", "random_seed": default}
-    assert {key: config[key] for key in unset | wanted} == unset | wanted
+    expected = {"train_data_path": "train.txt", "validation_data_path": "dev.txt", "random_seed": default} | expected
+    assert {key: config[key] for key in expected} == expected
 
 
 def test_impossible_training_settings_do_not_matter(tmp_path: Path) -> None:
-    config = copy.deepcopy(NER) | {"trainer": {"num_epochs": 0, "optimizer": "bert_adam"}}
+    config = NER | {"trainer": {"num_epochs": 0, "optimizer": "bert_adam"}}
     imported = import_allennlp(write_archive(tmp_path / "a", config, ner_tensors(), VOCABULARY), tmp_path / "run")
     assert any("the settings of the training are not taken over" in note for note in imported.notes)
     run = load_run(tmp_path / "run").config
@@ -178,9 +195,9 @@ def test_a_run_like_any_other(
         Path(name).write_text("The O\ndog O\nlives O\nin O\nSeattle B-LOC\n\nOrla B-PER\n")
     Path("text").write_text("The dog lives .\n")
     assert main(["archive", "run", "run.tar.gz"]) == 0
-    wanted = logits("run", SENTENCES[0])
+    expected = logits("run", SENTENCES[0])
     Path("run", "bilm").rename("elsewhere")  # the archive has its own
-    assert torch.equal(logits("run.tar.gz", SENTENCES[0]), wanted)
+    assert torch.equal(logits("run.tar.gz", SENTENCES[0]), expected)
     Path("elsewhere").rename(Path("run", "bilm"))
     capsys.readouterr()
     assert main(["predict", "run.tar.gz", "text"]) == 0
@@ -272,60 +289,52 @@ def test_an_earlier_run_is_kept_without_force(archive: Path, tmp_path: Path) -> 
     assert RunFolder(run).model.is_file()
 
 
+def without_embedder(size: int) -> dict[str, Tensor]:
+    """The tensors of `NER` without its embedder, for one that gives this many features."""
+    kept = {name: tensor for name, tensor in ner_tensors().items() if "token_embedder" not in name}
+    return {name: tensor[:, :size] if "weight_ih_l0" in name else tensor for name, tensor in kept.items()}
+
+
 def test_embedders_without_elmo_and_a_projection(tmp_path: Path) -> None:
-    config, tensors = (
-        ner_config(encoder={"type": "lstm", "hidden_size": HIDDEN, "num_layers": 2, "bidirectional": True}),
-        {},
-    )
     embedding = {"embedding_dim": 6, "projection_dim": 4, "vocab_namespace": "tokens", "trainable": False}
-    config["model"]["text_field_embedder"] = {"tokens": embedding}  # as until 0.5
-    for name, tensor in ner_tensors().items():
-        if "token_embedder" not in name or "tokens" in name:
-            tensors[name] = tensor[:, :4] if "weight_ih_l0" in name else tensor
-    tensors |= {
-        f"{EMBEDDER}_tokens._projection.{name}": torch.randn(*shape)
-        for name, shape in (("weight", (4, 6)), ("bias", (4,)))
-    }
-    imported = import_allennlp(write_archive(tmp_path / "a", config, tensors, VOCABULARY), tmp_path / "run")
-    projection = [tensors[f"{EMBEDDER}_tokens._projection.{name}"] for name in ("weight", "bias")]
-    for sentence in SENTENCES:
-        wanted = allennlp_tags(tensors, functional.linear(allennlp_words(tensors, sentence), *projection))
-        torch.testing.assert_close(logits(tmp_path / "run", sentence), wanted, atol=1e-5, rtol=1e-5)
+    changes = {"model.text_field_embedder": {"tokens": embedding}, "model.encoder.input_size": GONE}  # as until 0.5
+    name = f"{EMBEDDER}_tokens"
+    tensors = without_embedder(4) | {f"{name}.weight": ner_tensors()[f"{name}.weight"]}
+    weight, bias = torch.randn(4, 6), torch.randn(4)
+    tensors |= {f"{name}._projection.weight": weight, f"{name}._projection.bias": bias}
+    path = write_archive(tmp_path / "a", with_changes(NER, changes), tensors, VOCABULARY)
+    imported = import_allennlp(path, tmp_path / "run")
+    projected = lambda sentence: functional.linear(allennlp_words(tensors, sentence), weight, bias)  # noqa: E731
+    compare_logits(tmp_path / "run", SENTENCES, tensors, projected)
     assert any("projection" in note for note in imported.notes)
     assert not load_run(tmp_path / "run").model.get_parameter("embedder.words.trained").requires_grad
 
 
 @pytest.mark.parametrize("borders", [([259], [260]), ([], [260]), ([259], []), ([], [])])
 def test_characters_as_bytes_in_an_lstm(borders: tuple[list[int], list[int]], tmp_path: Path) -> None:
-    config = ner_config(label_encoding=None)
     tokenizer: dict[str, Any] = {"byte_encoding": "utf-8"}
     tokenizer |= dict(zip(("start_tokens", "end_tokens"), borders, strict=True)) if any(borders) else {}
-    config["dataset_reader"]["token_indexers"]["token_characters"]["character_tokenizer"] = tokenizer
-    config["model"]["text_field_embedder"]["token_embedders"] = {
-        "token_characters": {
-            "type": "character_encoding",
-            "embedding": {"embedding_dim": 3, "num_embeddings": 262},
-            "encoder": {"type": "lstm", "input_size": 3, "hidden_size": 4, "num_layers": 1},
-        }
+    changes = {
+        "model.label_encoding": None,
+        "dataset_reader.token_indexers.token_characters.character_tokenizer": tokenizer,
+        f"{PARTS}.tokens": GONE,
+        f"{PARTS}.elmo": GONE,
+        f"{PARTS}.token_characters.embedding.num_embeddings": 262,
+        f"{PARTS}.token_characters.encoder": {"type": "lstm", "input_size": 3, "hidden_size": 4, "num_layers": 1},
     }
-    lstm, characters = nn.LSTM(3, 4, batch_first=True), torch.randn(262, 3)
+    lstm, table = nn.LSTM(3, 4, batch_first=True), torch.randn(262, 3)
     prefix = f"{EMBEDDER}_token_characters."
-    tensors = {
-        name: tensor[:, :4] if "weight_ih_l0" in name else tensor
-        for name, tensor in ner_tensors().items()
-        if "token_embedder" not in name
-    }
+    tensors = without_embedder(4) | {f"{prefix}_embedding._module.weight": table}
     tensors |= {f"{prefix}_encoder._module._module.{name}": tensor for name, tensor in lstm.state_dict().items()}
-    tensors[f"{prefix}_embedding._module.weight"] = characters
     labels = ("@@UNKNOWN@@", *TAGS[1:])  # without constraints any label can be predicted
-    import_allennlp(write_archive(tmp_path / "a", config, tensors, {"labels": labels}), tmp_path / "run")
-    for sentence in (*SENTENCES, ["naïve", "語"]):
-        vectors = []
-        for word in sentence:
-            ids = [*borders[0], *(byte + 1 for byte in word.encode()), *borders[1]]
-            vectors.append(lstm(characters[ids].unsqueeze(0))[0][0, -1])
-        wanted = allennlp_tags(tensors, torch.stack(vectors))
-        torch.testing.assert_close(logits(tmp_path / "run", sentence), wanted, atol=1e-5, rtol=1e-5)
+    path = write_archive(tmp_path / "a", with_changes(NER, changes), tensors, {"labels": labels})
+    import_allennlp(path, tmp_path / "run")
+
+    def characters(sentence: list[str]) -> Tensor:
+        rows = [[*borders[0], *(byte + 1 for byte in word.encode()), *borders[1]] for word in sentence]
+        return torch.stack([lstm(table[row].unsqueeze(0))[0][0, -1] for row in rows])
+
+    compare_logits(tmp_path / "run", [*SENTENCES, ["naïve", "語"]], tensors, characters)
     assert load_run(tmp_path / "run").vocabulary.labels["tags"] == labels
 
 
@@ -335,87 +344,53 @@ def test_characters_as_bytes_in_an_lstm(borders: tuple[list[int], list[int]], tm
 def test_padding_of_characters_counts_before_1_2_1(version: str, padding: str, tmp_path: Path) -> None:
     meta = member("meta.json", json.dumps({"version": version}).encode())
     path = write_archive(tmp_path / "model.tar.gz", NER, ner_tensors(), VOCABULARY, more=[meta])
-    import_allennlp(path, tmp_path / "run")
-    config = json.loads((tmp_path / "run" / "config.json").read_text())
-    assert config["model"]["embedder"]["characters"]["padding"] == padding
+    assert imported_config(path, tmp_path / "run")["model"]["embedder"]["characters"]["padding"] == padding
 
 
 def test_our_elmo_reads_what_the_tests_call_allennlp_s() -> None:
     """So that the tensors of these tests are those of the format."""
     elmo = Elmo(module=bilm(), dropout=0.0)
-    wanted = elmo(batch_to_ids(SENTENCES))["elmo_representations"][0]
+    expected = elmo(batch_to_ids(SENTENCES))["elmo_representations"][0]
     state = {name: tensor for name, tensor in elmo_tensors(bilm()).items() if "scalar_mix" not in name}
     for parameter in elmo.bilm.parameters():
         nn.init.zeros_(parameter)
     assert not elmo.load_state_dict(state, strict=False).unexpected_keys
-    torch.testing.assert_close(elmo(batch_to_ids(SENTENCES))["elmo_representations"][0], wanted)
+    torch.testing.assert_close(elmo(batch_to_ids(SENTENCES))["elmo_representations"][0], expected)
 
 
-def changed(change: str) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]]:
-    """A config, tensors and a vocabulary that do not fit, by what is wrong."""
-    config, tensors, vocabulary = copy.deepcopy(NER), ner_tensors(), dict(VOCABULARY)
-    embedders = config["model"]["text_field_embedder"]["token_embedders"]
-    if change == "kind":
-        config["model"]["type"] = "dialog_qa"
-    elif change == "more tensors":
-        tensors |= {f"more.{number}": torch.zeros(2) for number in range(3)}
-    elif change == "many more tensors":
-        tensors |= {f"more.{number}": torch.zeros(2) for number in range(5)}
-    elif change == "a tensor less":
-        del tensors["crf.transitions"]
-    elif change == "embedder":
-        embedders["tokens"]["type"] = "pretrained_transformer"
-    elif change == "two tables":
-        embedders["pos"] = embedders["tokens"]
-    elif change == "tag":
-        vocabulary["labels"] = (*TAGS[:-1], "X-LOC")
-    elif change == "filters":
-        embedders["token_characters"]["encoder"]["ngram_filter_sizes"] = [2, 3]
-    elif change == "text for a number":
-        config["model"]["encoder"]["num_layers"] = "two"
-    elif change == "a fraction of layers":
-        config["model"]["encoder"]["num_layers"] = 1.5
-    elif change == "a list for a part":
-        config["model"]["encoder"] = [1]
-    elif change == "sizes":
-        tensors |= {name: torch.zeros(4 * HIDDEN, 3) for name in tensors if ".weight_hh_l" in name}
-    elif change == "constraints":
-        tensors["crf._constraint_mask"] = torch.ones(len(TAGS) + 2, len(TAGS) + 2)
-    elif change == "normalization":
-        embedders["elmo"]["do_layer_norm"] = True
-    elif change == "no biLM":
-        name = f"{EMBEDDER}_elmo._elmo._elmo_lstm._elmo_lstm.forward_layer_0.input_linearity.weight"
-        tensors[name] = tensors[name][:5]
-    return config, tensors, vocabulary
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ("kind", "a model of the type 'dialog_qa'; the types that are taken: bcn, bidaf, coref, crf_tagger"),
-        ("more tensors", "there is no place here for more.0, more.1, more.2"),
-        ("many more tensors", "there is no place here for more.0, more.1, more.2 and 2 more"),
-        ("a tensor less", "has no tensor 'crf.transitions'"),
-        ("embedder", "'tokens' has the type 'pretrained_transformer'"),
-        ("two tables", "'pos' is the second of its type"),
-        ("tag", "the label 'X-LOC' is not a tag of BIOUL"),
-        ("filters", "ngram_filter_sizes is [2, 3]; filters of one width are taken"),
-        ("text for a number", "model.encoder.num_layers is 'two'; wanted a number"),
-        ("a fraction of layers", "config.json and weights.th do not fit together"),
-        ("a list for a part", "model.encoder is '[1]'; wanted an object"),
-        (
-            "sizes",
-            "the tensors do not fit the config: encoder.layers.0.weight_hh_l0 is (20, 3) (wanted (20, 5)), "
-            "encoder.layers.0.weight_hh_l0_reverse is (20, 3) (wanted (20, 5)), "
-            "encoder.layers.1.weight_hh_l0 is (20, 3) (wanted (20, 5)) and 1 more",
-        ),
-        ("constraints", "crf._constraint_mask has other constraints; by the config wanted those of BIOUL"),
-        ("normalization", "do_layer_norm is True; only False can be imported"),
-        ("no biLM", "not the tensors of a biLM"),
-    ],
+INPUT_WEIGHT = f"{EMBEDDER}_elmo._elmo._elmo_lstm._elmo_lstm.forward_layer_0.input_linearity.weight"
+OTHER_MODELS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"model.type": "dialog_qa"}, "the type 'dialog_qa'; the types that are taken: bcn, bidaf, coref, crf_tagger"),
+    (dict.fromkeys(("more.0", "more.1", "more.2"), torch.zeros(2)), "unexpected tensors more.0, more.1, more.2"),
+    ({f"more.{number}": torch.zeros(2) for number in range(5)}, "unexpected tensors more.0, more.1, more.2 and 2 more"),
+    ({"crf.transitions": GONE}, "has no tensor 'crf.transitions'"),
+    ({f"{PARTS}.tokens.type": "pretrained_transformer"}, "'tokens' has the type 'pretrained_transformer'"),
+    ({f"{PARTS}.pos": {"type": "embedding"}}, "'pos' is the second of its type"),
+    ({"model.label_encoding": "BIO"}, "the label 'L-PER' is not a tag of IOB2"),
+    ({"model.encoder.num_layers": "two"}, "model.encoder.num_layers is 'two'; expected a number"),
+    ({"model.encoder.num_layers": 1.5}, "config.json and weights.th do not fit together"),
+    ({"model.encoder": [1]}, "model.encoder is '[1]'; expected an object"),
+    ({f"{PARTS}.elmo.do_layer_norm": True}, "do_layer_norm is True; only False can be imported"),
+    ({"crf._constraint_mask": torch.ones(11, 11)}, "has other constraints; expected those of BIOUL"),
+    ({INPUT_WEIGHT: torch.zeros(5, 4)}, "not the tensors of a biLM"),
+    (
+        {name: torch.zeros(4 * HIDDEN, 3) for name in ner_tensors() if ".weight_hh_l" in name},
+        "the tensors do not fit the config: encoder.layers.0.weight_hh_l0 is (20, 3) (expected (20, 5)), "
+        "encoder.layers.0.weight_hh_l0_reverse is (20, 3) (expected (20, 5)), "
+        "encoder.layers.1.weight_hh_l0 is (20, 3) (expected (20, 5)) and 1 more",
+    ),
 )
-def test_other_models_get_one_line_and_nothing_is_written(change: str, message: str, tmp_path: Path) -> None:
-    path = write_archive(tmp_path / "model.tar.gz", *changed(change))
+
+
+@pytest.mark.parametrize(("changes", "message"), OTHER_MODELS)
+def test_other_models_get_one_line_and_nothing_is_written(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    """`changes` are of the config, by key paths, and of the tensors, by their names."""
+    of_config = {path: value for path, value in changes.items() if path.startswith("model.")}
+    tensors: dict[str, Any] = ner_tensors() | {name: changes[name] for name in changes if name not in of_config}
+    tensors = {name: tensor for name, tensor in tensors.items() if tensor is not GONE}
+    path = write_archive(tmp_path / "model.tar.gz", with_changes(NER, of_config), tensors, VOCABULARY)
     with pytest.raises(MigrationError) as error:
         import_allennlp(path, tmp_path / "run")
     assert str(error.value).startswith(f"{path}: ")
@@ -426,7 +401,8 @@ def test_other_models_get_one_line_and_nothing_is_written(change: str, message: 
 
 
 def test_constraints_of_the_archive_are_compared(tmp_path: Path) -> None:
-    tensors, config = ner_tensors(), ner_config(label_encoding="BIO")
+    changes = {"model.label_encoding": "BIO", "vocabulary": {"non_padded_namespaces": []}}
+    tensors, config = ner_tensors(), with_changes(NER, changes)
     names = ("@@UNKNOWN@@", "O", "B-LOC", "I-LOC", "B-PER", "I-PER", "B-ORG", "I-ORG")
     mask = torch.zeros(11, 11)
     allowed = {"O", "B-LOC", "B-PER", "B-ORG"}
@@ -437,7 +413,6 @@ def test_constraints_of_the_archive_are_compared(tmp_path: Path) -> None:
             mask[one, other] = float(second in allowed or continues)
     mask[2:9, 10] = 1.0
     tensors["crf._constraint_mask"] = mask
-    config["vocabulary"] = {"non_padded_namespaces": []}
     vocabulary = {**VOCABULARY, "labels": names, "non_padded_namespaces": ("*tags",)}
     path = write_archive(tmp_path / "a", config, tensors, vocabulary)
     imported = import_allennlp(path, tmp_path / "run")

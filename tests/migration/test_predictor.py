@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import tarfile
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from elmo_tasks import cli
 from elmo_tasks.errors import AllenNlpArchiveError, RunError
 from elmo_tasks.migration import Predictor, predictor
 from elmo_tasks.runs.archive import open_run
+from tests.migration.archives import write_archive
 
 WORDS = ["@@PADDING@@", "@@UNKNOWN@@", "the", "cat", "sat", "down"]
 TAGS = ["DET", "NOUN", "VERB"]
@@ -31,29 +31,21 @@ def weights() -> dict[str, torch.Tensor]:
 
 
 @pytest.fixture
-def unpacked(weights: dict[str, torch.Tensor], tmp_path: Path) -> Path:
-    """The folder that an archive unpacks to."""
-    folder = tmp_path / "unpacked"
-    (folder / "vocabulary").mkdir(parents=True)
+def archive(weights: dict[str, torch.Tensor], tmp_path: Path) -> Path:
     model = {
         "type": "simple_tagger",
         "text_field_embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}},
         "encoder": {"type": "lstm", "input_size": 4, "hidden_size": 3},
     }
     config = {"dataset_reader": {"type": "sequence_tagging"}, "train_data_path": "train.tsv", "model": model}
-    (folder / "config.json").write_text(json.dumps(config))
-    torch.save(weights, folder / "weights.th")
-    for name, lines in (("tokens", WORDS[1:]), ("labels", TAGS), ("non_padded_namespaces", ["*labels", "*tags"])):
-        (folder / "vocabulary" / f"{name}.txt").write_text("\n".join(lines))
-    return folder
+    return write_archive(tmp_path / "model.tar.gz", config, weights, {"tokens": WORDS[1:], "labels": TAGS})
 
 
 @pytest.fixture
-def archive(unpacked: Path, tmp_path: Path) -> Path:
-    path = tmp_path / "model.tar.gz"
-    with tarfile.open(path, "w:gz") as tar:
-        tar.add(unpacked, arcname=".")
-    return path
+def unpacked(archive: Path, tmp_path: Path) -> Path:
+    """The folder that an archive unpacks to."""
+    shutil.unpack_archive(archive, tmp_path / "unpacked")
+    return tmp_path / "unpacked"
 
 
 def test_an_archive_is_imported_once(
@@ -76,12 +68,12 @@ def test_elsewhere_an_archive_says_how_it_is_imported(
     archive: Path, unpacked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for path in (archive, unpacked):
-        wanted = f"{path}: an archive of AllenNLP's; `elmo-tasks import-allennlp {path} RUN` makes a run of it"
+        expected = f"{path}: an archive of AllenNLP's; `elmo-tasks import-allennlp {path} RUN` makes a run of it"
         with pytest.raises(AllenNlpArchiveError) as caught:
             open_run(path)
-        assert str(caught.value) == wanted
+        assert str(caught.value) == expected
         assert cli.main(["predict", str(path), str(unpacked / "config.json")]) == 2
-        assert capsys.readouterr().err == f"error: {wanted}\n"
+        assert capsys.readouterr().err == f"error: {expected}\n"
     with pytest.raises(AllenNlpArchiveError):
         Predictor.from_path(unpacked)
     archive.write_bytes(archive.read_bytes()[:100])

@@ -36,7 +36,7 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
         parts.config["encoder"]["dropout"] = dropout
     if "feedforward" in model:
         layers = read_layers(model.part("feedforward"), weights.part("_feedforward."))
-        parts.add_layers("feedforward", layers, model.place("feedforward"))
+        parts.add_layers("feedforward", layers, model.path("feedforward"))
     rows = torch.tensor(kept)
     parts.tensors |= {name: tensor[rows] for name, tensor in projection(weights, len(labels)).items()}
     parts.tensors |= _crf(weights.part("crf."), labels, rows, scheme)
@@ -105,5 +105,5 @@ def _check_constraints(mask: Tensor, labels: tuple[str, ...], rows: Tensor, sche
         reached = allowed[[*rows.tolist(), size]][:, left_out]
         same = all(map(torch.equal, ours, theirs)) and not reached.any()
     if not same:
-        wanted = f"those of {scheme}" if scheme else "none"
-        raise MigrationError(f"weights.th: crf._constraint_mask has other constraints; by the config wanted {wanted}")
+        expected = f"those of {scheme}" if scheme else "none"
+        raise MigrationError(f"weights.th: crf._constraint_mask has other constraints; expected {expected}")

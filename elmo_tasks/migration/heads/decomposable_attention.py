@@ -21,7 +21,7 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     expect_dot_products(model)
     for key in ("premise_encoder", "hypothesis_encoder"):
         if key in model:
-            raise MigrationError(f"config.json: {model.place(key)}: decomposable attention has no encoder here")
+            raise MigrationError(f"config.json: {model.path(key)}: decomposable attention has no encoder here")
     reader, notes = reader_and_notes(params)
     parts = Parts(type="decomposable_attention", end_token=reader.get("end_token"))
     attend = read_layers(model.part("attend_feedforward"), weights.part("_attend_feedforward._module."))
@@ -29,9 +29,9 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     compare = read_layers(model.part("compare_feedforward"), weights.part("_compare_feedforward._module."))
     both = torch.cat([columns, columns + len(columns)])  # a token, and what it is aligned with
     parts.add_layers("compare", with_columns(compare, both), "model.compare_feedforward")
-    place = "model.aggregate_feedforward"
+    path = "model.aggregate_feedforward"
     *output, scores = read_layers(model.part("aggregate_feedforward"), weights.part("_aggregate_feedforward."))
     if output:
-        parts.add_layers("output", output, place)
-    parts.add_scores(scores, place)
+        parts.add_layers("output", output, path)
+    parts.add_scores(scores, path)
     return parts.head(labels={"labels": vocabulary.labels()}, dataset_reader=reader, notes=notes)

@@ -25,5 +25,5 @@ def reader_and_notes(params: Params) -> tuple[dict[str, Any], tuple[str, ...]]:
     tokenizer = params.part("dataset_reader").part("tokenizer")
     ends = tokenizer.get("end_tokens", None) or []
     if tokenizer.get("start_tokens", None) or len(ends) > 1:
-        raise MigrationError(f"config.json: {tokenizer.place('end_tokens')}: wanted at most one token, at the end")
+        raise MigrationError(f"config.json: {tokenizer.path('end_tokens')}: expected at most one token, at the end")
     return {"type": "snli", **({"end_token": ends[0]} if ends else {})}, other_reader(params, "snli", "snli")
