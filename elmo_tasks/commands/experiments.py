@@ -30,7 +30,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
         parser,
         "RUN",
         "start from what fits of this run's weights, its folder or archive: rows of words, characters and labels are "
-        "taken by name; with --resume, a run that has begun goes on with its own state",
+        "copied by name; with --resume, a run that has begun continues with its own state",
     )
     options.add_config_arguments(parser)
     repeated = parser.add_mutually_exclusive_group()
@@ -179,7 +179,7 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         choices=("fail", "skip"),
         default="fail",
         help="what to do with an input that is not usable. fail: end with an error; files then have the results of the "
-        "inputs before it. skip: go on, and say at the end what was skipped (default: fail)",
+        "inputs before it. skip: continue, and say at the end what was skipped (default: fail)",
     )
     options.add_tokenizer_arguments(parser, "the tokenizer of the run's config")
     parser.add_argument(

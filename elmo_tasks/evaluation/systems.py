@@ -123,7 +123,7 @@ def _find_system(name: str, path: Path) -> System:
     seeds = finished or begun
     if len(seeds) < len(begun):
         left_out = ", ".join(str(folders[seed]) for seed in begun if seed not in seeds)
-        logger.warning("%s: left out, since the training has not finished; --resume goes on with it", left_out)
+        logger.warning("%s: left out, since the training has not finished; --resume continues it", left_out)
     return System(name, [folders[seed] for seed in seeds], seeds)
 
 

@@ -55,7 +55,7 @@ Split = Literal["validation", "test"]
 """The data that the best epoch is scored on."""
 
 _VECTORS, WORD_VECTORS = "model.embedder.words.vectors", "word vectors"  # a key of a config, and one of data.json
-LENGTH = ("trainer.num_epochs", "trainer.patience")  # what may change when a run goes on
+LENGTH = ("trainer.num_epochs", "trainer.patience")  # what may change when a run is resumed
 # And the paths of files whose content is checked.
 _DATA = ("train_data_path", "validation_data_path", "test_data_path")
 _PATHS = (*_DATA, _VECTORS, *RunBiLM.keys(), *RunTransformer.keys())
@@ -115,7 +115,7 @@ class Folder:
                 f"{self.path}: holds a run of another config; choose another folder, or {FORCE} removes that run first"
             )
         if not resume:
-            raise RunError(f"{self.path}: holds a run; {RESUME} goes on with it, {FORCE} removes it first")
+            raise RunError(f"{self.path}: holds a run; {RESUME} continues it, {FORCE} removes it first")
         self.changed = frozenset(changed)
         return False
 

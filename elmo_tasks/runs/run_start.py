@@ -65,7 +65,7 @@ def finished_results(run: RunFolder, predictions: Collection[Split], *, begins: 
 
 @dataclasses.dataclass(frozen=True)
 class RunStart:
-    """A run that begins, or that goes on from its folder."""
+    """A run that begins, or that is resumed from its folder."""
 
     config: ExperimentConfig
     run: RunFolder
@@ -77,15 +77,15 @@ class RunStart:
 
     @functools.cached_property
     def resuming(self) -> bool:
-        """Whether the training goes on from a saved state."""
+        """Whether the training continues from a saved state."""
         return not self.begins and self.run.training_state.is_file()
 
     def check(self) -> None:
-        """Raises `RunError` if the run cannot go on with what has changed in its config, or cannot start there."""
+        """Raises `RunError` if the run cannot continue with what has changed in its config, or cannot start there."""
         run = self.run
         if run.changed and not self.begins and run.metrics.is_file() and not self.resuming:
             raise RunError(
-                f"{run.path}: finished before, and there is no {run.training_state.name} to go on from; `elmo-tasks "
+                f"{run.path}: finished before, and there is no {run.training_state.name} to continue from; `elmo-tasks "
                 f"train CONFIG -s DIR --from {run.path}` begins another run with its weights"
             )
         schedule = self.settings.learning_rate_scheduler
@@ -97,7 +97,7 @@ class RunStart:
             )
         if self.from_run and self.resuming:
             logger.info(
-                "%s: goes on with its own state; the weights of %s are for a run that begins", run.path, self.from_run
+                "%s: continues with its own state; the weights of %s are for a run that begins", run.path, self.from_run
             )
         elif self.from_run and Path(self.from_run).resolve() == run.path.resolve():
             raise RunError(f"{run.path}: contains the run to start from; choose another folder for the result")

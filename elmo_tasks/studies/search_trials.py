@@ -68,7 +68,7 @@ class Pruning(Callback):
 
 
 def run_search(path: Path, search: Search, *, command: str) -> list[TrialResult]:
-    """Trains the trials that are missing. One that was interrupted goes on; one that fails does not stop the others.
+    """Trains the trials that are missing. One that was interrupted continues; one that fails does not stop the others.
 
     The values of a trial depend on the seed, its number and the trials before it, so an interrupted search ends like
     one that was not.
@@ -177,7 +177,7 @@ def _run_trial(path: Path, search: Search, study: optuna.Study, trial: Trial) ->
         study.tell(number, state=TrialState.PRUNED)
         logger.info("trial %d: stopped after epoch %d", number + 1, max(_epochs(trial)))
     except (WriteError, OSError, optuna.exceptions.OptunaError, sqlalchemy.exc.SQLAlchemyError):
-        raise  # would hit the other trials, too; this one goes on when the search is called again
+        raise  # would hit the other trials, too; this one continues when the search is called again
     except Exception as error:  # what a model of the user's own, or torch without memory, can raise
         logger.error("trial %d failed: %s", number + 1, one_line(error), exc_info=not isinstance(error, ElmoTasksError))
         trial.set_user_attr(_ERROR, one_line(error))

@@ -269,7 +269,7 @@ def test_the_runs_of_a_folder_are_in_the_order_of_their_seeds(tmp_path: Path, ca
     assert find_systems([tmp_path]) == found
     (tmp_path / "seed_2" / "metrics.json").touch()
     assert find_systems([tmp_path]) == [System(tmp_path.name, [tmp_path / "seed_2"], [2])]
-    assert "seed_10: left out, since the training has not finished; --resume goes on with it" in caplog.text
+    assert "seed_10: left out, since the training has not finished; --resume continues it" in caplog.text
     (tmp_path / "config.json").touch()
     assert find_systems([tmp_path]) == [System(tmp_path.name, [tmp_path])]
 

@@ -179,7 +179,7 @@ def test_a_killed_training_ends_with_the_same_weights(config_file: Path, tmp_pat
             pretrain(config_file, tmp_path / "resumed", resume=stop > 5)
         assert LanguageModel.is_in_folder(tmp_path / "resumed") is files  # as it was evaluated last
     assert read_state(tmp_path / "resumed" / "training.pt")["progress"]["step"] == 30
-    with pytest.raises(RunError, match=r"--resume \(resume=True\) goes on with it"):
+    with pytest.raises(RunError, match=r"--resume \(resume=True\) continues it"):
         pretrain(config_file, tmp_path / "resumed")
     resumed = trained(config_file, tmp_path / "resumed", resume=True)
     assert resumed["held_out"] == whole["held_out"]

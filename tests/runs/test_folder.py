@@ -32,7 +32,7 @@ def test_a_folder_says_what_can_be_done_with_the_run_it_holds(tmp_path: Path) ->
     assert not folder.reserve(config, resume=True, force=False)
     with pytest.raises(
         RunError,
-        match=r"holds a run; --resume \(resume=True\) goes on with it, --force \(force=True\) removes it first",
+        match=r"holds a run; --resume \(resume=True\) continues it, --force \(force=True\) removes it first",
     ):
         folder.reserve(config, resume=False, force=False)
     with pytest.raises(RunError, match="holds a run of another config; choose another folder"):

@@ -322,7 +322,7 @@ def test_a_damaged_reference_is_one_clear_error(content: str, problem: str, trai
 def test_a_folder_with_a_run_is_not_overwritten(trained: Path, config_file: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(trained, run)
-    with pytest.raises(RunError, match=r"--resume \(resume=True\) goes on with it, --force"):
+    with pytest.raises(RunError, match=r"--resume \(resume=True\) continues it, --force"):
         train.train(config_file, run, overrides=QUICK)
     with pytest.raises(RunError, match=r"these keys differ: model\.dropout, random_seed"):
         train.train(config_file, run, overrides=(*QUICK, "random_seed=9", "model.dropout=0.1"), resume=True)
@@ -623,7 +623,7 @@ def test_fewer_epochs_than_are_done_and_a_lost_state_are_refused(config_file: Pa
         train.train(config_file, run, overrides=shorter, resume=True)
     assert files_of(run) == before
     (run / "training.pt").unlink()
-    with pytest.raises(RunError, match=r"finished before, and there is no training\.pt to go on from; .* --from"):
+    with pytest.raises(RunError, match=r"finished before, and there is no training\.pt to continue from; .* --from"):
         train.train(config_file, run, overrides=(NOT_SPANNING, "trainer.num_epochs=3"), resume=True)
 
 

@@ -250,7 +250,7 @@ def test_resume_goes_on_with_the_runs_own_state(
     shutil.rmtree(one)  # it is needed no longer
     with caplog.at_level(logging.INFO, "elmo_tasks.runs.run_start"):
         train(config_file, run, from_run=one, resume=True, overrides=longer)
-    assert f"{run}: goes on with its own state; the weights of {one} are for a run that begins" in caplog.messages
+    assert f"{run}: continues with its own state; the weights of {one} are for a run that begins" in caplog.messages
     for name in ("model.safetensors", "frozen.safetensors", "origin.json"):
         assert (run / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
@@ -280,7 +280,7 @@ def test_a_run_that_was_stopped_before_its_first_epoch_starts_from_the_same_run_
         train(config_file, run, resume=True, overrides=SHORT, **again)
         for name in ("model.safetensors", "frozen.safetensors", "origin.json"):
             assert (run / name).read_bytes() == (whole / name).read_bytes()
-    assert "goes on with its own state" not in caplog.text
+    assert "continues with its own state" not in caplog.text
 
 
 def test_a_run_does_not_start_again_from_another_run(config_file: Path, earlier: Path, tmp_path: Path) -> None:
