@@ -21,7 +21,7 @@ from typing import IO, NoReturn
 from elmo_tasks import __version__
 from elmo_tasks.commands.command import COMMANDS, GROUPS
 from elmo_tasks.commands.console import set_up_logging
-from elmo_tasks.errors import NO_ROOM, ElmoTasksError, did_you_mean
+from elmo_tasks.errors import DISK_FULL_ERRORS, ElmoTasksError, did_you_mean
 
 _TEXTS = {"note", "sentence", "word"}  # arguments that are not paths
 USER_ERROR = 2  # exit codes; of signals, 128 + the number
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except ElmoTasksError as error:
             return _failed(str(error), error.exit_code)
         except OSError as error:
-            if error.filename is None and error.errno not in NO_ROOM and not _is_broken(sys.stdout):
+            if error.filename is None and error.errno not in DISK_FULL_ERRORS and not _is_broken(sys.stdout):
                 raise
             return _failed(f"{error.filename or 'standard output'}: {error.strerror}")
         finally:
@@ -60,7 +60,7 @@ def _quiet_threads() -> Iterator[None]:
     """Within the block, a thread that finds a disk full prints no traceback: TensorBoard's tells the main thread."""
 
     def hook(problem: threading.ExceptHookArgs) -> None:
-        if not (isinstance(problem.exc_value, OSError) and problem.exc_value.errno in NO_ROOM):
+        if not (isinstance(problem.exc_value, OSError) and problem.exc_value.errno in DISK_FULL_ERRORS):
             earlier(problem)
 
     earlier, threading.excepthook = threading.excepthook, hook

@@ -13,7 +13,7 @@ from pathlib import Path
 # Options of commands, with the arguments of the functions that are the same in Python.
 FORCE, RESUME = "--force (force=True)", "--resume (resume=True)"
 _MOST_CHARACTERS = 2_000  # of a problem in a data file
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, a used-up quota, a file that is too large
+DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, a used-up quota, a file that is too large
 
 
 class ElmoTasksError(Exception):
@@ -71,7 +71,7 @@ class WriteError(ElmoTasksError):
     ) -> None:
         text = reason if isinstance(reason, str) else reason.strerror or str(reason)
         size = f"; expected at least {expected:,} bytes" if expected else ""
-        is_full = isinstance(reason, OSError) and reason.errno in NO_ROOM
+        is_full = isinstance(reason, OSError) and reason.errno in DISK_FULL_ERRORS
         default = "Make room there or choose another place, then try again" if is_full else ""
         advice = f". {remedy or default}" if remedy or default else ""
         super().__init__(f"{path}: cannot be written: {text}{size}{advice}")

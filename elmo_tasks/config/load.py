@@ -56,7 +56,7 @@ def load_config(
     else:
         path = str(find_config(source))
         values = evaluate(path, variables, undefined)
-    if hint := next((hint for key, hint in kind.foreign_keys.items() if key in values), None):
+    if hint := next((hint for key, hint in kind.hints_for_other_configs.items() if key in values), None):
         raise ConfigError(f"{path}: {hint}")
     for key, value in (replaced or {}).items():
         try:

@@ -35,7 +35,8 @@ class Config(pydantic.BaseModel):
         frozen=True, extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=()
     )
 
-    foreign_keys: ClassVar[Mapping[str, str]] = {}  # keys of another kind of config, and what to do with such a one
+    # Keys of other kinds of configs, and what to do with such a config.
+    hints_for_other_configs: ClassVar[Mapping[str, str]] = {}
 
 
 def _expanded(path: str) -> str:

@@ -28,7 +28,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from elmo_tasks.errors import NO_ROOM, CacheError, counted
+from elmo_tasks.errors import DISK_FULL_ERRORS, CacheError, counted
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.pretraining.tokenize_files import NumberedText
 
@@ -186,7 +186,7 @@ def write_errors(folder: Path, num_bytes: float | None = None) -> Iterator[None]
         yield
     except OSError as error:
         advice = "set ELMO_TASKS_CACHE to a folder elsewhere"
-        if error.errno in NO_ROOM:
+        if error.errno in DISK_FULL_ERRORS:
             estimate = f"; the corpus needs about {num_bytes / 1e6:,.0f} MB" if num_bytes else ""
             raise CacheError(f"{folder}: no room is left on this disk{estimate}; free some, or {advice}") from error
         raise CacheError(f"{folder}: cannot be written ({error.strerror}); {advice}") from error

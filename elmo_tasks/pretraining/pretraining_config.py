@@ -60,7 +60,9 @@ class PretrainerConfig(BaseTrainerConfig):
 class PretrainingConfig(Config):
     """A whole pretraining, or fine-tuning, of a biLM."""
 
-    foreign_keys = {"dataset_reader": "describes a task, not the pretraining of a biLM; use `elmo-tasks train`"}  # noqa: RUF012
+    hints_for_other_configs = {  # noqa: RUF012
+        "dataset_reader": "describes a task, not the pretraining of a biLM; use `elmo-tasks train`"
+    }
 
     bilm: SizeName | BiLMOptions = Field(
         "small", description="one of the published architectures, 'tiny', or the contents of an options.json"

@@ -26,7 +26,7 @@ from elmo_tasks.training.trainer_config import TrainerConfig
 class ExperimentConfig(Config):
     """A whole experiment: what is read, what is trained on it and how."""
 
-    foreign_keys = {  # noqa: RUF012
+    hints_for_other_configs = {  # noqa: RUF012
         "corpus": "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`",
         "arms": "describes a study, not a task; use `elmo-tasks study`",
         "space": "describes a search, not a task; use `elmo-tasks tune`",

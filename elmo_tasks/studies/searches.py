@@ -76,7 +76,7 @@ class Pruning(Config):
 class SearchConfig(Config):
     """A whole search."""
 
-    foreign_keys = {  # noqa: RUF012
+    hints_for_other_configs = {  # noqa: RUF012
         "model": "describes a task, not a search; use `elmo-tasks train`",
         "arms": "describes a study, not a search; use `elmo-tasks study`",
     }

@@ -78,7 +78,7 @@ class Arm(Config):
 class StudyConfig(Config):
     """A whole study."""
 
-    foreign_keys = {  # noqa: RUF012
+    hints_for_other_configs = {  # noqa: RUF012
         "model": "describes a task, not a study; use `elmo-tasks train`",
         "space": "describes a search, not a study; use `elmo-tasks tune`",
     }

@@ -12,7 +12,7 @@ from typing import Any
 
 from accelerate import Accelerator
 
-from elmo_tasks.errors import NO_ROOM, WriteError
+from elmo_tasks.errors import DISK_FULL_ERRORS, WriteError
 from elmo_tasks.progress import progress_bar
 
 logger = logging.getLogger(__name__)
@@ -151,7 +151,7 @@ class Trackers(Callback):
         try:
             yield
         except OSError as error:
-            if error.errno in NO_ROOM:
+            if error.errno in DISK_FULL_ERRORS:
                 raise WriteError(self._folder, error) from None
             raise
 
