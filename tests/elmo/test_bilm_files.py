@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import shutil
 import zipfile
@@ -65,13 +64,6 @@ def test_either_a_folder_or_both_files_are_named(bilm_files: Files) -> None:
         if named not in ((folder, None, None), (None, options, weights)):
             with pytest.raises(WeightsError, match="either the folder of a biLM or both its options and its weights"):
                 BiLMFiles.chosen(*named)
-
-
-def test_files_are_a_key_that_cannot_change(bilm_files: Files) -> None:
-    files = BiLMFiles(*bilm_files)
-    assert {files: 1}[BiLMFiles(*bilm_files)] == 1
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        files.options = bilm_files[1]  # type: ignore[misc]
 
 
 def test_archives_that_are_refused(bilm_files: Files, tmp_path: Path) -> None:

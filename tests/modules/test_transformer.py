@@ -165,9 +165,11 @@ def test_stored_layers_are_the_computed_ones(bert: Path, monkeypatch: pytest.Mon
         build(layer_cache=exact, pooling="first")(TEXTS)
 
 
-def test_the_embedder_puts_it_after_the_words(bert: Path) -> None:
-    config = EmbedderConfig(words={"size": 3}, transformer={"model": str(bert), "layer_cache": None})
+def test_the_embedder_puts_its_stored_layers_after_the_words(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = EmbedderConfig(words={"size": 3}, transformer={"model": str(bert), "pooling": "first"})
     vocabulary = Vocabulary(words=(*SPECIAL, "went"), num_trained_words=3, characters=(*SPECIAL,), labels={})
+    config.build(vocabulary).prepare(TEXTS)
+    monkeypatch.setattr(TransformerFiles, "load", lambda self: pytest.fail("computed again"))
     embedder = config.build(vocabulary).eval()
     embedded = embedder(vocabulary.index_tokens(TEXTS))
     assert embedder.output_size == 11
@@ -175,14 +177,6 @@ def test_the_embedder_puts_it_after_the_words(bert: Path) -> None:
     assert embedder.transformer is not None
     torch.testing.assert_close(embedded.inputs[..., 3:], embedder.transformer(TEXTS)["input"])
     assert embedder.transformer_weights() == {"layers": [0, 1, 2], "weights": [pytest.approx(1 / 3)] * 3, "gamma": 1.0}
-
-
-def test_preparing_the_embedder_stores_the_layers(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = EmbedderConfig(words={"size": 3}, transformer={"model": str(bert), "pooling": "first"})
-    vocabulary = Vocabulary(words=SPECIAL, num_trained_words=2, characters=SPECIAL, labels={})
-    config.build(vocabulary).prepare(TEXTS)
-    monkeypatch.setattr(TransformerFiles, "load", lambda self: pytest.fail("computed again"))
-    assert config.build(vocabulary)(vocabulary.index_tokens(TEXTS)).inputs.shape == (4, 5, 11)
 
 
 @pytest.mark.parametrize(

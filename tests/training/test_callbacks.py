@@ -110,13 +110,14 @@ def test_a_terminal_shows_how_far_the_training_is(terminal: Callable[[], str]) -
 
 def test_callbacks_hear_of_every_step_and_epoch_and_of_the_end(config_file: Path, tmp_path: Path) -> None:
     noting = Noting()
-    train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=2"], callbacks=[noting])
+    train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=2", "trainer.trackers=[]"], callbacks=[noting])
     records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert noting.records == records
     assert noting.steps == list(range(1, records[-1]["step"] + 1))
     first = noting.losses[: records[0]["step"]]
     assert sum(first) / len(first) == pytest.approx(records[0]["training"]["loss"])
     assert noting.ends == 1
+    assert not (tmp_path / "run" / "tensorboard").exists()  # as there are no trackers
 
 
 def test_resuming_repeats_no_point_of_a_curve(
@@ -167,11 +168,6 @@ def test_trackers_of_other_makers_get_the_name_of_the_runs_folder(tmp_path: Path
     assert project == "elmo-tasks"
     assert settings["wandb"] == {"name": "my-run"}
     assert settings["mlflow"] == {"run_name": "my-run"}
-
-
-def test_without_trackers_nothing_is_tracked(config_file: Path, tmp_path: Path) -> None:
-    train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1", "trainer.trackers=[]"])
-    assert not (tmp_path / "run" / "tensorboard").exists()
 
 
 def test_unknown_and_missing_trackers_are_config_errors(
