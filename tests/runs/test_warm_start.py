@@ -201,7 +201,7 @@ def test_another_head_takes_what_fits(classifier: dict[str, Any], earlier: Path,
 
 def test_nothing_that_fits_is_an_error(classifier: dict[str, Any], earlier: Path, tmp_path: Path) -> None:
     classifier["model"] = classifier["model"] | {"embedder": {"words": {"size": 3}}}
-    with pytest.raises(RunError, match=r"nothing of this run fits the model: .*embedder\.words: .* there and 6 x 3"):
+    with pytest.raises(RunError, match=r"nothing of this run fits the model: .*embedder\.words: .* in the run, 6 x 3"):
         train_classifier(classifier, tmp_path / "run", earlier)
     assert not (tmp_path / "run" / "config.json").exists()
 
