@@ -23,7 +23,7 @@ from elmo_tasks.files.hashes import file_state
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor, Input, Predictor
 from elmo_tasks.rendering import describe
 from elmo_tasks.rendering.html import END, Page, Sections, page_start
-from elmo_tasks.runs.load import Device, evaluate, load_predictor, placed
+from elmo_tasks.runs.load import Device, evaluate, load_predictor, with_device
 from elmo_tasks.runs.train import train as train_run
 from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
@@ -109,7 +109,7 @@ def load(
     if isinstance(predicates, (str, Path)):
         predicates = load(predicates, device=device, batch_tokens=batch_tokens)
     predictor = load_predictor(
-        run, overrides=placed(device, overrides), batch_tokens=batch_tokens, predicates=predicates
+        run, overrides=with_device(device, overrides), batch_tokens=batch_tokens, predicates=predicates
     )
     return AllenNlpPredictor(predictor) if format == "allennlp" else predictor
 

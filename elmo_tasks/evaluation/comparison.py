@@ -31,7 +31,7 @@ from elmo_tasks.evaluation.significance import (
     unit_gains,
 )
 from elmo_tasks.evaluation.systems import Predictions, System, find_systems, is_data_file, is_system, read_predictions
-from elmo_tasks.runs.load import Device, UnknownLabels, placed
+from elmo_tasks.runs.load import Device, UnknownLabels, with_device
 from elmo_tasks.tasks import Task
 
 
@@ -143,7 +143,7 @@ def compare(
         DataError, RunError: a system cannot be read.
     """
     systems = [
-        (each, (read_predictions(path, data, placed(device, overrides), unknown_labels) for path in each.paths))
+        (each, (read_predictions(path, data, with_device(device, overrides), unknown_labels) for path in each.paths))
         for each in find_systems(paths)
     ]
     return compare_predictions(systems, metric=metric, resamples=resamples, seed=seed, num_examples=num_examples)

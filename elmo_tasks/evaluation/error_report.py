@@ -28,7 +28,7 @@ from elmo_tasks.evaluation.span_errors import align, span_items, spans_of
 from elmo_tasks.evaluation.systems import Predictions, read_predictions
 from elmo_tasks.metrics import Accuracy, CoreferenceScores, LabelSetF1, Metric, SpanF1, SquadScores, SrlF1
 from elmo_tasks.metrics.confusion import Confusion, ConfusionTable
-from elmo_tasks.runs.load import Device, UnknownLabels, placed
+from elmo_tasks.runs.load import Device, UnknownLabels, with_device
 from elmo_tasks.tasks import Reading, Task
 
 
@@ -102,7 +102,7 @@ def errors(
         DataError, RunError: the run or the file cannot be read.
     """
     return error_report(
-        read_predictions(Path(path), data, placed(device, overrides), unknown_labels), num_examples=num_examples
+        read_predictions(Path(path), data, with_device(device, overrides), unknown_labels), num_examples=num_examples
     )
 
 

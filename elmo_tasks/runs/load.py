@@ -130,7 +130,7 @@ def _described(run: Run) -> str:
     )
 
 
-def placed(device: Device | None, overrides: Overrides) -> list[str]:
+def with_device(device: Device | None, overrides: Overrides) -> list[str]:
     """The overrides of a run's config, with a device before them."""
     return [*([f"trainer.device={device}"] if device else []), *override_list(overrides)]
 
@@ -161,7 +161,7 @@ def evaluate(
     Raises:
         ElmoTasksError: the run does not know a label of the data, or predicts no labels for a `confusion`.
     """
-    run = load_run(path, overrides=placed(device, overrides))
+    run = load_run(path, overrides=with_device(device, overrides))
     task, confusions = run.reader.task, Confusion()
     is_main = start_accelerator(run.config.trainer).is_main_process
     with ordered_lines(predictions if is_main else None) as write:
