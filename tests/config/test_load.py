@@ -115,11 +115,7 @@ def test_variables_of_a_value_that_is_replaced_are_not_needed(load: Callable[...
     [
         (UNDEFINED, [], "NOWHERE"),
         (UNDEFINED, ["trainer.epochs=3"], "NOWHERE"),
-        (
-            "{ model: {}, trainer: { epochs: std.parseInt(std.extVar('COUNT')) } }",
-            ["trainer.epochs=3"],
-            "COUNT",
-        ),
+        ("{ model: {}, trainer: { epochs: std.parseInt(std.extVar('COUNT')) } }", ["trainer.epochs=3"], "COUNT"),
         ("{ [std.extVar('KEY')]: {}, trainer: { epochs: 1, folder: 'c' } }", ["model={}"], "KEY"),
     ],
 )

@@ -35,12 +35,16 @@ class MinePart(MineKind):
 """
 
 
+def write(files: dict[str, str]) -> None:
+    """Writes files in the current folder, by their names."""
+    for name, text in files.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text)
+
+
 def test_registers_the_parts_of_all_modules(folder: Path) -> None:
-    (folder / "mine_a" / "inner").mkdir(parents=True)
-    (folder / "mine_a" / "__init__.py").touch()
-    (folder / "mine_a" / "__main__.py").write_text("raise SystemExit")
-    (folder / "mine_a" / "inner" / "__init__.py").touch()
-    (folder / "mine_a" / "inner" / "parts.py").write_text(PARTS)
+    write({"mine_a/__init__.py": "", "mine_a/__main__.py": "raise SystemExit"})
+    write({"mine_a/inner/__init__.py": "", "mine_a/inner/parts.py": PARTS})
     include_packages(["mine_a"])
     kind = sys.modules["mine_a.inner.parts"].MineKind
     (folder / "mine.jsonnet").write_text("{ type: 'mine' }")
@@ -49,9 +53,7 @@ def test_registers_the_parts_of_all_modules(folder: Path) -> None:
 
 def test_a_config_s_own_packages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("elmo_tasks.config.packages._included", set())
-    for name in ("mine_one", "mine_two"):
-        (folder / name).mkdir()
-        (folder / name / "parts.py").write_text(PARTS)
+    write({"mine_one/parts.py": PARTS, "mine_two/parts.py": PARTS})
     include_packages(["mine_one.parts"])
     sys.path.insert(0, str(folder))
     one, two = (importlib.import_module(f"{name}.parts").MinePart() for name in ("mine_one", "mine_two"))
@@ -75,16 +77,8 @@ def test_a_config_s_own_packages(folder: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
-        (
-            "mine_gone",
-            None,
-            "--include-package mine_gone: cannot import mine_gone (ModuleNotFoundError: No module ",
-        ),
-        (
-            "mine_bad",
-            "1 / 0",
-            "--include-package mine_bad: cannot import mine_bad (ZeroDivisionError: division by ",
-        ),
+        ("mine_gone", None, "--include-package mine_gone: cannot import mine_gone (ModuleNotFoundError: No module "),
+        ("mine_bad", "1 / 0", "--include-package mine_bad: cannot import mine_bad (ZeroDivisionError: division by "),
         ("mine_wrong", "(", "--include-package mine_wrong: cannot import mine_wrong (SyntaxError: "),
     ],
 )
@@ -97,27 +91,25 @@ def test_says_why_an_import_failed(folder: Path, name: str, text: str | None, ex
 
 
 def test_a_failing_inner_module_is_named(folder: Path) -> None:
-    (folder / "mine_deep" / "inner").mkdir(parents=True)
-    (folder / "mine_deep" / "__init__.py").touch()
-    (folder / "mine_deep" / "inner" / "__init__.py").write_text("import nothing_of_this_name")
+    write({"mine_deep/__init__.py": "", "mine_deep/inner/__init__.py": "import nothing_of_this_name"})
     with pytest.raises(ConfigError, match=r"cannot import mine_deep\.inner \(ModuleNotFoundError"):
         include_packages(["mine_deep"])
 
 
 def install(folder: Path, module: str) -> None:
     """Makes the current folder one with an installed distribution whose entry point is `module`."""
-    (folder / "mine-1.0.dist-info").mkdir()
-    (folder / "mine-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
-    (folder / "mine-1.0.dist-info" / "entry_points.txt").write_text(f"[elmo_tasks.parts]\nours = {module}\n")
+    metadata = {
+        "METADATA": "Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n",
+        "entry_points.txt": f"[elmo_tasks.parts]\nours = {module}\n",
+    }
+    write({f"mine-1.0.dist-info/{name}": text for name, text in metadata.items()})
     sys.path.insert(0, str(folder))
 
 
 def test_parts_of_installed_packages_need_no_option(folder: Path, example: ModuleType) -> None:
     install(folder, "mine_installed")
-    (folder / "mine_installed" / "inner").mkdir(parents=True)
-    (folder / "mine_installed" / "__init__.py").touch()
-    (folder / "mine_installed" / "inner" / "__init__.py").write_text(PARTS)
-    (folder / "encoder.jsonnet").write_text("{ type: 'recurrent', hidden_size: 1 }")
+    write({"mine_installed/__init__.py": "", "mine_installed/inner/__init__.py": PARTS})
+    write({"encoder.jsonnet": "{ type: 'recurrent', hidden_size: 1 }"})
     load_config("encoder.jsonnet", example.Encoder)
     assert set(sys.modules["mine_installed.inner"].MineKind.alternatives) == {"mine"}
     import_installed_parts.cache_clear()

@@ -74,20 +74,11 @@ def test_all_at_once_in_the_order_of_the_lines(problems: Callable[..., list[str]
         ),
         ("{ trainer: { epochs: 1 } }", "x.jsonnet: model: missing key. Expected an object"),
         ("{ modle: {}, trainer: { epochs: 1 } }", "x.jsonnet:1: modle: unknown key. Did you mean 'model'?"),
-        (
-            "{ model: { zzz: 1 } }",
-            "x.jsonnet:1: model.zzz: unknown key. Known keys: dropout, encoder, heads, activ",
-        ),
+        ("{ model: { zzz: 1 } }", "x.jsonnet:1: model.zzz: unknown key. Known keys: dropout, encoder, heads, activ"),
         ("{ model: 3 }", "x.jsonnet:1: model: expected an object, got 3"),
         ("{ model: { encoder: 3 } }", "x.jsonnet:1: model.encoder: expected an object with a 'type' (recurrent, sta"),
-        (
-            "{ model: { encoder: { tpye: 'a' } } }",
-            "x.jsonnet:1: model.encoder.type: missing key. Did you mean 'typ",
-        ),
-        (
-            "{ model: { encoder: { type: null } } }",
-            "x.jsonnet:1: model.encoder.type: unknown type null. Known type",
-        ),
+        ("{ model: { encoder: { tpye: 'a' } } }", "x.jsonnet:1: model.encoder.type: missing key. Did you mean 'typ"),
+        ("{ model: { encoder: { type: null } } }", "x.jsonnet:1: model.encoder.type: unknown type null. Known type"),
         (
             "{ model: { activation: 'R' } }",
             "x.jsonnet:1: model.activation: expected a string that matches ^[a-z]+$, ",
@@ -121,8 +112,7 @@ def test_wording_and_place(problems: Callable[..., list[str]], text: str, expect
 
 
 def test_a_misspelled_key_is_not_reported_as_missing_too(problems: Callable[..., list[str]]) -> None:
-    text = "{ modle: {}, trainer: { epochs: 1 } }"
-    assert problems(text) == ["x.jsonnet:1: modle: unknown key. Did you mean 'model'?"]
+    assert len(problems("{ modle: {}, trainer: { epochs: 1 } }")) == 1
 
 
 class Pieces(Config):
@@ -131,9 +121,8 @@ class Pieces(Config):
 
 def test_both_bounds_of_a_length() -> None:
     Path("x.json").write_text('{"pieces": []}')
-    with pytest.raises(
-        ConfigError, match=r"expected a list of at least 1 and at most 2 entries, each a string, got \[\]$"
-    ):
+    problem = r"expected a list of at least 1 and at most 2 entries, each a string, got \[\]$"
+    with pytest.raises(ConfigError, match=problem):
         load_config("x.json", Pieces)
 
 
@@ -239,10 +228,7 @@ def test_what_came_is_not_suggested() -> None:
         ("seed", "--set seed: expected KEY=VALUE, with a key such as model.dropout"),
         ("a..b=1", "--set a..b=1: expected KEY=VALUE, with a key such as model.dropout"),
         ("seed.x=3", "--set seed.x: seed is 4, which has no keys; expected an object or a list there"),
-        (
-            "trainer.names.1=b",
-            "--set trainer.names.1: trainer.names is a list of 1: there is no index 1 (the first ",
-        ),
+        ("trainer.names.1=b", "--set trainer.names.1: trainer.names is a list of 1: there is no index 1 (the first "),
         ("trainer.names.x=b", '--set trainer.names.x: trainer.names is a list: expected an index, got "x"'),
         ("optimzer.lr=1", "--set optimzer.lr: optimzer: unknown key. Known keys: model, trainer, seed"),
         ("trainer.epoch=2", "--set trainer.epoch: unknown key. Did you mean 'epochs'?"),
@@ -250,6 +236,11 @@ def test_what_came_is_not_suggested() -> None:
         ("trainer={}", "--set trainer: trainer.epochs: missing key. Expected a whole number of at least 1"),
         # The override has made everything from the encoder on.
         ("model.encoder.cells.first=1", "--set model.encoder.cells.first: model.encoder.type: missing key."),
+        ("trainer.schedule.rate=1e400", "--set trainer.schedule.rate: expected a number, got Infinity"),
+        pytest.param("model.activation=" + "[" * 100_000, "--set model.activation: expected a string that", id="depth"),
+        pytest.param("trainer.epochs=" + "1" * 5000, "--set trainer.epochs: expected a whole number of", id="digits"),
+        pytest.param(".".join("a" * 100_000) + "=1", "--set a.a.", id="keys"),
+        pytest.param(f"trainer.names.{'9' * 5000}=1", "--set trainer.names.999", id="index"),
         (
             'model.encoder={"type": "recurrent", "hidden_size": 0}',
             "--set model.encoder: model.encoder.hidden_size: expected a whole number of at least 1, got 0",
