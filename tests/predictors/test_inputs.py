@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,32 +17,22 @@ from elmo_tasks.predictors.inputs import LiveLines, read_inputs
 ODD_FILES = Path(__file__).parents[1] / "odd_files"
 
 
-def test_a_line_of_text_is_an_input(tmp_path: Path) -> None:
-    path = tmp_path / "in.txt"
-    path.write_bytes("Ann left.\r\n\nBo, too: é".encode())
-    expected = [{"text": "Ann left."}, None, {"text": "Bo, too: é"}]
-    assert list(read_inputs(path)) == list(read_inputs(path, "text")) == expected
-
-
-def test_json_lines_are_told_by_the_first(tmp_path: Path) -> None:
-    path = tmp_path / "in.jsonl.gz"
-    path.write_bytes(gzip.compress(b'{"text": "a", "id": 1}\n{"tokens": ["\\ud83d\\ude00"]}\n'))
-    expected = [{"text": "a", "id": 1}, {"tokens": ["\N{GRINNING FACE}"]}]
-    assert list(read_inputs(path)) == list(read_inputs(path, "jsonl")) == expected
-    assert next(read_inputs(path, "text")) == {"text": '{"text": "a", "id": 1}'}
-
-
-def test_blank_lines_are_no_inputs_and_do_not_tell_the_format(tmp_path: Path) -> None:
-    path = tmp_path / "in.jsonl"
-    path.write_text('\n \t\n {"text": "a"}\n\n{"text": "b"}\n', encoding="utf-8")
-    expected = [None, None, {"text": "a"}, None, {"text": "b"}]
-    assert list(read_inputs(path)) == list(read_inputs(path, "jsonl")) == expected
-
-
-def test_no_lines_no_inputs(tmp_path: Path) -> None:
-    path = tmp_path / "empty"
-    path.write_bytes(b"")
-    assert list(read_inputs(path)) == []
+@pytest.mark.parametrize(
+    ("kind", "content", "expected"),
+    [
+        ("text", "Ann left.\r\n\nBo, too: é", [{"text": "Ann left."}, None, {"text": "Bo, too: é"}]),
+        ("text", "", []),
+        ("jsonl", '{"text": "a", "id": 1}\n{"tokens": ["\\ud83d\\ude00"]}\n',
+         [{"text": "a", "id": 1}, {"tokens": ["\N{GRINNING FACE}"]}]),
+        ("jsonl", '\n \t\n {"text": "a"}\n\n{"text": "b"}\n', [None, None, {"text": "a"}, None, {"text": "b"}]),
+    ],
+)  # fmt: skip
+def test_the_first_line_that_is_not_blank_shows_the_format(
+    kind: Any, content: str, expected: list[dict[str, Any] | None], tmp_path: Path
+) -> None:
+    for name, written in (("in", content.encode()), ("in.gz", gzip.compress(content.encode()))):
+        (tmp_path / name).write_bytes(written)
+        assert list(read_inputs(tmp_path / name)) == list(read_inputs(tmp_path / name, kind)) == expected
 
 
 @pytest.fixture
@@ -137,10 +128,7 @@ def test_faults_of_live_lines_are_named(pipe: tuple[LiveLines, int]) -> None:
     [
         ('{"text": "a"', "Expecting ',' delimiter at column 13; expected a JSON object on each line"),
         ("Ann left.", "Expecting value at column 1; expected a JSON object"),
-        pytest.param("1" * 5000, "a whole number has too many digits; expected a JSON object", id="many digits"),
-        pytest.param("[" * 100_000, "lists or objects are nested too deeply; expected a JSON", id="deep nesting"),
         ("[1]", "a JSON list; expected a JSON object"),
-        ('{"text": "\\uD83D!"}', r"\\uD83D at column 11 is half of a surrogate pair"),
     ],
 )
 def test_faulty_json_lines_are_named(tmp_path: Path, line: str, problem: str) -> None:
