@@ -132,47 +132,46 @@ def test_other_examples_are_refused(
         compare([one, other], resamples=10)
 
 
-def test_other_tasks_are_refused(write_case: WriteCase, tmp_path: Path) -> None:
+def test_other_tasks_and_metrics_are_refused(write_case: WriteCase) -> None:
     files = [write_case(name, [True]) for name in ("Tagging", "Classification")]
     with pytest.raises(ElmoTasksError, match=r"the task is Classification, that of .* is Tagging; expected one task"):
         compare(files, resamples=10)
+    problem = "'bleu' is not a score of Tagging; expected f1, precision, recall, accuracy"
+    with pytest.raises(ElmoTasksError, match=problem):
+        compare(files[:1], metric="bleu")
+
+
+def tagged(gold: str, predicted: list[Any]) -> str:
+    """The prediction for a sentence of one token."""
+    return json.dumps({"example": {"tokens": ["a"], "tags": [gold]}, "prediction": {"tags": predicted}})
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("text", "message"),
     [
         ("{}", r"a.jsonl:1: no example with its prediction; expected a JSON object"),
         ('{"example": 1, "prediction": {}}', r"a.jsonl:1: no example with its prediction"),
         ("[", r"a.jsonl:1: .*expected a JSON object with 'example' and 'prediction'"),
-        ("", r"a.jsonl:1: "),
+        ("\n", r"a.jsonl:1: "),
+        ("", "no examples"),
         ('{"example": {"word": 1}, "prediction": {}}', r"a.jsonl: its examples have the columns word, .* no task"),
         ('{"example": {"tokens": "a", "label": "b"}, "prediction": {}}', r"example 0: 'tokens' is 'a'; expected a"),
         ('{"example": {"tokens": ["a"], "label": "b"}, "prediction": {}}', r"example 0: there is no 'label' in"),
-        (
-            '{"example": {"tokens": ["a"], "tags": ["O"]}, "prediction": {"tags": ["O", "O"]}}',
-            r"a.jsonl, predictions: example 0: 2 tags for 1 tokens",
-        ),
-        (
-            '{"example": {"tokens": ["a"], "tags": ["O"]}, "prediction": {"tags": [1]}}',
-            r"a.jsonl, predictions: example 0: 'tags' is \[1\]; expected a list of strings",
-        ),
-        (
-            '{"example": {"tokens": ["a"], "tags": ["B-X"]}, "prediction": {"tags": ["X"]}}',
-            r"a.jsonl: example 0: its prediction cannot be scored \('X' is not a span tag",
-        ),
+        (tagged("O", ["O", "O"]), r"a.jsonl, predictions: example 0: 2 tags for 1 tokens"),
+        (tagged("O", [1]), r"a.jsonl, predictions: example 0: 'tags' is \[1\]; expected a list of strings"),
+        (tagged("B-X", ["X"]), r"a.jsonl: example 0: its prediction cannot be scored \('X' is not a span tag"),
     ],
-)  # fmt: skip
-def test_files_that_are_wrong_are_named(line: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text(line + "\n")
+)
+def test_files_that_are_wrong_are_named(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(text)
     with pytest.raises(DataError, match=message):
         compare([tmp_path / "a.jsonl"], resamples=10)
 
 
 def test_answers_outside_of_their_passage_are_refused(cases: Cases, write: Write, tmp_path: Path) -> None:
     (example, right, _), twice = cases["Reading"], {"answers": ["Mira", "."]}
-    assert compare(
-        [write(tmp_path / "a.jsonl", [({**example, **twice, "answer_spans": [[0, 3], [3, 3]]}, right)])], resamples=1
-    )
+    path = write(tmp_path / "a.jsonl", [({**example, **twice, "answer_spans": [[0, 3], [3, 3]]}, right)])
+    assert compare([path], resamples=1)
     path = write(tmp_path / "a.jsonl", [({**example, **twice, "answer_spans": [[0, 0], [4, 4]]}, right)])
     with pytest.raises(DataError, match=r"example 0: the answer span \[4, 4\]; expected \[first, last token\]"):
         compare([path])
@@ -183,20 +182,6 @@ def test_several_processes_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: 
     for command in ("compare", "errors"):
         assert cli.main([command, "a.jsonl"]) == 2
         assert f"{command} runs in one process; start it without torchrun" in capsys.readouterr().err
-
-
-def test_an_empty_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").touch()
-    with pytest.raises(DataError, match="no examples"):
-        compare([tmp_path / "a.jsonl"])
-
-
-def test_a_metric_that_the_task_does_not_have_is_refused(write_case: WriteCase, tmp_path: Path) -> None:
-    file = write_case("Tagging", [True])
-    with pytest.raises(
-        ElmoTasksError, match="'bleu' is not a score of Tagging; expected f1, precision, recall, accuracy"
-    ):
-        compare([file], metric="bleu")
 
 
 @pytest.fixture(scope="module")
@@ -317,13 +302,10 @@ def test_a_change_of_other_models_than_the_first_shows_the_whole_unit(
 def test_the_largest_changes_come_first_whether_better_or_worse(write: Write, tmp_path: Path) -> None:
     golds = [{"tokens": ["a", "b", "c"], "tags": ["X", "Y", "Z"]}, {"tokens": ["d", "e", "f"], "tags": ["X", "Y", "Z"]}]
     predicted = {"one": ["X Y Y", "X Y Z"], "other": ["X Y Z", "Y X Y"]}
-    files = [
-        write(
-            tmp_path / f"{name}.jsonl",
-            [(gold, {"tags": tags.split()}) for gold, tags in zip(golds, texts, strict=True)],
-        )
-        for name, texts in predicted.items()
-    ]
+    files = []
+    for name, texts in predicted.items():
+        pairs = [(gold, {"tags": tags.split()}) for gold, tags in zip(golds, texts, strict=True)]
+        files.append(write(tmp_path / f"{name}.jsonl", pairs))
     (difference,) = compare(files, resamples=10, num_examples=2).differences
     assert [round(changed.gain) for changed in difference.changed] == [-50, 17]
 
@@ -331,12 +313,9 @@ def test_the_largest_changes_come_first_whether_better_or_worse(write: Write, tm
 def test_of_equal_changes_the_first_come_first(cases: Cases, write: Write, tmp_path: Path) -> None:
     example, right, wrong = cases["Classification"]
     examples = [{**example, "tokens": [f"w{row}"]} for row in range(100)]
-    files = [
-        write(
-            tmp_path / f"{part}.jsonl",
-            [(each, wrong if row % part == 0 else right) for row, each in enumerate(examples)],
-        )
-        for part in (1, 2)
-    ]
+    files = []
+    for part in (1, 2):
+        pairs = [(each, wrong if row % part == 0 else right) for row, each in enumerate(examples)]
+        files.append(write(tmp_path / f"{part}.jsonl", pairs))
     (difference,) = compare(files, resamples=1, num_examples=25).differences
     assert [each.examples[0]["tokens"] for each in difference.changed] == [[f"w{row}"] for row in range(1, 51, 2)]

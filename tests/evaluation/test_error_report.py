@@ -329,6 +329,9 @@ def test_a_run_knows_its_words(settings: dict[str, Any], tmp_path: Path) -> None
     metrics.pop("loss")
     assert report.scores == metrics
     check_sums(report, path)
+    picture = tmp_path / "confusions.svg"
+    assert cli.main(["plot", str(tmp_path / "run"), "--output", str(picture), "--confusion", data, "--force"]) == 0
+    assert {"<!-- gold and predicted labels -->", "<!-- LOC -->"} <= {*map(str.strip, picture.read_text().splitlines())}
     assert {(each.items, each.by) for each in report.breakdowns} == {
         ("spans", "length"), ("spans", "unseen words"), ("spans", "frequency rank of the rarest word"),
         ("examples", "length"), ("examples", "unseen words"), ("examples", "mean frequency rank"),
@@ -338,10 +341,8 @@ def test_a_run_knows_its_words(settings: dict[str, Any], tmp_path: Path) -> None
 def test_a_mention_outside_of_its_document_is_refused(write: Write, tmp_path: Path) -> None:
     example = {"sentences": [["He", "left"]], "clusters": [[[0, 0], [1, 1]]]}
     path = write(tmp_path / "a.jsonl", [(example, {"clusters": [[[0, 0], [1, 2]]]})])
-    with pytest.raises(
-        DataError,
-        match=r"a.jsonl, predictions: example 0: the mention \[1, 2\]; expected \[first, last token\] in a document",
-    ):
+    problem = r"a.jsonl, predictions: example 0: the mention \[1, 2\]; expected \[first, last token\] in a document"
+    with pytest.raises(DataError, match=problem):
         errors(path)
 
 

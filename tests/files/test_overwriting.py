@@ -1,4 +1,4 @@
-"""Nothing is overwritten unasked, and a place that cannot be written to is found before anything is computed."""
+"""Nothing is overwritten unasked, and what cannot be written is found before anything is computed."""
 
 from __future__ import annotations
 
@@ -56,8 +56,9 @@ def test_folders_and_devices_are_never_replaced(force: bool, tmp_path: Path) -> 
 
 def test_places_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ElmoTasksError, match=r"file: not a folder; expected one to write to"):
-        check_output(tmp_path / "file" / "inner", force=False)
+    for write in (check_output, lambda path, force: RunFolder(path).reserve({}, resume=False, force=force)):
+        with pytest.raises(ElmoTasksError, match=r"file: not a folder; expected one to write to"):
+            write(tmp_path / "file" / "inner", force=False)
     refuse = Mock(side_effect=PermissionError(13, "Permission denied"))
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)  # root may write anywhere
     with pytest.raises(ElmoTasksError, match=rf"^{tmp_path}: cannot be written to \(Permission denied\)$"):
@@ -65,9 +66,8 @@ def test_places_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_file_that_is_not_compressed_is_not_named_as_if_it_were(tmp_path: Path) -> None:
-    with pytest.raises(
-        ElmoTasksError, match=r"lines\.jsonl\.gz: is not written compressed; expected a name without \.gz"
-    ):
+    problem = r"lines\.jsonl\.gz: is not written compressed; expected a name without \.gz"
+    with pytest.raises(ElmoTasksError, match=problem):
         check_output(tmp_path / "lines.jsonl.gz", force=False)
     check_output(tmp_path / "run.tar.gz", force=False, packed=True)
 
@@ -123,6 +123,9 @@ def test_a_folder_that_holds_something_else_is_left_as_it_is(
     assert cli.main(words.split()) == 2
     assert "error: other: holds " in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "other").iterdir()] == [mark]
+    if words.startswith("random-bilm"):  # which is written next to a run with --force
+        assert cli.main([*words.split(), "--force"]) == 0
+        assert BiLM.load(tmp_path / "other")
 
 
 @pytest.mark.parametrize("mark", HOLDS)
@@ -138,34 +141,11 @@ def test_studies_and_searches_do_not_mix_with_other_folders(mark: str, tmp_path:
                 run()
 
 
-def test_a_random_bilm_is_written_next_to_a_run_only_with_force(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}")
-    words = ["random-bilm", str(tmp_path), "--size", "tiny"]
-    assert cli.main(words) == 2
-    assert cli.main([*words, "--force"]) == 0
-    assert BiLM.load(tmp_path)
-
-
 @pytest.mark.parametrize("resume", [False, True])
 @pytest.mark.parametrize(("kind", "name"), [(RunFolder, "model.safetensors"), (PretrainingFolder, "weights.hdf5")])
 def test_a_run_does_not_begin_over_other_files(kind: type[Folder], name: str, resume: bool, tmp_path: Path) -> None:
     (tmp_path / name).write_text("trained elsewhere")
-    with pytest.raises(
-        RunError, match=f"holds {name}, which the run would overwrite; choose another folder, or --force"
-    ):
+    problem = f"holds {name}, which the run would overwrite; choose another folder, or --force"
+    with pytest.raises(RunError, match=problem):
         kind(tmp_path).reserve({}, resume=resume, force=False)
     assert kind(tmp_path).reserve({}, resume=resume, force=True)
-
-
-def test_a_run_that_was_stopped_while_it_began_can_be_resumed(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    folder.vocabulary.touch()
-    assert folder.reserve({}, resume=True, force=False)
-    with pytest.raises(RunError, match=r"holds vocabulary\.json"):
-        folder.reserve({}, resume=False, force=False)
-
-
-def test_a_run_needs_a_folder_that_can_be_written_to(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(ElmoTasksError, match="file: not a folder"):
-        RunFolder(tmp_path / "file" / "run").reserve({}, resume=False, force=False)

@@ -55,18 +55,14 @@ def test_an_interrupted_write_leaves_the_old_file_whole(
 def test_damaged_files_are_one_clear_error(tmp_path: Path) -> None:
     write_tensors(tmp_path / "x.safetensors", {"a": torch.ones(100)})
     write_state(tmp_path / "x.pt", {"a": torch.ones(100)})
-    for name in ("x.safetensors", "x.pt"):
-        content = (tmp_path / name).read_bytes()
-        (tmp_path / name).write_bytes(content[:60])
-    with pytest.raises(RunError, match=r"x\.safetensors: damaged"):
-        read_tensors(tmp_path / "x.safetensors")
-    with pytest.raises(RunError, match=r"x\.pt: damaged"):
-        read_state(tmp_path / "x.pt")
+    readers: dict[str, Callable[[Path], object]] = {"x.safetensors": read_tensors, "x.pt": read_state}
+    for name, read in readers.items():
+        for content in ((tmp_path / name).read_bytes()[:60], b"neither of them"):
+            (tmp_path / name).write_bytes(content)
+            with pytest.raises(RunError, match=rf"{name}: damaged"):
+                read(tmp_path / name)
     with pytest.raises(RunError, match="no such file"):
         read_tensors(tmp_path / "y.safetensors")
-    (tmp_path / "x.pt").write_bytes(b"not a state at all")
-    with pytest.raises(RunError, match=r"x\.pt: damaged"):
-        read_state(tmp_path / "x.pt")
 
 
 @pytest.mark.parametrize(
@@ -105,9 +101,8 @@ def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
         with pytest.raises(RunError, match=rf"^{tmp_path}: not a regular file; expected {expected}$"):
             read(tmp_path)
     torch.save([1], tmp_path / "x.pt")
-    with pytest.raises(
-        RunError, match=r"x\.pt: damaged, or not a training state \(a list\); --force \(force=True\) begins"
-    ):
+    problem = r"x\.pt: damaged, or not a training state \(a list\); --force \(force=True\) begins"
+    with pytest.raises(RunError, match=problem):
         read_state(tmp_path / "x.pt")
 
 

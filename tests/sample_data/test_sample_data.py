@@ -143,9 +143,8 @@ def test_real_data_with_another_compression_are_not_hidden(tmp_path: Path) -> No
 
 
 def test_errors(tmp_path: Path) -> None:
-    with pytest.raises(
-        ElmoTasksError, match=r"no sample data for the task 'nerr'; there is: ner.* Did you mean 'ner'\?"
-    ):
+    problem = r"no sample data for the task 'nerr'; there is: ner.* Did you mean 'ner'\?"
+    with pytest.raises(ElmoTasksError, match=problem):
         write_sample_data(tmp_path, "nerr")
     with pytest.raises(ElmoTasksError, match="every file needs at least one sentence"):
         write_sample_data(tmp_path, "ner", sentences=(5, 0, 5))
