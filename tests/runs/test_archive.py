@@ -118,7 +118,6 @@ def test_what_is_no_run_is_an_error(tmp_path: Path, content: bytes | None) -> No
 def test_a_folder_of_seeds_says_what_it_is(tmp_path: Path) -> None:
     for seed in (1, 2):
         RunFolder(tmp_path / f"seed_{seed}").create({"a": 1})
-    with pytest.raises(
-        RunError, match=r"a folder of runs, one for each seed \(seed_1, seed_2\); name one of them, such as .*seed_1"
-    ):
+    problem = r"a folder of runs, one for each seed \(seed_1, seed_2\); name one of them, such as .*seed_1"
+    with pytest.raises(RunError, match=problem):
         open_run(tmp_path)

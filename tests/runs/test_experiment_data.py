@@ -20,7 +20,8 @@ from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.studies.study import Study
 from elmo_tasks.studies.study_plots import draw_curves
 from elmo_tasks.studies.study_runs import StudyFolder, run_study
-from tests.runs.test_train import files_of, train_until_killed
+from elmo_tasks.training.trainer import Trainer
+from tests.runs.small_runs import SmallRun, killed_at
 
 NONE = ("validation_data_path=null", "trainer.num_epochs=2")
 SHARE = (*NONE, "validation_share=0.25")
@@ -86,20 +87,20 @@ def test_a_share_of_the_training_data_is_held_out_by_its_seed(config_file: Path,
 
 
 def test_a_run_with_a_share_resumes_bit_for_bit_and_lists_the_share(
-    config_file: Path, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: dict[str, Any], run: SmallRun, tmp_path: Path
 ) -> None:
-    whole, run = tmp_path / "whole", tmp_path / "run"
-    expected = train.train(config_file, whole, overrides=SHARE, predictions=["validation"])
-    train_until_killed(config_file, run, list(SHARE), monkeypatch)
-    results = train.train(config_file, run, overrides=SHARE, predictions=["validation"], resume=True)
+    whole = SmallRun(tmp_path / "whole", run.config)
+    expected = whole.train(*SHARE, predictions=["validation"])
+    with killed_at(Trainer, "set_parameters"):
+        run.train(*SHARE)
+    results = run.resume(*SHARE, predictions=["validation"])
     assert results["test"] == expected["test"]
-    same = ("model.safetensors", "data.json", "validation_examples.json", "predictions_validation.jsonl")
-    assert [files_of(run)[name] for name in same] == [files_of(whole)[name] for name in same]
-    listed = json.loads((run / "validation_examples.json").read_text())
-    assert len(listed) == len((run / "predictions_validation.jsonl").read_text().splitlines())
+    for name in ("model.safetensors", "data.json", "validation_examples.json", "predictions_validation.jsonl"):
+        assert run.files()[name] == whole.files()[name]
+    listed = run.json("validation_examples.json")
+    assert len(listed) == len(run.files()["predictions_validation.jsonl"].splitlines())
     assert all(each.startswith(f"{settings['train_data_path']}:") for each in listed)
-    with pytest.raises(RunError, match="these keys differ: validation_seed"):
-        train.train(config_file, run, overrides=[*SHARE, "validation_seed=2"], resume=True)
+    run.refuses("these keys differ: validation_seed", *SHARE, "validation_seed=2")
 
 
 @pytest.mark.parametrize(

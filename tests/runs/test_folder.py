@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from elmo_tasks.config import to_json
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import RunError, WeightsError
 from elmo_tasks.files import hashes
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.pretraining.run_files import PretrainingFolder
 from elmo_tasks.runs.folder import Folder, RunFolder
-from elmo_tasks.training.trainer_config import TrainerConfig
 
 
 def test_a_folder_says_what_can_be_done_with_the_run_it_holds(tmp_path: Path) -> None:
@@ -30,34 +28,20 @@ def test_a_folder_says_what_can_be_done_with_the_run_it_holds(tmp_path: Path) ->
         folder.reserve(config, resume=False, force=False)
     folder.create(config)
     assert not folder.reserve(config, resume=True, force=False)
-    with pytest.raises(
-        RunError,
-        match=r"holds a run; --resume \(resume=True\) continues it, --force \(force=True\) removes it first",
-    ):
+    problem = r"holds a run; --resume \(resume=True\) continues it, --force \(force=True\) removes it first"
+    with pytest.raises(RunError, match=problem):
         folder.reserve(config, resume=False, force=False)
     with pytest.raises(RunError, match="holds a run of another config; choose another folder"):
         folder.reserve(other, resume=False, force=False)
-    with pytest.raises(RunError, match=r"these keys differ: model\.dropout"):
-        folder.reserve(other, resume=True, force=False)
     for more in ({**config, "seed": 1}, {"model": {"dropout": 0.5, "size": 3}}, {}):
         with pytest.raises(RunError, match=r"these keys differ: (seed|model\.size|model)$"):
             folder.reserve(more, resume=True, force=False)
     many = {"model": {"size": 3, "layers": 2, "dropout": 0.1, "bias": True}, "data": "a.txt", "trainer": {"seed": 1}}
-    with pytest.raises(
-        RunError, match=r"differ: data, model\.bias, model\.dropout, model\.layers, model\.size, trainer$"
-    ):
+    problem = r"differ: data, model\.bias, model\.dropout, model\.layers, model\.size, trainer$"
+    with pytest.raises(RunError, match=problem):
         folder.reserve(many, resume=True, force=False)
     assert folder.reserve(other, resume=False, force=True)
     assert folder.is_started()  # until the new run begins
-
-
-def test_keys_that_a_later_version_added_do_not_keep_a_run_from_its_folder(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    today = to_json(TrainerConfig(num_epochs=3, validation_metric="+f1"))
-    folder.create({name: value for name, value in today.items() if name != "trackers"})
-    assert not folder.reserve(today, resume=True, force=False, kind=TrainerConfig)
-    with pytest.raises(RunError, match="these keys differ: trackers"):
-        folder.reserve({**today, "trackers": []}, resume=True, force=False, kind=TrainerConfig)
 
 
 @pytest.mark.parametrize("kind", [RunFolder, PretrainingFolder])

@@ -1,53 +1,78 @@
-"""How the runs of seeds and folds are called, and what is said of them together."""
+"""Runs of several seeds and folds, and what is said of them together."""
 
 from __future__ import annotations
 
 import json
+import statistics
 from pathlib import Path
-from unittest.mock import Mock, call
 
 import pytest
 
+from elmo_tasks.config import load_config
+from elmo_tasks.errors import RunError
+from elmo_tasks.files.text import read_lines
+from elmo_tasks.metrics.span_f1 import SpanF1
 from elmo_tasks.runs import repeated
+from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.experiment_data import Data
+from elmo_tasks.runs.load import load_run
 from elmo_tasks.runs.repeated import mean_and_deviation, train_folds, train_seeds
+from tests.runs.small_runs import SmallRun
 
 
-@pytest.fixture
-def train(monkeypatch: pytest.MonkeyPatch) -> Mock:
-    scores = ({"test": {"f1": value}} for value in (80.0, 90.0))
-    monkeypatch.setattr(repeated, "train", train := Mock(side_effect=scores))
-    return train
-
-
-@pytest.mark.parametrize("main", [False, True])
 def test_each_seed_has_a_run_and_the_main_process_writes_the_mean(
-    main: bool, train: Mock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repeated, "is_main_process", lambda: main)
-    summary = train_seeds("config", tmp_path, [5, 3], overrides=["a=b"], force=True)
-    assert train.call_args_list == [
-        call("config", tmp_path / f"seed_{seed}", overrides=("a=b", f"random_seed={seed}"), force=True)
-        for seed in (5, 3)
-    ]
-    assert summary == {"seeds": [5, 3], "mean": {"test/f1": 85.0}, "std": {"test/f1": pytest.approx(50**0.5)}}
-    assert [json.loads(path.read_text()) for path in tmp_path.iterdir()] == [summary] * main
-
-
-def test_each_fold_is_a_run_without_test_data(train: Mock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, overrides = tmp_path / "runs", ("trainer.num_epochs=1", "random_seed=1")
+    summary = train_seeds(config_file, folder, (5, 3), overrides=overrides)
+    runs = [SmallRun(folder / f"seed_{seed}", config_file) for seed in (5, 3)]
+    assert [run.json("config.json")["random_seed"] for run in runs] == [5, 3]  # not that of the overrides
+    losses = [run.json("metrics.json")["test"]["loss"] for run in runs]
+    assert losses[0] != losses[1]
+    assert summary["mean"]["test/loss"] == pytest.approx(statistics.fmean(losses))
+    assert summary["std"]["test/loss"] == pytest.approx(statistics.stdev(losses))
+    assert json.loads((folder / "seeds.json").read_text()) == summary
+    assert summary["seeds"] == [5, 3]
+    (folder / "seeds.json").unlink()
     monkeypatch.setattr(repeated, "is_main_process", lambda: False)
-    summary = train_folds("config", tmp_path, 2, overrides=["a=b"], resume=True)
-    assert train.call_args_list == [
-        call(
-            "config",
-            tmp_path / f"fold_{number}",
-            overrides=("a=b", f"fold.number={number}", "fold.of=2", "test_data_path=null"),
-            resume=True,
-        )
-        for number in (1, 2)
-    ]
-    assert summary == {"folds": 2, "mean": {"test/f1": 85.0}, "std": {"test/f1": pytest.approx(50**0.5)}}
-    assert list(tmp_path.iterdir()) == []  # the main process writes
+    assert train_seeds(config_file, folder, (5, 3), overrides=overrides, resume=True) == summary
+    assert not (folder / "seeds.json").exists()
 
 
-def test_one_run_has_no_deviation() -> None:
+def test_folds_hold_out_every_training_example_once(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "runs"
+    overrides = ("trainer.num_epochs=2", "test_data_path=gone.txt", "fold.seed=4")  # the fold replaces the test data
+    summary = train_folds(config_file, folder, 2, overrides=overrides)
+    runs = [SmallRun(folder / f"fold_{number}", config_file) for number in (1, 2)]
+    pairs = [[json.loads(line) for _, line in read_lines(run.path / "predictions.jsonl")] for run in runs]
+    held_out = [[pair["example"]["line"] for pair in fold] for fold in pairs]
+    assert all(lines == sorted(lines) for lines in held_out)
+    data = Data.read(load_config(config_file, ExperimentConfig))
+    assert sorted(held_out[0] + held_out[1]) == list(data.training["line"])
+    documents = [{pair["example"]["document"] for pair in fold} for fold in pairs]
+    assert documents[0].isdisjoint(documents[1])
+
+    metric = SpanF1()
+    for pair in pairs[0] + pairs[1]:
+        metric.update([pair["prediction"]], [pair["example"]])
+    assert summary["pooled"] == metric.compute()
+    assert summary == json.loads((folder / "folds.json").read_text())
+    scores = [run.json("metrics.json")["test"]["f1"] for run in runs]
+    assert (summary["folds"], summary["mean"]["test/f1"]) == (2, pytest.approx(statistics.fmean(scores)))
+    problem = r"a folder of runs, one for each fold \(fold_1, fold_2\); name one of them, such as .*fold_1"
+    with pytest.raises(RunError, match=problem):
+        load_run(folder)
+    assert train_folds(config_file, folder, 2, overrides=overrides, resume=True) == summary
+    (folder / "folds.json").unlink()
+    monkeypatch.setattr(repeated, "is_main_process", lambda: False)
+    rest = {name: value for name, value in summary.items() if name != "pooled"}
+    assert train_folds(config_file, folder, 2, overrides=overrides, resume=True) == rest
+    assert not (folder / "folds.json").exists()
+
+
+def test_mean_and_deviation_of_what_all_runs_have() -> None:
+    summary = mean_and_deviation([{"test": {"f1": 90.0, "f1/LOC": 80.0}}, {"test": {"f1": 92.0}}])
+    assert summary == {"mean": {"test/f1": 91.0}, "std": {"test/f1": pytest.approx(2**0.5)}}
     assert mean_and_deviation([{"loss": 2.5}]) == {"mean": {"loss": 2.5}, "std": {"loss": 0.0}}

@@ -9,8 +9,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -22,16 +22,15 @@ from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import RunError
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
 from elmo_tasks.runs import load
-from elmo_tasks.runs import train as train_module
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.model_building import build_model
-from elmo_tasks.runs.train import train
 from elmo_tasks.runs.warm_start import warm_start
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.training.trainer import Trainer
+from tests.runs.small_runs import SmallRun, killed_at
 
 BEFORE = [
     ("Mira left Oslo .", "U-PER O U-LOC O"),
@@ -43,7 +42,8 @@ AFTER = [
     ("Oslo Mills hired Mira .", "B-ORG L-ORG O U-PER O"),
     ("Brusk is cold .", "U-ORG O O O"),
 ]
-SHORT = ("trainer.num_epochs=1", "trainer.trackers=[]", "trainer.moving_average=null")
+TWO_EPOCHS = ("trainer.trackers=[]", "trainer.moving_average=null")
+SHORT = ("trainer.num_epochs=1", *TWO_EPOCHS)
 
 
 def examples(given: list[tuple[str, str]]) -> list[dict[str, Any]]:
@@ -111,16 +111,15 @@ def test_rows_are_copied_by_name(plain: dict[str, Any], earlier: Path, caplog: p
 
     def check(name: str, axes: int, here: tuple[str, ...], there: tuple[str, ...]) -> None:
         assert here != there
-        places = [(row, there.index(entry)) for row, entry in enumerate(here) if entry in there]
-        assert 0 < len(places) < len(here)
-        wanted = fresh[name].clone()
-        for row, other in places:
-            if axes == 1:
-                wanted[row] = source[name][other]
-            else:
-                for column, another in places:
-                    wanted[row, column] = source[name][other, another]
-        assert started[name].equal(wanted), name
+        rows = [row for row, entry in enumerate(here) if entry in there]
+        others = [there.index(here[row]) for row in rows]
+        assert 0 < len(rows) < len(here)
+        expected = fresh[name].clone()
+        if axes == 1:
+            expected[rows] = source[name][others]
+        else:
+            expected[np.ix_(rows, rows)] = source[name][np.ix_(others, others)]
+        assert started[name].equal(expected), name
 
     tags = vocabulary.labels["tags"], known.labels["tags"]
     for name in ("projection.weight", "projection.bias", "crf.start_transitions", "crf.end_transitions"):
@@ -145,8 +144,8 @@ def test_a_word_keeps_its_trained_vector_in_the_table_of_fixed_ones(
     known, vocabulary = Vocabulary.load(earlier / "vocabulary.json"), start.vocabulary
     assert "tavo" in vocabulary.words[vocabulary.num_trained_words :]
     row = vocabulary.word_id("tavo") - vocabulary.num_trained_words
-    wanted = tensors_of(earlier)["embedder.words.trained"][known.word_id("tavo")]
-    assert start.started["embedder.words.fixed"][row].equal(wanted)
+    expected = tensors_of(earlier)["embedder.words.trained"][known.word_id("tavo")]
+    assert start.started["embedder.words.fixed"][row].equal(expected)
     row = vocabulary.word_id("never") - vocabulary.num_trained_words
     assert start.started["embedder.words.fixed"][row].eq(0.5).all()
 
@@ -218,9 +217,7 @@ def test_a_run_whose_every_tensor_has_another_shape_is_an_error(plain: dict[str,
         Start(plain, tmp_path / "run", [("Oslo sleeps", "NAME VERB")], *overrides)
 
 
-def test_a_run_records_its_origin_and_learns_on(
-    plain: dict[str, Any], earlier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_records_its_origin_and_learns_on(plain: dict[str, Any], earlier: Path, tmp_path: Path) -> None:
     """Also from an archive; with a learning rate of almost nothing, the new run ends where the earlier one did."""
     archive = tmp_path / "earlier.tar.gz"
     load.archive(earlier, archive)
@@ -236,111 +233,83 @@ def test_a_run_records_its_origin_and_learns_on(
     assert elmo_tasks.evaluate(tmp_path / "run.tar.gz", sets["train"])  # the origin may be in an archive
 
 
-def test_resume_goes_on_with_the_runs_own_state(
-    config_file: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    one, run = tmp_path / "one", tmp_path / "run"
-    train(config_file, one, overrides=SHORT)
-    longer = ("trainer.num_epochs=2", *SHORT[1:])
-    train(config_file, tmp_path / "whole", from_run=one, overrides=longer)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train_module, "write_json", stopping_at("metrics.json"))
-        with pytest.raises(KeyboardInterrupt):
-            train(config_file, run, from_run=one, overrides=longer)
-    shutil.rmtree(one)  # it is needed no longer
-    with caplog.at_level(logging.INFO, "elmo_tasks.runs.run_start"):
-        train(config_file, run, from_run=one, resume=True, overrides=longer)
-    assert f"{run}: continues with its own state; the weights of {one} are for a run that begins" in caplog.messages
+def check_same(one: SmallRun, other: SmallRun) -> None:
     for name in ("model.safetensors", "frozen.safetensors", "origin.json"):
-        assert (run / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        assert one.files()[name] == other.files()[name]
 
 
-def test_a_run_that_was_stopped_as_it_began_can_be_resumed(config_file: Path, earlier: Path, tmp_path: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RunFolder, "create", Mock(side_effect=KeyboardInterrupt))  # which comes last
-        with pytest.raises(KeyboardInterrupt):
-            train(config_file, tmp_path / "run", from_run=earlier, overrides=SHORT)
-    assert (tmp_path / "run" / "origin.json").is_file()
-    with pytest.raises(RunError, match="which the run would overwrite"):
-        train(config_file, tmp_path / "run", from_run=earlier, overrides=SHORT)
-    assert train(config_file, tmp_path / "run", from_run=earlier, overrides=SHORT, resume=True)
+def test_resume_goes_on_with_the_runs_own_state(
+    run: SmallRun, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, whole = (SmallRun(tmp_path / name, run.config) for name in ("first", "whole"))
+    first.train(*SHORT)
+    whole.train(*TWO_EPOCHS, from_run=first.path)
+    with killed_at(Trainer, "set_parameters"):
+        run.train(*TWO_EPOCHS, from_run=first.path)
+    shutil.rmtree(first.path)  # it is needed no longer
+    with caplog.at_level(logging.INFO, "elmo_tasks.runs.run_start"):
+        run.resume(*TWO_EPOCHS, from_run=first.path)
+    message = f"{run.path}: continues with its own state; the weights of {first.path} are for a run that begins"
+    assert message in caplog.messages
+    check_same(run, whole)
+
+
+def test_a_run_that_was_stopped_as_it_began_can_be_resumed(run: SmallRun, earlier: Path) -> None:
+    with killed_at(RunFolder, "create"):  # which comes last
+        run.train(*SHORT, from_run=earlier)
+    assert "origin.json" in run.files()
+    run.refuses("which the run would overwrite", *SHORT, resume=False, from_run=earlier)
+    assert run.resume(*SHORT, from_run=earlier)
 
 
 def test_a_run_that_was_stopped_before_its_first_epoch_starts_from_the_same_run_again(
-    config_file: Path, earlier: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    run: SmallRun, earlier: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    whole, run = tmp_path / "whole", tmp_path / "run"
-    train(config_file, whole, from_run=earlier, overrides=SHORT)
+    whole = SmallRun(tmp_path / "whole", run.config)
+    whole.train(*SHORT, from_run=earlier)
     for again in ({"from_run": earlier}, {}):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Trainer, "step", Mock(side_effect=KeyboardInterrupt))
-            with pytest.raises(KeyboardInterrupt):
-                train(config_file, run, from_run=earlier, overrides=SHORT, force=run.exists())
-        assert not (run / "training.pt").exists()
-        train(config_file, run, resume=True, overrides=SHORT, **again)
-        for name in ("model.safetensors", "frozen.safetensors", "origin.json"):
-            assert (run / name).read_bytes() == (whole / name).read_bytes()
+        with killed_at(Trainer, "step"):
+            run.train(*SHORT, from_run=earlier, force=run.path.exists())
+        assert "training.pt" not in run.files()
+        run.resume(*SHORT, **again)
+        check_same(run, whole)
     assert "continues with its own state" not in caplog.text
 
 
-def test_a_run_does_not_start_again_from_another_run(config_file: Path, earlier: Path, tmp_path: Path) -> None:
+def test_a_run_does_not_start_again_from_another_run(run: SmallRun, earlier: Path, tmp_path: Path) -> None:
     other = shutil.copytree(earlier, tmp_path / "other")
     tensors = read_tensors(other / "model.safetensors")
     write_tensors(other / "model.safetensors", {name: tensor + 1 for name, tensor in tensors.items()})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Trainer, "step", Mock(side_effect=KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            train(config_file, tmp_path / "run", from_run=earlier, overrides=SHORT)
-    with pytest.raises(
-        RunError, match=r"other: not the run that .*run began from; --force \(force=True\) begins it again"
-    ):
-        train(config_file, tmp_path / "run", from_run=other, resume=True, overrides=SHORT)
+    with killed_at(Trainer, "step"):
+        run.train(*SHORT, from_run=earlier)
+    problem = r"other: not the run that .*run began from; --force \(force=True\) begins it again"
+    run.refuses(problem, *SHORT, from_run=other)
 
 
-def test_nothing_of_a_start_that_was_stopped_is_left_in_the_next(
-    config_file: Path, earlier: Path, tmp_path: Path
-) -> None:
-    run = tmp_path / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RunFolder, "create", Mock(side_effect=KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            train(config_file, run, from_run=earlier, overrides=SHORT, self_contained=True)
-    assert (run / "bilm").is_dir()
-    train(config_file, run, overrides=SHORT, resume=True)
-    assert not (run / "bilm").exists()
-    assert not (run / "origin.json").exists()
+def test_nothing_of_a_start_that_was_stopped_is_left_in_the_next(run: SmallRun, earlier: Path) -> None:
+    with killed_at(RunFolder, "create"):
+        run.train(*SHORT, from_run=earlier, self_contained=True)
+    assert (run.path / "bilm").is_dir()
+    run.resume(*SHORT)
+    assert not (run.path / "bilm").exists()
+    assert "origin.json" not in run.files()
 
 
-def stopping_at(name: str) -> Any:
-    write = train_module.write_json
-
-    def written(path: Path, value: Any) -> None:
-        if path.name == name:
-            raise KeyboardInterrupt
-        write(path, value)
-
-    return written
-
-
-def test_what_is_not_another_run_is_refused(config_file: Path, sample_folder: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    train(config_file, run, overrides=SHORT)
-    with pytest.raises(RunError, match="contains the run to start from; choose another folder for the result"):
-        train(config_file, run, from_run=run, force=True)
-    assert (run / "model.safetensors").is_file()
-    with pytest.raises(RunError, match=r"bilm: expected a run's folder"):
-        train(config_file, tmp_path / "other", from_run=sample_folder / "bilm")
-    (run / "vocabulary.json").unlink()  # as in the folder of a pretraining
-    with pytest.raises(RunError, match="expected the run of a task; a biLM is chosen by --set"):
-        train(config_file, tmp_path / "other", from_run=run)
+def test_what_is_not_another_run_is_refused(run: SmallRun, sample_folder: Path, tmp_path: Path) -> None:
+    run.train(*SHORT)
+    problem = "contains the run to start from; choose another folder for the result"
+    run.refuses(problem, resume=False, force=True, from_run=run.path)
+    other = SmallRun(tmp_path / "other", run.config)
+    other.refuses(r"bilm: expected a run's folder", resume=False, from_run=sample_folder / "bilm")
+    run.remove("vocabulary.json")  # as in the folder of a pretraining
+    other.refuses("the run of a task; a biLM is chosen by --set", resume=False, from_run=run.path)
 
 
 def test_another_bilm_is_warned_of(
     plain: dict[str, Any], earlier: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     random_bilm(TINY_OPTIONS, seed=9).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
-    place = {"options": str(tmp_path / "options.json"), "weights": str(tmp_path / "weights.hdf5")}
-    start = Start(plain, earlier, BEFORE, f"model.embedder.elmo={json.dumps(place)}")
+    start = Start(plain, earlier, BEFORE, f'model.embedder.elmo={{"bilm": "{tmp_path}"}}')
     assert caplog.messages == [f"{earlier}: was trained with another biLM, whose vectors differ"]
     assert not start.origin["not_taken"]
 
@@ -364,9 +333,8 @@ def test_a_bilm_that_was_trained_goes_on_or_is_left(
     assert not caplog.messages
     start = Start(plain, run, BEFORE)
     assert set(start.origin["not_taken"].values()) == {"not in this model"}
-    assert caplog.messages == [
-        f"{run}: its biLM, trained with the task, is not copied into a model whose biLM is frozen"
-    ]
+    (message,) = caplog.messages
+    assert message == f"{run}: its biLM, trained with the task, is not copied into a model whose biLM is frozen"
 
 
 def test_the_command(config_file: Path, earlier: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
