@@ -11,6 +11,14 @@ import pytest
 from elmo_tasks.commands.console import print_metrics, print_table, print_training_metrics, set_up_logging
 
 
+def use_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes standard output and error a terminal of 80 columns."""
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+
+
 def test_a_table_in_a_file_is_as_wide_as_its_text_up_to_200_characters(capsys: pytest.CaptureFixture[str]) -> None:
     print_table("a [title]", ("name", "number"), [["x" * 150, "1"], ["[red]y", "22"]])
     text = capsys.readouterr().out
@@ -26,8 +34,7 @@ def test_a_table_in_a_file_is_as_wide_as_its_text_up_to_200_characters(capsys: p
 def test_a_table_on_a_terminal_is_not_wider_than_that(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setenv("TERM", "dumb")  # has 80 columns
+    use_terminal(monkeypatch)
     print_table("title", ("name", "number"), [["word " * 30, "1"]])
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -51,9 +58,7 @@ def test_a_log_in_a_file_has_one_line_for_each_message(capsys: pytest.CaptureFix
 def test_a_log_on_a_terminal_has_times_without_dates(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("TERM", "dumb")
+    use_terminal(monkeypatch)
     for level, path in ((logging.INFO, False), (logging.DEBUG, True)):
         set_up_logging(level)
         logging.getLogger("elmo_tasks.anything").info("a message")
@@ -68,9 +73,7 @@ def test_a_log_on_a_terminal_has_times_without_dates(
 def test_a_line_on_a_terminal_is_mostly_its_message(
     level: int, prefix: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("TERM", "dumb")
+    use_terminal(monkeypatch)
     set_up_logging(logging.INFO)
     text = f"epoch 1: {'a' * (74 - 9 - len(prefix))}"
     logging.getLogger("elmo_tasks.anything").log(level, text)

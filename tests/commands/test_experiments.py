@@ -19,57 +19,23 @@ from elmo_tasks.metrics.confusion import ConfusionTable, label_scores
 from elmo_tasks.metrics.coreference import CoreferenceScores
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 
-DEFAULT_FOLDERS = {
-    "own.json": "runs/own",
-    "elsewhere/own.v2.jsonnet": "runs/own.v2",
-    "configs/sst5.jsonnet": "runs/sst5",
-    "/configs/home/configs/cpu/baselines/sst5.jsonnet": "runs/cpu/baselines/sst5",
-}
 
-
-def test_train_passes_on_its_arguments(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    train = Mock(
-        return_value={"best": {"epoch": 3, "validation": {"f1": 91.2345, "f1/PER": 95.0}}, "test": {"f1": 90.0}}
-    )
-    monkeypatch.setattr(elmo_tasks.runs.train, "train", train)
+def test_train_prints_the_scores_of_a_run_or_those_of_seeds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(experiments, "_say_what_is_next", Mock())
+    results = {"best": {"epoch": 3, "validation": {"f1": 91.2345, "f1/PER": 95.0}}, "test": {"f1": 90.0}}
+    monkeypatch.setattr(elmo_tasks.runs.train, "train", Mock(return_value=results))
     assert cli.main(["train", "configs/own.jsonnet"]) == 0
-    assert train.call_args.args == ("configs/own.jsonnet", Path("runs/own"))
-    assert train.call_args.kwargs == {
-        "overrides": [],
-        "variables": {},
-        "from_run": None,
-        "resume": False,
-        "force": False,
-        "self_contained": False,
-        "predictions": [],
-    }
     output = capsys.readouterr().out
     assert all(word in output for word in ("epoch 3", "test", "91.23", "90.00", "PER", "95.00"))
-    for config, folder in DEFAULT_FOLDERS.items():
-        assert cli.main(["train", config]) == 0
-        assert train.call_args.args == (config, Path(folder))
-    capsys.readouterr()
-
     summary = {
         "seeds": [1, 2],
         "mean": {"best/epoch": 2.5, "best/validation/f1": 91.0, "test/f1": 90.0, "test/f1/PER": 89.0},
         "std": {"best/epoch": 0.5, "best/validation/f1": 0.25, "test/f1": 0.75, "test/f1/PER": 0.0},
     }
-    train_seeds = Mock(return_value=summary)
-    monkeypatch.setattr(elmo_tasks.runs.repeated, "train_seeds", train_seeds)
-    arguments = "train c.jsonnet -s out --set a.b=1 --set c=d --ext-var N=V=W --seeds 1,2 --resume --self-contained"
-    assert cli.main([*arguments.split(), "--from", "old", "--predictions", "test"]) == 0
-    assert train_seeds.call_args.args == ("c.jsonnet", "out", (1, 2))
-    assert train_seeds.call_args.kwargs == {
-        "overrides": ["a.b=1", "c=d"],
-        "variables": {"N": "V=W"},
-        "from_run": "old",
-        "resume": True,
-        "force": False,
-        "self_contained": True,
-        "predictions": ["test"],
-    }
+    monkeypatch.setattr(elmo_tasks.runs.repeated, "train_seeds", Mock(return_value=summary))
+    assert cli.main(["train", "c.jsonnet", "--seeds", "1,2"]) == 0
     output = capsys.readouterr().out
     assert all(word in output for word in ("validation, 2 seeds", "91.00", "0.25", "test, 2 seeds", "90.00", "0.75"))
     assert "89.00" not in output
@@ -79,18 +45,13 @@ def test_train_prints_the_pooled_score_of_folds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     summary = {"folds": 5, "pooled": {"f1": 87.654}, "mean": {"test/f1": 87.0}, "std": {"test/f1": 1.5}}
-    train_folds = Mock(return_value=summary)
-    monkeypatch.setattr(elmo_tasks.runs.repeated, "train_folds", train_folds)
+    monkeypatch.setattr(elmo_tasks.runs.repeated, "train_folds", Mock(return_value=summary))
     said = Mock()
     monkeypatch.setattr(experiments, "_say_what_is_next", said)
     assert cli.main(["train", "c.jsonnet", "-s", "out", "--folds", "5"]) == 0
-    assert train_folds.call_args.args == ("c.jsonnet", "out", 5)
     assert said.call_args.args[0] == Path("out/fold_1")
     output = capsys.readouterr().out
     assert all(text in output for text in ("all 5 folds together", "87.65", "test, 5 folds", "87.00", "1.50"))
-    for wrong in (["--folds", "1"], ["--folds", "5", "--seeds", "1"]):
-        with pytest.raises(SystemExit):
-            cli.main(["train", "c.jsonnet", *wrong])
 
 
 def test_train_says_what_to_type_next(
@@ -138,29 +99,11 @@ def test_of_several_processes_only_the_main_one_prints(
 
 def test_evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     metrics = {"f1": 92.22, "f1/LOC": 93.41, "loss": 0.5}
-    evaluate = Mock(return_value=metrics)
-    monkeypatch.setattr(elmo_tasks.runs.load, "evaluate", evaluate)
+    monkeypatch.setattr(elmo_tasks.runs.load, "evaluate", Mock(return_value=metrics))
     target = tmp_path / "metrics.json"
-    arguments = ["--json", "--output", str(target), "--device", "cpu", "--set", "a=b", "--batch-tokens", "99"]
-    assert cli.main(["evaluate", "run", "data", "--predictions", "p.jsonl", *arguments]) == 0
-    assert evaluate.call_args.args == ("run", ["data"])
-    assert evaluate.call_args.kwargs == {
-        "predictions": "p.jsonl",
-        "confusion": False,
-        "batch_tokens": 99,
-        "unknown_labels": "error",
-        "overrides": ["trainer.device=cpu", "a=b"],
-    }
+    assert cli.main(["evaluate", "run", "data", "--json", "--output", str(target)]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(target.read_text()) == metrics
-
     assert cli.main(["evaluate", "run", "data"]) == 0
-    assert evaluate.call_args.kwargs == {
-        "predictions": None,
-        "confusion": False,
-        "batch_tokens": None,
-        "unknown_labels": "error",
-        "overrides": [],
-    }
     assert lines_of_tables(capsys.readouterr().out) == ["f1 92.22", "loss 0.50", "LOC 93.41"]
 
 
@@ -197,11 +140,6 @@ def test_evaluate_prints_every_measure_of_coreference(
     assert overall == "conll_f1 100.00"
     names = ("mentions", "muc", "b_cubed", "ceaf_e", "ceaf_m", "blanc")
     assert measures == [f"{name} 100.00 100.00 100.00" for name in names]
-
-
-def test_config_needs_a_file(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["config"]) == 2
-    assert "no config given" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("change", [["--set", "random_seed=1"], ["--ext-var", "A=b"]])
@@ -248,17 +186,21 @@ def test_a_config_s_problems_are_printed(
     assert [path.name for path in tmp_path.iterdir()] == ["own.jsonnet"]
 
 
-def test_an_archive_is_not_a_zip_file(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["archive", "run", "run.zip"]) == 2
-    assert "run.zip: an archive is a .tar.gz file" in capsys.readouterr().err
-
-
-def test_predict_does_not_start_in_several_processes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("config", "no config given"),
+        ("archive run run.zip", "run.zip: an archive is a .tar.gz file"),
+        ("predict run in.txt", "start it without torchrun"),
+        ("tune mine.json", "tune runs in one process"),
+    ],
+)
+def test_what_commands_cannot_do(
+    line: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    assert cli.main(["predict", "run", "in.txt"]) == 2
-    assert "start it without torchrun" in capsys.readouterr().err
+    monkeypatch.setenv("WORLD_SIZE", "2")  # as torchrun sets it
+    assert cli.main(line.split()) == 2
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -285,12 +227,12 @@ def test_a_config_of_another_kind_says_what_it_is(
     assert message.format(folder=tmp_path) in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["run.tar.gz", "run.tgz"])
-def test_archive(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("name", "options"), [("run.tar.gz", ["--without-bilm"]), ("run.tgz", [])])
+def test_archive(
+    name: str, options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     archive = Mock()
     monkeypatch.setattr(elmo_tasks.runs.load, "archive", archive)
-    assert cli.main(["archive", "run", name]) == 0
-    assert (archive.call_args.args, archive.call_args.kwargs) == (("run", name), {"self_contained": True})
+    assert cli.main(["archive", "run", name, *options]) == 0
+    assert (archive.call_args.args, archive.call_args.kwargs) == (("run", name), {"self_contained": not options})
     assert capsys.readouterr().out == f"{name}\n"
-    assert cli.main(["archive", "run", "run.tar.gz", "--without-bilm"]) == 0
-    assert archive.call_args.kwargs == {"self_contained": False}

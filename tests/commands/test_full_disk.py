@@ -66,11 +66,11 @@ def test_a_command_names_what_it_cannot_write(
     out.mkdir()
     (out / "other").write_text("mine")
     data = sample_folder / "ner_conll2003" / "eng.testb"
-    places = {"text": text, "out": out, "run": trained / "run", "bilm": sample_folder / "bilm", "data": data}
+    paths = {"text": text, "out": out, "run": trained / "run", "bilm": sample_folder / "bilm", "data": data}
     before = names(trained)
     load.evaluate(trained / "run", str(data))  # the data set is in the cache
     with room(2000):
-        assert cli.main([part.format(**places) for part in arguments.split()]) == 2
+        assert cli.main([part.format(**paths) for part in arguments.split()]) == 2
     *_, message = capsys.readouterr().err.splitlines()
     assert re.match(rf"error: {out}/{written}: {PROBLEM}. Make room", message)
     assert names(trained) == before

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import inspect
 import shlex
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -20,8 +22,13 @@ from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.evaluation.comparison import compare
 from elmo_tasks.evaluation.error_report import errors
+from elmo_tasks.migration.importing import import_allennlp
 from elmo_tasks.predictors import Predictor
+from elmo_tasks.pretraining.pretrain import pretrain
 from elmo_tasks.runs import train
+from elmo_tasks.runs.load import archive
+from elmo_tasks.runs.repeated import train_folds, train_seeds
+from elmo_tasks.sample_data import write_sample_data
 
 # What a command has if nothing but what it must have is given.
 CONFIG: dict[str, Any] = {"set": [], "ext_var": [], "include_package": []}
@@ -32,7 +39,7 @@ ANALYSIS: dict[str, Any] = {"device": None, "json": False, "include_package": []
 DEFAULTS: dict[str, dict[str, Any]] = {
     "train c": {**TRAINING, "config": "c", "seeds": (), "folds": None, "predictions": [], "self_contained": False,
                 "dry_run": False},
-    "evaluate r d": {**RUN, "run_path": "r", "data": "d", "predictions": None, "confusion": False, "output": None,
+    "evaluate r d": {**RUN, "run_path": "r", "data": ["d"], "predictions": None, "confusion": False, "output": None,
                      "force": False, "json": False, "unknown_labels": "error"},
     "predict r -": {**RUN, **TEXT, "run_path": "r", "input": "-", "format": "auto", "on_error": "fail",
                     "output": None, "html": None, "force": False, "json": False, "predicates": None},
@@ -240,7 +247,8 @@ def test_a_command_includes_packages_before_it_reads_anything(
 
 # What Python has under another name, and what only a command needs, or another function does.
 RENAMED = {"set": "overrides", "ext_var": "variables", "start_from": "from_run", "examples": "num_examples",
-           "run_path": "path", "run_folder": "folder"}  # fmt: skip
+           "run_path": "path", "run_folder": "folder", "config": "config_path", "file": "target", "archive": "path",
+           "folds": "num_folds"}  # fmt: skip
 PRINTING = {"include_package", "json", "output", "force"}
 FUNCTIONS: dict[str, tuple[list[Callable[..., Any]], set[str]]] = {
     "train c": ([train.train], {"include_package", "seeds", "folds", "dry_run"}),
@@ -259,7 +267,56 @@ def test_functions_have_what_commands_have(line: str) -> None:
     functions, only_in_command = FUNCTIONS[line]
     parameters = {name for function in functions for name in inspect.signature(function).parameters}
     options = parsed(line).keys() - only_in_command
-    assert {name for name in options if RENAMED.get(name, name) not in parameters} == set()
+    assert {name for name in options if not {name, RENAMED.get(name)} & parameters} == set()
+
+
+CALLED: dict[str, Callable[..., Any]] = {
+    "train": train.train, "train --seeds": train_seeds, "train --folds": train_folds, "evaluate": elmo_tasks.evaluate,
+    "archive": archive, "pretrain": pretrain, "compare": compare, "errors": errors,
+    "import-allennlp": import_allennlp, "sample-data": write_sample_data,
+}  # fmt: skip
+CALLING = {line: shlex.split(line) for line in (*DEFAULTS, *GIVEN) if line.split()[0] in CALLED}
+
+
+def plain(value: Any) -> Any:
+    """A value in a form in which it is the same before and after it is handed over."""
+    if isinstance(value, Mapping):
+        return list(value.items())
+    return [*value] if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
+
+
+@pytest.mark.parametrize("words", CALLING.values(), ids=CALLING)
+def test_a_command_hands_its_options_to_its_function(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.py").touch()  # the packages to include
+    (tmp_path / "q.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    command, *_ = words
+    words = [word for word in words if word != "--dry-run" or command != "train"]
+    repeated = [word for word in words if command == "train" and word in ("--seeds", "--folds")]
+    possible = {"cuda": "cpu", "f": "f.tar.gz"}  # on this machine, and of an archive
+    words = [possible.get(word, word) for word in words]
+    function = CALLED[" ".join([command, *repeated])]
+    called = Mock(side_effect=ElmoTasksError("was called"))
+    monkeypatch.setattr(sys.modules[function.__module__], function.__name__, called)
+    assert cli.main(words) == 2
+    assert capsys.readouterr().err.endswith("error: was called\n")
+    given = inspect.signature(function).bind(*called.call_args.args, **called.call_args.kwargs).arguments
+    given |= given.pop("settings", {})
+    arguments = cli.make_parser([command]).parse_args(words)
+    options = {"self_contained": not getattr(arguments, "without_bilm", True)} | vars(arguments)
+    if "device" in options:
+        options["set"] = run_overrides(argparse.Namespace(**{"set": [], **options}))
+    if options.get("config"):
+        options["run_folder"] = options["run_folder"] or default_run_folder(options["config"])
+    names = options.keys() - {"device", "paths"}  # the last path can be data
+    handed = {name: name if name in given else RENAMED.get(name) for name in names}
+    handed = {name: parameter for name, parameter in handed.items() if parameter in given}
+    assert len(handed) > 1
+    for name, parameter in handed.items():
+        assert plain(given[parameter]) == plain(options[name]), name
 
 
 def test_every_command_is_in_these_tests() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -32,23 +30,6 @@ def pretrain(monkeypatch: pytest.MonkeyPatch) -> Mock:
     pretrain = Mock(return_value=results)
     monkeypatch.setattr(elmo_tasks.pretraining.pretrain, "pretrain", pretrain)
     return pretrain
-
-
-def test_pretrain_passes_on_its_arguments(pretrain: Mock) -> None:
-    def settings() -> dict[str, Any]:
-        return {name: value for name, value in pretrain.call_args.kwargs.items() if name != "announce"}
-
-    assert cli.main(["pretrain", "configs/bilm/own.jsonnet"]) == 0
-    assert pretrain.call_args.args == ("configs/bilm/own.jsonnet", Path("runs/bilm/own"))
-    defaults = {"overrides": [], "variables": {}, "start_from": None, "resume": False, "force": False, "dry_run": False}
-    assert settings() == defaults
-    given = ["--set", "a=b", "--ext-var", "N=V", "--from", "default", "--resume", "--dry-run"]
-    assert cli.main(["pretrain", "own.jsonnet", "-s", "there", *given]) == 0
-    assert pretrain.call_args.args == ("own.jsonnet", "there")
-    changed = {"overrides": ["a=b"], "variables": {"N": "V"}, "start_from": "default", "resume": True, "dry_run": True}
-    assert settings() == {**defaults, **changed}
-    assert cli.main(["pretrain", "own.jsonnet", "--force"]) == 0
-    assert settings() == {**defaults, "force": True}
 
 
 def test_pretrain_prints_the_perplexities_before_and_after(pretrain: Mock, printed: Printed) -> None:

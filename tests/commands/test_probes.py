@@ -89,9 +89,9 @@ def test_the_tables_of_word_senses_end_the_first_with_all_sets(
     monkeypatch: pytest.MonkeyPatch, printed: Printed
 ) -> None:
     groups = ["one", "two", "ALL but semeval2007", "ALL", "nouns"]
-    percent = {name: 10.0 * place for place, name in enumerate(groups)}
+    percent = {name: 10.0 * index for index, name in enumerate(groups)}
     probe = SenseProbe(
-        {name: 1000 + place for place, name in enumerate(groups)}, percent, percent, {"layer 0": percent}
+        {name: 1000 + index for index, name in enumerate(groups)}, percent, percent, {"layer 0": percent}
     )
     monkeypatch.setattr(elmo_tasks.probes.senses, "probe_senses", Mock(return_value=probe))
     monkeypatch.setattr(elmo_tasks.probes.sense_data, "read_sense_data", Mock())

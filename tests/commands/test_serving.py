@@ -36,18 +36,8 @@ def test_serve_passes_on_its_arguments_and_loads_all_before_it_listens(monkeypat
         "--max-waiting-tokens 105 --device cpu --neighbors text.txt --allow-origin o --note n --include-package json"
     )
     assert cli.main(["serve", "a=one", "two", "--port", "0", *limits.split(), *given.split()]) == 0
-    assert served == [
-        Limits(
-            batch_tokens=101,
-            wait_seconds=0.25,
-            request_tokens=102,
-            body_bytes=103,
-            queue_requests=104,
-            queue_tokens=105,
-            timeout_seconds=106,
-            connections=208,
-        )
-    ]
+    sizes = {"batch_tokens": 101, "request_tokens": 102, "body_bytes": 103, "queue_requests": 104, "queue_tokens": 105}
+    assert served == [Limits(**sizes, wait_seconds=0.25, timeout_seconds=106, connections=208)]
     assert load_runs.call_args.args == (["a=one", "two"],)
     assert load_runs.call_args.kwargs == {"batch_tokens": 101, "overrides": ["trainer.device=cpu"]}
     assert bilms_of_runs.call_args.args == (runs, Path("text.txt"))

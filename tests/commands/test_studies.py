@@ -33,11 +33,11 @@ def study(config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     [(0.6, "1 s"), (99.4, "99 s"), (100.0, "2 min"), (5960.0, "99 min"), (6000.0, "1.7 h"), (36000.0, "10.0 h")],
 )
 def test_times_are_seconds_minutes_or_hours(seconds: float, shown: str, study: Study, printed: Printed) -> None:
-    place = StudyFolder(Path("runs/studies/mine"), study).run_folders[0]
-    place.path.mkdir(parents=True)
-    place.config.write_text(study.runs[0].config.model_dump_json(serialize_as_any=True))
-    place.metrics.write_text(METRICS)
-    place.records.write_text(json.dumps({"seconds": seconds}))
+    run = StudyFolder(Path("runs/studies/mine"), study).run_folders[0]
+    run.path.mkdir(parents=True)
+    run.config.write_text(study.runs[0].config.model_dump_json(serialize_as_any=True))
+    run.metrics.write_text(METRICS)
+    run.records.write_text(json.dumps({"seconds": seconds}))
     assert cli.main(["study", "mine.json", "--dry-run"]) == 0
     text, rows = printed()
     assert text.startswith("The title\n")

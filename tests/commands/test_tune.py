@@ -55,11 +55,3 @@ def test_the_folder_of_a_search(
     assert (path, search.config.trials) == (Path(folder), 2)
     quoted = f"'{folder}'" if " " in folder else folder
     assert settings == {"command": f"elmo-tasks tune mine.json -s {quoted} --set trials=2 --ext-var N=V"}
-
-
-def test_a_search_does_not_start_in_several_processes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    assert cli.main(["tune", "mine.json"]) == 2
-    assert "tune runs in one process" in capsys.readouterr().err

@@ -29,6 +29,31 @@ from elmo_tasks.sample_data import VECTORS
 FILES_OF_KINDS = {"datasets": ".arrow", "word_vectors": ".50.v2.arrow", "corpora": "", "archives": ""}
 
 
+@pytest.fixture
+def bilm(tmp_path: Path) -> Path:
+    """The folder of a tiny biLM with random weights."""
+    random_bilm(TINY_OPTIONS, seed=2).save(tmp_path / "bilm" / "options.json", tmp_path / "bilm" / "weights.hdf5")
+    return tmp_path / "bilm"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache."""
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir()
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def entries(cache: Path) -> dict[str, Path]:
+    """A file or a folder in the cache for each kind but the layers."""
+    paths = {kind: cache / kind / ("0" * 64 + end) for kind, end in FILES_OF_KINDS.items()}
+    for path in paths.values():
+        path.parent.mkdir()
+        path.write_bytes(b"x" * 1500) if path.suffix else path.mkdir()
+    return paths
+
+
 def test_a_random_bilm_can_embed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["random-bilm", str(tmp_path / "bilm"), "--size", "tiny", "--seed", "3"]) == 0
     captured = capsys.readouterr()
@@ -44,13 +69,12 @@ def test_a_random_bilm_can_embed(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "vectors of 2 sentences" in " ".join(capsys.readouterr().err.split())
 
 
-def test_embed_reads_raw_text_unless_it_is_tokenized(tmp_path: Path) -> None:
-    random_bilm(TINY_OPTIONS, seed=2).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
+def test_embed_reads_raw_text_unless_it_is_tokenized(bilm: Path, tmp_path: Path) -> None:
     source, target = tmp_path / "in.txt", tmp_path / "out.npz"
     source.write_text("Karvel. Bo stayed.\n\u6211\u6765\n", encoding="utf-8")
     lengths = {}
     for option in ("--quiet", "--tokenized", "--tokenizer=unicode"):
-        arguments = ["embed", str(source), "--bilm", str(tmp_path), "--output", str(target), "--force", option]
+        arguments = ["embed", str(source), "--bilm", str(bilm), "--output", str(target), "--force", option]
         assert cli.main(arguments) == 0
         vectors = np.load(target)
         lengths[option] = [vectors[name].shape[1] for name in sorted(vectors.files) if name.isdecimal()]
@@ -58,23 +82,22 @@ def test_embed_reads_raw_text_unless_it_is_tokenized(tmp_path: Path) -> None:
 
 
 def test_embed_reads_standard_input_as_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    random_bilm(TINY_OPTIONS, seed=2).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
     text = "Karvel. Bo stayed.\n\nOrla left.\n".encode("utf-8-sig")
     (tmp_path / "in.txt").write_bytes(text)
     found = []
     for number, source in enumerate((tmp_path / "in.txt", "-")):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
         target = tmp_path / f"{number}.npz"
-        assert cli.main(["embed", str(source), "--bilm", str(tmp_path), "--output", str(target)]) == 0
+        assert cli.main(["embed", str(source), "--bilm", str(bilm), "--output", str(target)]) == 0
         found.append(np.load(target))
     assert found[0].files == found[1].files == ["0", "1", "2", "sentence_to_index"]
     assert all(np.array_equal(found[0][name], found[1][name]) for name in found[0].files)
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"fine\n\xff\n")))
     capsys.readouterr()
-    arguments = ["embed", "-", "--bilm", str(tmp_path), "--output", str(tmp_path / "bad.npz")]
+    arguments = ["embed", "-", "--bilm", str(bilm), "--output", str(tmp_path / "bad.npz")]
     assert cli.main(arguments) == 2
     assert capsys.readouterr().err.startswith("error: standard input:2: byte 0xff")
     monkeypatch.setattr(sys, "stdin", None)
@@ -90,13 +113,8 @@ def test_embed_passes_on_its_arguments(tmp_path: Path, monkeypatch: pytest.Monke
     assert cli.main(arguments.split()) == 0
     assert (load.call_args.args, load.call_args.kwargs) == ((Path("o"), Path("w")), {"stateful": True})
     assert embed_file.call_args.args == ("in.txt", "out.hdf5", "the biLM")
-    assert embed_file.call_args.kwargs == {
-        "layers": "all",
-        "pool": "none",
-        "tokenize": None,
-        "max_tokens": 9,
-        "keep_sentences": True,
-    }
+    common = {"layers": "all", "pool": "none", "tokenize": None, "max_tokens": 9, "keep_sentences": True}
+    assert embed_file.call_args.kwargs == common
 
     fast = Mock(return_value="the fast biLM")
     monkeypatch.setattr(elmo_tasks.elmo.fast, "FastBiLM", fast)
@@ -108,12 +126,8 @@ def test_embed_passes_on_its_arguments(tmp_path: Path, monkeypatch: pytest.Monke
     assert embed_file.call_args.args == ("in.txt", "out.hdf5", "the fast biLM")
     settings = embed_file.call_args.kwargs
     assert settings["tokenize"]("One. Two.") == [["One", "."], ["Two", "."]]
-    assert [settings[name] for name in ("layers", "pool", "max_tokens", "keep_sentences")] == [
-        "top",
-        "max",
-        4096,
-        False,
-    ]
+    changed = {"layers": "top", "pool": "max", "max_tokens": 4096, "keep_sentences": False}
+    assert {name: settings[name] for name in changed} == changed
 
 
 @pytest.mark.parametrize("given", ["--options o", "--weights w", "--bilm b --options o", "--bilm b --weights w"])
@@ -122,13 +136,12 @@ def test_a_bilm_is_a_folder_or_two_files(given: str, capsys: pytest.CaptureFixtu
     assert "expected either the folder of a biLM or both its options and its weights" in capsys.readouterr().err
 
 
-def test_neighbors_prints_the_layers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    random_bilm(TINY_OPTIONS, seed=2).save(tmp_path / "bilm" / "options.json", tmp_path / "bilm" / "weights.hdf5")
+def test_neighbors_prints_the_layers(bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pool = tmp_path / "pool.txt"
     pool.write_text(
         "the cat saw the dog\na dog barked\nnobody came\n\nthe dog and the other Dog slept", encoding="utf-8"
     )
-    arguments = ["neighbors", "a dog slept", "--word", "dog", "--pool", str(pool), "--bilm", str(tmp_path / "bilm")]
+    arguments = ["neighbors", "a dog slept", "--word", "dog", "--pool", str(pool), "--bilm", str(bilm)]
     assert cli.main([*arguments, "--count", "2", "--json"]) == 0
     layers = json.loads(capsys.readouterr().out)
     assert [len(layer) for layer in layers] == [2, 2, 2]
@@ -146,10 +159,8 @@ def test_neighbors_prints_the_layers(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert ["a [dog] barked", "1.000"] in rows[:5]
 
 
-def test_cache_lists_and_clears(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path))
+@pytest.mark.usefixtures("cache")
+def test_cache_lists_and_clears(capsys: pytest.CaptureFixture[str]) -> None:
     store = LayerCacheConfig().build("f" * 64, "float32", num_layers=2, output_size=4)
     CachedLayers(ConstantLayers, store).fill([["one", "two"]])
     assert cli.main(["cache", "info"]) == 0
@@ -167,14 +178,9 @@ def test_cache_lists_and_clears(
 
 
 def test_cache_clears_one_kind_or_all_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cache: Path, entries: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path))
-    entries = {kind: tmp_path / kind / ("0" * 64 + end) for kind, end in FILES_OF_KINDS.items()}
-    for path in entries.values():
-        path.parent.mkdir()
-        path.write_bytes(b"x" * 1500) if path.suffix else path.mkdir()
-    mine = tmp_path / "datasets" / "mine.arrow"
+    mine = cache / "datasets" / "mine.arrow"
     mine.touch()
     assert cli.main(["cache", "info"]) == 0
     rows = [line.split("│")[1:4] for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
@@ -190,11 +196,11 @@ def test_cache_clears_one_kind_or_all_and_nothing_else(
     assert mine.exists()
 
 
+@pytest.mark.usefixtures("cache")
 def test_the_data_sets_of_the_hub_are_shown_and_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hub = tmp_path / "hub"
-    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(hub))
     assert cli.main(["cache", "info"]) == 0
     assert "hub data sets" not in capsys.readouterr().out
@@ -208,10 +214,8 @@ def test_the_data_sets_of_the_hub_are_shown_and_stay(
     assert len(list(hub.rglob("*"))) == 3
 
 
-def test_cache_clears_the_layers_of_all_models(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path))
+@pytest.mark.usefixtures("cache")
+def test_cache_clears_the_layers_of_all_models(capsys: pytest.CaptureFixture[str]) -> None:
     for letter in "ab":
         store = LayerCacheConfig().build(letter * 64, "float32", num_layers=2, output_size=4)
         CachedLayers(ConstantLayers, store).fill([["one", "two"]])
@@ -220,19 +224,15 @@ def test_cache_clears_the_layers_of_all_models(
 
 
 def test_cache_leaves_what_a_running_process_uses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cache: Path, entries: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path))
-    entries = {kind: tmp_path / kind / ("0" * 64 + end) for kind, end in FILES_OF_KINDS.items()}
-    for path in entries.values():
-        path.mkdir(parents=True)
     program = "import elmo_tasks.files.cache\nelmo_tasks.files.cache.used_cache('archives')\nprint(flush=True)\ninput()"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", program], text=True, **pipes) as process:
         assert process.stdout
         process.stdout.readline()
         assert cli.main(["cache", "clear", "all"]) == 2
-        problem = f"error: {tmp_path / 'archives'}: a running process uses it; try again when it has ended"
+        problem = f"error: {cache / 'archives'}: a running process uses it; try again when it has ended"
         assert problem in capsys.readouterr().err
         assert [kind for kind, path in entries.items() if path.exists()] == ["archives"]
         process.communicate("\n")
@@ -240,10 +240,8 @@ def test_cache_leaves_what_a_running_process_uses(
     assert not entries["archives"].exists()
 
 
-def test_what_a_run_reads_is_in_use(
-    config_file: Path, sample_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("cache")
+def test_what_a_run_reads_is_in_use(config_file: Path, sample_folder: Path, tmp_path: Path) -> None:
     elmo_tasks.runs.train.train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
     elmo_tasks.runs.load.archive(tmp_path / "run", tmp_path / "run.tar.gz")
     elmo_tasks.runs.load.load_run(tmp_path / "run.tar.gz")
@@ -272,12 +270,11 @@ class ConstantLayers:
 )  # fmt: skip
 @pytest.mark.parametrize("command", ["embed {file} --output {out}", "neighbors Mira --word Mira --pool {file}"])
 def test_data_files_are_no_text_unless_they_are_tokenized(
-    command: str, content: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, content: str, kind: str, bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    random_bilm(TINY_OPTIONS, seed=2).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
     source, target = tmp_path / "in", tmp_path / "out.npz"
     source.write_text(content)
-    arguments = [*command.format(file=source, out=target).split(), "--bilm", str(tmp_path)]
+    arguments = [*command.format(file=source, out=target).split(), "--bilm", str(bilm)]
     assert cli.main(arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"error: {source}:1: looks like {kind}")
@@ -287,13 +284,12 @@ def test_data_files_are_no_text_unless_they_are_tokenized(
 
 
 @pytest.mark.parametrize("command", ["embed {file} --output {out}", "neighbors Mira --word Mira --pool {file}"])
-def test_text_comes_through_pipes(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    random_bilm(TINY_OPTIONS, seed=2).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
+def test_text_comes_through_pipes(command: str, bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     read, write = os.pipe()
     os.write(write, b"Mira left .\nOrla came .\n")
     os.close(write)
     arguments = command.format(file=f"/dev/fd/{read}", out=tmp_path / "out.npz").split()
-    assert cli.main([*arguments, "--bilm", str(tmp_path)]) == 0
+    assert cli.main([*arguments, "--bilm", str(bilm)]) == 0
     captured = capsys.readouterr()
     assert "vectors of 2 sentences" in captured.err or "[Orla] came ." in captured.out
     os.close(read)

@@ -32,9 +32,8 @@ TEXT = "Mira Dolvane joined Karvel as coach. Karvel closed a mill."
 
 def test_results_are_those_of_predict(client: TestClient, runs: dict[str, ServedRun]) -> None:
     predictor = runs["ner"].predictor
-    assert post(client, "/api/runs/ner/predict", {"text": TEXT, "id": 7})["results"] == predictor(
-        {"text": TEXT, "id": 7}
-    )
+    single = {"text": TEXT, "id": 7}
+    assert post(client, "/api/runs/ner/predict", single)["results"] == predictor(single)
     inputs = [{"tokens": ["Karvel", "closed"]}, TEXT, {"text": " "}]
     assert post(client, "/api/runs/ner/predict-batch", {"inputs": inputs})["results"] == predictor(inputs)
     assert post(client, "/api/runs/ner/predict-batch", {"inputs": []}) == {"results": []}
@@ -77,11 +76,10 @@ def test_vectors_are_those_of_embed(client: TestClient, sample_folder: Path) -> 
     found = post(client, "/api/embed", {"tokens": sentence})
     assert found["tokens"] == sentence
     torch.testing.assert_close(torch.tensor(found["layers"]), vectors, rtol=0, atol=1e-5)
-    for pooling, wanted in (("mean", vectors.mean(1)), ("max", vectors.amax(1))):
-        found = post(
-            client, "/api/embed", {"text": "The dog barks", "layers": [2, 0], "pooling": pooling, "run": "ner"}
-        )
-        torch.testing.assert_close(torch.tensor(found["layers"]), wanted[[2, 0]], rtol=0, atol=1e-5)
+    for pooling, expected in (("mean", vectors.mean(1)), ("max", vectors.amax(1))):
+        body = {"text": "The dog barks", "layers": [2, 0], "pooling": pooling, "run": "ner"}
+        found = post(client, "/api/embed", body)
+        torch.testing.assert_close(torch.tensor(found["layers"]), expected[[2, 0]], rtol=0, atol=1e-5)
 
 
 def test_similarities_and_neighbors(client: TestClient, sample_folder: Path) -> None:
@@ -90,8 +88,8 @@ def test_similarities_and_neighbors(client: TestClient, sample_folder: Path) -> 
     sides = {"one": {"tokens": one, "index": 2}, "other": {"text": "The old bark", "index": 2}}
     layers = post(client, "/api/similarity", sides)["layers"]
     assert [each["layer"] for each in layers] == [0, 1, 2]
-    wanted = torch.cosine_similarity(*vectors, dim=-1).tolist()
-    assert [each["cosine"] for each in layers] == pytest.approx(wanted, abs=1e-5)
+    expected = torch.cosine_similarity(*vectors, dim=-1).tolist()
+    assert [each["cosine"] for each in layers] == pytest.approx(expected, abs=1e-5)
 
     pool = elmo_tasks.tokenize("The dog barks at night. The bark of the tree is old.\n\nNobody barks.")
     query = TokenInContext(("Nobody", "barks", "."), 1)  # is in the pool itself
@@ -123,11 +121,11 @@ def test_a_bilm_is_in_memory_once(runs: dict[str, ServedRun], bilms: dict[str, S
 
 def test_many_clients_get_their_own_answers(serve: Serve, runs: dict[str, ServedRun]) -> None:
     texts = [f"{name}{number} closed a mill in Karvel{number}." for number in range(32) for name in ("Mira", "Dolvane")]
-    wanted = runs["ner"].predictor([{"text": text, "id": text} for text in texts])
+    expected = runs["ner"].predictor([{"text": text, "id": text} for text in texts])
     with serve(Limits(wait_seconds=0.05)) as client, ThreadPoolExecutor(64) as threads:
         found = list(threads.map(lambda text: post(client, "/api/runs/ner/predict", {"text": text, "id": text}), texts))
         together = re.search(r'elmo_tasks_batch_requests_bucket\{le="1.0"\} (\S+)', client.get("/metrics").text)
-    for each, result, text in zip(found, wanted, texts, strict=True):
+    for each, result, text in zip(found, expected, texts, strict=True):
         (single,) = each["results"]
         assert single["id"] == text
         assert single["tags"] == result["tags"]
@@ -192,9 +190,8 @@ def test_pages_need_nothing_from_elsewhere(client: TestClient) -> None:
     assert "Trained runs behind HTTP" in schema["info"]["description"]
     predict = schema["paths"]["/api/runs/{name}/predict"]["post"]
     assert set(predict["responses"]) == {"200", "404", "408", "413", "422", "429", "504"}
-    assert predict["responses"]["200"]["content"]["application/json"]["schema"] == {
-        "$ref": "#/components/schemas/Answer"
-    }
+    answer = predict["responses"]["200"]["content"]["application/json"]["schema"]
+    assert answer == {"$ref": "#/components/schemas/Answer"}
     assert set(schema["paths"]) == {
         *("/api/runs", "/api/runs/{name}/predict", "/api/runs/{name}/predict-batch"),
         *("/api/embed", "/api/similarity", "/api/neighbors", "/healthz", "/metrics"),
@@ -219,53 +216,47 @@ def test_an_application_that_ends_leaves_no_thread(serve: Serve) -> None:
 # What it refuses
 
 
+def answer_to(client: TestClient, path: str, content: bytes) -> Any:
+    """The answer to a body that says that it is JSON."""
+    return client.post(f"/api/{path}", content=content, headers={"content-type": "application/json"})
+
+
+RUN, BATCH = "runs/ner/predict", "runs/ner/predict-batch"
+SIDES = {"one": {"text": "a", "index": 0}, "other": {"text": "a", "index": -1}}
+NINES = b'{"text": "a", "id": ' + b"9" * 5000 + b"}"
+DEEP = b'{"text": ' + b"[" * 5000 + b"]" * 5000 + b"}"
+
+
 @pytest.mark.parametrize(
     ("path", "body", "message"),
     [
-        ("runs/ner/predict", {"txt": "a"}, "the keys are ['txt']; expected either 'text' or 'tokens' among them"),
-        ("runs/ner/predict", {"tokens": []}, "'tokens' is []; expected a list of at least one string"),
-        ("runs/ner/predict-batch", {"inputs": ["a", {"text": 3}]}, "inputs:2: 'text' is 3; expected a string"),
-        (
-            "runs/ner/predict-batch",
-            {"inputs": [3]},
-            "inputs.0.dict[str,any]: Input should be a valid dictionary; got 3",
-        ),
-        ("runs/ner/predict-batch", {"imputs": []}, "inputs: Field required; got {'imputs': []}"),
+        (RUN, {"txt": "a"}, "the keys are ['txt']; expected either 'text' or 'tokens' among them"),
+        (RUN, {"tokens": []}, "'tokens' is []; expected a list of at least one string"),
+        (RUN, b'{"text": NaN}', "NaN at column 10; expected a finite number"),
+        (RUN, b'{"text": "a", "id": 1e999}', "1e999 at column 21; expected a finite number"),
+        (RUN, b'{"text": "\\ud800"}', "half of a surrogate pair"),
+        (RUN, NINES, "too many digits"),
+        (RUN, DEEP, "nested too deeply"),
+        (RUN, b'{"text": "a', "Unterminated string"),
+        (RUN, b"\xff\xfe", "byte 1 is not UTF-8"),
+        (RUN, b"[1]", "the request: Input should be a valid dictionary; got [1]"),
+        (RUN, b"", "Field required"),
+        (BATCH, {"inputs": ["a", {"text": 3}]}, "inputs:2: 'text' is 3; expected a string"),
+        (BATCH, {"inputs": [3]}, "inputs.0.dict[str,any]: Input should be a valid dictionary; got 3"),
+        (BATCH, {"imputs": []}, "inputs: Field required; got {'imputs': []}"),
         ("embed", {}, "the keys are []; expected either 'text' or 'tokens' among them"),
         ("embed", {"text": " "}, "'text' is ' '; expected a string that is not blank"),
         ("embed", {"text": "a", "layers": [3]}, "layer 3; the biLM has 0 to 2"),
         ("embed", {"text": "a", "layers": [0, 1, 0]}, "'layers' has a layer twice; expected each layer once"),
         ("embed", {"text": "a", "pooling": "sum"}, "pooling: Input should be 'none', 'mean' or 'max'; got 'sum'"),
-        (
-            "similarity",
-            {"one": {"text": "a", "index": 0}, "other": {"text": "a", "index": -1}},
-            "'index' is -1; expected",
-        ),
+        ("similarity", SIDES, "'index' is -1; expected"),
         ("neighbors", {"text": "a b", "index": 2}, "'index' is 2; expected the index of a token, from 0 to 1"),
         ("neighbors", {"text": "a", "index": 0, "layer": 9}, "layer 9; the biLM has 0 to 2"),
         ("neighbors", {"text": "a", "index": 0, "k": 51}, "k: Input should be less than or equal to 50; got 51"),
     ],
 )
 def test_wrong_requests_get_a_sentence(client: TestClient, path: str, body: Any, message: str) -> None:
-    assert message in post(client, f"/api/{path}", body, 422)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b'{"text": NaN}', "NaN at column 10; expected a finite number"),
-        (b'{"text": "a", "id": 1e999}', "1e999 at column 21; expected a finite number"),
-        (b'{"text": "\\ud800"}', "half of a surrogate pair"),
-        (b'{"text": "a", "id": ' + b"9" * 5000 + b"}", "too many digits"),
-        (b'{"text": ' + b"[" * 5000 + b"]" * 5000 + b"}", "nested too deeply"),
-        (b'{"text": "a', "Unterminated string"),
-        (b"\xff\xfe", "byte 1 is not UTF-8"),
-        (b"[1]", "the request: Input should be a valid dictionary; got [1]"),
-        (b"", "Field required"),
-    ],
-)
-def test_bodies_that_are_not_usable_json(client: TestClient, content: bytes, message: str) -> None:
-    answer = client.post("/api/runs/ner/predict", content=content, headers={"content-type": "application/json"})
+    answer = answer_to(client, path, body if isinstance(body, bytes) else json.dumps(body).encode())
     assert answer.status_code == 422
     assert message in answer.json()["error"]
 
@@ -287,25 +278,16 @@ def test_names_are_only_looked_up(client: TestClient, name: str) -> None:
 
 
 def test_an_unknown_run_gets_the_names_of_those_there_are(client: TestClient) -> None:
-    wanted = "there is no run 'nor'. Did you mean 'ner'? Runs: ner, again"
-    assert post(client, "/api/runs/nor/predict", {"text": "a"}, 404) == wanted
-    wanted = "there is no run 'nor'. Did you mean 'ner'? Runs with a frozen biLM: ner, again"
-    assert post(client, "/api/embed", {"text": "a", "run": "nor"}, 404) == wanted
+    expected = "there is no run 'nor'. Did you mean 'ner'? Runs: ner, again"
+    assert post(client, "/api/runs/nor/predict", {"text": "a"}, 404) == expected
+    expected = "there is no run 'nor'. Did you mean 'ner'? Runs with a frozen biLM: ner, again"
+    assert post(client, "/api/embed", {"text": "a", "run": "nor"}, 404) == expected
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/../app.py",
-        "/%2e%2e/app.py",
-        "/..%2fapp.py",
-        "/%2fetc/passwd",
-        "/docs-files/..%2fcore.py",
-        "/.",
-        "//etc/passwd",
-        "/%00",
-    ],
-)
+PATHS = "/../app.py /%2e%2e/app.py /..%2fapp.py /%2fetc/passwd /docs-files/..%2fcore.py /. //etc/passwd /%00"
+
+
+@pytest.mark.parametrize("path", PATHS.split())
 def test_no_other_file_is_served(client: TestClient, path: str) -> None:
     answer = client.get(path)
     assert "import" not in answer.text
@@ -393,7 +375,7 @@ def test_no_body_is_a_fault(endpoint: str, client: TestClient) -> None:
     @given(value=body | JSON)
     def check(value: Any) -> None:
         content = json.dumps(value).encode()
-        answer = client.post(f"/api/{endpoint}", content=content, headers={"content-type": "application/json"})
+        answer = answer_to(client, endpoint, content)
         assert answer.status_code in (200, 404, 422), (content, answer.text)
         assert answer.status_code == 200 or answer.json()["error"]
 

@@ -24,14 +24,14 @@ from tests.server.conftest import Serve, post
 
 def test_large_bodies_and_long_texts(serve: Serve) -> None:
     with serve(Limits(body_bytes=1000, request_tokens=20)) as client:
-        wanted = "the body has more than 1,000 bytes"
-        assert post(client, "/api/runs/ner/predict", {"text": "a" * 1000}, 413) == wanted
+        expected = "the body has more than 1,000 bytes"
+        assert post(client, "/api/runs/ner/predict", {"text": "a" * 1000}, 413) == expected
         in_parts = client.post("/api/runs/ner/predict", content=iter([b'{"text": "', *[b"a" * 100] * 50, b'"}']))
-        assert (in_parts.status_code, in_parts.json()["error"]) == (413, wanted)
-        wanted = "21 tokens; expected at most 20 in a request"
-        assert post(client, "/api/runs/ner/predict", {"text": "a " * 21}, 422) == wanted
-        assert post(client, "/api/embed", {"tokens": ["a"] * 21}, 422) == wanted
-        assert post(client, "/api/runs/ner/predict-batch", {"inputs": ["a " * 11, "a " * 10]}, 422) == wanted
+        assert (in_parts.status_code, in_parts.json()["error"]) == (413, expected)
+        expected = "21 tokens; expected at most 20 in a request"
+        assert post(client, "/api/runs/ner/predict", {"text": "a " * 21}, 422) == expected
+        assert post(client, "/api/embed", {"tokens": ["a"] * 21}, 422) == expected
+        assert post(client, "/api/runs/ner/predict-batch", {"inputs": ["a " * 11, "a " * 10]}, 422) == expected
         assert post(client, "/api/embed", {"tokens": ["a"] * 20})["tokens"] == ["a"] * 20
         content = b'{"tokens": ["%s"]}' % (b"a" * 984)
         assert len(content) == 1000
@@ -41,8 +41,8 @@ def test_large_bodies_and_long_texts(serve: Serve) -> None:
 
 
 def test_the_limits_unless_others_are_given(client: TestClient) -> None:
-    wanted = "2,001 tokens; expected at most 2,000 in a request"
-    assert post(client, "/api/embed", {"tokens": ["a"] * 2001}, 422) == wanted
+    expected = "2,001 tokens; expected at most 2,000 in a request"
+    assert post(client, "/api/embed", {"tokens": ["a"] * 2001}, 422) == expected
     text = "a" * (100_000 - len(b'{"text": ""}'))
     for more, status in (("", 200), ("a", 413)):
         answer = client.post(
@@ -104,10 +104,8 @@ def test_what_takes_too_long_is_given_up(
     with serve(Limits(timeout_seconds=0.5)) as client:
         with blocked(runs["ner"], monkeypatch):
             for _ in range(2):  # the second one has not begun
-                assert (
-                    post(client, "/api/runs/ner/predict", {"text": "a"}, 504)
-                    == "there was no result within 0.5 seconds"
-                )
+                error = post(client, "/api/runs/ner/predict", {"text": "a"}, 504)
+                assert error == "there was no result within 0.5 seconds"
         text = client.get("/metrics").text
         assert "elmo_tasks_open_tokens 0.0" in text
         assert "elmo_tasks_open_requests 0.0" in text

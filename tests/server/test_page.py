@@ -303,17 +303,17 @@ def test_the_keyboard_alone_reaches_everything(tab: str, visit: Visit) -> None:
     page.keyboard.press("Enter")
     found(panel)
     page.evaluate("document.activeElement.blur(); getSelection().removeAllRanges(); scrollTo(0, 0)")
-    wanted = page.evaluate(
+    reachable = page.evaluate(
         """() => [...document.querySelectorAll("a, button, select, textarea, summary, input, [tabindex]")]
             .filter((each) => each.checkVisibility() && each.tabIndex >= 0)
             .filter((each) => each.type !== "radio" || each.checked)
-            .map((each, number) => (each.dataset.wanted = number))"""
+            .map((each, number) => (each.dataset.reachable = number))"""
     )
     page.locator(".skip").focus()
     reached = set()
-    for _ in range(len(wanted) + 3):
+    for _ in range(len(reachable) + 3):
         outlined = page.evaluate(
-            """() => [document.activeElement.dataset.wanted, getComputedStyle(
+            """() => [document.activeElement.dataset.reachable, getComputedStyle(
                 document.activeElement.type === "radio" ? document.activeElement.nextElementSibling
                 : document.activeElement).outlineStyle]"""
         )
@@ -321,7 +321,7 @@ def test_the_keyboard_alone_reaches_everything(tab: str, visit: Visit) -> None:
             reached.add(int(outlined[0]))
             assert outlined[1] != "none", "the focus cannot be seen"
         page.keyboard.press("Tab")
-    assert reached == set(wanted)
+    assert reached == set(reachable)
 
 
 def test_enter_submits_and_shift_enter_begins_a_line(visit: Visit, served: Served) -> None:

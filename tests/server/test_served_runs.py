@@ -130,14 +130,8 @@ def test_neighbors_are_those_of_the_first_tokens_of_a_long_text(
 
 def test_semantic_roles_get_the_first_run_that_finds_predicates(run_folder: Path, tmp_path: Path) -> None:
     write_sample_data(tmp_path / "data", "srl", sentences=(6, 2, 2))
-    overrides = [
-        "trainer.num_epochs=1",
-        "trainer.trackers=[]",
-        "evaluate_on_test=false",
-        "model.embedder.elmo=null",
-        "trainer.regularizers=[]",
-        "trainer.precision=float32",
-    ]
+    overrides = ["trainer.num_epochs=1", "trainer.trackers=[]", "trainer.regularizers=[]", "trainer.precision=float32"]
+    overrides += ["evaluate_on_test=false", "model.embedder.elmo=null"]
     variables = {"ELMO_TASKS_DATA": str(tmp_path / "data")}
     small = "model.encoder.hidden_size=4", "model.encoder.hidden_sizes=[4]"
     for name, config, own in zip(("roles", "predicates"), ("cpu/srl_ewt", "predicates_ewt"), small, strict=True):
@@ -154,6 +148,6 @@ def test_semantic_roles_get_the_first_run_that_finds_predicates(run_folder: Path
         allowed, refused = {"tokens": ["a"] * 4, "predicates": [0, 1]}, {"tokens": ["a"] * 4, "predicates": [0, 1, 2]}
         assert client.post("/api/runs/roles/predict", json=allowed).status_code == 200
         answer = client.post("/api/runs/roles/predict", json=refused)
-        wanted = "sentences are read once for each predicate: 12 tokens; expected at most 8 in a request"
-        assert (answer.status_code, answer.json()["error"]) == (422, wanted)
+        expected = "sentences are read once for each predicate: 12 tokens; expected at most 8 in a request"
+        assert (answer.status_code, answer.json()["error"]) == (422, expected)
     assert runs["roles"].predictor.most_tags == 8

@@ -14,7 +14,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from elmo_tasks.server.bilm_vectors import ServedBiLM
 from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.served_runs import ServedRun
 from elmo_tasks.server.serving import bind, is_loopback, make_server
+
+Listening = Callable[[Limits], AbstractContextManager[tuple[str, int]]]
 
 
 def test_sigterm_ends_after_the_answers(run_folder: Path) -> None:
@@ -58,23 +61,27 @@ def get(port: int, path: str) -> str:
     return text
 
 
-@contextlib.contextmanager
-def listening(runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM], limits: Limits) -> Iterator[tuple[str, int]]:
-    """Within the block, the address of a server in another thread of this process."""
-    bound = bind("127.0.0.1", 0)
-    server = make_server(create_app(runs, bilms, limits), limits)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
-    thread.start()
-    try:
-        until = time.monotonic() + 60
-        while not server.started:
-            assert time.monotonic() < until
-            time.sleep(0.01)
-        yield bound.getsockname()
-    finally:
-        server.should_exit = True
-        thread.join(60)
-        bound.close()
+@pytest.fixture
+def listening(runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM]) -> Listening:
+    """A function for `with` blocks that gives the address of a server in another thread of this process."""
+
+    @contextlib.contextmanager
+    def listen(limits: Limits) -> Iterator[tuple[str, int]]:
+        server = make_server(create_app(runs, bilms, limits), limits)
+        with bind("127.0.0.1", 0) as bound:
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+            thread.start()
+            try:
+                until = time.monotonic() + 60
+                while not server.started:
+                    assert time.monotonic() < until
+                    time.sleep(0.01)
+                yield bound.getsockname()
+            finally:
+                server.should_exit = True
+                thread.join(60)
+
+    return listen
 
 
 def read_all(connection: socket.socket) -> bytes:
@@ -86,9 +93,9 @@ def read_all(connection: socket.socket) -> bytes:
     return received
 
 
-def test_a_connection_takes_one_request_after_another(runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM]) -> None:
+def test_a_connection_takes_one_request_after_another(listening: Listening) -> None:
     with (
-        listening(runs, bilms, Limits()) as (host, port),
+        listening(Limits()) as (host, port),
         contextlib.closing(http.client.HTTPConnection(host, port)) as one,
     ):
         one.timeout = 60
@@ -100,12 +107,10 @@ def test_a_connection_takes_one_request_after_another(runs: dict[str, ServedRun]
         assert "server" not in one.getresponse().headers  # the name of its software is nobody's business
 
 
-def test_a_connection_that_is_used_is_not_cut(
-    runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_connection_that_is_used_is_not_cut(listening: Listening, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "_GRACE_SECONDS", 0.9)
     with (
-        listening(runs, bilms, Limits(timeout_seconds=0.6)) as (host, port),
+        listening(Limits(timeout_seconds=0.6)) as (host, port),
         contextlib.closing(http.client.HTTPConnection(host, port, timeout=60)) as one,
     ):
         one.connect()
@@ -117,8 +122,8 @@ def test_a_connection_that_is_used_is_not_cut(
             assert one.sock is used
 
 
-def test_the_parts_of_a_body_are_bounded_together(runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM]) -> None:
-    with listening(runs, bilms, Limits(body_bytes=1000)) as (host, port):
+def test_the_parts_of_a_body_are_bounded_together(listening: Listening) -> None:
+    with listening(Limits(body_bytes=1000)) as (host, port):
         one = http.client.HTTPConnection(host, port, timeout=60)
         one.putrequest("POST", "/api/runs/ner/predict")
         one.putheader("content-type", "application/json")
@@ -145,13 +150,11 @@ def test_only_a_public_server_takes_any_name(
     assert other_names or set(settings["allowed_hosts"]) == {"localhost", "127.0.0.1", "::1", "[::1]"}
 
 
-def test_slow_and_greedy_clients_are_cut(
-    runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_and_greedy_clients_are_cut(listening: Listening, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "_GRACE_SECONDS", 0.3)
     post = b"POST /api/runs/ner/predict HTTP/1.1\r\nHost: localhost\r\ncontent-type: application/json\r\n"
     limits = Limits(timeout_seconds=1.0)
-    with listening(runs, bilms, limits) as address, contextlib.ExitStack() as stack:
+    with listening(limits) as address, contextlib.ExitStack() as stack:
         silent, unfinished, bodiless, deaf = (
             stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(4)
         )
@@ -176,18 +179,16 @@ def test_slow_and_greedy_clients_are_cut(
         assert get(address[1], "/healthz") == '{"status":"ok"}'
 
 
-def test_connections_are_bounded(runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM]) -> None:
-    with listening(runs, bilms, Limits(connections=4)) as address, contextlib.ExitStack() as stack:
+def test_connections_are_bounded(listening: Listening) -> None:
+    with listening(Limits(connections=4)) as address, contextlib.ExitStack() as stack:
         for _ in range(4):
             stack.enter_context(socket.create_connection(address, timeout=30))
         assert get(address[1], "/healthz") == "Service Unavailable"
 
 
 def test_addresses(capsys: pytest.CaptureFixture[str]) -> None:
-    assert [is_loopback(host) for host in ("127.0.0.1", "127.1.2.3", "::1", "localhost", "0.0.0.0", "example.org")] == [
-        *([True] * 4),
-        *([False] * 2),
-    ]
+    hosts = ("127.0.0.1", "127.1.2.3", "::1", "localhost", "0.0.0.0", "example.org")
+    assert [host for host in hosts if is_loopback(host)] == list(hosts[:4])
     with bind("127.0.0.1", 0) as taken:
         taken.listen()
         port = taken.getsockname()[1]
@@ -197,9 +198,6 @@ def test_addresses(capsys: pytest.CaptureFixture[str]) -> None:
             bind("127.0.0.1", port)
         assert cli.main(["serve", "runs/none", "--port", str(port)]) == 2
     assert "Address already in use" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        cli.main(["serve", "runs/none", "--port", "65536"])
-    assert "'65536' is not a port" in capsys.readouterr().err
 
 
 def test_what_is_not_a_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,10 +85,10 @@ def test_results_are_those_of_predict(name: str, folder: Path, client: TestClien
     )
     path = f"/api/runs/{name}/predict"
     for one in INPUTS[name]:
-        wanted = json.loads(json.dumps(predictor(one)))
-        assert client.post(path, json=one).json()["results"] == wanted
+        expected = json.loads(json.dumps(predictor(one)))
+        assert client.post(path, json=one).json()["results"] == expected
         detailed = client.post(path, params={"details": True}, json=one).json()["results"]
-        assert [{key: each[key] for key in plain} for each, plain in zip(detailed, wanted, strict=True)] == wanted
+        assert [{key: each[key] for key in plain} for each, plain in zip(detailed, expected, strict=True)] == expected
     batch = client.post(f"{path}-batch", json={"inputs": INPUTS[name]}).json()["results"]
     assert batch == json.loads(json.dumps(predictor(INPUTS[name])))
     wrong = client.post(path, json={"other": 1})

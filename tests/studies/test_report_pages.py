@@ -64,9 +64,9 @@ def test_a_report_has_its_parts_in_order(tmp_path: Path) -> None:
         "<h2>Errors</h2>", "Counted as", "<summary>e</summary>", "<h2>Commands</h2>", "<pre>run &lt;it&gt;</pre>",
         f"<footer>Written by elmo-tasks {__version__}.",
     )  # fmt: skip
-    places = [html.find(text) for text in expected]
-    assert -1 not in places
-    assert places == sorted(places)
+    offsets = [html.find(text) for text in expected]
+    assert -1 not in offsets
+    assert offsets == sorted(offsets)
     assert "<h2></h2>" not in html  # of the table without a title
     assert html.count("<section>") == html.count("</section>") == 4
     assert "<?xml" not in html

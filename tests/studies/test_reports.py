@@ -6,7 +6,7 @@ import dataclasses
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from statistics import fmean
@@ -24,8 +24,8 @@ from elmo_tasks.evaluation.systems import Predictions, System, read_predictions
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.studies.reports import write_report
 from elmo_tasks.studies.study import Arm
-from elmo_tasks.studies.study_findings import _side_by_side, analyze
-from elmo_tasks.studies.study_plots import common_start, draw_shares, families
+from elmo_tasks.studies.study_findings import Findings, _side_by_side, analyze
+from elmo_tasks.studies.study_plots import common_start
 from elmo_tasks.studies.study_runs import Result, read_study
 from elmo_tasks.studies.study_summaries import Summary, summarize
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -45,11 +45,27 @@ SCORES = {
 }
 
 
+def write_study(folder: Path, results: Sequence[dict[str, Any]], record: dict[str, Any] | None = None) -> None:
+    """Writes the results of a study and, if it is given, its record."""
+    (folder / "results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in results))
+    if record:
+        (folder / "study.json").write_text(json.dumps(record))
+
+
+def read_files(folder: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The results and the record of a study."""
+    results = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+    return results, json.loads((folder / "study.json").read_text())
+
+
+def findings(folder: Path) -> Findings:
+    return analyze(summarize(*read_study(folder)), folder)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A study of which all but one run has finished."""
     config = {"title": "A <study>", "text": "What it shows.", "seeds": [1, 2, 3], "shares": [0.1, 1.0], "arms": ARMS}
-    (tmp_path / "study.json").write_text(json.dumps({"command": "elmo-tasks study s.jsonnet", "config": config}))
     results = []
     for (arm, share), scores in SCORES.items():
         for seed, score in enumerate(scores, start=1):
@@ -57,17 +73,11 @@ def folder(tmp_path: Path) -> Path:
             mix = {"layers": [0, 1], "weights": [0.25 * seed, 1 - 0.25 * seed], "gamma": 0.5}
             write_run(run, [score + 1, score + 2], {"input": mix} if "ELMo" in arm else None)
             higher, metric = arm != "loss", "f1" if arm != "loss" else "loss"
-            common = {
-                "config": "x.json",
-                "changes": [f"a.b={seed}"],
-                "metrics": {"test": {metric: score}},
-                "seconds": 90.0,
-            }
-            place = {"arm": arm, "seed": seed, "share": share, "folder": run.name}
-            results.append(
-                {**common, **place, "score": score, "metric": metric, "split": "test", "higher_is_better": higher}
-            )
-    (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in results))
+            named = {"arm": arm, "seed": seed, "share": share, "folder": run.name, "config": "x.json"}
+            scored = {"score": score, "metric": metric, "split": "test", "higher_is_better": higher}
+            measured = {"changes": [f"a.b={seed}"], "metrics": {"test": {metric: score}}, "seconds": 90.0}
+            results.append({**named, **scored, **measured})
+    write_study(tmp_path, results, {"command": "elmo-tasks study s.jsonnet", "config": config})
     return tmp_path
 
 
@@ -107,7 +117,7 @@ def test_the_error_that_is_gone_is_a_share_of_what_the_baseline_has(
 
 
 def test_p_values_over_seeds(folder: Path) -> None:
-    found = analyze(summarize(*read_study(folder)), folder)
+    found = findings(folder)
     welch = stats.ttest_ind([90.0, 91.0], [80.0, 81.0, 79.0], equal_var=False).pvalue
     paired = stats.ttest_rel([60.0, 66.0, 63.0], [50.0, 52.0, 51.0]).pvalue
     assert found.p_values == {
@@ -116,22 +126,6 @@ def test_p_values_over_seeds(folder: Path) -> None:
     }
     assert found.errors == []
     assert found.problems == ["not all runs of any arm have stored their predictions"]
-
-
-def test_arms_are_drawn_next_to_their_baseline(folder: Path) -> None:
-    first, second = families(summarize(*read_study(folder)))
-    assert (first.title, list(first.arms), second.title) == ("NER", ["baseline", "<ELMo>"], "other")
-    assert [part.share for part in first.arms["baseline"]] == [0.1, 1.0]
-    assert first.colors() == {"baseline": "0.6", "<ELMo>": "C0"}
-
-
-def test_shares_are_drawn_of_arms_that_have_several(folder: Path) -> None:
-    summaries = summarize(*read_study(folder))
-    figure = draw_shares(summaries)
-    assert figure is not None
-    (axes,) = (each for each in figure.axes if each.get_title())
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["10 %", "100 %"]
-    assert draw_shares([each for each in summaries if each.share == 1.0]) is None
 
 
 @pytest.mark.parametrize(
@@ -209,12 +203,10 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
 
 def rewrite(folder: Path, change: Callable[[dict[str, Any]], object], **settings: Any) -> None:
     """Changes each result of a study, and settings of the study."""
-    results = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+    results, record = read_files(folder)
     for result in results:
         change(result)
-    (folder / "results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in results))
-    study = json.loads((folder / "study.json").read_text())
-    (folder / "study.json").write_text(json.dumps({**study, "config": {**study["config"], **settings}}))
+    write_study(folder, results, {**record, "config": {**record["config"], **settings}})
 
 
 def test_the_report_has_bounds_of_small_p_values_and_the_variables_of_the_commands(folder: Path) -> None:
@@ -227,8 +219,8 @@ def test_the_report_has_bounds_of_small_p_values_and_the_variables_of_the_comman
     assert "| <ELMo> | 100 % | test f1 | 90.02 ± 0.01 | 2 of 3 | 50 % | < 0.001 | 1.5 |" in text
     assert "error" not in text.partition("## other")[2].partition("| --- |")[0]
     assert text.splitlines().count("elmo-tasks train x.json --set a.b=1 --ext-var ONE=1") == 5
-    record = json.loads((folder / "study.json").read_text())
-    (folder / "study.json").write_text(json.dumps({**record, "variables": {"ONE": "3"}, "packages": ["mine"]}))
+    results, record = read_files(folder)
+    write_study(folder, results, {**record, "variables": {"ONE": "3"}, "packages": ["mine"]})
     write_report(folder)
     text = (folder / "report.md").read_text(encoding="utf-8")
     assert text.count("elmo-tasks train x.json --set a.b=1 --ext-var ONE=3 --include-package mine\n") == 5
@@ -261,10 +253,10 @@ def predicting(tmp_path: Path, write: Callable[..., Path], cases: dict[str, Any]
             pairs = [({**example, "tokens": example["tokens"][: 1 + row % 4]}, right if row < number else wrong)
                      for row in range(40)]  # fmt: skip
             write(run.predictions_for("validation"), pairs)
-            place = {"arm": arm, "seed": seed, "share": 1.0, "folder": run.path.name, "score": 100 * number / 40}
-            common = {"config": "x.json", "changes": [], "metrics": {}, "seconds": 1.0, "higher_is_better": True}
-            results.append({**common, **place, "metric": "accuracy", "split": "validation"})
-    (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in results))
+            named = {"arm": arm, "seed": seed, "share": 1.0, "folder": run.path.name, "config": "x.json"}
+            scored = {"score": 100 * number / 40, "metric": "accuracy", "split": "validation", "higher_is_better": True}
+            results.append({**named, **scored, "changes": [], "metrics": {}, "seconds": 1.0})
+    write_study(tmp_path, results, {"command": "elmo-tasks study s.jsonnet", "config": config})
     return tmp_path
 
 
@@ -273,7 +265,7 @@ def files_of(folder: Path, first: int) -> list[Predictions]:
 
 
 def test_the_report_has_the_tests_of_compare(predicting: Path) -> None:
-    found = analyze(summarize(*read_study(predicting)), predicting)
+    found = findings(predicting)
     systems = [(System(name, (), [1, 2]), files_of(predicting, 2 * number)) for number, name in enumerate(RIGHT)]
     comparison = compare_predictions(systems)
     assert found.p_values == {(each.name, 1.0): each.corrected for each in comparison.differences}
@@ -311,14 +303,12 @@ def test_the_report_has_the_errors_of_each_arm(predicting: Path) -> None:
 
 
 def test_errors_are_those_of_the_largest_share_wherever_it_is_listed(predicting: Path) -> None:
-    whole = [each.title for each in analyze(summarize(*read_study(predicting)), predicting).errors]
-    study = json.loads((predicting / "study.json").read_text())
-    study["config"]["shares"] = [1.0, 0.5]
-    (predicting / "study.json").write_text(json.dumps(study))
-    results = [json.loads(line) for line in (predicting / "results.jsonl").read_text().splitlines()]
+    whole = [each.title for each in findings(predicting).errors]
+    results, record = read_files(predicting)
+    record["config"]["shares"] = [1.0, 0.5]
     half = [{**each, "share": 0.5, "folder": "without predictions"} for each in results]
-    (predicting / "results.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in [*results, *half]))
-    assert [each.title for each in analyze(summarize(*read_study(predicting)), predicting).errors] == whole != []
+    write_study(predicting, [*results, *half], record)
+    assert [each.title for each in findings(predicting).errors] == whole != []
 
 
 @pytest.mark.parametrize(
@@ -332,10 +322,10 @@ def test_errors_are_those_of_the_largest_share_wherever_it_is_listed(predicting:
 def test_errors_are_titled_by_what_the_arms_have_in_common(
     names: dict[str, str], group: str, title: str, predicting: Path
 ) -> None:
-    arms = json.loads((predicting / "study.json").read_text())["config"]["arms"]
+    arms = read_files(predicting)[1]["config"]["arms"]
     arms = [{key: names.get(value, value) for key, value in arm.items()} | {"group": group} for arm in arms]
     rewrite(predicting, lambda result: result.update(arm=names.get(result["arm"], result["arm"])), arms=arms)
-    found = analyze(summarize(*read_study(predicting)), predicting)
+    found = findings(predicting)
     others = [f"{arm['name']}: the first run" for arm in arms[1:]]
     assert [each.title for each in found.errors] == [title, *others]
 
@@ -352,7 +342,7 @@ def test_parts_have_the_score_of_the_study_or_else_their_main_one(
         write(RunFolder(predicting / result["folder"]).validation_predictions, pairs)
 
     rewrite(predicting, change)
-    found = analyze(summarize(*read_study(predicting)), predicting)
+    found = findings(predicting)
     assert found.problems == []
     tables = {table.title: table.rows for table in found.errors[0].tables}
     assert tables["accuracy of examples by length"] == [["4", *["90.00 (5)"] * 3]]
@@ -362,7 +352,7 @@ def test_parts_have_the_score_of_the_study_or_else_their_main_one(
 def test_an_arm_by_itself_has_its_own_errors(predicting: Path) -> None:
     arms = [{"name": "SST-5, <ELMo>", "config": "x.json"}]
     rewrite(predicting, lambda result: None, arms=arms)
-    found = analyze(summarize(*read_study(predicting)), predicting)
+    found = findings(predicting)
     assert (found.p_values, found.problems) == ({}, [])
     whole, details = found.errors
     assert (whole.title, details.title) == ("SST-5, <ELMo>", "SST-5, <ELMo>: the first run")
@@ -373,7 +363,7 @@ def test_an_arm_by_itself_has_its_own_errors(predicting: Path) -> None:
 def test_predictions_that_do_not_have_the_scores_of_their_run_are_not_used(predicting: Path) -> None:
     source, target = (RunFolder(predicting / name).validation_predictions for name in ("0", "3"))
     target.write_text(source.read_text())
-    found = analyze(summarize(*read_study(predicting)), predicting)
+    found = findings(predicting)
     (problem,) = found.problems
     assert problem == "3: the accuracy of its stored predictions is 50.00, that of the run on its validation data 92.50"
     assert found.errors == []
@@ -381,26 +371,25 @@ def test_predictions_that_do_not_have_the_scores_of_their_run_are_not_used(predi
 
 
 def test_arms_with_other_seeds_are_tested_too(predicting: Path) -> None:
-    lines = (predicting / "results.jsonl").read_text().splitlines(keepends=True)
-    del lines[3]  # the second seed of ELMo, which has not finished yet
-    (predicting / "results.jsonl").write_text("".join(lines))
-    found = analyze(summarize(*read_study(predicting)), predicting)
+    results, _ = read_files(predicting)
+    del results[3]  # the second seed of ELMo, which has not finished yet
+    write_study(predicting, results)
+    found = findings(predicting)
     assert found.problems == []
     assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap"}
-    lines[2:3] = [lines[2], lines[2].replace('"seed": 1', '"seed": 3')] * 2
-    (predicting / "results.jsonl").write_text("".join(lines))
-    found = analyze(summarize(*read_study(predicting)), predicting)
+    write_study(predicting, [*results[:2], *[results[2], {**results[2], "seed": 3}] * 2, *results[3:]])
+    found = findings(predicting)
     assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap", "seeds"}
 
 
 def test_an_arm_without_predictions_is_left_out(predicting: Path) -> None:
     RunFolder(predicting / "3").validation_predictions.unlink()
-    found = analyze(summarize(*read_study(predicting)), predicting)
+    found = findings(predicting)
     assert found.problems == ["not all runs of SST-5, <ELMo> have stored their predictions"]
     source, target = (RunFolder(predicting / name).validation_predictions for name in ("0", "5"))
     right = target.read_text()
     target.write_text(source.read_text())
-    missing, other = analyze(summarize(*read_study(predicting)), predicting).problems
+    missing, other = findings(predicting).problems
     assert (missing, other[:3]) == (found.problems[0], "5: ")
     target.write_text(right)
     assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"seeds"}

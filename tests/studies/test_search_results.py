@@ -75,10 +75,10 @@ def test_expected_scores_are_told_for_round_numbers_of_trials(num: int, counts: 
     table = found.expected_table()
     assert table.title == "Expected best validation f1 by the number of trials"
     assert list(table.columns) == ["trials", "with replacement", "without replacement"]
-    wanted = [
+    expected = [
         [str(n), *(f"{expected_best(scores, n, replacement=choice):.2f}" for choice in (True, False))] for n in counts
     ]
-    assert [list(row) for row in table.rows] == wanted
+    assert [list(row) for row in table.rows] == expected
 
 
 @pytest.mark.parametrize("higher_is_better", [True, False])

@@ -33,7 +33,7 @@ class FakeTraining:
     """Stands for `train`: each epoch scores the trial's learning rate times the epoch.
 
     Arguments:
-        ends: by the number of a call, from 1, an error in place of its first epoch; a RuntimeError comes after it.
+        ends: by the number of a call, from 1, an error instead of its first epoch; a RuntimeError comes after it.
     """
 
     def __init__(self, ends: dict[int, BaseException] | None = None) -> None:
@@ -126,7 +126,9 @@ def test_a_search_goes_on_with_the_trial_that_was_interrupted(
     found = run_search(folder, Search.load(again), command="c")
     assert (found[:2], training.folders, training.resumed) == (whole, names([2, 3]), [True, False])
     said = " ".join(caplog.messages)
-    assert [f"trial {place}: " in said for place in ("2 of 2 begins", "2 of 3 resumed", "3 of 3 begins")] == [True] * 3
+    assert [f"trial {number}: " in said for number in ("2 of 2 begins", "2 of 3 resumed", "3 of 3 begins")] == [
+        True
+    ] * 3
     assert f"trial 3: f1 {found[2].score:.2f}" in said
     results = SearchResults.read(folder)
     assert (results.trials, results.record.config.title, results.record.command) == (found, "Longer", "c")

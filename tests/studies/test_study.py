@@ -254,7 +254,7 @@ def test_an_arm_s_folder_has_a_plain_name(name: str, slug: str) -> None:
     assert Arm(name=name, config="x.json").slug == slug
 
 
-def place_run(folder: Path, config: ExperimentConfig) -> RunFolder:
+def begin_run(folder: Path, config: ExperimentConfig) -> RunFolder:
     """A run that has begun with a config."""
     folder.mkdir(parents=True)
     run = RunFolder(folder)
@@ -270,9 +270,9 @@ def test_runs_that_match_are_kept_whatever_their_folder_and_others_are_named(
         study_file({"name": "one"}, {"name": "two", "changes": {"model": {"dropout": 0.1}}}, seeds=[1, 2])
     )
     first, second, third, _ = study.runs
-    place_run(folder / "renamed" / "seed_1", first.config)
-    earlier = place_run(folder / "one" / "seed_2", second.config.model_copy(update={"evaluate_on_test": False}))
-    old = json.loads(place_run(folder / "two" / "seed_1", third.config).config.read_text())
+    begin_run(folder / "renamed" / "seed_1", first.config)
+    earlier = begin_run(folder / "one" / "seed_2", second.config.model_copy(update={"evaluate_on_test": False}))
+    old = json.loads(begin_run(folder / "two" / "seed_1", third.config).config.read_text())
     del old["train_share"]  # a key that runs of an earlier version do not have
     (folder / "two" / "seed_1" / "config.json").write_text(json.dumps(old))
     (folder / "two" / "seed_1" / "metrics.json").write_text("{}")
@@ -280,9 +280,9 @@ def test_runs_that_match_are_kept_whatever_their_folder_and_others_are_named(
     (folder / "broken" / "config.json").write_text("{")
 
     found = StudyFolder(folder, study)
-    places = [place.path.relative_to(folder).as_posix() for place in found.run_folders]
-    assert places == ["renamed/seed_1", "one/seed_2_2", "two/seed_1", "two/seed_2"]
-    assert [found.state(place) for place in found.run_folders] == ["interrupted", "missing", "finished", "missing"]
+    paths = [run.path.relative_to(folder).as_posix() for run in found.run_folders]
+    assert paths == ["renamed/seed_1", "one/seed_2_2", "two/seed_1", "two/seed_2"]
+    assert [found.state(run) for run in found.run_folders] == ["interrupted", "missing", "finished", "missing"]
     assert found.others == [folder / "broken", earlier.path]
 
 
@@ -292,14 +292,14 @@ def test_a_run_with_another_bilm_does_not_belong_to_the_study(
     study = Study.load(study_file({"name": "one"}))
     (run,) = study.runs
     files = run.config.elmo().files()
-    place = place_run(tmp_path / "runs" / "one" / "seed_1", run.config)
+    earlier = begin_run(tmp_path / "runs" / "one" / "seed_1", run.config)
     reference = {"options": str(files.options), "weights": str(files.weights), "fingerprint": files.fingerprint()}
-    place.bilm.reference.write_text(json.dumps(reference))
-    assert StudyFolder(tmp_path / "runs", study).run_folders[0].path == place.path
-    place.bilm.reference.write_text(json.dumps(reference | {"fingerprint": "0" * 64}))
+    earlier.bilm.reference.write_text(json.dumps(reference))
+    assert StudyFolder(tmp_path / "runs", study).run_folders[0].path == earlier.path
+    earlier.bilm.reference.write_text(json.dumps(reference | {"fingerprint": "0" * 64}))
     found = StudyFolder(tmp_path / "runs", study)
     assert found.run_folders[0].path == tmp_path / "runs" / "one" / "seed_1_2"
-    assert found.others == [place.path]
+    assert found.others == [earlier.path]
     assert "not used, and trained anew: " in caplog.text
     assert "not the biLM that the run was trained with" in caplog.text
 

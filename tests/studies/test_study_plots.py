@@ -126,6 +126,7 @@ def test_families_are_arms_of_a_group_with_the_same_baseline() -> None:
 def test_the_error_bars_of_shares_are_standard_deviations() -> None:
     tenth, half = summary("one", [50, 60], 0.1), summary("one", [70], 0.5)
     figure = draw_shares([half, tenth, summary("other", [1], 0.5), summary("alone", [1], group="g")])
+    assert draw_shares([half, summary("alone", [1], group="g")]) is None  # no arm has several
     (axes,) = panels(figure)
     one, other = (container.lines for container in axes.containers)
     assert one[0].get_xydata().tolist() == [[10, 55], [50, 70]]

@@ -56,6 +56,14 @@ def start(*arguments: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", "elmo_tasks", "study", "study.jsonnet", *arguments])
 
 
+def report_without_times(folder: Path) -> str:
+    """The report of a study as if each run had taken a minute."""
+    lines = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+    (folder / "results.jsonl").write_text("".join(f"{json.dumps({**line, 'seconds': 60.0})}\n" for line in lines))
+    assert cli.main(["report", str(folder)]) == 0
+    return (folder / "report.md").read_text(encoding="utf-8")
+
+
 def trainings(folder: Path) -> list[int]:
     """The processes that train in a folder."""
     found = []
@@ -108,12 +116,14 @@ def test_a_killed_study_goes_on_without_repeating_a_finished_run(
     assert plan.count("finished") == 6
     assert "to go: 0 s" in plan
     assert all(RunFolder(folder / each.folder).predictions_for(each.split).is_file() for each in results)
-    assert cli.main(["report", str(folder)]) == 0
+    report = report_without_times(folder)
     assert len(list((folder / "plots").iterdir())) == 4
-    report = (folder / "report.md").read_text(encoding="utf-8")
     assert "| p (randomization) | p (bootstrap) |" in report
     assert "## Errors" in report
     assert "in the way" not in report
+
+    assert start("-s", str(tmp_path / "whole"), "--jobs", "2").wait() == 0
+    assert report_without_times(tmp_path / "whole").replace(str(tmp_path / "whole"), str(folder)) == report
 
 
 @pytest.mark.slow
@@ -186,7 +196,7 @@ def test_a_training_is_told_its_predictions_and_whether_it_goes_on(
         assert len(shared.log.read_text().splitlines()) == number + 1
         one.config.write_text(json.dumps(to_json(folder.study.runs[0].config)))  # now it has begun
     assert str(shared) == f"{shared.run.title}: {shared.error} (see {one.path / 'log.txt'})"
-    assert [folder.state(place) for place in (one, other)] == ["interrupted", "missing"]
+    assert [folder.state(run) for run in (one, other)] == ["interrupted", "missing"]
 
 
 @pytest.mark.parametrize(
@@ -209,10 +219,10 @@ def test_a_failure_has_the_last_error_of_its_own_attempt(
     assert (failure.error, failure.log) == (error, log)
 
 
-def finish(place: RunFolder, seconds: float) -> None:
-    place.path.mkdir(parents=True, exist_ok=True)
-    place.metrics.write_text('{"best": {"epoch": 1, "validation": {"f1": 50.0}}, "test": {"f1": 40.0}}')
-    place.records.write_text(f'{{"seconds": {seconds - 4}}}\n{{"seconds": 3.0}}\n{{"seconds": 1.0}}\n')
+def finish(run: RunFolder, seconds: float) -> None:
+    run.path.mkdir(parents=True, exist_ok=True)
+    run.metrics.write_text('{"best": {"epoch": 1, "validation": {"f1": 50.0}}, "test": {"f1": 40.0}}')
+    run.records.write_text(f'{{"seconds": {seconds - 4}}}\n{{"seconds": 3.0}}\n{{"seconds": 1.0}}\n')
 
 
 def test_a_study_counts_what_has_finished_and_goes_on_where_it_was(
@@ -286,8 +296,8 @@ def test_estimates_prefer_the_same_arm_and_share(config_file: Path) -> None:
         {"name": "c", "changes": {"model": {"dropout": 0.2}}, "shares": [1, 0.1]},
         {"name": "d", "config": str(other), "changes": {"model": {"dropout": 0.4}}},
     )
-    for place, seconds in ((0, 10), (1, 20), (2, 9), (6, 60)):
-        finish(folder.run_folders[place], seconds)
+    for index, seconds in ((0, 10), (1, 20), (2, 9), (6, 60)):
+        finish(folder.run_folders[index], seconds)
     estimates = folder.estimates()
     # Of a: the mean of two seeds, the time with the same share, and that of all in proportion to their shares.
     assert estimates[:6] == [15, 15, 9, 9, pytest.approx((10 + 20 + 2 * 9) / 4 / 3), pytest.approx(48 / 4 / 3)]
@@ -298,16 +308,16 @@ def test_estimates_prefer_the_same_arm_and_share(config_file: Path) -> None:
 def test_estimates_come_from_finished_runs(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = planned(config_file, {"name": "a", "shares": [0.5, 1], "seeds": [1, 2]})
     assert folder.estimates() == [None] * 4
-    run, place = folder.pairs()[0]
-    finish(place, 10)
-    place.config.write_text(json.dumps(to_json(run.config)))
+    run, run_folder = folder.pairs()[0]
+    finish(run_folder, 10)
+    run_folder.config.write_text(json.dumps(to_json(run.config)))
     assert folder.estimates() == [10.0, 10.0, 20.0, 20.0]
     for jobs, time_left in (("1", "50 s"), ("2", "25 s")):
         command = ["study", folder.study.source, "-s", str(folder.path), "--dry-run", "--jobs", jobs]
         assert cli.main(command) == 0
         assert f"to go: {time_left} with {jobs} job{'s' * (jobs != '1')}\n" in capsys.readouterr().out
     # Three epochs take three times as long as one. The time of an evaluation does not depend on the share.
-    place.records.write_text('{"seconds": 6.0, "training": {"seconds": 4.0}}\n')
+    run_folder.records.write_text('{"seconds": 6.0, "training": {"seconds": 4.0}}\n')
     assert folder.estimates() == [6.0, 6.0, 3 * (8 + 2), 3 * (8 + 2)]
 
 

@@ -24,7 +24,7 @@ from tests.torture.kills import Kills
 from tests.torture.report import Report
 from tests.torture.sandbox import Part, run_cases
 from tests.torture.scenarios import make_references
-from tests.torture.soaking import Soak
+from tests.torture.soak import Soak
 from tests.torture.workshop import apart, import_everything, make_workshop
 from tests.torture.writers import Writers
 

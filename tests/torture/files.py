@@ -224,12 +224,12 @@ def _stores(shop: Path) -> Iterator[Target]:
         layer_store.clear()
 
     seeds = [(folder / "layers.sqlite").read_bytes()]
-    place = f"cache/layers/{folder.name}"
+    below = f"cache/layers/{folder.name}"
     copied = functools.partial(_change_run, folder)
-    yield Target("store: about.json", f"{place}/about.json", "json", [json.dumps(about).encode()], run, 0.5, copied)
-    yield Target("store: bytes", f"{place}/layers.sqlite", "binary", seeds, run, 2, copied)
+    yield Target("store: about.json", f"{below}/about.json", "json", [json.dumps(about).encode()], run, 0.5, copied)
+    yield Target("store: bytes", f"{below}/layers.sqlite", "binary", seeds, run, 2, copied)
     change = functools.partial(_change_database, folder)
-    yield Target("store: rows", f"{place}/layers.sqlite", "binary", seeds, run, 1, change)
+    yield Target("store: rows", f"{below}/layers.sqlite", "binary", seeds, run, 1, change)
 
 
 @functools.cache
@@ -311,9 +311,9 @@ def _other_caches(shop: Path) -> Iterator[Target]:
         for source in sorted((shop / "cache" / kind).rglob("*")):
             if source.is_file():
                 form = "json" if source.suffix == ".json" else "binary"
-                place = Path("cache", source.relative_to(shop / "cache"))
+                path = Path("cache", source.relative_to(shop / "cache"))
                 seeds = [source.read_bytes()]
-                yield Target(f"cache: {kind}", str(place), form, seeds, run, 0.3, changing(Path(*place.parts[1:])))
+                yield Target(f"cache: {kind}", str(path), form, seeds, run, 0.3, changing(Path(*path.parts[1:])))
 
 
 _CORPUS_SIZES = (16, 111, 30)

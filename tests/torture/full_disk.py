@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.torture.sandbox import Case
 from tests.torture.scenarios import SCENARIOS, Scenario, assert_whole, finish, reference
-from tests.torture.workshop import fork, wait_for
+from tests.torture.workshop import check_end, fork, wait_for
 
 _SHARES = (0.0, 0.3, 0.6, 0.95)  # of the bytes that the command needs
 _BLOCK = 4096
@@ -61,13 +61,8 @@ class FullDisk:
             self._check(scenario, folder, code, output)
 
     def _check(self, scenario: Scenario, folder: Path, code: int, output: str) -> None:
-        end = output[-2500:]
-        assert "Traceback" not in output, f"a traceback\n{end}"
-        assert code in (0, 1, 2), f"exit code {code}\n{end}"
-        if code:
-            errors = [line for line in output.splitlines() if line.startswith("error: ")]
-            assert len(errors) == 1, f"{len(errors)} lines with an error instead of one\n{end}"
-            assert str(folder) in errors[0], f"the error does not name the path: {errors[0]}"
+        for error in check_end(code, output):
+            assert str(folder) in error, f"the error does not name the path: {error}"
         assert_whole(folder)
         finish(scenario, self._shop, folder)
 

@@ -39,11 +39,21 @@ class _Evil:
         return os.system, (self.command,)
 
 
-def _pickle(name: str, zipped: bool) -> Maker:
-    """A pickle that writes a file, in the place of a file of the run."""
+def _changed(change: Callable[[Path, Path], object], is_sealed: bool = True) -> Maker:
+    """A copy of a run, which `change` changes; it gets the copy and the folder that must not be touched."""
 
     def make(shop: Path, here: Path, outside: Path) -> tuple[Path, bool]:
         run = _copy(shop, here)
+        change(run, outside)
+        return run, is_sealed
+
+    return make
+
+
+def _pickle(name: str, zipped: bool) -> Maker:
+    """A pickle that writes a file, instead of a file of the run."""
+
+    def change(run: Path, outside: Path) -> None:
         evil = pickle.dumps(_Evil(f"touch {outside}/new.txt"), protocol=2)
         if zipped:  # as torch.save writes it
             buffer = io.BytesIO()
@@ -52,48 +62,41 @@ def _pickle(name: str, zipped: bool) -> Maker:
                 archive.writestr("training/version", "3\n")
             evil = buffer.getvalue()
         (run / name).write_bytes(evil)
-        return run, True
 
-    return make
+    return _changed(change)
 
 
 def _link(name: str, target: str) -> Maker:
-    """A link in the place of a file of the run."""
+    """A link instead of a file of the run."""
 
-    def make(shop: Path, here: Path, outside: Path) -> tuple[Path, bool]:
-        run = _copy(shop, here)
+    def change(run: Path, outside: Path) -> None:
         path = run / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         path.symlink_to(target.format(outside=outside))
-        return run, False
 
-    return make
+    return _changed(change, is_sealed=False)
 
 
 def _pipe(name: str) -> Maker:
-    """A named pipe, which blocks the process that opens it, in the place of a file of the run."""
+    """A named pipe, which blocks the process that opens it, instead of a file of the run."""
 
-    def make(shop: Path, here: Path, outside: Path) -> tuple[Path, bool]:
-        run = _copy(shop, here)
+    def change(run: Path, outside: Path) -> None:
         (run / name).unlink(missing_ok=True)
         os.mkfifo(run / name)
-        return run, True
 
-    return make
+    return _changed(change)
 
 
 def _json(name: str, change: Callable[[Any, Path], Any], is_sealed: bool = True) -> Maker:
     """A changed JSON file of the run."""
 
-    def make(shop: Path, here: Path, outside: Path) -> tuple[Path, bool]:
-        run = _copy(shop, here)
+    def change_file(run: Path, outside: Path) -> None:
         value = json.loads((run / name).read_text())
         changed = change(value, outside)
         (run / name).write_text(changed if isinstance(changed, str) else json.dumps(value))
         _refer(run)
-        return run, is_sealed
 
-    return make
+    return _changed(change_file, is_sealed)
 
 
 def _refer(run: Path) -> None:
@@ -133,20 +136,18 @@ def _without_own_bilm(make: Maker) -> Maker:
     return without
 
 
-def _hdf5(change: Callable[[Any, str, Path], None]) -> Maker:
-    """Weights of which one dataset lies in another file."""
+def _hdf5(change: Callable[[Any, str, Path], None], name: str = "char_embed") -> Maker:
+    """Weights of which one dataset or group is in another file."""
 
-    def make(shop: Path, here: Path, outside: Path) -> tuple[Path, bool]:
+    def change_file(run: Path, outside: Path) -> None:
         import h5py
 
-        run = _copy(shop, here)
         shutil.copyfile(run / "bilm" / "weights.hdf5", outside / "other.hdf5")
         with h5py.File(run / "bilm" / "weights.hdf5", "r+") as file:
-            change(file, "char_embed", outside)
+            change(file, name, outside)
         _refer(run)
-        return run, True
 
-    return make
+    return _changed(change_file)
 
 
 def _external_storage(file: Any, name: str, outside: Path) -> None:
@@ -170,13 +171,6 @@ def _external_link(file: Any, name: str, outside: Path) -> None:
 
     del file[name]
     file[name] = h5py.ExternalLink(str(outside / "other.hdf5"), name)
-
-
-def _external_group(file: Any, name: str, outside: Path) -> None:
-    import h5py
-
-    del file["CNN"]
-    file["CNN"] = h5py.ExternalLink(str(outside / "other.hdf5"), "CNN")
 
 
 def _huge(file: Any, name: str, outside: Path) -> None:
@@ -223,7 +217,7 @@ MAKERS: dict[str, Maker] = {
     "weights in external storage": _hdf5(_external_storage),
     "weights in a virtual dataset": _hdf5(_virtual),
     "weights behind an external link": _hdf5(_external_link),
-    "weights in an external group": _hdf5(_external_group),
+    "weights in an external group": _hdf5(_external_link, "CNN"),
     "weights with a huge dataset": _hdf5(_huge),
     "weights with unwritten chunks": _hdf5(_compressed),
 }

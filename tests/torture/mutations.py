@@ -40,18 +40,18 @@ def mutate(seeds: Sequence[bytes], form: str, draw: random.Random) -> bytes:
 
 
 def _flip(data: bytes, draw: random.Random, _: Sequence[bytes]) -> bytes:
-    place = draw.randrange(len(data) or 1)
-    return data[:place] + bytes([draw.randrange(256)]) + data[place + 1 :]
+    index = draw.randrange(len(data) or 1)
+    return data[:index] + bytes([draw.randrange(256)]) + data[index + 1 :]
 
 
 def _insert(data: bytes, draw: random.Random, _: Sequence[bytes]) -> bytes:
-    place = draw.randint(0, len(data))
-    return data[:place] + draw.randbytes(draw.choice((1, 1, 4, 40))) + data[place:]
+    index = draw.randint(0, len(data))
+    return data[:index] + draw.randbytes(draw.choice((1, 1, 4, 40))) + data[index:]
 
 
 def _delete(data: bytes, draw: random.Random, _: Sequence[bytes]) -> bytes:
-    place = draw.randint(0, len(data))
-    return data[:place] + data[place + draw.choice((1, 1, 4, 40, 400)) :]
+    index = draw.randint(0, len(data))
+    return data[:index] + data[index + draw.choice((1, 1, 4, 40, 400)) :]
 
 
 def _duplicate(data: bytes, draw: random.Random, _: Sequence[bytes]) -> bytes:
@@ -71,9 +71,9 @@ def _splice(data: bytes, draw: random.Random, seeds: Sequence[bytes]) -> bytes:
 def _number_field(data: bytes, draw: random.Random, _: Sequence[bytes]) -> bytes:
     """Lengths and offsets in binary files are often two, four or eight bytes."""
     size = draw.choice((2, 4, 8))
-    place = draw.randint(0, max(0, len(data) - size))
+    index = draw.randint(0, max(0, len(data) - size))
     value = draw.choice((0, 1, 255, 2 ** (8 * size) - 1, 2 ** (8 * size - 1), draw.getrandbits(8 * size)))
-    return data[:place] + value.to_bytes(size, draw.choice(("little", "big"))) + data[place + size :]
+    return data[:index] + value.to_bytes(size, draw.choice(("little", "big"))) + data[index + size :]
 
 
 _BYTES: tuple[Mutation, ...] = (_flip, _flip, _insert, _delete, _duplicate, _truncate, _splice, _number_field)
@@ -92,11 +92,11 @@ def _on_columns(change: Callable[[list[str], random.Random], None]) -> Mutation:
     """Changes the columns of one line, separated as the line has them."""
 
     def on_lines(lines: list[str], draw: random.Random) -> None:
-        place = draw.randrange(len(lines))
-        separator = "\t" if "\t" in lines[place] else " "
-        columns = lines[place].split(separator)
+        index = draw.randrange(len(lines))
+        separator = "\t" if "\t" in lines[index] else " "
+        columns = lines[index].split(separator)
         change(columns, draw)
-        lines[place] = separator.join(columns)
+        lines[index] = separator.join(columns)
 
     return _on_lines(on_lines)
 
@@ -111,8 +111,8 @@ def _drop(items: list[str], draw: random.Random) -> None:
 
 
 def _double(items: list[str], draw: random.Random) -> None:
-    place = draw.randrange(len(items))
-    items[place:place] = [items[place]] * draw.choice((1, 1, 3, 200))
+    index = draw.randrange(len(items))
+    items[index:index] = [items[index]] * draw.choice((1, 1, 3, 200))
 
 
 def _odd(items: list[str], draw: random.Random) -> None:
@@ -120,8 +120,8 @@ def _odd(items: list[str], draw: random.Random) -> None:
 
 
 def _odd_more(items: list[str], draw: random.Random) -> None:
-    place = draw.randrange(len(items))
-    items[place] += draw.choice(ODD_TEXTS)
+    index = draw.randrange(len(items))
+    items[index] += draw.choice(ODD_TEXTS)
 
 
 def _line_ends(data: bytes, draw: random.Random, _: Sequence[bytes]) -> bytes:
@@ -153,8 +153,8 @@ def _json(data: bytes, draw: random.Random, seeds: Sequence[bytes]) -> bytes:
 
 def _json_line(data: bytes, draw: random.Random, seeds: Sequence[bytes]) -> bytes:
     lines = data.split(b"\n")
-    place = draw.choice([number for number, line in enumerate(lines) if line.strip()] or [0])
-    lines[place] = _json(lines[place], draw, seeds)
+    index = draw.choice([number for number, line in enumerate(lines) if line.strip()] or [0])
+    lines[index] = _json(lines[index], draw, seeds)
     return b"\n".join(lines)
 
 
@@ -177,13 +177,13 @@ def change_value(value: Any, draw: random.Random) -> Any:
             return {name: each for name, each in value.items() if name != key}
         return {**value, draw.choice((key + "x", "", "type", key.upper())): draw.choice(ODD_VALUES)}
     if isinstance(value, list) and value and draw.random() < 0.85:
-        place = draw.randrange(len(value))
+        index = draw.randrange(len(value))
         action = draw.random()
         if action < 0.75:
-            return [*value[:place], change_value(value[place], draw), *value[place + 1 :]]
+            return [*value[:index], change_value(value[index], draw), *value[index + 1 :]]
         if action < 0.85:
-            return [*value[:place], *value[place + 1 :]]
-        return [*value, *value[place:]] if action < 0.95 else value[::-1]
+            return [*value[:index], *value[index + 1 :]]
+        return [*value, *value[index:]] if action < 0.95 else value[::-1]
     choices = [draw.choice(ODD_VALUES), draw.choice(ODD_TEXTS), [value], {"a": value}, str(value), _DEEP]
     if isinstance(value, (int, float)):
         choices += [-value, value + 1, value * 10**6, float(value)] if abs(value) < 1e100 else []

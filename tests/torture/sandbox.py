@@ -82,9 +82,9 @@ class Outcome:
         """What equal faults have in common: the last place in the package and the class of the error, or its text."""
         lines = [line.strip() for line in self.problem.splitlines() if line.strip()]
         error = next((line for line in reversed(lines) if _ERROR.match(line)), lines[-1] if lines else "")
-        places = [line for line in lines if line.startswith("File ") and "/elmo_tasks/" in line]
-        if places:
-            return f"{places[-1].partition('/elmo_tasks/')[2].replace(chr(34), '')}: {error.partition(':')[0][:60]}"
+        frames = [line for line in lines if line.startswith("File ") and "/elmo_tasks/" in line]
+        if frames:
+            return f"{frames[-1].partition('/elmo_tasks/')[2].replace(chr(34), '')}: {error.partition(':')[0][:60]}"
         return re.sub(r"[0-9]+", "N", error)[:160]
 
 

@@ -156,8 +156,8 @@ def finish(scenario: Scenario, shop: Path, here: Path) -> None:
 
 def assert_same(scenario: Scenario, shop: Path, here: Path) -> None:
     """Fails if what a command has left is not what an undisturbed run leaves."""
-    found, wanted = contents(here, scenario.outputs), contents(reference(shop, scenario), scenario.outputs)
-    different = sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name))
+    actual, expected = (contents(each, scenario.outputs) for each in (here, reference(shop, scenario)))
+    different = sorted(name for name in actual.keys() | expected.keys() if actual.get(name) != expected.get(name))
     assert not different, f"not the same as an undisturbed run leaves: {', '.join(different)}"
 
 

@@ -29,6 +29,7 @@ from elmo_tasks.predictors.free_memory import release_memory
 from elmo_tasks.runs.load import load_predictor
 from elmo_tasks.runs.train import train
 from elmo_tasks.sample_data import write_sample_data
+from tests.torture.sandbox import Case
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 MOST_GROWTH = 0.02
@@ -37,24 +38,11 @@ _REPORT_SECONDS = 60.0  # or a twentieth of the time
 _NEW_WORDS = 60_000  # more than any cache of words holds
 _STREAM = 200  # inputs, about
 _WORDS = (
-    "the",
-    "a",
-    "of",
-    "in",
-    "and",
-    "he",
-    "she",
-    "said",
-    "went",
-    "to",
-    "gave",
-    "told",
-    "left",
-    "when",
-    "it",
-    ",",
-    "'",
-)
+    "the", "a", "of", "in", "and", "he", "she", "said", "went", "to", "gave", "told", "left", "when", "it", ",", "'",
+)  # fmt: skip
+_PREPARATION = 600  # seconds, for training
+_SHORT = 300  # seconds, in which caches still fill
+_GROWTH_OF_SHORT = 0.2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +53,30 @@ class Row:
     inputs: int
     errors: int
     resident: int  # bytes
+
+
+class Soak:
+    """A single case of the torture.
+
+    Arguments:
+        seconds: how long.
+    """
+
+    name = "soak"
+
+    def __init__(self, seconds: float, seed: int) -> None:
+        self._seconds = seconds
+        self._seed = seed
+
+    def case(self, number: int) -> Case | None:
+        if number > 0:
+            return None
+        return Case("predict", f"{self._seconds:.0f} seconds", self._soak, self._seconds + _PREPARATION)
+
+    def _soak(self, folder: Path) -> None:
+        rows = soak(self._seconds, self._seed)
+        most = MOST_GROWTH if self._seconds >= _SHORT else _GROWTH_OF_SHORT
+        assert growth(rows) <= most, f"memory has grown by {growth(rows):.1%}: {rows}"
 
 
 def soak(seconds: float, seed: int = 1) -> list[Row]:

@@ -34,11 +34,11 @@ def watched(folder: Path) -> Iterator[list[str]]:
 
 
 def _events(data: bytes) -> Iterator[str]:
-    place = 0
-    while place < len(data):
-        _, mask, _, length = _EVENT.unpack_from(data, place)
-        place += _EVENT.size
-        name = data[place : place + length].rstrip(b"\0").decode(errors="replace")
-        place += length
+    offset = 0
+    while offset < len(data):
+        _, mask, _, length = _EVENT.unpack_from(data, offset)
+        offset += _EVENT.size
+        name = data[offset : offset + length].rstrip(b"\0").decode(errors="replace")
+        offset += length
         actions = [action for bit, action in _NAMES.items() if mask & bit]
         yield f"{name or 'the folder'} was {' and '.join(actions) or 'changed'}"

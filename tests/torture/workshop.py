@@ -21,8 +21,8 @@ NER = (
     )
 )
 VECTORS = "".join(
-    f"{word} {' '.join(str((3 * place + 7 * number) % 10 / 10) for number in range(4))}\n"
-    for place, word in enumerate(("orla", "left", "old", "brusk", "tavo", "sold", "a", "mill", "quiet", "."))
+    f"{word} {' '.join(str((3 * row + 7 * number) % 10 / 10) for number in range(4))}\n"
+    for row, word in enumerate(("orla", "left", "old", "brusk", "tavo", "sold", "a", "mill", "quiet", "."))
 )
 TEXT = "\n\n".join(
     f"the {animal} by the {place} {verb} again .\nthen the {animal} left the {place} ."
@@ -195,6 +195,16 @@ def fork(action: Callable[[], object], output: Path | int) -> int:
 def wait_for(pid: int) -> int:
     """The exit code of a copy; negative for the signal that has ended it."""
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def check_end(code: int, output: str) -> list[str]:
+    """Fails unless a command ended as it should: with success, or with one line of error, which is returned."""
+    end = output[-3000:]
+    assert "Traceback" not in output, f"a traceback\n{end}"
+    assert code in (0, 1, 2), f"exit code {code}\n{end}"
+    errors = [line for line in output.splitlines() if line.startswith("error: ")] if code else []
+    assert len(errors) == (code > 0), f"{len(errors)} lines with an error instead of one\n{end}"
+    return errors
 
 
 def apart(action: Callable[[], object], log: Path) -> None:
