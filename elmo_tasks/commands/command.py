@@ -135,6 +135,11 @@ COMMANDS = {
         "turn an archive of AllenNLP's into a run",
         "elmo-tasks import-allennlp model.tar.gz runs/imported",
     ),
+    "data": _command(
+        "data.data",
+        "show what the data of a config is like, and warn of what will hurt",
+        "elmo-tasks data ner_conll03",
+    ),
     "sample-data": _command(
         "data.sample_data",
         "make small data sets for trying things out",
@@ -148,6 +153,6 @@ GROUPS = {
     "look at results": ("plot", "compare", "errors"),
     "many runs": ("study", "report", "tune"),
     "language models": ("pretrain", "perplexity", "embed", "neighbors", "probe", "random-bilm"),
-    "configs and data": ("config", "sample-data", "cache"),
+    "configs and data": ("config", "data", "sample-data", "cache"),
 }
 """The names of all commands, in the order of `--help`."""

@@ -1,11 +1,72 @@
-"""The command that makes small data sets for trying things out."""
+"""The commands that look at data sets, and make small ones for trying things out."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from typing import Any
 
 from elmo_tasks.commands import options
+from elmo_tasks.commands.console import print_json, print_table
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files.overwriting import check_output
+
+_MOST_LABELS = 30  # in the table
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    options.add_config_path(parser, "the Jsonnet or JSON file of an experiment, or the name of a config in the package")
+    options.add_config_arguments(parser)
+    parser.add_argument(
+        "--json", metavar="FILE", help="also write everything to this file, as JSON; - prints it instead of the tables"
+    )
+    options.add_force(parser)
+
+
+def run_data(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.config import load_config
+    from elmo_tasks.files.json_files import write_json
+    from elmo_tasks.runs.data_analysis import analyse
+    from elmo_tasks.runs.experiment_config import ExperimentConfig
+
+    path = None if arguments.json == "-" else arguments.json
+    check_output(path, force=arguments.force, stream=True)
+    report = analyse(load_config(arguments.config, ExperimentConfig, arguments.set, dict(arguments.ext_var)))
+    if path:
+        write_json(path, report)
+    if arguments.json == "-":
+        print_json(report)
+    else:
+        _print_report(arguments.config, report)
+
+
+def _print_report(title: str, report: Mapping[str, Any]) -> None:
+    names, parts = list(report["parts"]), list(report["parts"].values())
+    numbers = [key for key, value in parts[0].items() if value is None or isinstance(value, (int, float))]
+    rows = [[key.replace("_", " "), *(_shown(part[key]) for part in parts)] for key in numbers]
+    rows.append(["skipped, not in the format", *(_shown(len(part["skipped"])) for part in parts)])
+    print_table(title, ("", *names), rows)
+    labels = list(dict.fromkeys(label for part in parts for label in part["labels"]))
+    shown = [[label, *(_share(label, part["labels"]) for part in parts)] for label in labels[:_MOST_LABELS]]
+    if len(labels) > _MOST_LABELS:
+        shown.append([f"… and {len(labels) - _MOST_LABELS} more"])
+    if labels:
+        print_table("labels", ("", *names), shown)
+    longest = [[location, _shown(length)] for part in parts for location, length in part["longest"].items()]
+    print_table("longest inputs", ("", "tokens"), longest)
+    for warning in report["warnings"]:
+        print(f"warning: {warning['text']}")
+    if not report["warnings"]:
+        print("Nothing was found that will hurt.")
+
+
+def _share(label: str, counts: Mapping[str, int]) -> str:
+    number = counts.get(label, 0)
+    return f"{number:,} ({100 * number / max(1, sum(counts.values())):.1f} %)"
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.1f}"
 
 
 def add_sample_data(parser: argparse.ArgumentParser) -> None:

@@ -25,6 +25,7 @@ from pydantic import Field
 from elmo_tasks.config import Part, own_code, to_json
 from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.data_readers.bad_units import BadUnits
+from elmo_tasks.data_readers.cache_records import CacheRecord, is_intact
 from elmo_tasks.data_readers.hub import load_from_hub
 from elmo_tasks.data_readers.in_memory import (
     HUB_PREFIX,
@@ -41,7 +42,6 @@ from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError, coun
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.hashes import content_hash
-from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.paths import refuse_stream, stored_file
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
@@ -54,7 +54,6 @@ _COLUMN_NAMES = re.compile(
     "sentence[12]?|text|tweet|tokens?|words?|form",
     re.IGNORECASE,
 )
-_SHOWN_ERRORS = 10  # of what was skipped, in the warning; the file next to the cached data set has all
 # Where an example begins: its file, as an index into `DatasetReader.files`, and its line there, from 1; in a hub data
 # set or one in memory its row, from 0. The line is None if the reader does not say it.
 PLACE_FEATURES = datasets.Features({"file": datasets.Value("int32"), "line": datasets.Value("int32")})
@@ -161,6 +160,7 @@ class DatasetReader(abc.ABC):
         self.left_out: Counter[str] = Counter()
         self.bad_units = BadUnits(skip=config.on_error == "skip")
         self.warnings: list[str] = []
+        self.quiet = False  # whether warnings, and what is skipped, are only kept; see `records_of`
         self.tokenizer = build_tokenizer(config.tokenizer)
 
     def read(self, source: Source) -> datasets.Dataset:
@@ -199,11 +199,12 @@ class DatasetReader(abc.ABC):
             examples = self.examples(source)
         key = json.dumps([*self.cache_key(), *own_code(self.config, type(self)), *content])
         path = used_cache("datasets") / f"{hashlib.sha256(key.encode()).hexdigest()}.arrow"
-        if _is_intact(path):
+        if is_intact(path):
             logger.debug("%s: read from %s", source, path)
         else:
             self._write(source, examples, path)
-        _warn_of_skipped(source, path)
+        if not self.quiet:
+            CacheRecord.read(path, source).warn(path)
         return datasets.Dataset.from_file(str(path))
 
     def cache_key(self) -> list[Any]:
@@ -236,8 +237,8 @@ class DatasetReader(abc.ABC):
         self.warnings += self._suspicions(datasets.Dataset.from_file(str(path)), source)
         for what, number in self.left_out.items():
             logger.info("%s: %d %s left out", source, number, what)
-        record = {"source": str(source), "skipped": skipped, "warnings": self.warnings}
-        write_json(path.with_suffix(".json"), {"sha256": content_hash(path), **record})
+        record = CacheRecord(sha256=content_hash(path), source=str(source), skipped=skipped, warnings=self.warnings)
+        record.write(path)
         logger.info("%s: %s in %.1f s", source, counted(count, "example"), time.monotonic() - begin)
 
     def _suspicions(self, examples: datasets.Dataset, source: str | Path) -> Iterator[str]:
@@ -341,37 +342,6 @@ def examples_hash(examples: datasets.Dataset, task: Task) -> str:
     for example in examples.select_columns(sorted(task.features)):
         digest.update(json.dumps(example).encode())
     return digest.hexdigest()
-
-
-def _warn_of_skipped(source: str | Path, path: Path) -> None:
-    """Logs the warnings and what was skipped when the cache file was made, each time that it is read."""
-    record = path.with_suffix(".json")
-    kept = json.loads(record.read_text(encoding="utf-8"))
-    first = kept.get("source", "")  # another file with the same content may have been read first
-
-    def renamed(message: str) -> str:
-        return f"{source}{message.removeprefix(first)}" if first and message.startswith(first) else message
-
-    for message in kept.get("warnings", ()):
-        logger.warning("%s", renamed(message))
-    if skipped := kept.get("skipped"):
-        shown = "".join(f"\n  {renamed(error)}" for error in skipped[:_SHOWN_ERRORS])
-        rest = f"\n  and {len(skipped) - _SHOWN_ERRORS} more, see {record}" if len(skipped) > _SHOWN_ERRORS else ""
-        logger.warning("%s: skipped %d part(s) that do not follow the format:%s%s", source, len(skipped), shown, rest)
-
-
-def _is_intact(path: Path) -> bool:
-    """Whether the cache file is there and has the recorded checksum."""
-    try:
-        record = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        if record["sha256"] == content_hash(path) and isinstance(record.get("skipped", []), list):
-            return True
-        logger.warning("%s: the cached data set is damaged and is made again", path)
-    except FileNotFoundError:
-        pass
-    except (ValueError, KeyError, TypeError, RecursionError) as error:  # the checksum is damaged
-        logger.warning("%s: the cached data set is damaged and is made again (%s)", path, error)
-    return False
 
 
 def _long_sentences(examples: datasets.Dataset, columns: Iterable[str]) -> Iterator[tuple[int, int, int]]:

@@ -20,11 +20,6 @@ from elmo_tasks.text.vocabulary import PADDING, UNKNOWN, Vocabulary
 
 logger = logging.getLogger(__name__)
 
-_FEW = 0.2  # a smaller share of the training data's words with vectors is hardly meant
-_CAUSES = (
-    "is it the right file, in the language of the data? Words are looked up as they are written, then in lower case"
-)
-
 
 class WordEmbeddingConfig(Config):
     """Vectors of words, pretrained or not."""
@@ -102,13 +97,12 @@ class WordEmbedding(nn.Module):
         found[lacking] = torch.from_numpy(file.rows([words[row].lower() for row in lacking.tolist()]))
         is_found = ~found.isnan().any(1)
         num_trained = len(self.trained) - begin
-        of_training = int(is_found[:num_trained].sum())
         logger.info("%s: vectors for %d of %d words", file.path, int(is_found.sum()), len(found))
-        if of_training < _FEW * num_trained:
-            share = f"{of_training} of the {num_trained} words of the training data ({of_training / num_trained:.0%})"
-            logger.warning("%s: has vectors for only %s; %s", file.path, share, _CAUSES)
         if not is_found.any():
-            raise ElmoTasksError(f"{file.path}: holds none of the vocabulary's {len(found)} words; {_CAUSES}")
+            raise ElmoTasksError(
+                f"{file.path}: holds none of the vocabulary's {len(found)} words; is it the right file, in the "
+                "language of the data? Words are looked up as they are written, then in lower case"
+            )
         deviation, mean = torch.std_mean(found[is_found], dim=0, correction=0)  # (D,), (D,)
         found = torch.where(is_found.unsqueeze(1), found, mean + deviation * torch.randn_like(found))
         self.trained[UNKNOWN] = mean

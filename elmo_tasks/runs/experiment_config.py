@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 # Importing the packages of parts registers their types.
 import elmo_tasks.data_readers
@@ -86,32 +86,24 @@ class ExperimentConfig(Config):
             raise ValueError(f"sampling: expected a task that predicts labels or tags, got {task.__name__}")
         return data_loader
 
-    @field_validator("validation_share")
-    @classmethod
-    def _takes_the_place_of_a_file(cls, share: float | None, info: ValidationInfo) -> float | None:
-        if share is not None and info.data.get("validation_data_path") is not None:
-            raise ValueError("expected it with validation_data_path: null, which it takes the place of; set only one")
-        return share
-
-    @field_validator("trainer")
-    @classmethod
-    def _has_validation_data(cls, trainer: TrainerConfig, info: ValidationInfo) -> TrainerConfig:
-        without = [info.data.get(key, "") is None for key in ("validation_data_path", "validation_share")]
-        waiting = {"patience": trainer.patience is not None}
-        waiting["learning_rate_scheduler"] = trainer.learning_rate_scheduler.moves == "metric"
-        if all(without) and (found := [key for key, waits in waiting.items() if waits]):
-            raise ValueError(
-                f"{' and '.join(found)}: expected validation data to wait for a better score; set validation_share to "
-                f"hold some out of the training data, or remove {found[0]} (null)"
-            )
-        return trainer
-
     @field_validator("trainer")
     @classmethod
     def _has_the_metric(cls, trainer: TrainerConfig, info: ValidationInfo) -> TrainerConfig:
         if model := info.data.get("model"):
             trainer.check_metric({**model.task.build_metric().compute(), "loss": 0.0})
         return trainer
+
+    @model_validator(mode="after")
+    def _can_choose_an_epoch(self) -> ExperimentConfig:
+        if self.validation_share is not None and self.validation_data_path is not None:
+            raise ValueError("validation_share: expected validation_data_path: null, which it takes the place of")
+        waits = self.trainer.patience is not None or self.trainer.learning_rate_scheduler.moves == "metric"
+        if waits and not self.has_validation():
+            raise ValueError(
+                "trainer: expected patience: null and a learning_rate_scheduler that does not follow a score, because "
+                "there is no validation data; or set validation_share to hold some out of the training data"
+            )
+        return self
 
     def has_validation(self) -> bool:
         """Whether validation data chooses the best epoch."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,9 +15,11 @@ from elmo_tasks.data_readers.reader import DatasetReader, examples_hash
 from elmo_tasks.errors import DataError
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.runs.experiment_config import ExperimentConfig
-from elmo_tasks.runs.folder import WORD_VECTORS, Split
-from elmo_tasks.text.vocabulary import Vocabulary
+from elmo_tasks.runs.folder import WORD_VECTORS
+from elmo_tasks.text.vocabulary import Counts, Vocabulary
 from elmo_tasks.training.data_splits import split_off
+
+TRAINING = "training"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,15 +29,22 @@ class Data:
     reader: DatasetReader  # of the training data
     evaluation_reader: DatasetReader  # of the held-out data
     training: datasets.Dataset
-    held_out: Mapping[Split, datasets.Dataset]  # the validation data and the test data, as far as there are any
+    held_out: Mapping[str, datasets.Dataset]  # the validation data and the test data, as far as there are any
 
     @classmethod
-    def read(cls, config: ExperimentConfig, given: Mapping[str, Source | None] | None = None) -> Data:
-        """Reads the data sets: those in `given`, by their key in the config, and the config's."""
+    def read(
+        cls, config: ExperimentConfig, given: Mapping[str, Source | None] | None = None, *, quiet: bool = False
+    ) -> Data:
+        """Reads the data sets: those in `given`, by their key in the config, and the config's.
+
+        Arguments:
+            quiet: the readers log no warnings; `records` has them.
+        """
         reader, evaluation_reader = config.dataset_reader.build(), config.evaluation_reader().build()
+        reader.quiet = evaluation_reader.quiet = quiet
         keys = ("train_data_path", "validation_data_path", "test_data_path")
         source, validation, test = ((given or {}).get(key, getattr(config, key)) for key in keys)
-        held_out: dict[Split, datasets.Dataset] = {}
+        held_out: dict[str, datasets.Dataset] = {}
         if validation is not None:
             held_out["validation"] = read_examples(evaluation_reader, validation)
         if test is not None and config.has_test() and not config.fold:
@@ -54,24 +65,52 @@ class Data:
 
     def vocabulary(self, config: ExperimentConfig) -> Vocabulary:
         pretrained = config.model.embedder.pretrained_words()
-        return config.vocabulary.build(self.reader.task, self.training, list(self.held_out.values()), pretrained)
+        training, *held_out = self.counts.values()
+        return config.vocabulary.of_counts(training, held_out, pretrained)
+
+    @property
+    def parts(self) -> dict[str, datasets.Dataset]:
+        """The training data and the held-out data."""
+        return {TRAINING: self.training, **self.held_out}
+
+    @functools.cached_property
+    def counts(self) -> dict[str, Counts]:
+        """What each part has."""
+        return {name: Counts.of(self.reader.task, examples) for name, examples in self.parts.items()}
+
+    def words(self, config: ExperimentConfig, part: str) -> Counter[str]:
+        """How often a part has each word, in the form in which it is looked up."""
+        words: Counter[str] = Counter()
+        for token, number in self.counts[part].tokens.items():
+            words[config.vocabulary.key(token)] += number
+        return words
+
+    def same_texts(self, part: str) -> int:
+        """The examples of a part whose texts are those of a training example."""
+        known = set(self.counts[TRAINING].keys)
+        return sum(key in known for key in self.counts[part].keys)
+
+    def origin(self, config: ExperimentConfig, part: str) -> tuple[DatasetReader, Source]:
+        """The reader and the source of a part."""
+        if part == TRAINING:
+            return self.reader, config.train_data_path
+        path = config.validation_data_path if part == "validation" else not config.fold and config.test_data_path
+        return self.evaluation_reader, path or config.train_data_path
 
     def hashes(self, config: ExperimentConfig) -> dict[str, str]:
         """Hashes of the contents on which a run depends, by their names in messages."""
-        parts = [("training", self.training), *self.held_out.items()]
-        hashes = {f"{name} data": examples_hash(examples, self.reader.task) for name, examples in parts}
+        hashes = {f"{name} data": examples_hash(part, self.reader.task) for name, part in self.parts.items()}
         vectors = config.model.embedder.word_vectors_hash()
         return {**hashes, WORD_VECTORS: vectors} if vectors else hashes
 
-    def validation_locations(self, config: ExperimentConfig) -> list[str] | None:
-        """Where each example begins that is held out of the training data for validation; None if there is no share."""
-        if not config.validation_share:
-            return None
-        return list(self.evaluation_reader.locations(config.train_data_path, self.held_out["validation"]))
+    def validation_locations(self, config: ExperimentConfig) -> list[str]:
+        """Where each example of the validation data begins."""
+        reader, source = self.origin(config, "validation")
+        return list(reader.locations(source, self.held_out["validation"]))
 
     def texts(self, model: TaskModel[Any, Any]) -> list[Sequence[str]]:
         """Every sequence of tokens that the model embeds, each once."""
-        examples = (example for data in (self.training, *self.held_out.values()) for example in data)
+        examples = (example for data in self.parts.values() for example in data)
         return list(dict.fromkeys(tuple(tokens) for example in examples for tokens in model.embedded_texts(example)))
 
 

@@ -177,8 +177,8 @@ class RunStart:
                 frozen.copy_files()
         if origin:
             write_json(self.run.origin, origin)
-        if (held_out := data.validation_locations(self.config)) is not None:
-            write_json(self.run.validation_examples, held_out)
+        if self.config.validation_share:
+            write_json(self.run.validation_examples, data.validation_locations(self.config))
         vocabulary.save(self.run.vocabulary)
         trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
         # The tensors of a frozen biLM or transformer are not in the model's state: they are in its own files.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from elmo_tasks.files.json_lines import read_record
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.models.model import TaskModel
+from elmo_tasks.runs.data_analysis import training_warnings
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.folder import RunFolder, Split
@@ -26,7 +28,7 @@ from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.runs.run_start import RunStart, check_before_reading, finished_results
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.vocabulary import Vocabulary
-from elmo_tasks.training.advice import judge, warn_of_few_steps
+from elmo_tasks.training.advice import judge
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.callbacks import Callback
 from elmo_tasks.training.evaluation import evaluate, ordered_lines, pairs_to
@@ -107,8 +109,9 @@ def _train(
     start.write_changes(trainer.progress)
     if start.begins and accelerator.is_main_process:
         start.write(vocabulary, model, origin, hashes, data)
-        if not origin:
-            warn_of_few_steps(settings, training, num_steps)
+        found = training_warnings(config, data, training, None if origin else num_steps)
+        for warning in itertools.islice(found, 3):  # `elmo-tasks data` shows all
+            logger.warning("%s", warning.text)
 
     trainer.fit(steps, Validation(settings, model, held_out.get("validation"), run.model))
     accelerator.wait_for_everyone()
@@ -123,7 +126,7 @@ def _train(
 
 def _loaders(
     config: ExperimentConfig, data: Data, vocabulary: Vocabulary, accelerator: RunAccelerator
-) -> tuple[BatchLoader, dict[Split, BatchLoader]]:
+) -> tuple[BatchLoader, dict[str, BatchLoader]]:
     """The batches of this process: of the training data, and of the data that is held out."""
     share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
     task, evaluation_task, seed = data.reader.task, data.evaluation_reader.task, config.random_seed
@@ -137,7 +140,7 @@ def _evaluate_best(
     config: ExperimentConfig,
     run: RunFolder,
     trainer: Trainer,
-    held_out: Mapping[Split, BatchLoader],
+    held_out: Mapping[str, BatchLoader],
     predictions: Collection[Split],
 ) -> dict[str, Any]:
     """Gives the model the parameters and the threshold of the best epoch. Returns the contents of `metrics.json`."""
@@ -180,11 +183,5 @@ def _log_sizes(config: ExperimentConfig, model: TaskModel, data: Data) -> None:
     if "validation" in data.held_out:
         examples += f" and {counted(len(data.held_out['validation']), 'validation example')}"
     logger.info("%s; %s", examples, parts)
-    if config.validation_share:
-        logger.info(
-            "the validation data is %g of the training data (validation_seed=%d); the run's folder has the list",
-            config.validation_share,
-            config.validation_seed,
-        )
-    elif not config.has_validation():
+    if not config.has_validation():
         logger.info("no validation data: the last epoch is kept, whatever it has learned")

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
+import array
 import collections
 import dataclasses
 import functools
-import itertools
 import logging
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from elmo_tasks.config import Config
-from elmo_tasks.errors import ElmoTasksError, UnknownLabelError, counted, some_of
+from elmo_tasks.errors import ElmoTasksError, UnknownLabelError
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.limits import MAX_VOCABULARY_BYTES
 from elmo_tasks.text.label_order import natural_order
@@ -37,6 +37,7 @@ BEGIN_WORD, END_WORD = "<begin>", "<end>"  # the border characters, where charac
 BYTES = tuple(map(chr, range(256)))  # a byte is written as the code point of the same number
 _CACHED_WORDS = 50_000  # 20 MB; texts can be endless, so that the oldest make room
 
+
 Example = Mapping[str, Any]
 
 
@@ -46,6 +47,32 @@ class TextsAndLabels(Protocol):
     def texts(self, example: Example) -> Iterable[Sequence[str]]: ...
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Counts:
+    """What one pass over a data set counts."""
+
+    tokens: collections.Counter[str]  # as written
+    labels: dict[str, collections.Counter[str]]  # by namespace
+    lengths: array.array[int]  # of each example: the tokens of all its texts
+    keys: array.array[int]  # of each example: a hash of its texts, the same only within a process
+    num_texts: int  # of all examples
+
+    @classmethod
+    def of(cls, task: TextsAndLabels, data: Iterable[Example]) -> Counts:
+        counts = cls(collections.Counter(), {}, array.array("q"), array.array("q"), 0)
+        num_texts = 0
+        for example in data:
+            texts = tuple(map(tuple, task.texts(example)))
+            for text in texts:
+                counts.tokens.update(text)
+            for namespace, found in task.labels(example).items():
+                counts.labels.setdefault(namespace, collections.Counter()).update(found)
+            counts.lengths.append(sum(map(len, texts)))
+            counts.keys.append(hash(texts))
+            num_texts += len(texts)
+        return dataclasses.replace(counts, num_texts=num_texts)
 
 
 class VocabularyConfig(Config):
@@ -94,17 +121,21 @@ class VocabularyConfig(Config):
             other: development and test data: their words get rows if they are in `pretrained`.
             pretrained: every word of the vectors' file, in its order.
         """
+        return self.of_counts(Counts.of(task, train), [Counts.of(task, each) for each in other], pretrained)
+
+    def of_counts(self, train: Counts, other: Sequence[Counts], pretrained: Iterable[str] = ()) -> Vocabulary:
+        """As `build`, of data that is counted."""
         labels: dict[str, set[str]] = {}
+        for counts in (train, *other):
+            for namespace, found in counts.labels.items():
+                labels.setdefault(namespace, set()).update(found)
         words: collections.Counter[str] = collections.Counter()
         characters: collections.Counter[str] = collections.Counter()
-        for token, count in _count(task, train, labels).items():
-            words[self._key(token)] += count
+        for token, count in train.tokens.items():
+            words[self.key(token)] += count
             for character in token[:MAX_CHARACTERS]:
                 characters[character] += count
-        learned = {namespace: frozenset(found) for namespace, found in labels.items()}
-        needed = {*words, *map(self._key, _count(task, itertools.chain.from_iterable(other), labels))}
-        if labels != learned:
-            _warn_of_unseen_labels(task, other, learned)
+        needed = {*words, *(self.key(token) for counts in other for token in counts.tokens)}
         trained = [word for word in _by_frequency(words) if words[word] >= self.min_count]
         fixed = self._fixed_words(pretrained, set(trained), needed)
         return Vocabulary(
@@ -119,7 +150,8 @@ class VocabularyConfig(Config):
     def _bytes(self) -> tuple[str, ...]:
         return (*BYTES, BEGIN_WORD, END_WORD) if self.border_characters else BYTES
 
-    def _key(self, word: str) -> str:
+    def key(self, word: str) -> str:
+        """The form in which a word is looked up."""
         return word.lower() if self.lowercase_words else word
 
     def _fixed_words(self, pretrained: Iterable[str], trained: set[str], needed: set[str]) -> Iterable[str]:
@@ -128,7 +160,7 @@ class VocabularyConfig(Config):
         return dict.fromkeys(
             word
             for position, word in enumerate(pretrained)
-            if (position < first or word in needed) and word not in trained and word == self._key(word)
+            if (position < first or word in needed) and word not in trained and word == self.key(word)
         )
 
 
@@ -287,33 +319,3 @@ def _mask(lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
 def _by_frequency(counts: Mapping[str, int]) -> list[str]:
     """Frequent first; equally frequent ones in alphabetical order (of code points)."""
     return sorted(counts, key=lambda item: (-counts[item], item))
-
-
-def _warn_of_unseen_labels(
-    task: TextsAndLabels, other: Sequence[Iterable[Example]], learned: Mapping[str, Collection[str]]
-) -> None:
-    """Names the labels that only development or test data has, and says how often."""
-    for name, data in zip(("validation", "test"), other, strict=False):
-        counts = collections.Counter(
-            f"{label!r} of the {namespace}"
-            for example in data
-            for namespace, found in task.labels(example).items()
-            for label in found
-            if label not in learned.get(namespace, ())
-        )
-        if counts:
-            shown = some_of([f"{label} ({counted(number, 'time')})" for label, number in counts.most_common()], 10)
-            logger.warning(
-                "labels of the %s data that the training data lacks, so no model learns them: %s", name, shown
-            )
-
-
-def _count(task: TextsAndLabels, data: Iterable[Example], labels: dict[str, set[str]]) -> collections.Counter[str]:
-    """How often the data has each token as written. Adds the labels of the data to `labels`, by namespace."""
-    tokens: collections.Counter[str] = collections.Counter()
-    for example in data:
-        for text in task.texts(example):
-            tokens.update(text)
-        for namespace, found in task.labels(example).items():
-            labels.setdefault(namespace, set()).update(found)
-    return tokens

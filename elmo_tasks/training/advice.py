@@ -16,15 +16,13 @@ logger = logging.getLogger(__name__)
 FEW_STEPS = 200
 
 
-def warn_of_few_steps(trainer: TrainerConfig, training: BatchLoader, num_steps: int) -> None:
-    """Warns before a run with so few optimizer steps that its model will hardly learn."""
-    if num_steps < FEW_STEPS:
-        logger.warning(
-            "only %s in all, for %s, and a model needs a few hundred to learn; %s",
-            counted(num_steps, "optimizer step"),
-            counted(len(training.data), "training example"),
-            _more_steps(trainer, training),
-        )
+def few_steps(trainer: TrainerConfig, training: BatchLoader, num_steps: int) -> str | None:
+    """What is wrong with a run of so few optimizer steps that its model will hardly learn; None if there are enough."""
+    if num_steps >= FEW_STEPS:
+        return None
+    steps, examples = counted(num_steps, "optimizer step"), counted(len(training.data), "training example")
+    remedy = _more_steps(trainer, training)
+    return f"only {steps} in all, for {examples}, and a model needs a few hundred to learn; {remedy}"
 
 
 def judge(

@@ -12,7 +12,7 @@ import datasets
 from pydantic import Field, ValidationInfo, field_validator
 
 from elmo_tasks.config import Config
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import ElmoTasksError, counted
 from elmo_tasks.tasks import Task
 
 logger = logging.getLogger(__name__)
@@ -65,30 +65,19 @@ class Fold(Config):
         Raises:
             ElmoTasksError: there are fewer examples than folds.
         """
-
-        def fold(units: Sequence[Hashable]) -> Sequence[Hashable]:
-            if len(units) < self.of:
-                raise ElmoTasksError(f"{len(units)} examples for {self.of} folds; expected at least one for each")
-            return units[self.number - 1 :: self.of]
-
-        return _split(training, held_out, task, self.seed, self.of, fold)
+        fold = slice(self.number - 1, None, self.of)
+        return _split(training, held_out, task, self.seed, self.of, self.of, lambda units: units[fold])
 
 
 def split_off(
     training: datasets.Dataset, held_out: datasets.Dataset, task: Task, share: float, seed: int
 ) -> tuple[datasets.Dataset, datasets.Dataset]:
-    """What to train on, and a random share of the training data that is held out. Arguments and units: see `Fold`.
-
-    Raises:
-        ElmoTasksError: there is only one example.
-    """
+    """What to train on, and a random share of the training data. Arguments, units and errors are as of `Fold.split`."""
 
     def part(units: Sequence[Hashable]) -> Sequence[Hashable]:
-        if len(units) < 2:
-            raise ElmoTasksError("1 training example; expected at least two, to hold one of them out for validation")
         return units[: min(len(units) - 1, max(1, round(share * len(units))))]
 
-    return _split(training, held_out, task, seed, math.ceil(1 / share), part)
+    return _split(training, held_out, task, seed, math.ceil(1 / share), 2, part)
 
 
 def _split(
@@ -97,14 +86,17 @@ def _split(
     task: Task,
     seed: int,
     num_parts: int,
+    fewest: int,
     choose: Callable[[Sequence[Hashable]], Sequence[Hashable]],
 ) -> tuple[datasets.Dataset, datasets.Dataset]:
-    """Holds out the units that `choose` takes of all of them: documents if there are enough for the parts."""
+    """Holds out the units that `choose` takes: documents if there are enough for the parts, otherwise examples."""
     keys, other_keys = ([(each["file"], task.document(each)) for each in data] for data in (training, held_out))
     if len(set(keys)) < num_parts or any(document is None for _, document in keys):
         logger.info("%d documents for %d parts: examples are split", len(set(keys)), num_parts)
         keys, other_keys = _places(training), _places(held_out)
-    out = set(choose(_shuffled(keys, seed)))
+    if len(units := _shuffled(keys, seed)) < fewest:
+        raise ElmoTasksError(f"{counted(len(units), 'example')} to split; expected at least {fewest}")
+    out = set(choose(units))
     return (
         training.select([row for row, key in enumerate(keys) if key not in out]),
         held_out.select([row for row, key in enumerate(other_keys) if key in out]),

@@ -88,19 +88,6 @@ def test_refuses_a_file_of_another_size_or_without_any_of_the_words(vectors: str
         WordEmbeddingConfig(vectors=vectors, size=3).build(other)
 
 
-@pytest.mark.parametrize(("lacking", "warned"), [(4, False), (5, True)])
-def test_warns_if_almost_no_word_has_a_vector(
-    vectors: str, lacking: int, warned: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    words = (*SPECIAL, "Moro", *(f"zzz{number}" for number in range(lacking)), "vale", "tarn")
-    vocabulary = Vocabulary(words=words, num_trained_words=len(words) - 2, characters=SPECIAL, labels={})
-    WordEmbeddingConfig(vectors=vectors, size=3).build(vocabulary)
-    messages = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    assert len(messages) == warned
-    for message in messages:
-        assert message.startswith(f"{vectors}: has vectors for only 1 of the 6 words of the training data (17%); is it")
-
-
 def test_hides_words_only_in_training() -> None:
     module = WordEmbedding(5, 2, WordEmbeddingConfig(size=3, unknown_probability=0.3))
     words = torch.full((100, 30), 6).index_fill(1, torch.arange(15), 4).index_fill(1, torch.tensor([29]), 0)

@@ -106,12 +106,15 @@ def test_a_run_with_a_share_resumes_bit_for_bit_and_lists_the_share(
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ((*NONE, "trainer.patience=3"), "trainer: patience: expected validation data to wait for a better score; set"),
+        ((*NONE, "trainer.patience=3"), "trainer: expected patience: null and a learning_rate_scheduler that does not"),
         (
             (*NONE, 'trainer.learning_rate_scheduler={"type": "reduce_on_plateau"}'),
-            "trainer: learning_rate_scheduler: expected validation data to wait for a better score; set validation_sh",
+            "because there is no validation data",
         ),
-        (("validation_share=0.1",), "validation_share: expected it with validation_data_path: null"),
+        (
+            ("validation_share=0.1",),
+            "validation_share: expected validation_data_path: null, which it takes the place of",
+        ),
         ((*NONE, "validation_share=1"), "validation_share: expected a number of more than 0 and less than 1"),
         (("train_data_path=[]",), "train_data_path: expected a string or a list of at least 1 entry, each a string"),
         (("train_data_path=3",), "train_data_path: expected a string or a list of at least 1 entry, each a string"),
@@ -132,7 +135,7 @@ def test_mistakes_are_one_line(
 
 def test_one_example_cannot_be_split(config_file: Path, tmp_path: Path) -> None:
     given = {"train_data_path": [{"tokens": ["Oslo"], "tags": ["B-LOC"]}], "validation_data_path": None}
-    with pytest.raises(ElmoTasksError, match="1 training example; expected at least two, to hold one of them out"):
+    with pytest.raises(ElmoTasksError, match="1 example to split; expected at least 2"):
         train.train(config_file, tmp_path / "run", overrides=["validation_share=0.5"], datasets=given)
 
 

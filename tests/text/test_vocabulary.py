@@ -70,24 +70,6 @@ def test_labels_come_from_all_the_data_in_alphabetical_order() -> None:
     assert build().labels == {"kinds": ("k", "q", "z"), "verdict": ("no", "perhaps", "yes")}
 
 
-@pytest.mark.parametrize(
-    ("other", "warnings"),
-    [
-        ([TRAIN, TRAIN], []),
-        ([TEST], ["validation data that the training data lacks, so no model learns them: 'perhaps' of the verdict"]),
-        ([TRAIN, [*TEST, *TEST, example("a", kinds="r q")]], ["test data that the training data lacks, so no model "
-                                                              "learns them: 'q' of the kinds (3 times), 'perhaps' of"]),
-        ([TEST, TEST], ["of the validation data", "of the test data"]),
-    ],
-)  # fmt: skip
-def test_labels_that_cannot_be_learned_are_named_and_counted(
-    other: list[list[dict[str, Any]]], warnings: list[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    VocabularyConfig().build(Pairs(), TRAIN, other)
-    assert len(caplog.messages) == len(warnings)
-    assert all(text in message for text, message in zip(warnings, caplog.messages, strict=True))
-
-
 def test_a_token_that_reads_like_a_special_word_is_a_word() -> None:
     train = [example("<unknown> <padding> <unknown>")]
     vocab = VocabularyConfig().build(Pairs(), train, [])

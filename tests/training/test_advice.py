@@ -12,6 +12,7 @@ from elmo_tasks.runs import train as train_module
 
 LABELS = ("good", "bad")
 REVIEWS = [{"tokens": [f"word{row}", "."], "label": LABELS[row % 3 == 0]} for row in range(12)]
+OTHERS = [{**review, "tokens": [*review["tokens"], "!"]} for review in REVIEWS]
 
 
 def settings(num_epochs: int, **trainer: Any) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def settings(num_epochs: int, **trainer: Any) -> dict[str, Any]:
 
 
 def train(folder: Path, config: dict[str, Any], validation: Any = None, **more: Any) -> None:
-    given = {"train_data_path": REVIEWS, "validation_data_path": validation or REVIEWS}
+    given = {"train_data_path": REVIEWS, "validation_data_path": validation or OTHERS}
     train_module.train(config, folder, datasets=given, **more)
 
 
@@ -108,7 +109,10 @@ def test_a_tagger_that_finds_no_span(tmp_path: Path, caplog: pytest.LogCaptureFi
         },
     }
     config["trainer"]["validation_metric"] = "+f1"
-    given = {"train_data_path": [span] * 4, "validation_data_path": [span]}
+    given = {
+        "train_data_path": [span] * 4,
+        "validation_data_path": [{**span, "tokens": ["Mill", "of", "Bergen", "Ltd", "sold"]}],
+    }
     train_module.train(config, tmp_path / "run", datasets=given)
     before, after = warnings(caplog)
     assert "small/tagging" in before

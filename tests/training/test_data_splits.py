@@ -111,5 +111,5 @@ def test_mistakes() -> None:
     with pytest.raises(pydantic.ValidationError, match="there is no fold 4 of 3; expected a number from 1 to 3"):
         Fold(number=4, of=3)
     few = data([(0, 1), (0, 2)])
-    with pytest.raises(ElmoTasksError, match="2 examples for 3 folds; expected at least one for each"):
+    with pytest.raises(ElmoTasksError, match="2 examples to split; expected at least 3"):
         Fold(number=1, of=3).split(few, few, TASK)

@@ -1,0 +1,142 @@
+"""What `elmo-tasks data` finds in data with planted trouble, and what `train` says of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_tasks import cli
+from elmo_tasks.runs.data_analysis import KINDS
+from elmo_tasks.runs.train import train
+
+Row = tuple[str, str]
+
+# 40 texts of a training, 30 of each other part: nothing is wrong with them.
+TRAINING: list[Row] = [(f"word number {row} is here", ("good", "bad")[row % 2]) for row in range(40)]
+VALIDATION: list[Row] = [(f"here is {row} word", ("good", "bad")[row % 2]) for row in range(30)]
+TEST: list[Row] = [(f"is word {row} here", ("good", "bad")[row % 2]) for row in range(30)]
+NUMBERS = [f"word{number}" for number in range(400)]
+
+
+def config(folder: Path, parts: dict[str, Sequence[Row | str]], **changes: Any) -> Path:
+    """A config beside files with its data, a JSON line of each row; a string is the line itself."""
+    for name, rows in parts.items():
+        lines = [
+            row if isinstance(row, str) else json.dumps(dict(zip(("text", "label"), row, strict=True))) for row in rows
+        ]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "vectors.txt").write_text("".join(f"{word} 0.1 0.2\n" for word in ("word", "number", "is", "here")))
+    lstm = {"type": "stacked_bilstm", "hidden_sizes": [2]}
+    values = {
+        "dataset_reader": {"type": "jsonl", "task": "classification"},
+        "train_data_path": str(folder / "train.jsonl"),
+        "validation_data_path": str(folder / "dev.jsonl"),
+        "test_data_path": str(folder / "test.jsonl"),
+        "model": {
+            "type": "bcn",
+            "embedder": {"words": {"size": 2}, "characters": {"embedding_size": 2, "filters": 2}},
+            "pre_encoder": {"hidden_sizes": [2]},
+            "encoder": lstm,
+            "integrator": lstm,
+            "output": {"hidden_sizes": [2]},
+        },
+        "data_loader": {"batch_size": 4, "min_batches": 200},
+        "trainer": {"num_epochs": 1, "validation_metric": "+accuracy", "trackers": []},
+    }
+    (path := folder / "config.json").write_text(json.dumps(values | changes), encoding="utf-8")
+    return path
+
+
+def report(path: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
+    assert cli.main(["data", str(path), "--json", "-", *options]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+WORDS = "model.embedder.words"
+PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
+    "broken": ({"train": [*TRAINING, '{"text": "no label"}']}, [], "1 part does not follow the format, the first: "),
+    "suspicious": ({"train": [("text", "label"), *TRAINING]}, [], "train.jsonl:1: what looks like the names of"),
+    "unseen_labels": (
+        {"dev": [*VALIDATION, ("odd", "ugly")]}, [],
+        "labels of the validation data that the training data lacks, so no model learns them: 'ugly' of the labels (1",
+    ),
+    "same_texts": ({"test": [*TEST, *TRAINING[:3]]}, [], "3 of 33 test examples have the same texts as a training"),
+    "few_steps": ({}, ["data_loader.min_batches=1"], "only 10 optimizer steps in all, for 40 training examples"),
+    "few_vectors": ({}, [f"{WORDS}.vectors=vectors.txt"], "has only 4 of the 44 words of the training data; is it"),
+    "several_labels": ({"train": [*TRAINING, (TRAINING[0][0], "bad")]}, [], "1 training example with the same texts"),
+    "similar_labels": ({"train": [*TRAINING, *((f"x {n}", "Good") for n in range(9))]}, [], "'good' and 'Good'"),
+    "one_label": ({"train": [*TRAINING, *((f"x {n}", "good") for n in range(400))]}, [], "always giving the label "),
+    "few_examples": ({"dev": VALIDATION[:20]}, [], "20 validation examples: each is 5 points of an accuracy"),
+    "rare_labels": ({"train": [*TRAINING, ("odd", "ugly")]}, [], "fewer than 5 times: 'ugly' (1); a model hardly"),
+    "long": ({"train": [*TRAINING, (" ".join(NUMBERS), "good")]}, [], "train.jsonl:41: an example of 400 tokens, whe"),
+}  # fmt: skip
+
+
+def test_every_kind_of_trouble_is_planted() -> None:
+    assert set(PLANTED) == set(KINDS)
+
+
+def test_of_good_data_there_is_nothing_to_warn_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = config(tmp_path, {"train": TRAINING, "dev": VALIDATION, "test": TEST})
+    found = report(path, capsys)
+    assert found["warnings"] == []
+    training, test = found["parts"]["training"], found["parts"]["test"]
+    assert (training["examples"], training["texts"], training["tokens"], training["distinct_tokens"]) == (
+        40,
+        40,
+        200,
+        44,
+    )
+    assert (training["mean_length"], training["length_of_95_percent"], training["longest_length"]) == (5, 5, 5)
+    assert training["labels"] == {"good": 20, "bad": 20}
+    assert training["longest"][f"{tmp_path / 'train.jsonl'}:1"] == 5
+    assert (test["percent_of_tokens_not_in_training"], test["percent_of_tokens_without_vector"]) == (0, None)
+    assert (test["examples_with_training_texts"], test["skipped"]) == (0, [])
+    assert cli.main(["data", str(path), "--json", str(tmp_path / "report.json")]) == 0
+    printed = capsys.readouterr().out
+    assert "Nothing was found that will hurt." in printed
+    assert "20 (50.0 %)" in printed
+    assert json.loads((tmp_path / "report.json").read_text()) == found
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_planted_trouble_is_found(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    parts, changes, text = PLANTED[kind]
+    path = config(tmp_path, {"train": TRAINING, "dev": VALIDATION, "test": TEST, **parts})
+    found = report(path, capsys, *(word for change in changes for word in ("--set", change)))["warnings"]
+    assert [text in each["text"] for each in found if each["kind"] == kind] == [True]
+    assert all("\n" not in each["text"] for each in found)
+
+
+def test_train_says_the_three_most_important(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    parts = {"train": TRAINING, "dev": [*TRAINING[:1], ("odd", "ugly")], "test": [*TRAINING[:1], *TEST]}
+    path = config(tmp_path, parts, data_loader={"batch_size": 40})
+    train(path, tmp_path / "run")
+    said = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    assert said[0].startswith("labels of the validation data that the training data lacks, so no model learns them")
+    assert said[1].startswith("1 of 2 validation examples have the same texts as a training example")
+    assert said[2].startswith("1 of 31 test examples have the same texts as a training example")
+    assert not any("optimizer step" in text for text in said[:3])
+
+
+def test_what_is_wrong_with_a_config_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = config(tmp_path, {"train": TRAINING, "dev": VALIDATION})
+    for words, problem in (
+        ([], "test.jsonl: no such file"),
+        (["--set", "trainer.num_epoch=1"], "trainer.num_epoch: unknown key. Did you mean"),
+        (["--json", str(path)], f"{path}: the file exists; --force replaces it"),
+    ):
+        assert cli.main(["data", str(path), *words]) == 2
+        error = capsys.readouterr().err
+        assert problem in error
+        assert len(error.splitlines()) == 1
