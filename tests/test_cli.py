@@ -19,7 +19,7 @@ from elmo_tasks.errors import DataError
 
 COMMANDS = [
     *("train", "evaluate", "predict", "config", "archive", "plot", "pretrain", "perplexity"),
-    *("embed", "neighbors", "cache", "random-bilm", "sample-data"),
+    *("embed", "neighbors", "cache", "random-bilm", "data", "sample-data"),
 ]
 
 

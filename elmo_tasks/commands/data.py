@@ -42,7 +42,7 @@ def run_data(arguments: argparse.Namespace) -> None:
 
 def _print_report(title: str, report: Mapping[str, Any]) -> None:
     names, parts = list(report["parts"]), list(report["parts"].values())
-    numbers = [key for key, value in parts[0].items() if value is None or isinstance(value, (int, float))]
+    numbers = [key for key, value in parts[0].items() if isinstance(value, (int, float))]
     rows = [[key.replace("_", " "), *(_shown(part[key]) for part in parts)] for key in numbers]
     rows.append(["skipped, not in the format", *(_shown(len(part["skipped"])) for part in parts)])
     print_table(title, ("", *names), rows)
