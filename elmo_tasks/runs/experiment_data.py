@@ -38,7 +38,7 @@ class Data:
         """Reads the data sets: those in `given`, by their key in the config, and the config's.
 
         Arguments:
-            quiet: the readers log no warnings; `records` has them.
+            quiet: the readers log no warnings; see `records_of`.
         """
         reader, evaluation_reader = config.dataset_reader.build(), config.evaluation_reader().build()
         reader.quiet = evaluation_reader.quiet = quiet
