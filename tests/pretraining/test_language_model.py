@@ -17,12 +17,14 @@ from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.pretraining.windows import NO_TARGET, Window
 
 CELLS, SIZE, FILTERS = 128, 32, 128  # of `TINY_OPTIONS`
+AS_MANY_FILTERS = TINY_OPTIONS.char_cnn.model_copy(update={"filters": ((1, 16), (2, 16))})
+OPTIONS = TINY_OPTIONS.model_copy(update={"char_cnn": AS_MANY_FILTERS})  # as features, and so without a projection
 TOKENS = ["the", "old", "mill", "burns"]
 
 
 def make_model(dropout: float) -> LanguageModel:
     torch.manual_seed(2)
-    return LanguageModel(random_bilm(TINY_OPTIONS, seed=4), OutputVocabulary(TOKENS), dropout)
+    return LanguageModel(random_bilm(OPTIONS, seed=4), OutputVocabulary(TOKENS), dropout)
 
 
 def make_window(model: LanguageModel) -> Window:
@@ -122,8 +124,8 @@ def test_files_are_exact_unless_half_precision_is_asked_for(half_precision: bool
 
 def test_there_is_no_dropout_unless_it_is_asked_for(tmp_path: Path) -> None:
     make_model(0.5).save(tmp_path)
-    untrained = LanguageModel.untrained(TINY_OPTIONS, OutputVocabulary(TOKENS))
-    plain = LanguageModel(random_bilm(TINY_OPTIONS, seed=4), OutputVocabulary(TOKENS))
+    untrained = LanguageModel.untrained(OPTIONS, OutputVocabulary(TOKENS))
+    plain = LanguageModel(random_bilm(OPTIONS, seed=4), OutputVocabulary(TOKENS))
     for model in (LanguageModel.load(tmp_path), untrained, plain):
         assert all(after.equal(before) for before, after in inputs_and_outputs_of_dropout(model.train()))
     model = LanguageModel.load(tmp_path, 0.5).train()
