@@ -39,9 +39,11 @@ def _matches(path: str) -> list[str]:
 
 
 def joined(parts: Sequence[datasets.Dataset], first_files: Sequence[int]) -> datasets.Dataset:
-    """Data sets one after the other. The numbers in the column `file` of each go on from its `first_files`."""
+    """Data sets one after the other. The numbers in the column `file` of each continue from its `first_files`."""
     numbered = []
     for part, first in zip(parts, first_files, strict=True):
-        files: Any = part.data.column("file").to_numpy().astype(np.int32) + np.int32(first)
-        numbered.append(part.remove_columns("file").add_column("file", files))
+        if first:  # otherwise the numbers are right, and the column stays on disk
+            files: Any = part.data.column("file").to_numpy().astype(np.int32) + np.int32(first)
+            part = part.remove_columns("file").add_column("file", files).select_columns(part.column_names)
+        numbered.append(part)
     return datasets.concatenate_datasets(numbered)
