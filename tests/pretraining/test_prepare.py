@@ -269,6 +269,8 @@ def array(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[bytes], bytes
         ("counts.npy", array(lambda counts: np.zeros((2, 2), dtype=np.int64))),
         ("counts.npy", array(lambda counts: np.zeros(5))),
         ("counts.npy", array(lambda counts: counts[:, None])),
+        ("counts.npy", array(lambda counts: counts.astype(float))),
+        ("held_out/tokens.npy", array(lambda tokens: tokens.astype(np.int64))),
         ("training/sentences.npy", array(lambda borders: np.array([0, 1], dtype=np.int64))),
         ("training/sentences.npy", array(lambda borders: np.append(1, borders[1:]))),
         ("training/documents.npy", array(lambda borders: np.zeros(0, dtype=np.int64))),
