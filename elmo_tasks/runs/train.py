@@ -109,9 +109,8 @@ def _train(
     start.write_changes(trainer.progress)
     if start.begins and accelerator.is_main_process:
         start.write(vocabulary, model, origin, hashes, data)
-        found = training_warnings(config, data, training, None if origin else num_steps)
-        for warning in itertools.islice(found, 3):  # `elmo-tasks data` shows all
-            logger.warning("%s", warning.text)
+        for warning in itertools.islice(training_warnings(config, data, training, None if origin else num_steps), 3):
+            logger.warning("%s", warning.text)  # `elmo-tasks data` shows all
 
     trainer.fit(steps, Validation(settings, model, held_out.get("validation"), run.model))
     accelerator.wait_for_everyone()
