@@ -76,6 +76,7 @@ class RowExamples:
         means_no_label: whether a label of classification or text pairs means that there is none.
         label_separator: separates the labels of a set that is a string.
         tag_scheme, input_scheme: of tagging, see `TagReader`; without a scheme, tags are not spans.
+        no_answer: questions may have no answer.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class RowExamples:
         label_separator: str = ",",
         tag_scheme: TagScheme | None = None,
         input_scheme: InputScheme = "auto",
+        no_answer: bool = False,
     ) -> None:
         self._columns = columns
         self._tokenizer = tokenizer
@@ -97,7 +99,7 @@ class RowExamples:
         self._tag_reader = TagReader(tag_scheme, input_scheme)
         self._role_reader = TagReader(SCHEME, input_scheme)
         self._numbers, self._documents = itertools.count(), DocumentNumbers()
-        self._questions = QuestionBuilder(tokenizer)
+        self._questions = QuestionBuilder(tokenizer, no_answer)
         self._passage: Passage | None = None  # that of the row before: questions about a passage follow each other
 
     def classification(self, record: Record) -> dict[str, Any]:

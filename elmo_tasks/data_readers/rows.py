@@ -27,10 +27,11 @@ from elmo_tasks.data_readers.records import (
     require_columns,
 )
 from elmo_tasks.data_readers.row_examples import ROW_TASKS, RowExamples
+from elmo_tasks.data_readers.squad import NoAnswer
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files.text import read_lines
-from elmo_tasks.tasks import Tagging, Task
+from elmo_tasks.tasks import Reading, Tagging, Task
 from elmo_tasks.text.tag_schemes import TagScheme
 
 logger = logging.getLogger(__name__)
@@ -76,12 +77,15 @@ class RowReaderConfig(DatasetReaderConfig):
         description="Tagging and semantic roles: the scheme of the tags in the source; 'auto' finds it from the first "
         "span.",
     )
+    no_answer: NoAnswer = False
 
     @pydantic.model_validator(mode="after")
     def _fits_the_task(self) -> RowReaderConfig:
         self.row_columns()
         if self.tag_scheme and self.task_name != "tagging":
             raise ValueError("tag_scheme is for the task 'tagging'")
+        if self.no_answer and self.task_name != "reading":
+            raise ValueError("no_answer is for the task 'reading'")
         if self.no_label is not None and ROW_TASKS[self.task_name].labels != "label":
             raise ValueError("no_label is for the tasks 'classification' and 'text_pairs'")
         return self
@@ -102,6 +106,8 @@ class RowReaderConfig(DatasetReaderConfig):
     @property
     def task(self) -> Task:
         task = ROW_TASKS[self.task_name].task
+        if task is Reading:
+            return Reading(self.no_answer)
         return Tagging(self.tag_scheme) if task is Tagging else task()
 
 
@@ -150,8 +156,9 @@ class RowReader(DatasetReader):
         self, records: Callable[[RowReader], Iterator[Record]], source: str, names: list[str] | None
     ) -> Iterator[dict[str, Any]]:
         task, config = ROW_TASKS[self.config.task_name], self.config
-        schemes: Any = {"tag_scheme": config.tag_scheme, "input_scheme": config.input_scheme}
-        schemes["label_separator"] = config.label_separator
+        settings: Any = {
+            key: getattr(config, key) for key in ("tag_scheme", "input_scheme", "label_separator", "no_answer")
+        }
         columns = config.row_columns()
 
         @functools.cache
@@ -161,7 +168,7 @@ class RowReader(DatasetReader):
             # The whole source decides. Another reader reads it, so that errors are found only once.
             return _minus_one_means_no_label(records(type(self)(config)), columns["label"], source)
 
-        rows = RowExamples(columns, self.tokenizer, label_names=names, means_no_label=means_no_label, **schemes)
+        rows = RowExamples(columns, self.tokenizer, label_names=names, means_no_label=means_no_label, **settings)
         for record in records(self):
             with self.bad_units.caught():
                 example = task.make(rows, record)

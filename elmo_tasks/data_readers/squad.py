@@ -1,12 +1,14 @@
-"""SQuAD v1.1: questions about a passage, answered by a piece of it; articles, paragraphs and questions in one JSON.
+"""SQuAD v1.1 and 2.0: questions about a passage, answered by a piece of it; articles with paragraphs in one JSON.
 
-Source: Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text". The file's layout:
+Sources: Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text", and (2018), "Know What
+You Don't Know: Unanswerable Questions for SQuAD". The file's layout:
 
     {"data": [{"paragraphs": [{"context": str, "qas": [{"id": str, "question": str,
                                                         "answers": [{"text": str, "answer_start": int}]}]}]}]}
 
 `answer_start` counts characters (code points) of `context`, which is called the passage here, as in models. Ids may
-also be whole numbers.
+also be whole numbers. In version 2.0, questions also have `is_impossible`; those for which it is true have no answers.
+Their `plausible_answers`, which are wrong, are not read.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import datasets
 from pydantic import Field
@@ -27,7 +29,7 @@ from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Reading, Task
-from elmo_tasks.tasks.reading import Passage, question_columns
+from elmo_tasks.tasks.reading import NO_ANSWER, Passage, question_columns
 from elmo_tasks.text.tokenizers import Tokenizer
 
 logger = logging.getLogger(__name__)
@@ -37,16 +39,25 @@ _NAMED_IDS = 5  # this many questions are named in a message about many
 
 _ValueT = TypeVar("_ValueT")
 
+NoAnswer = Annotated[
+    bool,
+    Field(description="Reads questions without an answer too, as in SQuAD 2.0; `model.no_answer` must be the same."),
+]
+
 
 class SquadConfig(DatasetReaderConfig):
-    """Files in the format of SQuAD v1.1, or hub data sets with its columns."""
+    """Files in the format of SQuAD v1.1 or 2.0, or hub data sets with their columns."""
 
     type: Literal["squad"] = "squad"
-    task: ClassVar[Task] = Reading()
+    no_answer: NoAnswer = False
     share: Annotated[
         float,
         Field(gt=0, le=1, description="The share of the passages to read, with their questions, evenly spread."),
     ] = 1.0
+
+    @property
+    def task(self) -> Task:
+        return Reading(self.no_answer)
 
     def build(self) -> SquadReader:
         return SquadReader(self)
@@ -63,15 +74,15 @@ class SquadReader(DatasetReader):
 
     Raises (from `read`):
         DataError: the file is not JSON, or does not have the layout above; an answer is not in the passage at its
-            start; two questions have the same id. The path in the file, or the row of a hub data set, and the id of the
-            question are named.
+            start; two questions have the same id; there is no answer without `no_answer`, or one to a question that
+            `is_impossible`. The path in the file, or the row of a hub data set, and the question's id are named.
     """
 
     config: SquadConfig
     reads_text = True
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        builder, is_taken = QuestionBuilder(self.tokenizer), _evenly_spread(self.config.share)
+        builder, is_taken = QuestionBuilder(self.tokenizer, self.config.no_answer), _evenly_spread(self.config.share)
         document = parse_json("\n".join(line for _, line in read_lines(path)), path, "JSON")
         for article in Record(document, 0, str(path)).objects("data", separator=": "):
             with self.bad_units.caught():
@@ -82,7 +93,7 @@ class SquadReader(DatasetReader):
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         require_columns(_HUB_COLUMNS, rows.column_names, source, "expected the columns of SQuAD v1.1")
-        builder, is_taken = QuestionBuilder(self.tokenizer), _evenly_spread(self.config.share)
+        builder, is_taken = QuestionBuilder(self.tokenizer, self.config.no_answer), _evenly_spread(self.config.share)
         passage = None  # that of the row before: all questions about a passage are next to each other
         is_read = False
         for row in hub_records(rows, source):
@@ -128,10 +139,16 @@ def _evenly_spread(share: float) -> Iterator[bool]:
 
 
 class QuestionBuilder:
-    """Makes the examples of one source, and counts the answers that do not begin and end where tokens do."""
+    """Makes the examples of one source, and counts the answers that do not begin and end where tokens do.
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    Arguments:
+        no_answer: questions may have no answer.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, no_answer: bool = False) -> None:
         self._tokenizer = tokenizer
+        self._no_answer = no_answer
+        self._num_unanswerable = 0
         self._ids: set[str] = set()
         self._num_answers = 0
         self._misaligned: list[str] = []  # the question's id for every such answer
@@ -149,10 +166,12 @@ class QuestionBuilder:
         if question_id in self._ids:
             raise DataError(location, "an earlier question has the same id; each question needs its own")
         self._ids.add(question_id)
-        if not answers:
-            raise DataError(
-                location, "no answer; expected one, as in SQuAD v1.1. on_error: 'skip' leaves such questions out"
-            )
+        if not (answers or self._no_answer):
+            raise DataError(location, f"{NO_ANSWER}; on_error: 'skip' leaves such questions out")
+        if self._no_answer and question.columns.get("is_impossible", not answers) != (not answers):
+            problem = f"'is_impossible' is {question.value('is_impossible')!r:.80}, with {len(answers)} answers"
+            raise DataError(location, f"{problem}; expected true without any answer, or false with one")
+        self._num_unanswerable += not answers
         spans = []
         for number, answer in enumerate(answers):
             span, fits = _find_answer(*answer, passage, f"{location}, answers[{number}]")
@@ -168,6 +187,12 @@ class QuestionBuilder:
         }
 
     def report(self, source: str | Path) -> None:
+        if self._no_answer and not self._num_unanswerable:
+            logger.warning(
+                "%s: no_answer is true, but every question has an answer; from such data, a model does not learn when "
+                "there is none",
+                source,
+            )
         if self._misaligned:
             ids = list(dict.fromkeys(self._misaligned))
             logger.warning(

@@ -208,7 +208,7 @@ def _measure(
                 first, units = predictions, predictions.units()
             else:
                 first.check_same_examples(predictions)
-            sums.append(predictions.sums(units))
+            sums.append(dataclasses.replace(predictions, task=first.task).sums(units))
             shown = shown or predictions.predictions
         measured.append(_Measured(system, np.stack(sums), shown))
     if first is None:

@@ -21,12 +21,12 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.evaluation.breakdowns import Breakdown, Item, break_down, item_scores, of_examples
 from elmo_tasks.evaluation.mention_errors import MentionErrors, link_scores, mention_scores
 from elmo_tasks.evaluation.reading_errors import KINDS as READING_KINDS
-from elmo_tasks.evaluation.reading_errors import answer_kind, question_buckets
+from elmo_tasks.evaluation.reading_errors import UNANSWERABLE, answer_kind, question_buckets
 from elmo_tasks.evaluation.significance import EQUAL, unit_gains
 from elmo_tasks.evaluation.span_errors import KINDS as SPAN_KINDS
 from elmo_tasks.evaluation.span_errors import align, span_items, spans_of
 from elmo_tasks.evaluation.systems import Predictions, read_predictions
-from elmo_tasks.metrics import Accuracy, CoreferenceScores, LabelSetF1, Metric, SpanF1, SquadScores, SrlF1
+from elmo_tasks.metrics import Accuracy, CoreferenceScores, LabelSetF1, Metric, SpanF1, Squad2Scores, SquadScores, SrlF1
 from elmo_tasks.metrics.confusion import Confusion, ConfusionTable
 from elmo_tasks.runs.load import Device, UnknownLabels, with_device
 from elmo_tasks.tasks import Reading, Task
@@ -168,7 +168,8 @@ def _answers(found: Predictions, metric: Metric) -> _Details:
         answer_kind(prediction[metric.field], example["answers"])
         for example, prediction in zip(found.examples, found.predictions, strict=True)
     )
-    return _Details("answers", {kind: kinds[kind] for kind in READING_KINDS}, [])
+    names = (*READING_KINDS, UNANSWERABLE) if isinstance(metric, Squad2Scores) else READING_KINDS
+    return _Details("answers", {kind: kinds[kind] for kind in names}, [])
 
 
 def _mentions(found: Predictions, metric: Metric) -> _Details:
@@ -198,5 +199,6 @@ _DETAILS: dict[type[Metric], Callable[[Predictions, Metric], _Details]] = {
     LabelSetF1: _label_sets,
     SpanF1: _spans,
     SquadScores: _answers,
+    Squad2Scores: _answers,
     SrlF1: _spans,
 }

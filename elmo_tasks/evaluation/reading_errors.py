@@ -9,6 +9,7 @@ from elmo_tasks.evaluation.breakdowns import LENGTHS, BucketKey, ranged
 from elmo_tasks.metrics.squad import normalize_answer
 
 KINDS = ("right", "too long", "too short", "overlapping", "elsewhere", "no answer")
+UNANSWERABLE = "not answerable"  # where there are questions without an answer
 _QUESTION_WORDS = ("what", "which", "who", "whom", "whose", "when", "where", "why", "how")
 
 
@@ -16,9 +17,11 @@ def answer_kind(answer: str | None, gold: Sequence[str]) -> str:
     """How an answer differs from the gold ones, by the words that the scorer compares.
 
     `right`: an exact match of the scorer; `too long`: it contains a gold answer; `too short`: a gold answer contains
-    it; `overlapping`: it has a word of a gold answer; `elsewhere`: it has none.
+    it; `overlapping`: it has a word of a gold answer; `elsewhere`: it has none; `not answerable`: there is none.
     """
-    if answer is None:
+    if not gold:
+        return UNANSWERABLE if answer else "right"
+    if not answer:
         return "no answer"
     words, golds = normalize_answer(answer).split(), [normalize_answer(each).split() for each in gold]
     if words in golds:
@@ -36,8 +39,9 @@ def question_buckets(example: Mapping[str, Any]) -> dict[str, BucketKey]:
     word = next((token for token in tokens if token in _QUESTION_WORDS), "other")
     if word == "how" and (after := tokens[tokens.index("how") + 1 :][:1]) in (["many"], ["much"]):
         word = f"how {after[0]}"
-    shortest = min(last - first + 1 for first, last in example["answer_spans"])
-    return {"question word": BucketKey(word == "other", word), "length of the answer": ranged(shortest, LENGTHS)}
+    lengths = [last - first + 1 for first, last in example["answer_spans"]]
+    length = ranged(min(lengths), LENGTHS) if lengths else BucketKey(-1, "no answer")
+    return {"question word": BucketKey(word == "other", word), "length of the answer": length}
 
 
 def _contains(words: Sequence[str], part: Sequence[str]) -> bool:

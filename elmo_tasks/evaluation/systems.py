@@ -23,7 +23,7 @@ from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.paths import local_path, refuse_stream
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.runs.load import UnknownLabels, evaluate_run, load_run
-from elmo_tasks.tasks import Tagging, Task
+from elmo_tasks.tasks import Reading, Tagging, Task
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag, spans_of_tags
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -229,6 +229,8 @@ def _task_of(path: Path, examples: Sequence[Mapping[str, Any]]) -> Task:
         columns = f"the columns {', '.join(sorted(common))}" if common else "no columns in common"
         raise DataError(path, f"its examples have {columns}, which are those of no task")
     kind = max(fitting, key=lambda kind: len(needed[kind]))
+    if issubclass(kind, Reading):
+        return kind(no_answer=any(example["answers"] == [] for example in examples))
     if not issubclass(kind, Tagging):
         return kind()
     # Spans of different schemes are read by the same rule, so any scheme will do that has all the tags.

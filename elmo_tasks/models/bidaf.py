@@ -11,7 +11,7 @@ import torch
 from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor, nn
 
-from elmo_tasks.models.reading import ReadingConfig, ReadingModel, ReadingOutput, TextEncoder
+from elmo_tasks.models.reading import NoAnswerScore, ReadingConfig, ReadingModel, ReadingOutput, TextEncoder
 from elmo_tasks.modules.attention import AttentionFlow, SelfAttention, masked_softmax
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
@@ -51,7 +51,7 @@ class BidafSelfAttention(ReadingModel):
     """
 
     def __init__(self, embedder: Embedder, config: BidafSelfAttentionConfig) -> None:
-        super().__init__(embedder, config.max_answer_length, config.window)
+        super().__init__(embedder, config.max_answer_length, config.window, config.no_answer)
         # A seed gives the same weights only while the layers are made in this order.
         size = config.matched_size  # M
         start_encoder = config.start_encoder.build(size)
@@ -63,15 +63,18 @@ class BidafSelfAttention(ReadingModel):
         self.self_attention = self_attention
         self.dropout = VariationalDropout(config.dropout)
         self.span_scores = span_scores
+        if config.no_answer:
+            sizes = start_encoder.output_size, span_scores.end_encoder.output_size
+            self.no_answer = NoAnswerScore(*sizes, size)
 
     def forward(self, batch: ReadingBatch) -> ReadingOutput:
         passage = self.text_encoder(self.embedder, batch.passage)  # (B, T, D)
         question = self.text_encoder(self.embedder, batch.question)  # (B, Q, D)
         mask = batch.passage.mask
         joined = self.attention(passage, question, mask, batch.question.mask)  # (B, T, 4D)
-        matched = self.self_attention(self.matching(joined).relu(), mask)  # (B, T, M)
-        start_logits, end_logits = self.span_scores(self.dropout(matched), mask)
-        return ReadingOutput(start_logits=start_logits, end_logits=end_logits, mask=mask)
+        matched = self.dropout(self.self_attention(self.matching(joined).relu(), mask))  # (B, T, M)
+        start, end = self.span_scores(matched, mask)
+        return self.output(start, end, matched, mask)
 
 
 class SelfAttentionBlock(nn.Module):
@@ -101,11 +104,11 @@ class ChainedSpanScores(nn.Module):
         self.start = _scores(start_encoder.output_size)
         self.end = _scores(end_encoder.output_size)
 
-    def forward(self, passage: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, T, M), (B, T) -> the logits of starts and of ends, (B, T) each."""
+    def forward(self, passage: Tensor, mask: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """(B, T, M), (B, T) -> of starts and of ends the logits, (B, T), and what they are scored from, (B, T, ...)."""
         of_start = self.start_encoder(passage, mask)
         of_end = self.end_encoder(torch.cat([passage, of_start], dim=2), mask)
-        return self.start(of_start).squeeze(2), self.end(of_end).squeeze(2)
+        return (self.start(of_start).squeeze(2), of_start), (self.end(of_end).squeeze(2), of_end)
 
 
 class BidafConfig(ReadingConfig):
@@ -134,7 +137,7 @@ class Bidaf(ReadingModel):
     """
 
     def __init__(self, embedder: Embedder, config: BidafConfig) -> None:
-        super().__init__(embedder, config.max_answer_length, config.window)
+        super().__init__(embedder, config.max_answer_length, config.window, config.no_answer)
         self.text_encoder = TextEncoder(embedder, config, config.num_highway_layers)
         self.attention = AttentionFlow(self.text_encoder.output_size)
         joined_size = self.attention.output_size  # G
@@ -144,6 +147,8 @@ class Bidaf(ReadingModel):
         self.dropout = VariationalDropout(config.dropout)
         self.start = _scores(joined_size + modeled_size)
         self.end = _scores(joined_size + self.end_encoder.output_size)
+        if config.no_answer:
+            self.no_answer = NoAnswerScore(modeled_size, self.end_encoder.output_size, modeled_size)
 
     def forward(self, batch: ReadingBatch) -> ReadingOutput:
         # A stateful biLM carries its state from the question to the passage, as in AllenNLP.
@@ -156,7 +161,8 @@ class Bidaf(ReadingModel):
         likely_start = masked_softmax(start_logits, mask).unsqueeze(1) @ modeled  # (B, 1, H)
         parts = [joined, modeled, likely_start.expand_as(modeled), modeled * likely_start]
         of_end = self.dropout(self.end_encoder(torch.cat(parts, dim=2), mask))
-        return ReadingOutput(start_logits=start_logits, end_logits=self._score(self.end, joined, of_end), mask=mask)
+        end_logits = self._score(self.end, joined, of_end)
+        return self.output((start_logits, modeled), (end_logits, of_end), modeled, mask)
 
     def _score(self, scores: nn.Linear, joined: Tensor, encoded: Tensor) -> Tensor:
         return scores(self.dropout(torch.cat([joined, encoded], dim=2))).squeeze(2)  # (B, T)

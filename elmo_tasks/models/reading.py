@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from pydantic import Field, PositiveInt, model_validator
@@ -15,22 +15,25 @@ from torch.nn import functional
 
 from elmo_tasks.elmo.token_encoder import Highway
 from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
+from elmo_tasks.modules.attention import masked_softmax
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
+from elmo_tasks.modules.feed_forward import make_linear
+from elmo_tasks.modules.pooling import AttentivePooling
 from elmo_tasks.modules.spans import best_spans
 from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.reading import Reading, ReadingBatch, character_span
 from elmo_tasks.text.tokens import TensorRecord, Tokens
 
 _NUM_BEST = 5  # answers in a prediction
+_NO_ANSWER_UNITS = 80
 _SPANS_IN_WINDOW = 4  # a window is at least this many times the longest answer, so that answers have context
 
 
 class ReadingConfig(ModelConfig):
     """The settings that all of these models share."""
 
-    task: ClassVar[Task] = Reading()
     encoder: EncoderConfig = Field(description="encodes the passage and the question separately")
     dropout: Probability = Field(
         0.0, description="variational dropout between the layers (encoders have their own for their inputs)"
@@ -45,6 +48,15 @@ class ReadingConfig(ModelConfig):
         description="the predictor reads longer passages in windows of this many tokens, each of which overlaps half "
         "of the next; null: it reads every passage as a whole, which is what training does",
     )
+    no_answer: bool = Field(
+        False,
+        description="scores that a question has no answer in its passage, as in SQuAD 2.0; `dataset_reader.no_answer` "
+        "must be the same",
+    )
+
+    @property
+    def task(self) -> Task:
+        return Reading(self.no_answer)
 
     @model_validator(mode="after")
     def _has_context(self) -> ReadingConfig:
@@ -64,6 +76,7 @@ class ReadingOutput(TensorRecord):
     start_logits: Tensor  # (B, T)
     end_logits: Tensor  # (B, T)
     mask: Tensor  # (B, T) bool, True at the passage's tokens
+    no_answer_logits: Tensor | None = None  # (B,), the score of no answer; None if the model always answers
 
 
 class TextEncoder(nn.Module):
@@ -89,31 +102,74 @@ class TextEncoder(nn.Module):
         return embedded.join(self.dropout(self.encoder(self.highways(embedded.inputs), tokens.mask)))
 
 
+class NoAnswerScore(nn.Module):
+    """The score that a question has no answer, to be compared with the scores of spans.
+
+    Source: the no-answer option of Clark and Gardner (2018), "Simple and Effective Multi-Paragraph Reading
+    Comprehension": with ELMo, the best baseline of SQuAD 2.0 (Rajpurkar et al. 2018). The vectors of the passage are
+    summed with the probabilities of starts, with those of ends and with learned attention. A layer of 80 units with
+    ReLU reads the three sums, and a linear layer gives the score.
+
+    Arguments:
+        start_size, end_size: features of a token from which starts and ends are scored.
+        size: features of a token that the attention reads.
+    """
+
+    def __init__(self, start_size: int, end_size: int, size: int) -> None:
+        super().__init__()
+        self.pooling = AttentivePooling(size)
+        self.hidden = make_linear(start_size + end_size + size, _NO_ANSWER_UNITS)
+        self.score = make_linear(_NO_ANSWER_UNITS, 1)
+
+    def forward(self, passage: Tensor, mask: Tensor, *scored: tuple[Tensor, Tensor]) -> Tensor:
+        """(B, T, size), (B, T); of starts and of ends the logits (B, T) and the vectors (B, T, ...) -> (B,)."""
+        sums = [(masked_softmax(logits, mask).unsqueeze(1) @ vectors).squeeze(1) for logits, vectors in scored]
+        pooled, _ = self.pooling(passage, mask)
+        return self.score(self.hidden(torch.cat([*sums, pooled], dim=1)).relu()).squeeze(1)
+
+
 class ReadingModel(TaskModel[ReadingBatch, ReadingOutput]):
     """Finds the answer to a question in a passage, as a span of its tokens.
 
+    With `no_answer`, it gives no answer where the score of that is above the score of the best span by more than the
+    `threshold`.
+
     Arguments:
         embedder: reads passage and question.
-        max_answer_length, window: see `ReadingConfig`.
+        max_answer_length, window, no_answer: see `ReadingConfig`.
     """
 
-    task = Reading()
-
-    def __init__(self, embedder: Embedder, max_answer_length: int | None, window: int | None) -> None:
+    def __init__(
+        self, embedder: Embedder, max_answer_length: int | None, window: int | None, no_answer: bool = False
+    ) -> None:
         super().__init__(embedder)
+        self.task = Reading(no_answer)
         self.max_answer_length = max_answer_length
         self.window = window
+        self.no_answer: NoAnswerScore | None = None
+        if no_answer:
+            self.threshold = torch.zeros(())
 
     def loss(self, output: ReadingOutput, batch: ReadingBatch) -> Tensor:
-        """The negative log-likelihoods of the answer's first and last token, summed; the mean over the batch."""
+        """The negative log-likelihoods of the answer's first and last token, summed; the mean over the batch.
+
+        With `no_answer`, one softmax covers all pairs of a first and a last token, and no answer.
+        """
         if batch.starts is None or batch.ends is None:
             raise ValueError("the batch has no gold answers")
         least = torch.finfo(torch.float32).min
-        start, end = (
-            functional.cross_entropy(logits.float().masked_fill(~output.mask, least), gold)
+        sides = [
+            (logits.float().masked_fill(~output.mask, least), gold)
             for logits, gold in ((output.start_logits, batch.starts), (output.end_logits, batch.ends))
-        )
-        return start + end
+        ]
+        if output.no_answer_logits is None:
+            start, end = (functional.cross_entropy(logits, gold) for logits, gold in sides)
+            return start + end
+        no_answer = output.no_answer_logits.float()  # (B,)
+        every_span = sides[0][0].logsumexp(1) + sides[1][0].logsumexp(1)
+        of_answer = _span_score(output, batch.starts.clamp(min=0), batch.ends.clamp(min=0))
+        right = torch.where(batch.starts < 0, no_answer, of_answer)
+        return (torch.logaddexp(every_span, no_answer) - right).mean()
 
     def decode(self, output: ReadingOutput, batch: ReadingBatch, *, probabilities: bool = True) -> list[dict[str, Any]]:
         """The most probable answer to each question:
@@ -123,6 +179,11 @@ class ReadingModel(TaskModel[ReadingBatch, ReadingOutput]):
         `start` and `end` are its first and last token in the passage, `passage[start_char:end_char]` is its text.
         `best` are the five most probable answers, or fewer in a very short passage, the best first, each with its
         `probability` among all spans of at most `max_answer_length` tokens.
+
+        With `no_answer`, the probabilities are those of these spans and of no answer, which has the
+        `no_answer_probability`. `no_answer_score` is how far its score is above that of the best span, with the text
+        `best_answer`. If it is above the threshold, `answer` is the empty string, its position is None, and its
+        `probability` that of no answer.
         """
         spans = best_spans(
             output.start_logits,
@@ -141,7 +202,35 @@ class ReadingModel(TaskModel[ReadingBatch, ReadingOutput]):
             ]
             prediction = {key: value for key, value in best[0].items() if key != "probability"}
             predictions.append(prediction | ({"best": best} if probabilities else {}))
-        return predictions
+        if output.no_answer_logits is None:
+            return predictions
+        scores = output.no_answer_logits.float() - _span_score(output, spans.starts[:, 0], spans.ends[:, 0])  # (B,)
+        shares = (scores + spans.probabilities[:, 0].log()).sigmoid()  # the first is the best span's share of all spans
+        return list(map(self._with_no_answer, predictions, scores.tolist(), shares.tolist()))
+
+    def _with_no_answer(self, prediction: dict[str, Any], score: float, probability: float) -> dict[str, Any]:
+        """A prediction of an answer with the score and the probability of no answer, which may take its place."""
+        added: dict[str, Any] = {"best_answer": prediction["answer"], "no_answer_score": score}
+        is_given = self.threshold is None or score <= self.threshold
+        if "best" in prediction:
+            best = [{**each, "probability": each["probability"] * (1 - probability)} for each in prediction["best"]]
+            added |= {"best": best, "no_answer_probability": probability}
+            added |= {} if is_given else {"probability": probability}
+        return {**prediction, **added} if is_given else {**dict.fromkeys(prediction), "answer": "", **added}
+
+    def output(
+        self, start: tuple[Tensor, Tensor], end: tuple[Tensor, Tensor], passage: Tensor, mask: Tensor
+    ) -> ReadingOutput:
+        """The output for the logits (B, T) and vectors (B, T, ...) of starts and of ends, and those of the passage."""
+        no_answer = self.no_answer(passage, mask, start, end) if self.no_answer else None
+        return ReadingOutput(start_logits=start[0], end_logits=end[0], mask=mask, no_answer_logits=no_answer)
+
+
+def _span_score(output: ReadingOutput, first: Tensor, last: Tensor) -> Tensor:
+    """The score of a span in each passage, from its first and last token, (B,) each; (B,)."""
+    sides = (output.start_logits, first), (output.end_logits, last)
+    start, end = (logits.float().gather(1, tokens.unsqueeze(1)).squeeze(1) for logits, tokens in sides)
+    return start + end
 
 
 def _answer(example: dict[str, Any], first: int, last: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from elmo_tasks.rendering.drawing import Drawing, Mark, MarkedText, Rows
-from elmo_tasks.rendering.tasks import located
+from elmo_tasks.rendering.tasks import NO_ANSWER, located
 from elmo_tasks.tasks import (
     Classification,
     Coreference,
@@ -86,7 +86,7 @@ def _reading(example: Example, versions: Versions) -> Drawing:
     return [
         MarkedText(example["question"], title="question"),
         MarkedText(example["passage"], [Mark(*span, "gold") for span in spans], title="passage"),
-        Rows([(name, "(no answer)" if answer is None else answer) for name, answer in answers]),
+        Rows([(name, answer or NO_ANSWER) for name, answer in answers]),
     ]
 
 

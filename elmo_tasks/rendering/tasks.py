@@ -23,6 +23,8 @@ from elmo_tasks.tasks import (
 )
 from elmo_tasks.text.tag_schemes import OUTSIDE, spans_of_tags
 
+NO_ANSWER = "(no answer)"
+
 Result = Mapping[str, Any]
 Description = Callable[[Result], Drawing]
 
@@ -72,11 +74,15 @@ def _coreference(result: Result) -> Drawing:
 
 
 def _reading(result: Result) -> Drawing:
-    answer = Mark(result["start_char"], result["end_char"], "answer", result["probability"])
+    has_answer = bool(result["answer"])
+    marks = [Mark(result["start_char"], result["end_char"], "answer", result["probability"])] if has_answer else []
+    bars = [(each["answer"], each["probability"]) for each in result["best"]]
+    if "no_answer_probability" in result:  # next to the best span, and before it if it is what the model chose
+        bars.insert(int(has_answer), (NO_ANSWER, result["no_answer_probability"]))
     return [
         MarkedText(result["question"], title="question"),
-        MarkedText(result["passage"], [answer], title="passage"),
-        Bars([(each["answer"], each["probability"]) for each in result["best"]], title="answers"),
+        MarkedText(result["passage"], marks, title="passage"),
+        Bars(bars, title="answers"),
     ]
 
 

@@ -17,7 +17,7 @@ from elmo_tasks.sample_data.ner import CHUNKS, NER
 from elmo_tasks.sample_data.pos import POS
 from elmo_tasks.sample_data.reviews import MULTI_LABEL, PAIR_REGRESSION, REGRESSION
 from elmo_tasks.sample_data.snli import SNLI
-from elmo_tasks.sample_data.squad import SQUAD
+from elmo_tasks.sample_data.squad import SQUAD, SQUAD2
 from elmo_tasks.sample_data.srl import SRL, SRL_PROPS, SRL_WORDS
 from elmo_tasks.sample_data.sst5 import SST5
 from elmo_tasks.sample_data.task import SampleTask, write_text
@@ -28,7 +28,7 @@ _TASKS: dict[str, tuple[SampleTask, ...]] = {
     "ner": (NER, CHUNKS),
     "sst5": (SST5,),
     "snli": (SNLI,),
-    "squad": (SQUAD,),
+    "squad": (SQUAD, SQUAD2),
     "srl": (SRL, SRL_WORDS, SRL_PROPS),
     "coref": (COREF,),
     "pos": (POS,),

@@ -17,12 +17,18 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.metrics import Metric, SquadScores
+from elmo_tasks.metrics import Metric, Squad2Scores, SquadScores
 from elmo_tasks.tasks.task import STRING, STRINGS, Batch, Example, Task
 from elmo_tasks.text.tokenization import Token
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
+
+NO_ANSWER = (
+    "no answer; expected one, as in SQuAD v1.1. For questions without an answer, as in SQuAD 2.0, set "
+    "dataset_reader.no_answer and model.no_answer to true"
+)
+NO_SPAN = (-1, -1)  # of a question without an answer, in a batch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +37,7 @@ class ReadingBatch(Batch):
 
     question: Tokens  # (B, Q)
     passage: Tokens  # (B, T)
-    starts: Tensor | None  # (B,) int64, the answer's first token in the passage; None if not known
+    starts: Tensor | None  # (B,) int64, the answer's first token in the passage, -1 for no answer; None if not known
     ends: Tensor | None  # (B,) int64, its last token: ends are inclusive
 
 
@@ -48,6 +54,9 @@ class Reading(Task):
 
     `answers` are all gold answers as the source has them, for evaluation; `answer_spans` the first and last token
     (inclusive) of each. `unanswered` makes an example to predict, without `id` and answers.
+
+    Arguments:
+        no_answer: questions may have no answer in their passage, as in SQuAD 2.0: then both lists are empty.
     """
 
     name: ClassVar[str] = "reading"
@@ -67,6 +76,8 @@ class Reading(Task):
     optional: ClassVar[frozenset[str]] = frozenset({"id"})
     sentence_columns: ClassVar[tuple[str, ...]] = ("question_tokens",)  # a passage can be long
 
+    no_answer: bool = False
+
     def texts(self, example: Example) -> Iterable[Sequence[str]]:
         return (example["question_tokens"], passage_tokens(example))
 
@@ -77,8 +88,10 @@ class Reading(Task):
         if len(starts) != len(ends) or borders != sorted(borders) or not all(is_token):
             return f"expected a start and an end for each token, in order, in a passage of {length} characters"
         answers, spans = example["answers"], example["answer_spans"]
-        if not answers or len(answers) != len(spans):
-            return f"{len(answers)} answers and {len(spans)} spans; expected at least one answer, and a span for each"
+        if not (answers or spans):
+            return None if self.no_answer else NO_ANSWER
+        if len(answers) != len(spans):
+            return f"{len(answers)} answers and {len(spans)} spans; expected a span for each answer"
         for span in spans:
             if len(span) != 2 or not 0 <= span[0] <= span[1] < len(starts):
                 expected = f"[first, last token] in a passage of {len(starts)} tokens, the last inclusive"
@@ -100,7 +113,8 @@ class Reading(Task):
         """As every task. Of several gold answers a batch has the most frequent one, the first of equally frequent."""
         starts = ends = None
         if all(example.get("answer_spans") is not None for example in examples):
-            spans = [Counter(map(tuple, example["answer_spans"])).most_common(1)[0][0] for example in examples]
+            gold = (example["answer_spans"] or [NO_SPAN] for example in examples)
+            spans = [Counter(map(tuple, each)).most_common(1)[0][0] for each in gold]
             starts, ends = torch.tensor(spans).unbind(dim=1)  # (B,) each
         return ReadingBatch(
             examples=examples,
@@ -111,7 +125,14 @@ class Reading(Task):
         )
 
     def build_metric(self) -> Metric:
-        return SquadScores()
+        return Squad2Scores() if self.no_answer else SquadScores()
+
+    def misfit(self, expected: Task) -> str | None:
+        problem = super().misfit(expected)
+        if problem is None and isinstance(expected, Reading) and expected.no_answer != self.no_answer:
+            kinds = "questions that all have an answer", "questions that may have no answer"
+            return f"{kinds[self.no_answer]}; expected {kinds[expected.no_answer]}"
+        return problem
 
 
 class Passage(NamedTuple):

@@ -27,6 +27,7 @@ PREDICATES: Settings = {"type": "predicates", "source": ROLES}
 SST: Settings = {"type": "sst"}
 SNLI: Settings = {"type": "snli"}
 SQUAD: Settings = {"type": "squad"}
+SQUAD2: Settings = {**SQUAD, "no_answer": True}
 TABLE: Settings = {"type": "delimited", "task": "tagging", "header": False, "columns": {"tokens": 0, "tags": -1}}
 TEXTS: Settings = {"type": "delimited", "task": "classification"}
 STARS: Settings = {**TEXTS, "columns": {"text": "review", "label": "stars"}}
@@ -55,6 +56,7 @@ SAMPLES: dict[str, Settings] = {
     "sst.txt": SST,
     "snli.jsonl": SNLI,
     "squad.json": SQUAD,
+    "squad2.json": SQUAD2,
     "classification.csv": STARS,
     "multi_label.csv": {**TEXTS, "task": "multi_label", "label_separator": "|"},
     "regression.csv": {**TEXTS, "task": "regression"},

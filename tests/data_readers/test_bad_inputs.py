@@ -259,7 +259,8 @@ FIRST = f"{PARAGRAPH}.qas[0] (question 'q1')"
          f"{PARAGRAPH}.qas[0].answers[1]: 'answer_start' is True; expected a whole number"),
         (lambda each: answer_of(each).pop("text"), f"{PARAGRAPH}.qas[0].answers[1]: no 'text' among answer_start"),
         (lambda each: each["qas"][0].update(answers=[]),
-         f"{FIRST}: no answer; expected one, as in SQuAD v1.1. on_error: 'skip'"),
+         f"{FIRST}: no answer; expected one, as in SQuAD v1.1. For questions without an answer, as in SQuAD 2.0, set "
+         "dataset_reader.no_answer and model.no_answer to true; on_error: 'skip'"),
         (lambda each: each["qas"][0].update(question=" "), f"{FIRST}: a question without any token"),
         (lambda each: each["qas"][0].update(id=7.0), f"{PARAGRAPH}.qas[0]: 'id' is 7.0; expected a string"),
         (lambda each: each["qas"][0].update(id=True), f"{PARAGRAPH}.qas[0]: 'id' is True; expected a string"),

@@ -219,6 +219,13 @@ def test_kinds_of_answers(answer: str | None, kind: str) -> None:
     assert answer_kind(answer, ["red mill", "big red mill"]) == kind
 
 
+def test_kinds_of_answers_to_unanswerable_questions() -> None:
+    assert [answer_kind(answer, []) for answer in ("", "red mill")] == ["right", "not answerable"]
+    assert answer_kind("", ["red mill"]) == "no answer"
+    buckets = question_buckets({"question_tokens": ["Who", "?"], "answer_spans": []})
+    assert buckets["length of the answer"].name == "no answer"
+
+
 def test_a_gold_answer_without_words_is_in_no_other() -> None:
     assert answer_kind("blue", ["the"]) == "elsewhere"
     assert answer_kind("an", ["the"]) == "right"

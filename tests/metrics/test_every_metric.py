@@ -13,6 +13,7 @@ from elmo_tasks.metrics import (
     LabelSetF1,
     Metric,
     SpanF1,
+    Squad2Scores,
     SquadScores,
     SrlF1,
 )
@@ -81,6 +82,20 @@ CASES = {
         ],
         {"exact_match": 100 / 3, "f1": (100 + 200 / 3) / 3},
         ["exact_match", "f1"],
+    ),
+    "answers, perhaps none": Case(
+        Squad2Scores(),
+        [
+            ({"answer": "", "no_answer_score": 3, "best_answer": "red"}, {"answers": []}),
+            ({"answer": "the red", "no_answer_score": -1, "best_answer": "the red"}, {"answers": ["red"]}),
+            ({"answer": "", "no_answer_score": 1, "best_answer": "red mill"}, {"answers": ["mill"]}),
+        ],
+        {"exact": 200 / 3, "f1": 200 / 3, "NoAns_f1": 100, "HasAns_f1": 50, "best_f1": (200 + 200 / 3) / 3},
+        [
+            *(f"{group}{name}" for group in ("", "HasAns_", "NoAns_") for name in ("exact", "f1")),
+            *("total", "HasAns_total", "NoAns_total"),
+            *(f"best_{name}{end}" for name in ("exact", "f1") for end in ("", "_thresh")),
+        ],
     ),
     "coreference": Case(
         CoreferenceScores(),

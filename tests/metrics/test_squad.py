@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import json
+import math
+import random
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_tasks.data_readers.squad import SquadConfig
-from elmo_tasks.metrics.squad import SquadScores, normalize_answer
+from elmo_tasks.metrics.squad import Squad2Scores, SquadScores, normalize_answer
 
 
 def score(answer: str | None, *gold: str) -> tuple[float, float]:
@@ -87,3 +90,67 @@ def test_evaluate_v1_1_s_verdict_is_reproduced_to_the_printed_digit(data_folder:
     metric = SquadScores()
     metric.update([{"answer": predictions.get(number)} for number in examples["id"]], examples)
     assert metric.compute() == expected
+
+
+class Predicted(NamedTuple):
+    """A question with its gold answers, the best span's text and the no-answer score."""
+
+    gold: list[str]
+    text: str
+    no_answer_score: float
+
+    def pair(self, threshold: float) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The prediction and its example, as a model with this threshold gives them."""
+        answer = "" if self.no_answer_score > threshold else self.text
+        prediction = {"answer": answer, "no_answer_score": self.no_answer_score, "best_answer": self.text}
+        return prediction, {"answers": self.gold}
+
+
+def made_file(number: int) -> tuple[list[Predicted], float]:
+    """Predictions for 5 to 40 questions and a threshold: all right, all wrong, no answers, or mixed; with ties."""
+    draw = random.Random(f"squad2 {number}")
+    kinds = ("right", "wrong", "empty", "mixed")
+    words = ("the", "red", "Mill,", "a", "old", "bridge", "1912", "rock'n'roll", "An", "lake")
+
+    def text() -> str:
+        return " ".join(draw.choice(words) for _ in range(draw.randint(1, 4)))
+
+    rows = []
+    for _ in range(draw.randint(5, 40)):
+        is_unanswerable = draw.random() < (0.5, 0.3, 0, 1, 0.5)[number // 4]
+        gold = [] if is_unanswerable else [f"{text()} tarn" for _ in range(draw.randint(1, 3))]
+        right, wrong = draw.choice(gold) if gold else "", text()
+        kind = draw.choice((*kinds, "mixed")) if number % 4 == 3 else kinds[number % 4]
+        predicted = {"right": right, "wrong": wrong, "empty": "", "mixed": f"{right} {wrong}"}[kind]
+        score = draw.uniform(0, 1) if number % 3 else draw.uniform(-8, 8)
+        rows.append(Predicted(gold, predicted, round(score, 1 + number % 3)))
+    return rows, (-0.5, 0.5, 1.0)[number % 3]
+
+
+def test_the_threshold_with_the_best_f1_is_between_two_scores() -> None:
+    metric = Squad2Scores()
+    rows = [Predicted(["red"], "red", -2.0), Predicted(["mill"], "red mill", 0.5), Predicted([], "red", 1.5)]
+    for chosen, expected in ((rows, 1.0), (rows[:2], 0.5), (rows[2:], -math.inf)):
+        metric.reset()
+        metric.update(*zip(*(row.pair(0.0) for row in chosen), strict=True))
+        assert metric.choose_threshold() == expected
+        scores = metric.compute()
+        assert scores["f1"] == scores["best_f1"]
+        metric.reset()
+        metric.update(*zip(*(row.pair(expected) for row in chosen), strict=True))
+        assert metric.compute() == scores
+
+
+VERDICTS = json.loads(Path(__file__).with_name("squad2_verdicts.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_evaluate_v2_0_s_verdict_is_reproduced_to_the_printed_digit(number: int) -> None:
+    """The verdicts are those of the script on the files of `made_file`."""
+    rows, threshold = made_file(number)
+    metric = Squad2Scores()
+    metric.update(*zip(*(row.pair(threshold) for row in rows), strict=True))
+    found = metric.compute()
+    expected = dict(zip(VERDICTS["names"], VERDICTS["files"][number], strict=True))
+    assert list(found) == list(expected)
+    assert found == pytest.approx({name: value or 0 for name, value in expected.items()}, rel=1e-14)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.models.model import ModelConfig
-from elmo_tasks.models.reading import ReadingModel, ReadingOutput
+from elmo_tasks.models.reading import NoAnswerScore, ReadingModel, ReadingOutput
 from elmo_tasks.tasks.reading import Reading, ReadingBatch, unanswered
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
@@ -130,6 +130,57 @@ def test_loss_is_the_mean_of_both_negative_log_likelihoods() -> None:
     for side in ("starts", "ends"):
         with pytest.raises(ValueError, match="no gold answers"):
             model.loss(output, dataclasses.replace(batch, **{side: None}))
+
+
+@torch.no_grad()
+def test_the_score_of_no_answer_is_that_of_clark_and_gardner() -> None:
+    score = NoAnswerScore(2, 3, 4)
+    passage, (start, end), of_start, of_end = (
+        torch.randn(1, 5, 4),
+        torch.randn(2, 1, 5),
+        torch.randn(1, 5, 2),
+        torch.randn(1, 5, 3),
+    )
+    mask = torch.tensor([[True, True, True, True, False]])
+    sums = [(scores[0, :4].softmax(0) @ vectors[0, :4]) for scores, vectors in ((start, of_start), (end, of_end))]
+    attention = (passage[0, :4] @ score.pooling.score.weight[0]).softmax(0)
+    hidden = (score.hidden.weight @ torch.cat([*sums, attention @ passage[0, :4]]) + score.hidden.bias).relu()
+    expected = score.score.weight[0] @ hidden + score.score.bias
+    torch.testing.assert_close(score(passage, mask, (start, of_start), (end, of_end)), expected)
+
+
+def test_one_softmax_covers_every_span_and_no_answer() -> None:
+    model, vocabulary = make(PLAIN, no_answer=True)
+    spans: list[list[list[int]]] = [[[0, 1]], [], [[0, 0]]]
+    batch = model.task.collate(
+        [{**each, "answer_spans": s} for each, s in zip(examples(), spans, strict=True)], vocabulary
+    )
+    output = model(batch)
+    assert output.no_answer_logits is not None
+    expected = 0.0
+    predictions = model.decode(output, batch)
+    for row, gold in enumerate(spans):
+        length = int(output.mask[row].sum())
+        scores = output.start_logits[row, :length, None] + output.end_logits[row, None, :length]
+        everything = torch.cat([scores.flatten(), output.no_answer_logits[row : row + 1]]).log_softmax(0)
+        expected -= everything[gold[0][0] * length + gold[0][1] if gold else -1].item() / 3
+        allowed = [scores[i, j] for i in range(length) for j in range(i, min(length, i + 17))]
+        shares = torch.stack([*allowed, output.no_answer_logits[row]]).softmax(0)
+        assert predictions[row]["no_answer_probability"] == pytest.approx(shares[-1].item(), rel=1e-4)
+        assert predictions[row]["best"][0]["probability"] == pytest.approx(shares[:-1].max().item(), rel=1e-4)
+        score = (output.no_answer_logits[row] - max(allowed)).item()
+        assert predictions[row]["no_answer_score"] == pytest.approx(score, abs=1e-5)
+        assert (predictions[row]["answer"] == "") == (score > 0)
+    assert model.loss(output, batch).item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("settings", [PLAIN, SELF_ATTENTION])
+def test_without_the_switch_no_tensor_is_new(settings: dict[str, Any]) -> None:
+    plain, no_answer = (make(settings, no_answer=value)[0].state_dict() for value in (False, True))
+    new = no_answer.keys() - plain.keys()
+    assert plain.keys() < no_answer.keys()
+    assert all(name == "threshold" or name.startswith("no_answer.") for name in new)
+    assert all(torch.equal(plain[name], no_answer[name]) for name in plain)
 
 
 @pytest.mark.parametrize(

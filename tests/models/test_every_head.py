@@ -231,6 +231,13 @@ def bidaf_self_attention() -> Head:
     )
 
 
+def with_no_answer(head: Head) -> Head:
+    """Two of the questions have no answer."""
+    nothing = {"answers": [], "answer_spans": [], "answer": ""}
+    examples = [{**each, **(nothing if number % 2 else {})} for number, each in enumerate(head.examples)]
+    return dataclasses.replace(head, model={**head.model, "no_answer": True}, examples=examples)
+
+
 def bidaf() -> Head:
     encoder = {"type": "stacked_bilstm", "hidden_sizes": (6,)}
     return Head(
@@ -331,6 +338,8 @@ HEADS = {
     ),
     "bidaf_self_attention": bidaf_self_attention(),
     "bidaf": bidaf(),
+    "bidaf_self_attention, no answer": with_no_answer(bidaf_self_attention()),
+    "bidaf, no answer": with_no_answer(bidaf()),
     "srl, alternating LSTM": semantic_roles(
         {"type": "alternating_lstm", "hidden_size": 12, "num_layers": 3, "dropout": 0.1}
     ),
@@ -515,9 +524,11 @@ def test_predictions_are_the_same_without_probabilities(built: Built) -> None:
 
 
 def numbers(value: Any) -> list[float]:
-    """All floating-point numbers in a value of JSON."""
-    if isinstance(value, (list, dict)):
-        return [number for each in (value.values() if isinstance(value, dict) else value) for number in numbers(each)]
+    """All floating-point numbers in a value of JSON, except for scores that are not probabilities."""
+    if isinstance(value, dict):
+        return numbers([each for key, each in value.items() if key != "no_answer_score"])
+    if isinstance(value, list):
+        return [number for each in value for number in numbers(each)]
     return [value] if isinstance(value, float) else []
 
 

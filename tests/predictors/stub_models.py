@@ -142,8 +142,8 @@ class CapitalReader(ReadingModel):
     Remembers the shapes of the batches and the texts that it read.
     """
 
-    def __init__(self, window: int = 12) -> None:
-        super().__init__(nn.Linear(1, 1), max_answer_length=3, window=window)
+    def __init__(self, window: int = 12, *, no_answer: bool = False) -> None:
+        super().__init__(nn.Linear(1, 1), max_answer_length=3, window=window, no_answer=no_answer)
         self.shapes: list[tuple[int, ...]] = []
         self.read: list[list[str]] = []
 

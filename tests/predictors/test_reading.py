@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 
 import pytest
+import torch
 
 from elmo_tasks.models.reading import ReadingOutput
 from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors.reading import ReadingPredictor
+from elmo_tasks.tasks.reading import ReadingBatch
 from tests.predictors.stub_models import CapitalReader, make_reader
 
 WINDOW = 12
+
+
+class NoAnswerReader(CapitalReader):
+    """As `CapitalReader`; the score of no answer is -2 where there is a token in capitals, and otherwise 3."""
+
+    def __init__(self) -> None:
+        super().__init__(no_answer=True)
+
+    def forward(self, batch: ReadingBatch) -> ReadingOutput:
+        scores = [-2.0 if any(map(str.isupper, tokens)) else 3.0 for tokens in batch.passage.texts]
+        return dataclasses.replace(super().forward(batch), no_answer_logits=torch.tensor(scores))
 
 
 @pytest.fixture
@@ -68,6 +82,23 @@ def test_windows_find_what_the_whole_passage_would(predictor: ReadingPredictor, 
     assert max(shape[1] for shape in model(predictor).shapes) == length
     model(predictor).window = None
     assert found == list(predictor.predict(inputs))
+
+
+@pytest.mark.parametrize("length", [WINDOW, WINDOW + 1, 100])
+def test_a_passage_has_an_answer_if_one_of_its_windows_has_one(predictor: ReadingPredictor, length: int) -> None:
+    reader = NoAnswerReader()
+    other = ReadingPredictor(reader, predictor.vocabulary, batch_tokens=30)
+    fields = {"passage": " ".join(["so"] * (length - 1) + ["MILL"]), "question": "Who?"}
+    (found,) = other([fields])
+    assert (found["answer"], found["no_answer_score"]) == ("MILL", -10)  # 4 + 4, and -2 in the last window
+    assert found["probability"] + found["no_answer_probability"] < 1
+    assert reader.threshold is not None
+    reader.threshold.fill_(-11)
+    (nothing,) = other([fields])
+    assert nothing["answer"] == ""
+    assert nothing["probability"] == nothing["no_answer_probability"] == found["no_answer_probability"]
+    assert [nothing[key] for key in ("start", "end", "start_char", "end_char")] == [None] * 4
+    assert nothing["best"] == found["best"]
 
 
 def test_every_token_has_context_on_both_sides(predictor: ReadingPredictor) -> None:

@@ -75,6 +75,17 @@ def test_the_answer_is_marked_in_its_passage() -> None:
     assert answers == Bars([("Bay", 0.75), ("the Bay", 0.25)], title="answers")
 
 
+@pytest.mark.parametrize("answer", ["Bay", ""])
+def test_no_answer_is_next_to_the_best_span(answer: str) -> None:
+    best = [{"answer": "Bay", "probability": 0.5}, {"answer": "the Bay", "probability": 0.1}]
+    result = {"question": "Where?", "passage": "In the Bay.", "start_char": 7, "end_char": 10, **best[0], "best": best}
+    result |= {"answer": answer, "no_answer_probability": 0.4}
+    _, passage, answers = describe(Reading(), result)
+    bars = [("Bay", 0.5), ("(no answer)", 0.4)] if answer else [("(no answer)", 0.4), ("Bay", 0.5)]
+    assert marked(passage) == ([("Bay", "answer")] if answer else [])
+    assert answers == Bars([*bars, ("the Bay", 0.1)], title="answers")
+
+
 def test_the_label_of_a_text_comes_first() -> None:
     result = {"tokens": ["not", "bad"], "attention": [0.75, 0.25], "label": "good"}
     drawing = describe(Classification(), {**result, "probabilities": {"bad": 0.4, "fair": 0.2, "good": 0.4}})

@@ -23,7 +23,7 @@ from elmo_tasks.sample_data.ner import NER
 from elmo_tasks.sample_data.pos import POS
 from elmo_tasks.sample_data.reviews import MULTI_LABEL, PAIR_REGRESSION, REGRESSION
 from elmo_tasks.sample_data.snli import SNLI
-from elmo_tasks.sample_data.squad import SQUAD
+from elmo_tasks.sample_data.squad import SQUAD, SQUAD2
 from elmo_tasks.sample_data.srl import SRL
 from elmo_tasks.sample_data.sst5 import SST5
 from elmo_tasks.sample_data.task import SampleTask
@@ -96,6 +96,15 @@ SAMPLES = {
         (1000, 200, 200),
         None,
         "022ffe2940ca3593",
+        frozenset({"In"}),
+    ),
+    "squad2": Sample(
+        SQUAD2,
+        SquadConfig(no_answer=True),
+        ("squad2/train-v2.0.json.xz", "squad2/dev-v2.0.json"),
+        (1000, 200, 200),
+        None,
+        "89f9ccf78322141c",
         frozenset({"In"}),
     ),
     "srl": Sample(

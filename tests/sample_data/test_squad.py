@@ -40,3 +40,14 @@ def test_a_passage_has_several_spans_of_an_answers_kind() -> None:
     for example in examples:
         answers[example["passage"]].add(example["answers"][0])
     assert all(len(found) >= 3 for found in answers.values())
+
+
+def test_a_third_of_the_questions_of_version_2_are_about_what_nobody_did() -> None:
+    examples = read("squad2")
+    unanswerable = [example for example in examples if not example["answers"]]
+    assert 0.25 < len(unanswerable) / len(examples) < 0.4
+    asked = {"Who": "year", "What": "year", "Where": "person", "When": "person"}
+    for example in unanswerable:
+        words = example["question"].removesuffix("?").split()
+        changed = words[-1] if asked[words[0]] == "year" else words[2]
+        assert changed not in example["passage"]

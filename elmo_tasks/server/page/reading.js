@@ -7,7 +7,9 @@ export const fields = [
   { name: "question", label: "Question", rows: 1 },
 ];
 
-export const summary = ([result]) => `Answer: ${result.answer}, ${percent(result.probability)}`;
+const noAnswer = "(no answer)";
+
+export const summary = ([result]) => `Answer: ${result.answer || noAnswer}, ${percent(result.probability)}`;
 
 export function draw([result]) {
   const passage = element("p.text");
@@ -19,8 +21,10 @@ export function draw([result]) {
     passage.replaceChildren(...marked(result.passage, [span], (_, nodes) => element("mark", color(0), nodes)));
     buttons.forEach((button, number) => button.setAttribute("aria-pressed", result.best[number] === answer));
   };
-  show(result.best[0]);
   const items = result.best.map((answer, number) => [buttons[number], answer.probability]);
+  if (result.answer) show(result.best[0]);
+  else passage.append(result.passage);
+  if ("no_answer_probability" in result) items.splice(result.answer ? 1 : 0, 0, [noAnswer, result.no_answer_probability]);
   return [
     element("p.question", {}, result.question),
     passage,

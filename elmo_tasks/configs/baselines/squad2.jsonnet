@@ -1,0 +1,2 @@
+// The model of ../squad2.jsonnet without ELMo.
+(import '../squad2.jsonnet') { elmo:: null }
