@@ -117,7 +117,7 @@ class Squad2Scores(Metric):
         threshold = (last + min((each[0] for each in self._spans if each[0] > last), default=last)) / 2
         if best == self._has_gold.count(False):
             threshold = -math.inf
-        self._given = [
+        self._given[:] = [
             span.scores if span.no_answer_score <= threshold else (float(not has_gold),) * 2
             for has_gold, span in zip(self._has_gold, self._spans, strict=True)
         ]

@@ -127,8 +127,8 @@ class Reading(Task):
     def build_metric(self) -> Metric:
         return Squad2Scores() if self.no_answer else SquadScores()
 
-    def misfit(self, expected: Task) -> str | None:
-        problem = super().misfit(expected)
+    def mismatch(self, expected: Task) -> str | None:
+        problem = super().mismatch(expected)
         if problem is None and isinstance(expected, Reading) and expected.no_answer != self.no_answer:
             kinds = "questions that all have an answer", "questions that may have no answer"
             return f"{kinds[self.no_answer]}; expected {kinds[expected.no_answer]}"

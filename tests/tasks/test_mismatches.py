@@ -116,11 +116,11 @@ def test_two_readers_are_compared_as_a_reader_and_a_model_are() -> None:
 
 def test_a_reader_of_questions_without_an_answer_needs_a_model_that_can_say_so() -> None:
     plain, no_answer = (BidafConfig.model_construct(no_answer=value) for value in (False, True))
-    assert misfit({"type": "squad", "no_answer": True}, no_answer) is None
-    assert misfit({"type": "squad", "no_answer": True}, plain) == (
+    assert mismatch({"type": "squad", "no_answer": True}, no_answer) is None
+    assert mismatch({"type": "squad", "no_answer": True}, plain) == (
         "dataset_reader 'squad' does not fit model 'bidaf': questions that may have no answer; expected questions that "
         "all have an answer. Set model.no_answer to true, or dataset_reader.no_answer to false"
     )
-    problem = misfit({"type": "squad"}, no_answer)
+    problem = mismatch({"type": "squad"}, no_answer)
     assert problem is not None
     assert problem.endswith("Set model.no_answer to false, or dataset_reader.no_answer to true")
