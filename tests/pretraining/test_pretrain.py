@@ -219,7 +219,7 @@ def test_the_words_to_predict_can_be_a_given_list(config_file: Path, tmp_path: P
     assert pretrain(config_file, tmp_path / "run", overrides=overrides, resume=True)
     (tmp_path / "run" / "results.json").unlink()
     moved.write_text(moved.read_text().replace("dog", "cat"))
-    with pytest.raises(RunError, match=r"other text: not the vocabulary that the run began with"):
+    with pytest.raises(RunError, match=r"other text: expected the vocabulary that the run began with"):
         pretrain(config_file, tmp_path / "run", overrides=overrides, resume=True)
 
 
