@@ -168,11 +168,19 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT", help="the input file, compressed or not, or - for standard input")
     parser.add_argument(
         "--format",
-        choices=("auto", "text", "jsonl", "allennlp"),
+        choices=("auto", "text", "jsonl", "allennlp", "reader"),
         default="auto",
         help="text: one paragraph per line; jsonl: one JSON object per line; auto: decide by the first "
         "line that is not blank, and refuse tables, columns and other data; allennlp: the same, with inputs and "
-        "results in the keys of AllenNLP's predictors (default: auto)",
+        "results in the keys of AllenNLP's predictors; reader: data in the format of the run's reader, which may lack "
+        "gold labels (default: auto)",
+    )
+    parser.add_argument(
+        "--output-format",
+        choices=("jsonl", "reader"),
+        default="jsonl",
+        help="jsonl: one JSON object per result; reader: with --format reader, the data with a column of predictions, "
+        "for columns of tokens (CoNLL), tables and JSON lines (default: jsonl)",
     )
     parser.add_argument(
         "--on-error",
@@ -182,9 +190,7 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         "inputs before it. skip: continue, and say at the end what was skipped (default: fail)",
     )
     options.add_tokenizer_arguments(parser, "the tokenizer of the run's config")
-    parser.add_argument(
-        "--output", metavar="FILE", help="write the results to this file, as JSON lines, instead of printing them"
-    )
+    parser.add_argument("--output", metavar="FILE", help="write the results to this file, instead of printing them")
     parser.add_argument(
         "--html", metavar="FILE", help="write the results to this file, as a page to look at, instead of printing them"
     )
@@ -198,8 +204,10 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
 def run_predict(arguments: argparse.Namespace) -> None:
     from elmo_tasks.commands.prediction import predict_stream
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor
-    from elmo_tasks.runs.load import load_predictor
+    from elmo_tasks.runs.load import load_predictor, load_run, run_predictor
 
+    if arguments.output_format == "reader" and arguments.format != "reader":
+        raise ElmoTasksError("--output-format reader adds predictions to the data; expected --format reader with it")
     if arguments.format == "allennlp" and arguments.html:
         raise ElmoTasksError("--html shows results with their own keys; expected it without --format allennlp")
     for output in (arguments.output, arguments.html):
@@ -212,6 +220,11 @@ def run_predict(arguments: argparse.Namespace) -> None:
             arguments.predicates, overrides=options.device_overrides(arguments), batch_tokens=batch_tokens
         )
     overrides = [*options.tokenizer_overrides(arguments), *options.run_overrides(arguments)]
+    if arguments.format == "reader":
+        run = load_run(arguments.run_path, overrides=overrides)
+        predictor = run_predictor(run, batch_tokens=batch_tokens, predicates=predicates)
+        predict_stream(predictor, arguments, run.reader)
+        return
     predictor = load_predictor(
         arguments.run_path, overrides=overrides, batch_tokens=batch_tokens, predicates=predicates
     )

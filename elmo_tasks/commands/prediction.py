@@ -6,7 +6,9 @@ import argparse
 import contextlib
 import logging
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands.console import binary_output
@@ -14,6 +16,7 @@ from elmo_tasks.errors import DataError, IncompleteError
 from elmo_tasks.files.json_files import json_text
 
 if TYPE_CHECKING:
+    from elmo_tasks.data_readers.reader import DatasetReader
     from elmo_tasks.predictors import Predictor
     from elmo_tasks.predictors.inputs import InputFormat, LiveLines
     from elmo_tasks.tasks import Task
@@ -26,16 +29,19 @@ _SHOWN_ERRORS = 5
 Show = Callable[[dict[str, Any]], object]
 
 
-def predict_stream(predictor: Predictor, arguments: argparse.Namespace) -> None:
+def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: DatasetReader | None = None) -> None:
     """Predicts the inputs as they come, and shows each result as soon as it is there.
 
     A person who types the inputs is prompted. A faulty input then gets a message, and the next one can be typed.
+
+    Arguments:
+        reader: reads the inputs, where they are data.
 
     Raises:
         DataError: an input is not usable, and there are no results or they are printed.
         IncompleteError: an input is not usable, and files have the results of those before it.
     """
-    from elmo_tasks.predictors.inputs import LiveLines, read_inputs, source_name
+    from elmo_tasks.predictors.inputs import LiveLines, read_inputs, reader_inputs, source_name
 
     input_format: InputFormat = "auto" if arguments.format == "allennlp" else arguments.format
     files = [path for path in (arguments.output, arguments.html) if path]
@@ -44,7 +50,7 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace) -> None:
     on_error = skipped if arguments.on_error == "skip" else None
     options: dict[str, Any] = {"on_error": on_error}
     with contextlib.ExitStack() as stack:
-        source = _source(arguments.input, stack, _prompt if typed else lambda: None)
+        source = arguments.input if reader else _source(arguments.input, stack, _prompt if typed else lambda: None)
         if isinstance(source, LiveLines):
             options["waiting"] = source.waiting
             predictor.warm_up()
@@ -54,9 +60,13 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace) -> None:
             print(
                 "Ready. Type lines of text or JSON objects; the first one decides which. Ctrl-D ends.", file=sys.stderr
             )
-        show = stack.enter_context(_results(arguments, predictor, notes))
+        show = stack.enter_context(_results(arguments, predictor, notes, reader))
         while True:
-            inputs = _counted(read_inputs(source, input_format, on_error), source, visible=bool(files) and not typed)
+            if reader:
+                given = reader_inputs(reader, predictor, arguments.input, on_error)
+            else:
+                given = read_inputs(source, input_format, on_error)
+            inputs = _counted(given, source, visible=bool(files) and not typed)
             try:
                 for result in predictor.predict(inputs, source=source_name(source), **options):
                     show(result)
@@ -130,7 +140,9 @@ def _counted(inputs: Iterable[Any], source: str | LiveLines, *, visible: bool) -
 
 
 @contextlib.contextmanager
-def _results(arguments: argparse.Namespace, predictor: Predictor, notes: Sequence[str]) -> Iterator[Show]:
+def _results(
+    arguments: argparse.Namespace, predictor: Predictor, notes: Sequence[str], reader: DatasetReader | None
+) -> Iterator[Show]:
     """Yields a function that shows a result in each of the ways that the arguments ask for.
 
     Arguments:
@@ -140,7 +152,10 @@ def _results(arguments: argparse.Namespace, predictor: Predictor, notes: Sequenc
         shows: list[Show] = []
         if arguments.html:
             shows.append(stack.enter_context(_page(arguments.html, arguments.run_path, predictor.task, notes)))
-        if arguments.output:
+        if arguments.output_format == "reader":
+            assert reader
+            shows.append(stack.enter_context(_same_format(arguments.output, reader, arguments.input, notes)))
+        elif arguments.output:
             shows.append(stack.enter_context(_json_lines(arguments.output)))
         if not shows:
             plain = arguments.json or arguments.format == "allennlp" or not sys.stdout.isatty()
@@ -162,6 +177,38 @@ def _json_lines(path: str | None) -> Iterator[Show]:
             stream.flush()  # a program at the other end of a pipe may wait for it
 
         yield show
+
+
+@contextlib.contextmanager
+def _same_format(path: str | None, reader: DatasetReader, source: str, notes: Sequence[str]) -> Iterator[Show]:
+    """Keeps the predictions, and at the end writes the data with them; `_` for what was skipped.
+
+    Arguments:
+        notes: not empty if the predictions end at a bad input; then the data ends there, too.
+    """
+    predicted: deque[tuple[int, list[str]]] = deque()  # by the lines where examples begin
+    values: deque[str] = deque()
+    field = reader.task.build_metric().field
+
+    def show(result: dict[str, Any]) -> None:
+        found = result[field]
+        predicted.append((result["line"], found if isinstance(found, list) else [str(found)]))
+
+    def prediction(number: int, separator: str | None = None) -> str:
+        is_new = bool(predicted) and predicted[0][0] <= number
+        if separator is not None:
+            return separator.join(predicted.popleft()[1]) if is_new else "_"
+        if is_new:
+            values.extend(predicted.popleft()[1])
+        return values.popleft() if values else "_"
+
+    lines = reader.with_predictions(Path(source), prediction)
+    yield show
+    with binary_output(path) as stream:
+        for line in lines:
+            stream.write(f"{line}\n".encode())
+            if notes and not (predicted or values):
+                break
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import DataError, OnError
 
 
 class BadUnits:
@@ -13,17 +13,21 @@ class BadUnits:
 
     Arguments:
         skip: keeps the errors, so that reading goes on with the next unit; otherwise they are raised.
+        on_error: is called with the errors instead, and reading goes on.
     """
 
-    def __init__(self, *, skip: bool = False) -> None:
-        self._skip = skip
+    def __init__(self, *, skip: bool = False, on_error: OnError | None = None) -> None:
+        self._skip, self._on_error = skip, on_error
         self._errors: list[DataError] = []
 
     def add(self, error: DataError) -> None:
         """Raises the error of a unit, or keeps it."""
-        if not self._skip:
+        if self._on_error:
+            self._on_error(error)
+        elif self._skip:
+            self._errors.append(error)
+        else:
             raise error
-        self._errors.append(error)
 
     @contextlib.contextmanager
     def caught(self) -> Iterator[None]:

@@ -16,9 +16,10 @@ from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers, read_rows
 from elmo_tasks.data_readers.in_memory import Examples
-from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, Predicted
 from elmo_tasks.data_readers.records import Record, hub_records, label_names, read_tagged_tokens, require_columns
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader, clean
+from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.tag_schemes import TagScheme
 
@@ -61,6 +62,11 @@ class Conll2003Config(DatasetReaderConfig):
         return Conll2003Reader(self)
 
 
+def _is_border(text: str) -> bool:
+    """Whether a line, or its first cell, is a border of documents."""
+    return text.split(maxsplit=1)[:1] == [DOCUMENT_BORDER]
+
+
 class Conll2003Reader(DatasetReader):
     """Makes examples of `Tagging`, with tags in the scheme `tag_scheme`.
 
@@ -77,8 +83,9 @@ class Conll2003Reader(DatasetReader):
     config: Conll2003Config
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        word, tag = self.config.columns
-        least = max(2, *(column + 1 if column >= 0 else -column for column in (word, tag)))
+        word, tag = self.config.columns if self.needs_labels else (self.config.columns[0],) * 2
+        fewest = 2 if self.needs_labels else 1
+        least = max(fewest, *(column + 1 if column >= 0 else -column for column in (word, tag)))
         tag_reader = TagReader(self.config.tag_scheme, self.config.input_scheme)
         numbers, comment = DocumentNumbers(), self.config.comment
         sentences = read_rows(
@@ -91,14 +98,24 @@ class Conll2003Reader(DatasetReader):
             comment=comment,
         )
         for line, rows in sentences:
-            if rows and (len(rows[0]) == 1 or rows[0][word] == DOCUMENT_BORDER):
+            if rows and (_is_border(rows[0][0]) or rows[0][word] == DOCUMENT_BORDER):
                 numbers.border()
                 continue
             location = (f"{path}:{line}, token ", 0) if comment else (f"{path}:", line)  # comments have lines too
             with self.bad_units.caught():
                 if rows:
-                    tags = tag_reader.convert([clean(row[tag]) for row in rows], *location)
+                    tags = [clean(row[tag]) for row in rows] if self.needs_labels else []
+                    tags = tag_reader.convert(tags, *location)
                     yield {"tokens": [row[word] for row in rows], "tags": tags, **numbers.sentence(), "line": line}
+
+    def with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
+        """See `DatasetReader`: tokens have one more column, the last."""
+        for number, line in read_lines(path, columns=True):
+            text = line.rstrip()
+            is_comment = self.config.comment is not None and text.startswith(self.config.comment)
+            if text and not is_comment and not _is_border(text):
+                text += ("\t" if "\t" in text else " ") + predicted(number)
+            yield text
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         columns = self.config.hub_columns

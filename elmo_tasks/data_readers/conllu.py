@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DocumentNumbers
-from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, Predicted
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import BYTE_ORDER_MARK, read_lines
 from elmo_tasks.tasks import Tagging, Task
@@ -65,9 +65,18 @@ class ConlluReader(DatasetReader):
                 if first_line:
                     yield {"tokens": sentence.forms, "tags": sentence.tags, **numbers.sentence(), "line": first_line}
 
+    def with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
+        """See `DatasetReader`: predictions take the place of the tags."""
+        column = _TAG_COLUMNS[self.config.tag_column]
+        for number, line in read_lines(path):
+            cells = line.split("\t")
+            if cells[0].isdecimal():
+                cells[column : column + 1] = [predicted(number)]
+            yield "\t".join(cells)
+
     def _parse(self, lines: list[tuple[int, str]], path: Path) -> tuple[_OpenSentence, int]:
         """The sentence of numbered lines, and its first line, 0 if there are only comments."""
-        sentence, first_line = _OpenSentence(self.config.tag_column), 0
+        sentence, first_line = _OpenSentence(self.config.tag_column, needs_tags=self.needs_labels), 0
         for number, line in lines:
             if not line.startswith("#"):
                 first_line = first_line or number
@@ -85,7 +94,8 @@ class ConlluReader(DatasetReader):
 class _OpenSentence:
     """The words of a sentence so far, their numbers checked."""
 
-    def __init__(self, tag_column: str) -> None:
+    def __init__(self, tag_column: str, *, needs_tags: bool) -> None:
+        self._needs_tags = needs_tags
         self.forms: list[str] = []
         self.tags: list[str] = []
         self._tag_column = tag_column
@@ -116,7 +126,7 @@ class _OpenSentence:
         tag = tag.strip()
         if number != len(self.forms) + 1:
             return f"word {number} where word {len(self.forms) + 1} was expected; is an empty line missing?"
-        if not form or tag in ("", "_"):
+        if not form or (self._needs_tags and tag in ("", "_")):
             return f"word {number} ({form!r}) has no {self._tag_column}" if form else f"word {number} has no form"
         self.forms.append(form)
         self.tags.append(tag)

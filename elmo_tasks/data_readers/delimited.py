@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -14,9 +15,10 @@ import pydantic
 from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, Line, LineWidths
+from elmo_tasks.data_readers.reader import Predicted
 from elmo_tasks.data_readers.records import Record
 from elmo_tasks.data_readers.row_examples import ROW_TASKS
-from elmo_tasks.data_readers.rows import RowReader, RowReaderConfig, TableTaskName
+from elmo_tasks.data_readers.rows import PREDICTED, RowReader, RowReaderConfig, TableTaskName
 from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
 from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
 from elmo_tasks.files.paths import plain_name
@@ -93,7 +95,7 @@ class DelimitedReader(RowReader):
         rows, by_token = self._rows(path), self.config.by_token
         header = _header(rows, path) if self.config.header else None
         names = header[2] if header else None
-        numbers = [column for column in self.config.row_columns().values() if isinstance(column, int)]
+        numbers = [column for column in self.columns().values() if isinstance(column, int)]
         least = max([1, *(column + 1 if column >= 0 else -column for column in numbers)])
         widths = LineWidths(path, least, self.bad_units, known=header)
         indices: dict[str | int, int] = {}
@@ -101,7 +103,7 @@ class DelimitedReader(RowReader):
         for group in self._groups(rows, names, path):
             first, _, cells = group[0]
             if by_token and isinstance(cells, list) and DOCUMENT_BORDER in cells:
-                border = {column: [DOCUMENT_BORDER] for column in self.config.row_columns().values()}
+                border = {column: [DOCUMENT_BORDER] for column in self.columns().values()}
                 yield Record(border, first, f"{path}:{first}")
                 continue
             count += 1
@@ -120,6 +122,21 @@ class DelimitedReader(RowReader):
                 yield Record(columns, first, f"{path}:{first}", (f"{path}:", first) if is_whole else None)
         if by_token and sample and SENTENCE not in self.config.columns:
             self._warn_of_sentences(sample, names, path, set(indices.values()), is_all=count == 1)
+
+    def with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
+        """See `DatasetReader`: rows have one more column, `predicted`, the last."""
+        delimiter, is_header = self._delimiter(path), self.config.header
+        separator = None if self.config.by_token else self.separator()
+        quotes: Any = {} if self._has_quotes(delimiter) else {"quoting": csv.QUOTE_NONE, "quotechar": None}
+        for number, line, cells in self._rows(path):
+            if isinstance(cells, DataError) or _is_blank(cells) or DOCUMENT_BORDER in cells:
+                yield line
+                continue
+            written = io.StringIO()
+            added = PREDICTED if is_header else predicted(number, separator)
+            csv.writer(written, delimiter=delimiter, lineterminator="\n", **quotes).writerow([*cells, added])
+            is_header = False
+            yield written.getvalue().removesuffix("\n")
 
     def _groups(self, rows: Iterator[_Row], names: Sequence[str] | None, path: Path) -> Iterator[list[_Row]]:
         """The rows of each example: each, or with a token on each line those of a sentence. A border is by itself."""
@@ -163,7 +180,7 @@ class DelimitedReader(RowReader):
     def _rows(self, path: Path) -> Iterator[_Row]:
         """The cells of each row, which takes several lines if a cell in quotes does."""
         delimiter = self._delimiter(path)
-        has_quotes = self.config.quotes if self.config.quotes is not None else delimiter not in "\t "
+        has_quotes = self._has_quotes(delimiter)
         lines = _Lines(read_lines(path), self.config.comment)
         csv.field_size_limit(limit(MAX_LINE_BYTES))  # of the process; a cell may be as long as a line
         reader = csv.reader(
@@ -186,12 +203,15 @@ class DelimitedReader(RowReader):
             if isinstance(row, DataError):
                 lines.give_back(lines.taken[1:])  # the next line may begin a row
 
+    def _has_quotes(self, delimiter: str) -> bool:
+        return self.config.quotes if self.config.quotes is not None else delimiter not in "\t "
+
     def _delimiter(self, path: Path) -> str:
         return self.config.delimiter or ("," if plain_name(path).lower().endswith(".csv") else "\t")
 
     def _indices(self, names: Sequence[str] | None, width: int, location: str) -> dict[str | int, int]:
         """The index in a row of each column that is read."""
-        columns = self.config.row_columns().values()
+        columns = self.columns().values()
         return {column: self._column_index(column, names, width, location) for column in columns}
 
     def _column_index(self, column: str | int, names: Sequence[str] | None, width: int, location: str) -> int:

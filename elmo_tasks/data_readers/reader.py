@@ -11,7 +11,7 @@ import logging
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -38,7 +38,7 @@ from elmo_tasks.data_readers.in_memory import (
     with_task_columns,
 )
 from elmo_tasks.data_readers.several_sources import joined, single_sources
-from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError, counted
+from elmo_tasks.errors import DataError, ElmoTasksError, OnError, UnknownLabelError, counted
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.hashes import content_hash
@@ -54,6 +54,8 @@ _COLUMN_NAMES = re.compile(
     "sentence[12]?|text|tweet|tokens?|words?|form",
     re.IGNORECASE,
 )
+Predicted = Callable[..., str]
+"""The prediction for a token, by the number of its line; or for a row, with what separates the values of a list."""
 # Where an example begins: its file, as an index into `DatasetReader.files`, and its line there, from 1; in a hub data
 # set or one in memory its row, from 0. The line is None if the reader does not say it.
 PLACE_FEATURES = datasets.Features({"file": datasets.Value("int32"), "line": datasets.Value("int32")})
@@ -149,10 +151,12 @@ class DatasetReader(abc.ABC):
         version: raise it when a change of the code gives other examples, so that no cached file is used. A reader of
             your own needs it only in a notebook: otherwise a change of your files is seen.
         reads_text: whether the tokenizer makes tokens of the source, so that its version is part of the cache's key.
+        needs_labels: whether an example must have gold labels; False where `unlabelled` reads examples to predict.
     """
 
     version: ClassVar[int] = 3
     reads_text: ClassVar[bool] = False
+    needs_labels = True
 
     def __init__(self, config: DatasetReaderConfig) -> None:
         self.config = config
@@ -188,9 +192,7 @@ class DatasetReader(abc.ABC):
         elif str(source).startswith(MEMORY_PREFIX):
             raise DataError(source, "the examples were given in memory, and are not kept; give them again, or a file")
         elif str(source).startswith(HUB_PREFIX):
-            if type(self).hub_examples is DatasetReader.hub_examples:
-                raise ElmoTasksError(f"{source}: {type(self).__name__} only reads files; give the path of a file")
-            rows = load_from_hub(str(source))
+            rows = self._hub_rows(str(source))
             content = [str(source), *(content_hash(file["filename"]) for file in rows.cache_files)]
             examples = self.hub_examples(rows, str(source))
         else:
@@ -206,6 +208,45 @@ class DatasetReader(abc.ABC):
         if not self.quiet:
             CacheRecord.read(path, source).warn(path)
         return datasets.Dataset.from_file(str(path))
+
+    def unlabelled(self, source: str, on_error: OnError | None = None) -> Iterator[dict[str, Any]]:
+        """The examples of a file or a hub data set to predict, one by one: those before an error come first.
+
+        They need no gold labels where the format can do without: a column of labels or tags may be missing.
+
+        Arguments:
+            on_error: called with the error of each part that does not follow the format, which is left out then; by
+                default the error is raised.
+
+        Raises:
+            DataError, ElmoTasksError: see `read`.
+        """
+        self.needs_labels, self.bad_units = False, BadUnits(on_error=on_error)
+        is_hub = source.startswith(HUB_PREFIX)
+        examples = self.hub_examples(self._hub_rows(source), source) if is_hub else self.examples(Path(source))
+        for example in examples:
+            yield {"line": None, **example}
+        for what, number in self.left_out.items():
+            logger.warning("%s: %d %s left out", source, number, what)
+
+    def with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
+        """The lines of a file with predictions, in the format that the reader reads.
+
+        Arguments:
+            predicted: called for each token or row, in their order, with the number of its line.
+
+        Raises:
+            ElmoTasksError: the format has no place for predictions.
+        """
+        name = type(self.config).model_fields["type"].default
+        raise ElmoTasksError(
+            f"files of the reader {name!r} have no place for predictions; expected JSON lines (--output-format jsonl)"
+        )
+
+    def _hub_rows(self, source: str) -> datasets.Dataset:
+        if type(self).hub_examples is DatasetReader.hub_examples:
+            raise ElmoTasksError(f"{source}: {type(self).__name__} only reads files; give the path of a file")
+        return load_from_hub(source)
 
     def cache_key(self) -> list[Any]:
         """What the examples depend on, in addition to the source."""

@@ -177,18 +177,22 @@ def check_tokens(value: Any, record: Record, column: str | int) -> list[str]:
 
 
 def read_tagged_tokens(
-    record: Record, tokens_column: str | int, tags_column: str | int, names: Sequence[str] | None = None
+    record: Record, tokens_column: str | int, tags_column: str | int | None, names: Sequence[str] | None = None
 ) -> tuple[list[str], list[str]]:
     """The tokens and tags of a row, as many of each; each is a list or a string that is split at white space.
 
     Arguments:
+        tags_column: None if there are no tags.
         names: the names of class ids.
     """
-    tokens, tags = record.value(tokens_column), record.value(tags_column)
+    tokens = record.value(tokens_column)
     if isinstance(tokens, str):
         tokens = split_items(tokens.replace(BYTE_ORDER_MARK, ""), record, tokens_column)
     else:
         tokens = check_tokens(tokens, record, tokens_column)
+    if tags_column is None:
+        return tokens, []
+    tags = record.value(tags_column)
     values = split_items(tags, record, tags_column) if isinstance(tags, str) else record.get(tags_column, list)
     if len(values) != len(tokens):
         raise DataError(record.location, f"{len(values)} tags for {len(tokens)} tokens")

@@ -39,6 +39,8 @@ from elmo_tasks.tasks.semantic_roles import SCHEME
 from elmo_tasks.text.tag_schemes import TagScheme
 from elmo_tasks.text.tokenizers import Tokenizer
 
+GOLD = frozenset({"label", "labels", "score", "tags", "answers", "clusters"})  # what a row to predict does not need
+
 
 class RowTask(NamedTuple):
     """What the rows of a task hold."""
@@ -70,7 +72,8 @@ class RowExamples:
     """Makes the examples of one source.
 
     Arguments:
-        columns: the columns of what a row holds, as `RowTask.columns` gives them.
+        columns: the columns of what a row holds, as `RowTask.columns` gives them; without those in `GOLD`, examples
+            have no gold labels.
         tokenizer: splits texts that are strings; lists of strings are tokens.
         label_names: the names of the labels' class ids, None if they are not class ids.
         means_no_label: whether a label of classification or text pairs means that there is none.
@@ -99,7 +102,7 @@ class RowExamples:
         self._tag_reader = TagReader(tag_scheme, input_scheme)
         self._role_reader = TagReader(SCHEME, input_scheme)
         self._numbers, self._documents = itertools.count(), DocumentNumbers()
-        self._questions = QuestionBuilder(tokenizer, no_answer)
+        self._questions = QuestionBuilder(tokenizer, no_answer if "answers" in columns else None)
         self._passage: Passage | None = None  # that of the row before: questions about a passage follow each other
 
     def classification(self, record: Record) -> dict[str, Any]:
@@ -150,9 +153,11 @@ class RowExamples:
         question_id = record.number if column is None else record.value(column)
         if type(question_id) not in (str, int):
             raise DataError(record.location, f"{column!r} is {question_id!r}; expected a string or a whole number")
-        question = {name: record.value(self._columns[name]) for name in ("question", "answers")}
+        question = {
+            name: record.value(self._columns[name]) for name in ("question", "answers") if name in self._columns
+        }
         record = record._replace(columns={"id": str(question_id), **question})
-        if isinstance(question["answers"], dict):
+        if isinstance(question.get("answers"), dict):
             record = with_answers_as_in_files(record)
         return self._questions.build(record, self._passage)
 
@@ -199,6 +204,8 @@ class RowExamples:
         return tokens
 
     def _label(self, record: Record) -> str | None:
+        if "label" not in self._columns:
+            return None
         value = record.value(self._columns["label"])
         if self._label_names is not None and is_no_label(value):
             return None
@@ -207,6 +214,8 @@ class RowExamples:
 
     def _labels(self, record: Record) -> list[str]:
         """The labels of a set, each once: a list, or a string with separators, which is blank if there are none."""
+        if "labels" not in self._columns:
+            return []
         column, separator = self._columns["labels"], self._label_separator
         value = record.value(column)
         if isinstance(value, str):
@@ -223,6 +232,8 @@ class RowExamples:
         return list(dict.fromkeys(read_label(each, record.location, names=self._label_names) for each in value))
 
     def _number(self, record: Record) -> float:
+        if "score" not in self._columns:
+            return math.nan
         column = self._columns["score"]
         value = record.value(column)
         try:
@@ -234,7 +245,7 @@ class RowExamples:
         return number
 
     def _tagged(self, record: Record, tag_reader: TagReader) -> tuple[list[str], list[str]]:
-        columns = self._columns["tokens"], self._columns["tags"]
+        columns = self._columns["tokens"], self._columns.get("tags")
         tokens, tags = read_tagged_tokens(record, *columns, self._label_names)
         if not tokens:
             raise DataError(record.location, f"{columns[0]!r} has no token; expected at least one")
@@ -243,6 +254,8 @@ class RowExamples:
         return tokens, tag_reader.convert(tags, *record.token_location)
 
     def _clusters(self, record: Record, num_tokens: int) -> list[list[list[int]]]:
+        if "clusters" not in self._columns:
+            return []
         column = self._columns["clusters"]
         for cluster in record.get(column, list):
             for mention in cluster if isinstance(cluster, list) else [cluster]:

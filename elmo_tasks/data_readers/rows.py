@@ -15,8 +15,9 @@ import datasets
 import pydantic
 from pydantic import Field
 
+from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.in_memory import Examples
-from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, Predicted
 from elmo_tasks.data_readers.records import (
     UNLABELLED,
     Record,
@@ -26,10 +27,11 @@ from elmo_tasks.data_readers.records import (
     read_label,
     require_columns,
 )
-from elmo_tasks.data_readers.row_examples import ROW_TASKS, RowExamples
+from elmo_tasks.data_readers.row_examples import GOLD, ROW_TASKS, RowExamples
 from elmo_tasks.data_readers.squad import NoAnswer
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.files.json_files import json_text
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Reading, Tagging, Task
 from elmo_tasks.text.tag_schemes import TagScheme
@@ -46,6 +48,7 @@ _MORE_COLUMNS = (
     ". Semantic roles: tokens, predicate, tags; optional: lemma. Reading: question, passage, answers; optional: id. "
     "Coreference: sentences, clusters; optional: speakers, genre, document"
 )
+PREDICTED = "predicted"  # the column of predictions
 TableTaskName = Literal["classification", "multi_label", "regression", "text_pairs", "pair_regression", "tagging"]
 RowTaskName = Literal[TableTaskName, "semantic_roles", "reading", "coreference"]
 
@@ -128,6 +131,15 @@ class RowReader(DatasetReader):
     config: RowReaderConfig
     reads_text = True
 
+    def columns(self) -> dict[str, str | int]:
+        """The column of each thing that is read: `row_columns`, without gold labels if they are not needed."""
+        columns = self.config.row_columns().items()
+        return {name: column for name, column in columns if self.needs_labels or name not in GOLD}
+
+    def separator(self) -> str:
+        """What separates the predictions of a row, labels or tags."""
+        return self.config.label_separator if self.config.task_name == "multi_label" else " "
+
     @abstractmethod
     def records(self, path: Path) -> Iterator[Record]:
         """The rows of a file."""
@@ -137,9 +149,9 @@ class RowReader(DatasetReader):
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         task = ROW_TASKS[self.config.task_name]
-        columns = self.config.row_columns()
+        columns = self.columns()
         require_columns(map(str, columns.values()), rows.column_names, source, "name them in 'columns'")
-        names = class_names(rows.features[str(columns[task.labels])]) if task.labels else None
+        names = class_names(rows.features[str(columns[task.labels])]) if task.labels in columns else None
         return self._examples(lambda _: hub_records(rows, source), source, names)
 
     def memory_examples(self, examples: Examples, name: str) -> Iterator[dict[str, Any]]:
@@ -159,7 +171,7 @@ class RowReader(DatasetReader):
         settings: Any = {
             key: getattr(config, key) for key in ("tag_scheme", "input_scheme", "label_separator", "no_answer")
         }
-        columns = config.row_columns()
+        columns = self.columns()
 
         @functools.cache
         def means_no_label(label: str) -> bool:
@@ -172,7 +184,7 @@ class RowReader(DatasetReader):
         for record in records(self):
             with self.bad_units.caught():
                 example = task.make(rows, record)
-                if example and example.get("label", "") is None:
+                if example and example.get("label", "") is None and self.needs_labels:
                     self.left_out[UNLABELLED] += 1
                 elif example:
                     yield {**example, "line": record.number}
@@ -212,6 +224,13 @@ class JsonlReader(RowReader):
 
     def records(self, path: Path) -> Iterator[Record]:
         return json_records(read_lines(path), path, self.bad_units)
+
+    def with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
+        """See `DatasetReader`: objects have one more key, `predicted`, a string."""
+        if self.config.task_name in ("semantic_roles", "coreference"):
+            return super().with_predictions(path, predicted)
+        records = json_records(read_lines(path), path, BadUnits(skip=True))
+        return (json_text({**record.columns, PREDICTED: predicted(record.number, self.separator())}) for record in records)
 
 
 class HubConfig(RowReaderConfig):

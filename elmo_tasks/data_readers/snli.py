@@ -125,9 +125,9 @@ class SnliReader(DatasetReader):
                 if not self._is_in_set(record):
                     self.left_out["pair(s) of other sets"] += 1
                     continue
-                label = _label(record, label_column)
+                label = _label(record, label_column) if self.needs_labels else None
                 premise, hypothesis = (self._tokens(record, column, is_tokenized) for column in sentences)
-                if label is None:
+                if label is None and self.needs_labels:
                     self.left_out["pair(s) without a gold label"] += 1
                 elif not (premise and hypothesis):
                     self.left_out["pair(s) with an empty sentence"] += 1
@@ -183,10 +183,11 @@ class SnliReader(DatasetReader):
         """The columns of premise, hypothesis and label among those of the source; errors name `location`."""
         names = list(names)
         if self.config.columns != "auto":
-            require_columns(self.config.columns, names, location, "expected those of the setting 'columns'")
+            needed = self.config.columns if self.needs_labels else self.config.columns[:2]
+            require_columns(needed, names, location, "expected those of the setting 'columns'")
             return self.config.columns
         sentences = next((pair for pair in SENTENCE_COLUMNS if set(pair) <= set(names)), None)
-        label = next((name for name in LABEL_COLUMNS if name in names), None)
+        label = next((name for name in LABEL_COLUMNS if name in names), None if self.needs_labels else "")
         if sentences is None or label is None:
             known = " or ".join("/".join(pair) for pair in SENTENCE_COLUMNS)
             raise DataError(

@@ -82,7 +82,8 @@ class SquadReader(DatasetReader):
     reads_text = True
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        builder, is_taken = QuestionBuilder(self.tokenizer, self.config.no_answer), _evenly_spread(self.config.share)
+        builder = QuestionBuilder(self.tokenizer, self.config.no_answer if self.needs_labels else None)
+        is_taken = _evenly_spread(self.config.share)
         document = parse_json("\n".join(line for _, line in read_lines(path)), path, "JSON")
         for article in Record(document, 0, str(path)).objects("data", separator=": "):
             with self.bad_units.caught():
@@ -142,10 +143,10 @@ class QuestionBuilder:
     """Makes the examples of one source, and counts the answers that do not begin and end where tokens do.
 
     Arguments:
-        no_answer: questions may have no answer.
+        no_answer: questions may have no answer; None: answers are not read.
     """
 
-    def __init__(self, tokenizer: Tokenizer, no_answer: bool = False) -> None:
+    def __init__(self, tokenizer: Tokenizer, no_answer: bool | None = False) -> None:
         self._tokenizer = tokenizer
         self._no_answer = no_answer
         self._num_unanswerable = 0
@@ -159,14 +160,15 @@ class QuestionBuilder:
 
     def build(self, question: Record, passage: Passage) -> dict[str, Any]:
         """The example of a question, an object with `id`, `question` and `answers` as files have them."""
-        answers = [(answer.get("text", str), answer.get("answer_start", int)) for answer in question.objects("answers")]
+        given = () if self._no_answer is None else question.objects("answers")
+        answers = [(answer.get("text", str), answer.get("answer_start", int)) for answer in given]
         question_id = str(question.get("id", int if type(question.value("id")) is int else str))
         text = question.get("question", str)
         location = f"{question.location} (question {question_id!r})"
         if question_id in self._ids:
             raise DataError(location, "an earlier question has the same id; each question needs its own")
         self._ids.add(question_id)
-        if not (answers or self._no_answer):
+        if not answers and self._no_answer is False:
             raise DataError(location, f"{NO_ANSWER}; on_error: 'skip' leaves such questions out")
         if self._no_answer and question.columns.get("is_impossible", not answers) != (not answers):
             problem = f"'is_impossible' is {question.value('is_impossible')!r:.80}, with {len(answers)} answers"

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import DataError, OnError
 from elmo_tasks.files.limits import ADVICE, MAX_LINE_BYTES, bounded, limit, unpacked_text
 from elmo_tasks.files.paths import is_clutter, is_stream, stored_file
 
@@ -96,7 +96,9 @@ def standard_input() -> IO[bytes]:
     return sys.stdin.buffer
 
 
-def read_lines(path: str | Path, *, columns: bool = False) -> Iterator[tuple[int, str]]:
+def read_lines(
+    path: str | Path, *, columns: bool = False, on_error: OnError | None = None
+) -> Iterator[tuple[int, str]]:
     """Yields (line number, line) for each line of a UTF-8 text file, compressed or not.
 
     Numbers start at 1. Lines come without their line end, which is LF or CR LF; in a file without any LF, lines end in
@@ -105,13 +107,15 @@ def read_lines(path: str | Path, *, columns: bool = False) -> Iterator[tuple[int
     Arguments:
         columns: the lines hold tokens and labels, not text. Then a CR ends a line wherever it is, and a byte order
             mark is left out wherever it is.
+        on_error: called with the error of a line that is not UTF-8, which then comes as a blank one; by default the
+            error is raised.
 
     Raises:
         DataError: the file is missing or damaged, or a line is not UTF-8 or too long (the message names the line).
     """
     path = stored_file(Path(path))
     with open_binary(path) as stream:
-        yield from decode_lines(stream, path, columns=columns)
+        yield from decode_lines(stream, path, columns=columns, on_error=on_error)
 
 
 class ByteLines(Protocol):
@@ -121,7 +125,9 @@ class ByteLines(Protocol):
         """The next line with its end, or a part of it of at most `size` bytes; empty at the end of the stream."""
 
 
-def decode_lines(stream: ByteLines, name: str | Path, *, columns: bool = False) -> Iterator[tuple[int, str]]:
+def decode_lines(
+    stream: ByteLines, name: str | Path, *, columns: bool = False, on_error: OnError | None = None
+) -> Iterator[tuple[int, str]]:
     """Like `read_lines`, for an open stream; error messages call it `name`."""
     number, most = 0, limit(MAX_LINE_BYTES)
     try:
@@ -132,7 +138,14 @@ def decode_lines(stream: ByteLines, name: str | Path, *, columns: bool = False) 
             if number == 0 and (problem := foreign_encoding(raw)):
                 raise DataError(name, problem)
             number += 1
-            text = raw.decode()
+            try:
+                text = raw.decode()
+            except UnicodeDecodeError as error:
+                fault = _not_utf8(error, name, number, in_cr=columns or (number == 1 and raw[-1:] != b"\n"))
+                if on_error is None:
+                    raise fault from None
+                on_error(fault)
+                text = ""
             if text.isascii() and "\r" not in text:  # almost every line
                 yield number, text.rstrip("\n")
                 continue
@@ -141,16 +154,19 @@ def decode_lines(stream: ByteLines, name: str | Path, *, columns: bool = False) 
                 yield number, part.replace(BYTE_ORDER_MARK, "") if columns else part.removeprefix(BYTE_ORDER_MARK)
                 number += 1
             number -= 1
-    except UnicodeDecodeError as error:
-        byte, before = error.object[error.start], error.object[: error.start]
-        if columns or (number == 1 and error.object[-1:] != b"\n"):
-            number, before = number + before.count(b"\r"), before[before.rfind(b"\r") + 1 :]
-        problem = f"byte 0x{byte:02x} at column {len(before) + 1} is not UTF-8; expected UTF-8 text"
-        if _BINARY.search(error.object):
-            problem += ", and the file seems to be binary: export it as text, such as word vectors with binary=False"
-        raise DataError(name, problem, number) from None
     except DAMAGE_ERRORS as error:
         raise DataError(name, f"the compressed file is damaged or cut short ({error})", number + 1) from None
+
+
+def _not_utf8(error: UnicodeDecodeError, name: str | Path, number: int, *, in_cr: bool) -> DataError:
+    """The error for a line, or for one of several if they end in CR, with the number of the first one."""
+    byte, before = error.object[error.start], error.object[: error.start]
+    if in_cr:
+        number, before = number + before.count(b"\r"), before[before.rfind(b"\r") + 1 :]
+    problem = f"byte 0x{byte:02x} at column {len(before) + 1} is not UTF-8; expected UTF-8 text"
+    if _BINARY.search(error.object):
+        problem += ", and the file seems to be binary: export it as text, such as word vectors with binary=False"
+    return DataError(name, problem, number)
 
 
 def foreign_encoding(content: bytes) -> str | None:

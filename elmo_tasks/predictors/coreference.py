@@ -59,6 +59,10 @@ class CoreferencePredictor(Predictor):
             example["genre"] = genre
         yield example
 
+    def input_of(self, example: Fields) -> dict[str, Any]:
+        genre = {"genre": example["genre"]} if example["genre"] in self.vocabulary.labels[GENRES] else {}
+        return {**{name: example[name] for name in ("document", "sentences", "speakers")}, **genre}
+
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         text, offsets = located(example)
         clusters = prediction["clusters"]

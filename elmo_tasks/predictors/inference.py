@@ -36,6 +36,9 @@ class InferencePredictor(Predictor):
         hypothesis = _tokens(fields, self.tokenizer, "hypothesis", "sentence2", "hypothesis_tokens")
         yield {"premise": premise, "hypothesis": hypothesis}
 
+    def input_of(self, example: Fields) -> dict[str, Any]:
+        return {f"{name}_tokens": example[name] for name in ("premise", "hypothesis")}
+
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         return {"premise_tokens": example["premise"], "hypothesis_tokens": example["hypothesis"], **prediction}
 

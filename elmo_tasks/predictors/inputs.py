@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.errors import DataError, OnError
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.paths import plain_name
 from elmo_tasks.files.text import STANDARD_INPUT, decode_lines, read_lines, standard_input
+from elmo_tasks.predictors.predictor import Predictor
 from elmo_tasks.text.prose import prose_lines
 
 logger = logging.getLogger(__name__)
@@ -100,8 +102,8 @@ def read_inputs(
         format: `text`: a line is a document or a paragraph and becomes `{"text": line}`; `jsonl`: a line is a JSON
             object; `auto`: `jsonl` if the first line that is not blank begins with a brace, otherwise `text`. Only
             `text` takes any lines.
-        on_error: called with the error of a line that is not a JSON object, which then counts as a blank one; by
-            default the error is raised.
+        on_error: called with the error of a line that is not UTF-8 or not a JSON object, which then counts as a blank
+            one; by default the error is raised.
 
     Raises:
         DataError: the file does not exist or is a data file, or a line is not UTF-8 or not a JSON object; source and
@@ -111,7 +113,7 @@ def read_inputs(
     expected = "a JSON object on each line (or, for raw text, the format 'text')"
     name = source_name(source)
     live = source if isinstance(source, LiveLines) else None
-    lines = _counted_lines(live) if live else read_lines(name)
+    lines = _counted_lines(live, on_error) if live else read_lines(name, on_error=on_error)
     if format != "text":
         # What a person has typed is predicted before the next line is read.
         waiting = (lambda: live.is_terminal or live.is_late()) if live else (lambda: False)
@@ -141,7 +143,24 @@ def read_inputs(
         logger.warning("%s: no text in %d line(s)", name, number)
 
 
-def _counted_lines(live: LiveLines) -> Iterator[tuple[int, str]]:
-    for each in decode_lines(live, live.name):
+def reader_inputs(
+    reader: DatasetReader, predictor: Predictor, source: str, on_error: OnError | None = None
+) -> Iterator[dict[str, Any] | None]:
+    """Yields the inputs that a data file has, and None for lines where none begins, so that numbers are those of lines.
+
+    Arguments and errors: see `DatasetReader.unlabelled`.
+    """
+    count = 0
+    for fields in predictor.inputs_of(reader.unlabelled(source, on_error)):
+        for _ in range(count + 1, fields["line"] or 0):
+            yield None
+        count = max(count + 1, fields["line"] or 0)
+        yield fields
+    if not count:
+        logger.warning("%s: no example to predict", source)
+
+
+def _counted_lines(live: LiveLines, on_error: OnError | None) -> Iterator[tuple[int, str]]:
+    for each in decode_lines(live, live.name, on_error=on_error):
         live.read_ahead += 1
         yield each

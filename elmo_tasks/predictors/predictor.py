@@ -108,6 +108,14 @@ class Predictor(ABC):
             ElmoTasksError: the input is incomplete or wrong; the message does not have to say which input.
         """
 
+    def inputs_of(self, examples: Iterable[Fields]) -> Iterator[dict[str, Any]]:
+        """The inputs that examples of a data set are, each with the `line` where it begins; without gold labels."""
+        return ({"line": example.get("line"), **self.input_of(example)} for example in examples)
+
+    def input_of(self, example: Fields) -> dict[str, Any]:
+        """The input that an example of a data set is; by default its `tokens`."""
+        return {"tokens": example["tokens"]}
+
     @abstractmethod
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         """The result of one example, as values for JSON."""

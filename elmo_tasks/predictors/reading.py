@@ -52,6 +52,9 @@ class ReadingPredictor(Predictor):
         passage = text_field(fields, one_of(fields, "passage", "context"))
         yield unanswered(text_field(fields, "question"), passage, self.tokenizer)
 
+    def input_of(self, example: Fields) -> dict[str, Any]:
+        return {name: example[name] for name in ("id", "question", "passage")}
+
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         return {**{key: example[key] for key in ("question", "passage")}, **prediction["best"][0], **prediction}
 

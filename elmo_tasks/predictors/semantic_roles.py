@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from elmo_tasks.errors import ElmoTasksError, some_of
@@ -88,6 +89,13 @@ class SemanticRolesPredictor(Predictor):
                 "'tokens' with 'predicates', the indices of the predicates among the tokens, from 0"
             )
         yield from sentence_examples(fields, self.tokenizer)
+
+    def inputs_of(self, examples: Iterable[Fields]) -> Iterator[dict[str, Any]]:
+        """The sentences, each with all of its predicates; those without a predicate are not in a data set."""
+        for _, group in itertools.groupby(examples, key=lambda example: self.task.unit(0, example)):
+            first, *others = group
+            predicates = [example["predicate"] for example in (first, *others)]
+            yield {"line": first.get("line"), "tokens": first["tokens"], "predicates": predicates}
 
     def cost(self, example: Fields) -> int:
         return super().cost(example) * max(1, len(example.get("predicates", ())))

@@ -318,6 +318,7 @@ TEN = " ".join("x" * 10)
         (f"a\n{TEN}\na\n", 2, "ten tokens", 1, 2),
         ("a\nb\nlate\nlate c\na\n", 3, "too late", 2, 3),
         ("a b c d e f g\n" * 40 + "late\n" + "a\n" * 30, 41, "too late", 40, 70),
+        ("a\nb \udcff\na\n", 2, "byte 0xff at column 3 is not UTF-8", 1, 2),
     ],
 )
 def test_results_before_a_bad_input_are_kept_and_bad_inputs_can_be_skipped(
@@ -332,7 +333,7 @@ def test_results_before_a_bad_input_are_kept_and_bad_inputs_can_be_skipped(
 ) -> None:
     load.return_value = TokenPredictor()
     source, lines, page = tmp_path / "in", tmp_path / "out.jsonl", tmp_path / "page.html"
-    source.write_text(content)
+    source.write_bytes(content.encode(errors="surrogateescape"))
     command = ["predict", "run", str(source), "--output", str(lines), "--html", str(page), "--force"]
     assert cli.main(command) == 1
     error = capsys.readouterr().err
@@ -352,6 +353,44 @@ def test_results_before_a_bad_input_are_kept_and_bad_inputs_can_be_skipped(
     assert f"skipped {bad} input(s) that are not usable:\n  {source}:{line}: {problem}" in error
     assert len(lines.read_text().splitlines()) == page.read_text().count("<section>") == all_but_bad
     assert "The results end here:" not in page.read_text()
+
+
+def test_data_is_predicted_and_written_with_its_predictions(
+    config_file: Path, sample_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, source, target = str(tmp_path / "run"), tmp_path / "data.txt", tmp_path / "predicted"
+    elmo_tasks.runs.train.train(config_file, run, overrides=["trainer.num_epochs=1"])
+    text = (sample_folder / "ner_conll2003" / "eng.testb").read_text()
+    source.write_text(text)
+    assert cli.main(["predict", run, str(source), "--format", "reader"]) == 0
+    results = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    tags = [tag for result in results for tag in result["tags"]]
+    assert text.splitlines()[results[1]["line"] - 1].split()[0] == results[1]["tokens"][0]
+
+    same = ["predict", run, str(source), "--format", "reader", "--output-format", "reader"]
+    assert cli.main([*same, "--output", str(target)]) == 0
+    added = [line for line in target.read_text().splitlines() if line and not line.startswith("-DOCSTART-")]
+    assert [line.split()[-1] for line in added] == tags
+    assert [line.rpartition(" ")[0] for line in added] == [
+        line for line in text.splitlines() if line and not line.startswith("-DOCSTART-")
+    ]
+
+    source.write_text("Mira\nleft\n\nTavo NN O\n\nOrla\n")  # without tags
+    capsys.readouterr()
+    assert cli.main([*same, "--output", str(target), "--force"]) == 1
+    assert f"error: {source}:4: 3 column(s); expected 1 as in line 1: 'Tavo NN O'\n" in capsys.readouterr().err
+    assert [len(line.split()) for line in target.read_text().splitlines()] == [2, 2]
+    assert cli.main([*same, "--on-error", "skip"]) == 0
+    captured = capsys.readouterr()
+    assert [len(line.split()) for line in captured.out.splitlines()] == [2, 2, 0, 4, 0, 2]
+    assert "Tavo NN O _\n" in captured.out
+    assert f"skipped 1 input(s) that are not usable:\n  {source}:4: 3 column(s)" in captured.err
+    for wrong, problem in (
+        ([run, "-", "--format", "reader"], "-: no such file"),
+        ([run, str(source), "--output-format", "reader"], "expected --format reader with it"),
+    ):
+        assert cli.main(["predict", *wrong]) == 2
+        assert capsys.readouterr().err.strip().endswith(problem)
 
 
 def test_only_some_of_many_skipped_inputs_are_named(
