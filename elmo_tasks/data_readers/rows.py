@@ -230,7 +230,9 @@ class JsonlReader(RowReader):
         if self.config.task_name in ("semantic_roles", "coreference"):
             return super().with_predictions(path, predicted)
         records = json_records(read_lines(path), path, BadUnits(skip=True))
-        return (json_text({**record.columns, PREDICTED: predicted(record.number, self.separator())}) for record in records)
+        return (
+            json_text({**record.columns, PREDICTED: predicted(record.number, self.separator())}) for record in records
+        )
 
 
 class HubConfig(RowReaderConfig):
