@@ -20,27 +20,34 @@ from elmo_tasks.tasks.text_pairs import TextPairsBatch
 from elmo_tasks.text.vocabulary import Vocabulary
 
 
-@dataclasses.dataclass(frozen=True)
-class Regression(Task):
-    """A number for each text. An example is `{"tokens": [str], "score": float}`; to predict, `tokens` are enough."""
-
-    name: ClassVar[str] = "regression"
-    summary: ClassVar[str] = "texts with a number each"
-    features: ClassVar[datasets.Features] = datasets.Features({"tokens": STRINGS, "score": NUMBER})
+class _Numbers:
+    """What the tasks have in common whose examples have a number and no labels."""
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         return {}
 
-    def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> ClassificationBatch:
-        tokens = vocabulary.index_tokens([example["tokens"] for example in examples])
-        return ClassificationBatch(examples=examples, tokens=tokens, labels=_scores(examples))
+    def gold_labels(self, example: Example) -> Sequence[str]:
+        return ()
 
     def build_metric(self) -> Metric:
         return Correlation()
 
 
 @dataclasses.dataclass(frozen=True)
-class PairRegression(Task):
+class Regression(_Numbers, Task):
+    """A number for each text. An example is `{"tokens": [str], "score": float}`; to predict, `tokens` are enough."""
+
+    name: ClassVar[str] = "regression"
+    summary: ClassVar[str] = "texts with a number each"
+    features: ClassVar[datasets.Features] = datasets.Features({"tokens": STRINGS, "score": NUMBER})
+
+    def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> ClassificationBatch:
+        tokens = vocabulary.index_tokens([example["tokens"] for example in examples])
+        return ClassificationBatch(examples=examples, tokens=tokens, labels=_scores(examples))
+
+
+@dataclasses.dataclass(frozen=True)
+class PairRegression(_Numbers, Task):
     """A number for each pair of texts.
 
     An example is `{"premise": [str], "hypothesis": [str], "score": float}`. For prediction, the texts are enough.
@@ -56,9 +63,6 @@ class PairRegression(Task):
     def texts(self, example: Example) -> Iterable[Sequence[str]]:
         return example["premise"], example["hypothesis"]
 
-    def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
-        return {}
-
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> TextPairsBatch:
         return TextPairsBatch(
             examples=examples,
@@ -66,9 +70,6 @@ class PairRegression(Task):
             hypothesis=vocabulary.index_tokens([example["hypothesis"] for example in examples]),
             labels=_scores(examples),
         )
-
-    def build_metric(self) -> Metric:
-        return Correlation()
 
 
 def _scores(examples: Sequence[Example]) -> Tensor | None:

@@ -46,7 +46,7 @@ export class ResultView {
       this.#answer = answer;
       this.error.textContent = "";
       this.summary.textContent = summary;
-      this.picture.replaceChildren(...[picture].flat());
+      this.picture.replaceChildren(...[picture].flat(Infinity));
       this.more.replaceChildren(...(more ? [more] : []));
       this.found.hidden = false;
       announce(summary);
