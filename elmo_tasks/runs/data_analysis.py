@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.data_readers.cache_records import records_of
 from elmo_tasks.errors import DataError, counted, some_of
 from elmo_tasks.runs.experiment_config import ExperimentConfig
@@ -48,6 +49,8 @@ def analyse(config: ExperimentConfig) -> dict[str, Any]:
     readers = {key: reader.model_copy(update={"on_error": "skip"}) for key in keys if (reader := getattr(config, key))}
     try:
         data = Data.read(config, quiet=True)
+    except MissingDataError:
+        raise
     except DataError:
         data = Data.read(config.model_copy(update=readers), quiet=True)
     loader = BatchLoader(config.data_loader, data.training, data.reader.task, data.vocabulary(config))
