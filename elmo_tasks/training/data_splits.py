@@ -92,7 +92,7 @@ def _split(
     """Holds out the units that `choose` takes: documents if there are enough for the parts, otherwise examples."""
     keys, other_keys = ([(each["file"], task.document(each)) for each in data] for data in (training, held_out))
     if len(set(keys)) < num_parts or any(document is None for _, document in keys):
-        logger.info("%d documents for %d parts: examples are split", len(set(keys)), num_parts)
+        logger.info("%s for %d parts: examples are split", counted(len(set(keys)), "document"), num_parts)
         keys, other_keys = _places(training), _places(held_out)
     if len(units := _shuffled(keys, seed)) < fewest:
         raise ElmoTasksError(f"{counted(len(units), 'example')} to split; expected at least {fewest}")
