@@ -90,7 +90,7 @@ def training_warnings(
     for name, examples in data.held_out.items():
         if 100 * (same := data.same_texts(name)) >= _SAME * len(examples):
             text = f"{same:,} of {counted(len(examples), f'{name} example')} have the same texts as a training example"
-            yield DataWarning("same_texts", f"{text}, so the score may be too high; remove them from one of the two")
+            yield DataWarning("same_texts", f"{text}, which may raise the score; in your own data, remove them")
     if num_steps is not None and (problem := few_steps(config.trainer, loader, num_steps)):
         yield DataWarning("few_steps", problem)
     words = data.words(config, TRAINING)
