@@ -1,5 +1,4 @@
-// The data of sst5.jsonnet for a plain classifier: a biLSTM, the maximum over the tokens and a linear layer. It trains in about
-// five minutes of one core.
+// The data of sst5.jsonnet for a plain classifier: a biLSTM, the maximum over the tokens and a linear layer.
 local data = std.extVar('ELMO_TASKS_DATA');
 
 {
