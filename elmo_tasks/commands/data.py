@@ -66,7 +66,7 @@ def _share(label: str, counts: Mapping[str, int]) -> str:
 
 
 def _shown(value: float | None) -> str:
-    return "" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.1f}"
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
 
 
 def add_sample_data(parser: argparse.ArgumentParser) -> None:
