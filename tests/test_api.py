@@ -153,7 +153,7 @@ def test_predictions_as_allennlp_has_them(run: Path, tmp_path: Path, capsys: pyt
             predictor.predict(*values, **names)
     with pytest.raises(DataError, match="'sentence' is ''"):
         predictor.predict("")
-    with pytest.raises(ElmoTasksError, match="predictor_name is 'textual_entailment'; wanted 'sentence_tagger' for "):
+    with pytest.raises(ElmoTasksError, match="predictor_name is 'textual_entailment'; expected 'sentence_tagger' for "):
         migration.Predictor.from_path(run, "textual_entailment")
     for predicates in (run, lambda tokens: [0]):  # a run that does not find predicates, and for another task
         with pytest.raises(ElmoTasksError, match="predicates"):

@@ -7,6 +7,7 @@ import json
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -59,10 +60,6 @@ class Predictor(ABC):
             task counts it. A longer example is a separate batch.
         tokenizer: splits raw text, as it did that of the training data.
 
-    Attributes:
-        own_columns: the names that the columns of the training data have in place of the keys of inputs, which are read
-            too: `{review: text}`. Set where the predictor is loaded from a run.
-
     Class attributes:
         read_keys: the keys of an input that are read, and so not carried over.
         sample: an input that works. An object is shown to those who give plain text.
@@ -71,6 +68,7 @@ class Predictor(ABC):
 
     origin = ""  # of the run that it was loaded from, for its repr
     load_again: Callable[[], Predictor] | None = None  # how another process loads it; set where it was loaded
+    own_columns: Mapping[str, str] = MappingProxyType({})  # of the run's data: other names of keys, {review: text}
     read_keys: frozenset[str]
     sample: Input = "Orla sold the mill. Nobody had asked her to."
     most_tokens: int | None = None
@@ -90,7 +88,6 @@ class Predictor(ABC):
         self.vocabulary = vocabulary
         self.batch_tokens = batch_tokens
         self.tokenizer = tokenizer
-        self.own_columns: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.origin or f'task={type(self.task).__name__}'})"
