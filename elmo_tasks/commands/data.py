@@ -17,10 +17,9 @@ _MOST_LABELS = 30  # in the table
 def add_data(parser: argparse.ArgumentParser) -> None:
     options.add_config_path(parser, "the Jsonnet or JSON file of an experiment, or the name of a config in the package")
     options.add_config_arguments(parser)
-    parser.add_argument(
-        "--json", metavar="FILE", help="also write everything to this file, as JSON; - prints it instead of the tables"
-    )
+    parser.add_argument("--output", metavar="FILE", help="write everything to this file, as JSON")
     options.add_force(parser)
+    options.add_flag(parser, "--json", "print everything as JSON instead of tables")
 
 
 def run_data(arguments: argparse.Namespace) -> None:
@@ -29,12 +28,11 @@ def run_data(arguments: argparse.Namespace) -> None:
     from elmo_tasks.runs.data_analysis import analyse
     from elmo_tasks.runs.experiment_config import ExperimentConfig
 
-    path = None if arguments.json == "-" else arguments.json
-    check_output(path, force=arguments.force, stream=True)
+    check_output(arguments.output, force=arguments.force, stream=True)
     report = analyse(load_config(arguments.config, ExperimentConfig, arguments.set, dict(arguments.ext_var)))
-    if path:
-        write_json(path, report)
-    if arguments.json == "-":
+    if arguments.output:
+        write_json(arguments.output, report)
+    if arguments.json:
         print_json(report)
     else:
         _print_report(arguments.config, report)

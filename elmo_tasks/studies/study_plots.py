@@ -112,7 +112,11 @@ def draw_curves(summaries: Sequence[Summary], folder: Path) -> Figure | None:
         axes.set_ylabel(f"validation {metric}")
         finish_curves(axes, family.title)
 
-    validated = [each for each in summaries if all(result.metrics.get("validation") for result in each.results)]
+    validated = [
+        each
+        for each in summaries
+        if all(RunCurves.read(folder / result.folder).records[-1]["validation"] for result in each.results)
+    ]
     return _panels(families(validated), draw, height=2.8) if validated else None
 
 

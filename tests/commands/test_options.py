@@ -42,7 +42,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "evaluate r d": {**RUN, "run_path": "r", "data": ["d"], "predictions": None, "confusion": False, "output": None,
                      "force": False, "json": False, "unknown_labels": "error"},
     "predict r -": {**RUN, **TEXT, "run_path": "r", "input": "-", "format": "auto", "on_error": "fail",
-                    "output": None, "html": None, "force": False, "json": False, "predicates": None},
+                    "output": None, "output_format": "jsonl", "html": None, "force": False, "json": False,
+                    "predicates": None},
+    "data c": {**CONFIG, "config": "c", "output": None, "force": False, "json": False},
     "config": {**CONFIG, "config": None, "list": False, "copy": None, "force": False, "schema": False},
     "archive r f": {"run_path": "r", "file": "f", "force": False, "without_bilm": False},
     "plot r --output f": {"run_paths": ["r"], "output": "f", "force": False, "confusion": None, "device": None,
@@ -100,6 +102,7 @@ GIVEN: dict[str, dict[str, Any]] = {
         "predicates": "t"},
     "predict r - --format jsonl --tokenized --on-error skip": {
         "format": "jsonl", "tokenized": True, "on_error": "skip"},
+    f"data c {CHANGED} --json --output f --force": {**CHANGES, "json": True, "output": "f", "force": True},
     f"config c {CHANGED} --copy f --force": {**CHANGES, "config": "c", "copy": "f", "force": True},
     "config --list": {"list": True},
     "config --schema": {"schema": True},
@@ -255,7 +258,7 @@ FUNCTIONS: dict[str, tuple[list[Callable[..., Any]], set[str]]] = {
     "evaluate r d": ([elmo_tasks.evaluate], PRINTING),
     "predict r -": (
         [elmo_tasks.load, Predictor.__call__],
-        PRINTING | {"html", "input", "run_path", "tokenizer", "tokenized"},
+        PRINTING | {"html", "input", "output_format", "run_path", "tokenizer", "tokenized"},
     ),
     "compare r": ([compare], PRINTING),
     "errors r": ([errors], PRINTING),

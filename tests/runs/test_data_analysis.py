@@ -53,7 +53,7 @@ def config(folder: Path, parts: dict[str, Sequence[Row | str]], **changes: Any) 
 
 
 def report(path: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
-    assert cli.main(["data", str(path), "--json", "-", *options]) == 0
+    assert cli.main(["data", str(path), "--json", *options]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -99,7 +99,7 @@ def test_of_good_data_there_is_nothing_to_warn_of(
     assert training["longest"][f"{tmp_path / 'train.jsonl'}:1"] == 5
     assert (test["percent_of_tokens_not_in_training"], test["percent_of_tokens_without_vector"]) == (0, None)
     assert (test["examples_with_training_texts"], test["skipped"]) == (0, [])
-    assert cli.main(["data", str(path), "--json", str(tmp_path / "report.json")]) == 0
+    assert cli.main(["data", str(path), "--output", str(tmp_path / "report.json")]) == 0
     printed = capsys.readouterr().out
     assert "Nothing was found that will hurt." in printed
     assert "20 (50.0 %)" in printed
