@@ -134,7 +134,7 @@ def test_what_is_wrong_with_a_config_is_one_line(tmp_path: Path, capsys: pytest.
     for words, problem in (
         ([], "test.jsonl: no such file"),
         (["--set", "trainer.num_epoch=1"], "trainer.num_epoch: unknown key. Did you mean"),
-        (["--json", str(path)], f"{path}: the file exists; --force replaces it"),
+        (["--output", str(path)], f"{path}: the file exists; --force replaces it"),
     ):
         assert cli.main(["data", str(path), *words]) == 2
         error = capsys.readouterr().err
