@@ -8,7 +8,6 @@ import hashlib
 import itertools
 import json
 import logging
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,9 +15,6 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import datasets
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from datasets.arrow_writer import ArrowWriter
 from pydantic import Field
 
@@ -38,6 +34,7 @@ from elmo_tasks.data_readers.in_memory import (
     with_task_columns,
 )
 from elmo_tasks.data_readers.several_sources import joined, single_sources
+from elmo_tasks.data_readers.suspicions import is_header, long_sentences
 from elmo_tasks.errors import DataError, ElmoTasksError, OnError, UnknownLabelError, counted
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.cache import used_cache
@@ -48,12 +45,6 @@ from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
 
 logger = logging.getLogger(__name__)
 
-MAX_SENTENCE = 1000  # tokens; what is longer is hardly one sentence
-_COLUMN_NAMES = re.compile(
-    "(gold_)?labels?|class|category|(ner_?)?tags?|ner|[ux]?pos|rating|score|sentiment|stars|premise|hypothesis|review|"
-    "sentence[12]?|text|tweet|tokens?|words?|form",
-    re.IGNORECASE,
-)
 Predicted = Callable[..., str]
 """The prediction for a token, by the number of its line; or for a row, with what separates the values of a list."""
 # Where an example begins: its file, as an index into `DatasetReader.files`, and its line there, from 1; in a hub data
@@ -284,12 +275,12 @@ class DatasetReader(abc.ABC):
 
     def _suspicions(self, examples: datasets.Dataset, source: str | Path) -> Iterator[str]:
         """Warns of a header row that is read as the first example, and of sentences that are too long."""
-        if _is_header(examples[0]):
+        if is_header(examples[0]):
             yield (
                 f"{self.location(source, examples[0])}: what looks like the names of columns is read as data; delete "
                 "the line, or for a table set header: true"
             )
-        long = list(_long_sentences(examples, self.task.sentence_columns))
+        long = list(long_sentences(examples, self.task.sentence_columns))
         if long:
             number, sentence, length = min(long)
             inside = f" (sentence {sentence + 1} of the example)" if sentence else ""
@@ -383,29 +374,3 @@ def examples_hash(examples: datasets.Dataset, task: Task) -> str:
     for example in examples.select_columns(sorted(task.features)):
         digest.update(json.dumps(example).encode())
     return digest.hexdigest()
-
-
-def _long_sentences(examples: datasets.Dataset, columns: Iterable[str]) -> Iterator[tuple[int, int, int]]:
-    """The sentences of more than `MAX_SENTENCE` tokens: the number of the example, of the sentence in it, of tokens."""
-    for column in set(columns).intersection(examples.features):
-        first = 0  # example of the chunk
-        for chunk in examples.data.column(column).chunks:
-            is_nested = pa.types.is_list(chunk.type.value_type)  # a list of sentences
-            lengths = pc.list_value_length(pc.list_flatten(chunk) if is_nested else chunk).to_numpy()
-            for index in np.flatnonzero(lengths > MAX_SENTENCE).tolist():
-                parents = pc.list_parent_indices(chunk).to_pylist() if is_nested else []
-                example = parents[index] if is_nested else index
-                yield first + example, index - parents.index(example) if is_nested else 0, int(lengths[index])
-            first += len(chunk)
-
-
-def _is_header(example: Mapping[str, Any]) -> bool:
-    """Whether an example is a header row: its only words and its label, or its first word and tag, name columns."""
-    texts = [example[column] for column in ("tokens", "premise", "hypothesis") if column in example]
-    if "tags" in example:
-        words = [*texts[0][:1], *example["tags"][:1]]
-    elif "label" in example and all(len(text) == 1 for text in texts):
-        words = [*(text[0] for text in texts), example["label"]]
-    else:
-        return False
-    return all(_COLUMN_NAMES.fullmatch(word) for word in words)
