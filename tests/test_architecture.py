@@ -15,7 +15,7 @@ ROOT = Path(elmo_tasks.__file__).parent
 # below it.
 LAYERS = (
     {"", "__main__", "cli"},  # the first is the package, whose functions are those of the api
-    {"api", "commands"},
+    {"api", "commands", "compat"},
     {"server", "migration", "studies", "probes", "evaluation", "sample_data"},
     {"runs", "pretraining"},
     {"training", "predictors"},

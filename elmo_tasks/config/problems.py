@@ -74,7 +74,7 @@ def find_problems(
             follows = error["type"] == "too_short" or (error["type"] != "missing" and len(error["loc"]) > len(path))
             (following if follows else problems).append(guide.wrong_value(path, error["msg"]))
     problems += [problem for problem in missing if problem.key not in intended]
-    faults = {problem.key[:length] for problem in problems for length in range(len(problem.key))}
+    faults = {found.key[:length] for found in (*problems, *following) for length in range(len(found.key))}
     problems += [problem for problem in following if problem.key not in faults]
     return list(dict.fromkeys(problems))
 

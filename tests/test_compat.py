@@ -1,0 +1,60 @@
+"""Old scripts: what they import from AllenNLP has the same methods and gives the same arrays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from elmo_tasks.compat import ElmoEmbedder
+from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.errors import ElmoTasksError
+
+SENTENCES = [["The", "dog", "barked"], ["Hello"], [], ["Hello", ",", "you"]]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    paths = tmp_path / "options.json", tmp_path / "weights.hdf5"
+    random_bilm(TINY_OPTIONS, seed=1).save(*paths)
+    return paths
+
+
+def test_the_vectors_are_those_of_bilm_tf_with_state_from_batch_to_batch(data_folder: Path) -> None:
+    folder = data_folder / "bilm_tf_fixture"
+    streams = json.loads((folder / "lm_embeddings_sentences.json").read_text())
+    embedder = ElmoEmbedder(folder / "options.json", folder / "lm_weights.hdf5")
+    sentences = [stream[number].split() for number in range(10) for stream in streams]
+    found = list(embedder.embed_sentences(sentences, batch_size=3))
+    assert [each.shape for each in found] == [(3, len(tokens), 32) for tokens in sentences]
+    for stream in range(3):
+        with h5py.File(folder / f"lm_embeddings_{stream}.hdf5") as file:
+            for number in range(10):
+                expected = np.concatenate(list(file[str(number)][...]), axis=-1)  # of the top layer
+                np.testing.assert_allclose(found[3 * number + stream][-1], expected, rtol=0, atol=1e-5)
+
+
+def test_sentences_batches_and_single_sentences(files: tuple[Path, Path]) -> None:
+    batch = ElmoEmbedder(*files).embed_batch(SENTENCES)
+    assert [each.shape for each in batch] == [(3, 3, 64), (3, 1, 64), (3, 0, 64), (3, 3, 64)]
+    assert all(each.dtype == np.float32 for each in batch)
+    for each, other in zip(ElmoEmbedder(files[0].parent).embed_sentences(iter(SENTENCES)), batch, strict=True):
+        np.testing.assert_array_equal(each, other)
+    embedder = ElmoEmbedder(*files)
+    np.testing.assert_allclose(embedder.embed_sentence(SENTENCES[0]), batch[0], rtol=0, atol=1e-6)
+    assert not np.allclose(embedder.embed_sentence(SENTENCES[0])[1:], batch[0][1:], rtol=0, atol=1e-3)  # state
+    layers, mask = ElmoEmbedder(*files).batch_to_embeddings(SENTENCES)
+    assert (tuple(layers.shape), mask.sum(dim=1).tolist()) == ((4, 3, 3, 64), [3, 1, 0, 3])
+
+
+def test_without_files_it_says_which_bilm_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    assert ElmoEmbedder().embed_sentence(["Hello"]).shape == (3, 1, 256)
+    assert "the biLM in the package is used, not AllenNLP's" in caplog.text
+
+
+def test_a_gpu_that_is_not_there(files: tuple[Path, Path]) -> None:
+    with pytest.raises(ElmoTasksError, match="cuda_device is 99; expected one of"):
+        ElmoEmbedder(*files, cuda_device=99)
