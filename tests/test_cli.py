@@ -18,7 +18,7 @@ from elmo_tasks.commands.command import Command
 from elmo_tasks.errors import DataError
 
 COMMANDS = [
-    *("train", "evaluate", "predict", "config", "archive", "plot", "pretrain", "perplexity"),
+    *("train", "evaluate", "predict", "config", "archive", "plot", "pretrain", "perplexity", "score"),
     *("embed", "neighbors", "cache", "random-bilm", "data", "sample-data"),
 ]
 

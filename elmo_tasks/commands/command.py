@@ -105,6 +105,11 @@ COMMANDS = {
         "measure the perplexity of a biLM, with the full softmax",
         "elmo-tasks perplexity runs/bilm text.txt",
     ),
+    "score": _command(
+        "scores.score",
+        "show how surprising a biLM finds each word of a text, and which words it expects instead",
+        "echo 'The keys to the cabinet is here.' | elmo-tasks score - --substitutes 5",
+    ),
     "embed": _command(
         "vectors.embed",
         "write the biLM vectors of a text",
@@ -152,7 +157,7 @@ GROUPS = {
     "use a run": ("predict", "serve", "archive", "import-allennlp"),
     "look at results": ("plot", "compare", "errors"),
     "many runs": ("study", "report", "tune"),
-    "language models": ("pretrain", "perplexity", "embed", "neighbors", "probe", "random-bilm"),
+    "language models": ("pretrain", "perplexity", "score", "embed", "neighbors", "probe", "random-bilm"),
     "configs and data": ("config", "data", "sample-data", "cache"),
 }
 """The names of all commands, in the order of `--help`."""

@@ -257,6 +257,12 @@ def positive(text: str, bound: int = 0) -> int:
     return int(text)
 
 
+def not_negative(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+    return int(text)
+
+
 def at_least_two(text: str) -> int:
     return positive(text, 1)
 

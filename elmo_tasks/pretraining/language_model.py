@@ -139,7 +139,7 @@ class LanguageModel(nn.Module):
             candidates: the words that targets are compared with; None for the whole vocabulary.
             dtype: of the products' factors, torch.bfloat16 or that of the weights.
         """
-        outputs, states = self._top_layer(window, states, dtype)
+        outputs, states = self.top_layer(window, states, dtype)
         is_target = [targets != NO_TARGET for targets in window.targets]
         hidden = [self.dropout(output)[there] for output, there in zip(outputs, is_target, strict=True)]  # (N, P)
         targets = [targets[there] for targets, there in zip(window.targets, is_target, strict=True)]  # (N,)
@@ -147,10 +147,10 @@ class LanguageModel(nn.Module):
         forward, backward = softmax_losses(hidden, targets, *softmax, candidates, dtype)
         return WindowLoss(forward, backward, len(targets[0]), states)
 
-    def _top_layer(
-        self, window: Window, states: LayerStates, dtype: torch.dtype
+    def top_layer(
+        self, window: Window, states: LayerStates, dtype: torch.dtype = torch.float32
     ) -> tuple[tuple[Tensor, Tensor], LayerStates]:
-        """The topmost layer's outputs (T, B, P) of each direction, in the order in which it reads."""
+        """The topmost layer's outputs (T, B, P) of each direction, in the order in which it reads; see `forward`."""
         table = encode_tokens(self.bilm.token_encoder, window.characters, dtype)  # (U, P)
         forward, backward = (functional.embedding(rows, table) for rows in window.inputs)
         after: LayerStates = []

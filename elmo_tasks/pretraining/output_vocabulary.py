@@ -16,6 +16,7 @@ UNKNOWN = "<UNK>"
 _LINE_BREAK = re.compile(r"[\r\n]")
 _FIRST = (BEGIN_SENTENCE, END_SENTENCE, UNKNOWN)
 UNKNOWN_NUMBER = _FIRST.index(UNKNOWN)
+NUM_SPECIAL_WORDS = len(_FIRST)
 
 
 class OutputVocabulary:

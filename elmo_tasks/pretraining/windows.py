@@ -81,6 +81,12 @@ class SlotReader:
         counts[self._words[self._end]] += len(self.starts) - 1
         return counts
 
+    def read_sentences(self, rows: Sequence[int]) -> Window:
+        """A window of whole sentences, each a column of it, read from a state of zeros."""
+        starts, ends = self.starts[rows], self.starts[1:][rows]
+        slots = starts + np.arange((ends - starts).max())[:, None]  # (T, B)
+        return self.read(np.where(slots < ends, slots, -1))
+
     def read(self, slots: np.ndarray, resets: np.ndarray | None = None) -> Window:
         """The window of slots.
 
@@ -173,8 +179,6 @@ def sentence_windows(reader: SlotReader, max_slots: int) -> Iterator[Window]:
     Arguments:
         max_slots: most slots of a window, padding included; a longer sentence is a separate window.
     """
-    starts, lengths = reader.starts, np.diff(reader.starts).tolist()
+    lengths = np.diff(reader.starts).tolist()
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
-    for rows in batches_of_like_lengths(lengths, order, max_padded=max_slots):
-        slots = starts[rows] + np.arange(lengths[rows[-1]])[:, None]  # (T, B)
-        yield reader.read(np.where(slots < starts[1:][rows], slots, -1))
+    return map(reader.read_sentences, batches_of_like_lengths(lengths, order, max_padded=max_slots))

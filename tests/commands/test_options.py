@@ -61,6 +61,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "report d": {"folder": "d"},
     "tune": {**CONFIG, "search": None, "search_folder": None, "dry_run": False, "list": False},
     "pretrain c": {**TRAINING, "config": "c", "dry_run": False},
+    "score t": {**TEXT, "device": "auto", "bilm": "default", "text": "t", "json": False, "substitutes": 0,
+                "output": None, "html": None, "force": False},
     "perplexity b t": {**TEXT, "device": "auto", "bilm": "b", "text": ["t"], "json": False},
     "embed i --output f": {**TEXT, "device": "auto", "input": "i", "output": "f", "force": False,
                            "bilm": None, "options": None, "weights": None, "layers": "all", "pool": "none",
@@ -130,6 +132,8 @@ GIVEN: dict[str, dict[str, Any]] = {
     f"pretrain c {CHANGED} -s d --from default --resume --dry-run": {
         **CHANGES, "run_folder": "d", "start_from": "default", "resume": True, "dry_run": True},
     "pretrain c --force": {"force": True},
+    "score t --bilm b --substitutes 3 --output o --html h --force --json --tokenized": {
+        "bilm": "b", "substitutes": 3, "output": "o", "html": "h", "force": True, "json": True, "tokenized": True},
     "perplexity b t u --tokenized --json --include-package p": {
         "text": ["t", "u"], "tokenized": True, "json": True, "include_package": ["p"]},
     "embed i --output f --force --bilm b --options o --weights w --layers top --pool max --precision int8 --no-index "

@@ -1,0 +1,168 @@
+"""The command that scores the words of a text with a language model."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import io
+import math
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from elmo_tasks.commands import options
+from elmo_tasks.commands.console import binary_output
+from elmo_tasks.files.overwriting import check_output
+
+if TYPE_CHECKING:
+    from elmo_tasks.pretraining.scores import SentenceScores, TokenScores
+    from elmo_tasks.rendering.drawing import Drawing
+
+Show = Callable[["SentenceScores"], object]
+
+_COLUMNS = (
+    "sentence", "position", "token", "known", "forward", "forward_bits", "forward_rank", "backward", "backward_bits",
+    "backward_rank", "both", "both_bits", "substitutes",
+)  # fmt: skip
+
+
+def add_score(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("text", metavar="TEXT", help="a UTF-8 text file, compressed or not, or - for standard input")
+    options.add_bilm(parser)
+    options.add_number(
+        parser, "--substitutes", 0, "also give this many likely words for each token", kind=options.not_negative
+    )
+    parser.add_argument("--output", metavar="FILE", help="write the scores to this file, instead of showing them")
+    parser.add_argument("--html", metavar="FILE", help="write a page with the surprising words in colour")
+    options.add_force(parser)
+    options.add_flag(parser, "--json", "one JSON object for each sentence, instead of a row for each token (TSV)")
+    options.add_tokenizer_arguments(parser, options.BILM_TOKENIZER)
+    options.add_include_package(parser)
+    options.add_device(parser, "auto")
+
+
+def run_score(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.elmo.bilm_files import bilm_folder
+    from elmo_tasks.files.text import standard_input
+    from elmo_tasks.pretraining.language_model import LanguageModel
+    from elmo_tasks.pretraining.scores import score_sentences
+    from elmo_tasks.text.prose import raw_lines
+    from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
+
+    for path in (arguments.output, arguments.html):
+        check_output(path, force=arguments.force, stream=True)
+    device = options.chosen_device(arguments)
+    name = options.chosen_tokenizer(arguments)
+    tokenizer = parse_tokenizer(name) if name else tokenizer_of_bilm(bilm_folder(arguments.bilm))
+    model = LanguageModel.load(arguments.bilm).to(device)
+    source = standard_input() if arguments.text == "-" else arguments.text
+    lines = raw_lines(source, tokenized=arguments.tokenized)
+    sentences = (tokens for _, line in lines for tokens in tokenizer.strings(line) if tokens)
+    with _shown(arguments) as show:
+        for scores in score_sentences(model, sentences, arguments.substitutes):
+            show(scores)
+
+
+@contextlib.contextmanager
+def _shown(arguments: argparse.Namespace) -> Iterator[Show]:
+    """Yields a function that shows the scores of a sentence in each of the ways that the arguments ask for."""
+    from elmo_tasks.rendering.html import END, Sections, page_start
+    from elmo_tasks.rendering.terminal import Terminal
+
+    with contextlib.ExitStack() as stack:
+        shows: list[Show] = []
+        if arguments.html:
+            page, sections = stack.enter_context(binary_output(arguments.html)), Sections()
+            page.write(page_start(arguments.text).encode())
+            stack.callback(lambda: page.write(END.encode()))
+            shows.append(lambda scores: page.write(sections.section(_drawing(scores)).encode()))
+        if arguments.output or arguments.json or not (shows or sys.stdout.isatty()):
+            stream = stack.enter_context(binary_output(arguments.output))
+            write = _json_lines() if arguments.json else _table()
+            shows.append(lambda scores: stream.write(write(scores).encode()))
+        if not shows:
+            terminal = Terminal()
+            shows.append(lambda scores: terminal.show(_drawing(scores)))
+        yield lambda scores: [show(scores) for show in shows]
+
+
+def _table() -> Callable[[SentenceScores], str]:
+    """A function that gives the rows of each sentence, the first with the names of the columns."""
+    number, text = 0, io.StringIO()
+    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
+    writer.writerow(_COLUMNS)
+
+    def rows(scores: SentenceScores) -> str:
+        nonlocal number
+        number += 1
+        nothing = [""] * 3
+        writer.writerow([number, 0, "<S>", "", *nothing, *_nats_and_bits(scores.begin), "", *nothing])
+        for position, each in enumerate(scores.tokens, start=1):
+            forward = [*_nats_and_bits(each.forward), each.forward_rank]
+            backward = [*_nats_and_bits(each.backward), each.backward_rank]
+            words = " ".join(f"{word}:{probability:.4f}" for word, probability in each.substitutes)
+            known = [number, position, each.token, int(each.is_known)]
+            writer.writerow([*known, *forward, *backward, *_nats_and_bits(each.both), words])
+        end = len(scores.tokens) + 1
+        writer.writerow([number, end, "</S>", "", *_nats_and_bits(scores.end), "", *nothing, *nothing])
+        written = text.getvalue()
+        text.seek(0)
+        text.truncate()
+        return written
+
+    return rows
+
+
+def _nats_and_bits(surprisal: float) -> tuple[str, str]:
+    return f"{surprisal:.6f}", f"{surprisal / math.log(2):.6f}"
+
+
+def _json_lines() -> Callable[[SentenceScores], str]:
+    from elmo_tasks.files.json_files import json_text
+
+    return lambda scores: f"{json_text(_record(scores))}\n"
+
+
+def _record(scores: SentenceScores) -> dict[str, Any]:
+    """The scores of a sentence for JSON: in nats, sums and means over its tokens and one border."""
+    count = len(scores.tokens) + 1
+    return {
+        "tokens": [_token_record(each) for each in scores.tokens],
+        "begin": scores.begin,
+        "end": scores.end,
+        "forward": scores.forward,
+        "backward": scores.backward,
+        "mean_forward": scores.forward / count,
+        "mean_backward": scores.backward / count,
+        "pseudo_log_likelihood": scores.pseudo_log_likelihood,
+    }
+
+
+def _token_record(scores: TokenScores) -> dict[str, Any]:
+    import dataclasses
+
+    record = dataclasses.asdict(scores)
+    record["substitutes"] = dict(scores.substitutes)
+    return record if scores.substitutes else {key: value for key, value in record.items() if key != "substitutes"}
+
+
+def _drawing(scores: SentenceScores) -> Drawing:
+    """The sentence with its surprising words dark, and the words that are expected instead."""
+    from elmo_tasks.rendering.drawing import Rows, ShadedText
+
+    words = [each.token for each in scores.tokens]
+    starts = [sum(len(word) + 1 for word in words[:index]) for index in range(len(words))]
+    offsets = [(start, start + len(word)) for start, word in zip(starts, words, strict=True)]
+    bits = math.log(2)
+    title = f"surprisal in bits: forward {scores.forward / bits:.1f}, backward {scores.backward / bits:.1f}"
+    text = ShadedText(" ".join(words), offsets, [each.both for each in scores.tokens], title)
+    rows = [
+        (
+            each.token if each.is_known else f"{each.token} (unknown)",
+            f"{each.forward / bits:5.1f} {each.backward / bits:5.1f}  "
+            + " ".join(f"{word} {100 * probability:.0f}%" for word, probability in each.substitutes),
+        )
+        for each in scores.tokens
+    ]
+    return [text, Rows(rows)]

@@ -1,0 +1,162 @@
+"""What a language model expects of each token of a text: surprisals, ranks, and the words that it finds likelier.
+
+# N tokens, P features of one direction, V words of the output vocabulary
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from elmo_tasks.pretraining.corpus import CorpusPart
+from elmo_tasks.pretraining.language_model import LanguageModel
+from elmo_tasks.pretraining.output_vocabulary import NUM_SPECIAL_WORDS, UNKNOWN_NUMBER
+from elmo_tasks.pretraining.tokenize_files import number_tokens
+from elmo_tasks.pretraining.windows import SlotReader
+from elmo_tasks.text.batches import batches_of_like_lengths
+
+_SENTENCES_AT_ONCE = 512
+_SLOTS_AT_ONCE = 2048
+_TOKENS_AT_ONCE = 256  # whose scores of all words are in memory at once
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenScores:
+    """What the language model expected where a token is.
+
+    Surprisals are negative logarithms of probabilities, in nats. A word that the vocabulary lacks has those of the
+    unknown word. `both` is that of both directions together: the product of their probabilities, normalized over the
+    vocabulary, as if the two were independent.
+
+    Attributes:
+        forward_rank, backward_rank: how many words are at least as likely, the word included; 1 for the likeliest.
+        substitutes: the likeliest words by both directions together, with their probabilities.
+    """
+
+    token: str
+    is_known: bool
+    forward: float
+    backward: float
+    both: float
+    forward_rank: int
+    backward_rank: int
+    substitutes: tuple[tuple[str, float], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class SentenceScores:
+    """The scores of a sentence's tokens, and the surprisals of its end (forward) and of its begin (backward)."""
+
+    tokens: tuple[TokenScores, ...]
+    end: float
+    begin: float
+
+    @property
+    def forward(self) -> float:
+        """The surprisal of the sentence in reading order: the sum of its tokens' and of its end's."""
+        return sum(each.forward for each in self.tokens) + self.end
+
+    @property
+    def backward(self) -> float:
+        """The surprisal of the sentence from its end: the sum of its tokens' and of its begin's."""
+        return sum(each.backward for each in self.tokens) + self.begin
+
+    @property
+    def pseudo_log_likelihood(self) -> float:
+        """The sum of the log-probabilities of the tokens by both directions together (Wang and Cho 2019; Salazar et al.
+        2020 for masked language models)."""
+        return -sum(each.both for each in self.tokens)
+
+
+def score_sentences(
+    model: LanguageModel, sentences: Iterable[Sequence[str]], substitutes: int = 0
+) -> Iterator[SentenceScores]:
+    """The scores of tokenized sentences in their order, each read from a state of zeros, with the whole softmax.
+
+    Sums over a text are those of `evaluate_perplexity`. Only a bounded number of sentences is in memory.
+
+    Arguments:
+        substitutes: how many likely words to give for each token.
+
+    Raises:
+        ValueError: a sentence has no token.
+    """
+    training = model.training
+    model.eval()
+    waiting = iter(sentences)
+    while some := list(itertools.islice(waiting, _SENTENCES_AT_ONCE)):
+        if not all(some):
+            raise ValueError("a sentence without a token; expected at least one in each")
+        yield from _score(model, some, substitutes)
+    model.train(training)
+
+
+@torch.no_grad()
+def _score(model: LanguageModel, sentences: Sequence[Sequence[str]], substitutes: int) -> list[SentenceScores]:
+    text = number_tokens(sentences)
+    borders = np.append(0, np.cumsum(text.lengths, dtype=np.int64))  # (S + 1,)
+    part = CorpusPart(text.tokens, borders, np.array([0, len(sentences)]))
+    width = model.bilm.options.char_cnn.max_characters_per_token
+    reader = SlotReader(part, text.types, model.vocabulary, width)
+    scored: dict[int, SentenceScores] = {}
+    for rows in batches_of_like_lengths((text.lengths + 1).tolist(), max_padded=_SLOTS_AT_ONCE):
+        window = reader.read_sentences(rows).to(model.softmax_bias.device)
+        (forward, backward), _ = model.top_layer(window, model.initial_states(len(rows)))  # (T, B, P) each
+        lengths = torch.tensor([len(sentences[row]) for row in rows])
+        column = torch.arange(len(rows)).repeat_interleave(lengths)  # (N,) of each token: its sentence in the batch
+        position = torch.cat([torch.arange(int(length)) for length in lengths])  # (N,)
+        from_end = lengths[column] - 1 - position  # where the backward direction predicts the token
+        targets = window.targets[0][position, column]
+        tokens = [token for row in rows for token in sentences[row]]
+        scores = _token_scores(
+            model, tokens, forward[position, column], backward[from_end, column], targets, substitutes
+        )
+        ends, begins = (
+            _surprisals(model, hidden[lengths, range(len(rows))], of[lengths, range(len(rows))])
+            for hidden, of in zip((forward, backward), window.targets, strict=True)
+        )
+        for row, end, begin in zip(rows, ends, begins, strict=True):
+            scored[row] = SentenceScores(tuple(itertools.islice(scores, len(sentences[row]))), end, begin)
+    return [scored[row] for row in range(len(sentences))]
+
+
+def _surprisals(model: LanguageModel, hidden: Tensor, targets: Tensor) -> list[float]:
+    """(N, P), (N,) -> the surprisals of the targets, in nats."""
+    scores = functional.linear(hidden, model.softmax_weight, model.softmax_bias)  # (N, V)
+    return functional.cross_entropy(scores, targets, reduction="none").tolist()
+
+
+def _token_scores(
+    model: LanguageModel, tokens: Sequence[str], forward: Tensor, backward: Tensor, targets: Tensor, substitutes: int
+) -> Iterator[TokenScores]:
+    """Scores tokens by the outputs of both directions, (N, P) each, from which their words (N,) are predicted."""
+    for start in range(0, len(tokens), _TOKENS_AT_ONCE):
+        some = slice(start, start + _TOKENS_AT_ONCE)
+        own = targets[some].unsqueeze(1)
+        directions = [
+            functional.linear(hidden[some], model.softmax_weight, model.softmax_bias).log_softmax(dim=1)
+            for hidden in (forward, backward)
+        ]  # (n, V) each
+        ranks = [(scores > scores.gather(1, own)).sum(dim=1).add(1).tolist() for scores in directions]
+        every = [*directions, (directions[0] + directions[1]).log_softmax(dim=1)]
+        surprisals = [scores.gather(1, own).neg().squeeze(1).tolist() for scores in every]
+        words = _likeliest(model, every[-1], substitutes)
+        known = (own.squeeze(1) != UNKNOWN_NUMBER).tolist()
+        for values in zip(tokens[some], known, *surprisals, *ranks, words, strict=True):
+            yield TokenScores(*values)
+
+
+def _likeliest(model: LanguageModel, scores: Tensor, count: int) -> list[tuple[tuple[str, float], ...]]:
+    """The likeliest words by log-probabilities (n, V), without the borders of sentences and the unknown word."""
+    found = scores[:, NUM_SPECIAL_WORDS:].topk(min(count, scores.shape[1] - NUM_SPECIAL_WORDS), dim=1)
+    words = model.vocabulary.words[NUM_SPECIAL_WORDS:]
+    return [
+        tuple((words[index], probability) for index, probability in zip(indices, probabilities, strict=True))
+        for indices, probabilities in zip(found.indices.tolist(), found.values.exp().tolist(), strict=True)
+    ]

@@ -1,0 +1,142 @@
+"""The scores of tokens: surprisals, ranks and substitutes as NumPy computes them, and sums as those of perplexity."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from elmo_tasks import cli
+from elmo_tasks.elmo import TINY_OPTIONS, batch_to_ids
+from elmo_tasks.pretraining import scores
+from elmo_tasks.pretraining.corpus import CorpusPart
+from elmo_tasks.pretraining.language_model import LanguageModel
+from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
+from elmo_tasks.pretraining.perplexity import evaluate_perplexity
+from elmo_tasks.pretraining.scores import SentenceScores, score_sentences
+from elmo_tasks.pretraining.tokenize_files import number_tokens
+from elmo_tasks.pretraining.windows import SlotReader
+
+WORDS = ["the", "dog", "barked", "cat", "."]
+SENTENCES = [["the", "dog", "barked", "."], ["cat"], ["the", "zebra", "."], ["."] * 9]
+
+
+@pytest.fixture(scope="module")
+def model() -> LanguageModel:
+    torch.manual_seed(3)
+    model = LanguageModel.untrained(TINY_OPTIONS, OutputVocabulary(WORDS), dropout=0.5)
+    torch.nn.init.normal_(model.softmax_bias)
+    with torch.no_grad():
+        model.softmax_weight.mul_(20)  # so that words differ
+    return model
+
+
+def log_softmax(values: np.ndarray) -> np.ndarray:
+    values = values - values.max(axis=-1, keepdims=True)
+    return values - np.log(np.exp(values).sum(axis=-1, keepdims=True))
+
+
+def expected(model: LanguageModel, sentence: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The log-probabilities of all words (n + 1, V) in double precision: of each token and the end from the left, and
+    of the begin and each token from the right."""
+    with torch.no_grad():
+        top = model.bilm.eval()(batch_to_ids([sentence])).layers[0, -1].double().numpy()  # (n + 2, D), with borders
+    weight, bias = (each.detach().double().numpy() for each in (model.softmax_weight, model.softmax_bias))
+    forward, backward = np.split(top, 2, axis=1)
+    return log_softmax(forward[:-1] @ weight.T + bias), log_softmax(backward[1:] @ weight.T + bias)
+
+
+def test_surprisals_ranks_and_substitutes_are_those_of_numpy(model: LanguageModel) -> None:
+    vocabulary = model.vocabulary
+    for sentence, found in zip(SENTENCES, score_sentences(model, SENTENCES, substitutes=3), strict=True):
+        forward, backward = expected(model, sentence)
+        assert found.end == pytest.approx(-forward[-1, 1], abs=1e-5)
+        assert found.begin == pytest.approx(-backward[0, 0], abs=1e-5)
+        assert [each.token for each in found.tokens] == sentence
+        both = log_softmax(forward[:-1] + backward[1:])
+        for index, (each, word) in enumerate(zip(found.tokens, vocabulary.numbers(sentence), strict=True)):
+            left, right = forward[index], backward[index + 1]
+            assert (each.forward, each.backward, each.both) == pytest.approx(
+                (-left[word], -right[word], -both[index, word]), abs=1e-5
+            )
+            assert (each.forward_rank, each.backward_rank) == ((left >= left[word]).sum(), (right >= right[word]).sum())
+            assert each.is_known == (each.token in WORDS)
+            order = sorted(WORDS, key=lambda word: -both[index, vocabulary.words.index(word)])[:3]
+            assert [word for word, _ in each.substitutes] == order
+            probabilities = [math.exp(both[index, vocabulary.words.index(word)]) for word in order]
+            assert [probability for _, probability in each.substitutes] == pytest.approx(probabilities, abs=1e-5)
+        assert found.pseudo_log_likelihood == pytest.approx(-sum(each.both for each in found.tokens))
+
+
+def test_sums_are_those_of_the_perplexity(model: LanguageModel) -> None:
+    text = number_tokens(SENTENCES)
+    borders = np.append(0, np.cumsum(text.lengths, dtype=np.int64))
+    part = CorpusPart(text.tokens, borders, np.array([0, len(SENTENCES)]))
+    perplexity = evaluate_perplexity(model, SlotReader(part, text.types, model.vocabulary, 50), visible=False)
+    found = list(score_sentences(model, SENTENCES))
+    for name in ("forward", "backward"):
+        mean = sum(getattr(each, name) for each in found) / perplexity["targets"]
+        assert math.exp(mean) == pytest.approx(perplexity[name], rel=1e-6)
+
+
+def values(found: SentenceScores) -> list[float]:
+    tokens = [value for each in found.tokens for value in (each.forward, each.backward, each.both)]
+    return [found.begin, found.end, *tokens]
+
+
+def test_neither_batches_nor_training_mode_change_scores(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = [values(each) for each in score_sentences(model, SENTENCES)]
+    for name, size in (("_SLOTS_AT_ONCE", 5), ("_TOKENS_AT_ONCE", 2), ("_SENTENCES_AT_ONCE", 2)):
+        monkeypatch.setattr(scores, name, size)
+    model.train()
+    for each, other in zip(score_sentences(model, iter(SENTENCES)), whole, strict=True):
+        assert values(each) == pytest.approx(other, abs=1e-5)
+    assert model.training
+    with pytest.raises(ValueError, match="a sentence without a token"):
+        list(score_sentences(model, [["the"], []]))
+
+
+@pytest.fixture
+def bilm(model: LanguageModel, tmp_path: Path) -> Path:
+    model.save(tmp_path / "bilm")
+    return tmp_path / "bilm"
+
+
+def test_the_command_writes_tables_objects_and_pages(
+    bilm: Path, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("the dog barked.\n\nthe zebra.\n")
+    call = ["score", str(text), "--bilm", str(bilm), "--substitutes", "2"]
+    found = list(score_sentences(LanguageModel.load(bilm), [["the", "dog", "barked", "."], ["the", "zebra", "."]], 2))
+
+    assert cli.main([*call, "--html", str(tmp_path / "page.html"), "--output", str(tmp_path / "scores.tsv")]) == 0
+    rows = list(csv.DictReader((tmp_path / "scores.tsv").read_text().splitlines(), delimiter="\t"))
+    assert [row["token"] for row in rows[:6]] == ["<S>", "the", "dog", "barked", ".", "</S>"]
+    assert [row["known"] for row in rows[6:]] == ["", "1", "0", "1", ""]
+    for number, each in enumerate(found, start=1):
+        own = [row for row in rows if row["sentence"] == str(number)]
+        for name in ("forward", "backward"):
+            assert sum(float(row[name] or 0) for row in own) == pytest.approx(getattr(each, name), abs=1e-4)
+            assert all(float(row[f"{name}_bits"]) * math.log(2) == pytest.approx(float(row[name]), abs=1e-5)
+                       for row in own if row[name])  # fmt: skip
+        assert own[1]["substitutes"].split()[0].split(":")[0] == each.tokens[0].substitutes[0][0]
+    page = (tmp_path / "page.html").read_text()
+    assert "zebra (unknown)" in page
+    assert page.endswith("</html>\n")
+
+    assert cli.main([*call, "--json"]) == 0
+    records = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
+    assert [record["forward"] for record in records] == pytest.approx([each.forward for each in found], rel=1e-5)
+    assert records[0]["mean_forward"] == pytest.approx(found[0].forward / 5, rel=1e-5)
+    assert list(records[1]["tokens"][1]["substitutes"]) == [word for word, _ in found[1].tokens[1].substitutes]
+    assert cli.main(["score", str(text), "--bilm", str(bilm)]) == 0  # no terminal: the table
+    assert capsysbinary.readouterr().out.startswith(b"sentence\tposition\ttoken\t")
+    assert cli.main(["score", str(text), "--bilm", str(bilm), "--output", str(tmp_path / "scores.tsv")]) == 2
+    assert b"the file exists; --force replaces it" in capsysbinary.readouterr().err
