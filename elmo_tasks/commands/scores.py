@@ -67,6 +67,7 @@ def run_score(arguments: argparse.Namespace) -> None:
 @contextlib.contextmanager
 def _shown(arguments: argparse.Namespace) -> Iterator[Show]:
     """Yields a function that shows the scores of a sentence in each of the ways that the arguments ask for."""
+    from elmo_tasks.files.text import STANDARD_INPUT
     from elmo_tasks.rendering.html import END, Sections, page_start
     from elmo_tasks.rendering.terminal import Terminal
 
@@ -74,7 +75,7 @@ def _shown(arguments: argparse.Namespace) -> Iterator[Show]:
         shows: list[Show] = []
         if arguments.html:
             page, sections = stack.enter_context(binary_output(arguments.html)), Sections()
-            page.write(page_start(arguments.text).encode())
+            page.write(page_start(STANDARD_INPUT if arguments.text == "-" else arguments.text).encode())
             stack.callback(lambda: page.write(END.encode()))
             shows.append(lambda scores: page.write(sections.section(_drawing(scores)).encode()))
         if arguments.output or arguments.json or not (shows or sys.stdout.isatty()):
@@ -155,14 +156,11 @@ def _drawing(scores: SentenceScores) -> Drawing:
     starts = [sum(len(word) + 1 for word in words[:index]) for index in range(len(words))]
     offsets = [(start, start + len(word)) for start, word in zip(starts, words, strict=True)]
     bits = math.log(2)
-    title = f"surprisal in bits: forward {scores.forward / bits:.1f}, backward {scores.backward / bits:.1f}"
-    text = ShadedText(" ".join(words), offsets, [each.both for each in scores.tokens], title)
-    rows = [
-        (
-            each.token if each.is_known else f"{each.token} (unknown)",
-            f"{each.forward / bits:5.1f} {each.backward / bits:5.1f}  "
-            + " ".join(f"{word} {100 * probability:.0f}%" for word, probability in each.substitutes),
-        )
-        for each in scores.tokens
-    ]
+    text = ShadedText(" ".join(words), offsets, [each.both for each in scores.tokens], "surprisal by both directions")
+    rows = []
+    for each in scores.tokens:
+        expected = " ".join(f"{word} {100 * probability:.0f}%" for word, probability in each.substitutes)
+        name = each.token if each.is_known else f"{each.token} (unknown)"
+        rows.append((name, f"{each.forward / bits:5.1f} {each.backward / bits:5.1f} bits  {expected}".rstrip()))
+    rows.append(("forward and backward", f"{scores.forward / bits:.1f} {scores.backward / bits:.1f} bits"))
     return [text, Rows(rows)]
