@@ -110,11 +110,18 @@ def test_what_cannot_be_drawn_is_named(tmp_path: Path) -> None:
 def test_the_command_evaluates_for_confusions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(elmo_tasks.runs.load, "evaluate", lambda *_, **__: {"f1": 1.0, "confusion": CONFUSION})
+    evaluated = []
+
+    def evaluate(*data: object, confusion: bool, unknown_labels: str, overrides: list[str]) -> dict[str, object]:
+        evaluated.append((*data, unknown_labels, *overrides))
+        return {"f1": 1.0, **({"confusion": CONFUSION} if confusion else {})}
+
+    monkeypatch.setattr(elmo_tasks.runs.load, "evaluate", evaluate)
     folder, target = str(run(tmp_path / "ner")), str(tmp_path / "a.svg")
     assert cli.main(["plot", folder, "--output", target, "--confusion", "dev", "--device", "cpu"]) == 0
     assert capsys.readouterr().out == f"{target}\n"
     assert "LOC" in words(Path(target))
+    assert evaluated == [(folder, "dev", "error", "trainer.device=cpu")]
     assert cli.main(["plot", folder, folder, "--output", target, "--force", "--confusion", "dev"]) == 2
     assert "expected a single one" in capsys.readouterr().err
 
