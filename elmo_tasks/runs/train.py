@@ -21,7 +21,7 @@ from elmo_tasks.files.locks import locked
 from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.runs.data_analysis import training_warnings
-from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.experiment_config import BestEpoch, ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.folder import RunFolder, Split
 from elmo_tasks.runs.model_building import build_model
@@ -151,7 +151,7 @@ def _evaluate_best(
     trainer.set_parameters(tensors)
     if model.threshold is not None:
         model.threshold.copy_(tensors["threshold"])
-    results: dict[str, Any] = {"best": read_record(run.records, best, dict[str, Any])}
+    results: dict[str, Any] = {"best": read_record(run.records, best, BestEpoch).model_dump()}
     if "validation" in predictions:
         _predict(model, held_out["validation"], accelerator, run.predictions_for("validation"), model.task)
     if config.fold or "test" in predictions:

@@ -62,6 +62,7 @@ def run(shop: Path, tmp_path: Path) -> Path:
         ("metrics.jsonl", b"\xff\n\n\n"),
         ("metrics.jsonl", b"{\n{\n{\n"),
         ("metrics.jsonl", b""),
+        ("metrics.jsonl", b'{"a": {}}\n' * 3),
     ],
 )
 def test_a_damaged_file_of_a_run_is_an_error(name: str, content: bytes, run: Path, shop: Path) -> None:
