@@ -89,7 +89,7 @@ def room() -> Callable[[int], AbstractContextManager[None]]:
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    """The real benchmark data: `ELMO_TASKS_DATA`, or `../shared/data` beside the repository."""
+    """The real benchmark data: `ELMO_TASKS_DATA`, or `../shared/data` next to the repository."""
     chosen = os.environ.get("ELMO_TASKS_DATA")
     folder = Path(chosen) if chosen else REPOSITORY.parent / "shared" / "data"
     if not folder.is_dir():

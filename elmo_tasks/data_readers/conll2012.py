@@ -122,6 +122,17 @@ def read_conll2012(path: Path, least: int = ALL_COLUMNS) -> Iterator[Conll2012Do
         yield from _documents(file, least)
 
 
+def faultless_documents(path: Path, bad_units: BadUnits) -> Iterator[Conll2012Document]:
+    """The documents of `read_conll2012` that have no fault; adds what is wrong with others and with sentences."""
+    for document in read_conll2012(path):
+        for error in document.bad_sentences:
+            bad_units.add(error)
+        if document.fault:
+            bad_units.add(document.fault)
+        else:
+            yield document
+
+
 def _documents(file: Path, least: int) -> Iterator[Conll2012Document]:
     bad_sentences = BadUnits(skip=True)
     name, begin = "", 0  # of the open document; line 0: none is open

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DocumentNumbers
-from elmo_tasks.data_readers.conll2012 import bracketed_spans, conll2012_files, read_conll2012
+from elmo_tasks.data_readers.conll2012 import bracketed_spans, conll2012_files, faultless_documents
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.tag_schemes import TagScheme, tags_of_spans
@@ -57,12 +57,7 @@ class NerConll2012Reader(DatasetReader):
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         files = {file: number for number, file in enumerate(self.files(path))}
         numbers = DocumentNumbers()
-        for document in read_conll2012(path):
-            for error in document.bad_sentences:
-                self.bad_units.add(error)
-            if document.fault:
-                self.bad_units.add(document.fault)
-                continue
+        for document in faultless_documents(path, self.bad_units):
             if document.name.partition("/")[0] in self.config.left_out_genres:
                 self.left_out["document(s) whose names are not annotated"] += 1
                 continue

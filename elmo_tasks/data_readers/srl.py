@@ -19,7 +19,7 @@ import pydantic
 from pydantic import Field
 
 from elmo_tasks.data_readers.columns import read_rows
-from elmo_tasks.data_readers.conll2012 import Conll2012Sentence, bracketed_spans, conll2012_files, read_conll2012
+from elmo_tasks.data_readers.conll2012 import Conll2012Sentence, bracketed_spans, conll2012_files, faultless_documents
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.errors import DataError, counted
 from elmo_tasks.files.paths import is_clutter, plain_name
@@ -124,12 +124,7 @@ class SrlConll2012Reader(SrlReader):
 
     def sentences(self, path: Path) -> Iterator[SrlSentence]:
         misplaced: list[str] = []
-        for document in read_conll2012(path):
-            for error in document.bad_sentences:
-                self.bad_units.add(error)
-            if document.fault:
-                self.bad_units.add(document.fault)
-                continue
+        for document in faultless_documents(path, self.bad_units):
             for sentence in document.sentences:
                 with self.bad_units.caught():
                     roles = self.read_roles(sentence.roles, document.path, sentence.first_line)

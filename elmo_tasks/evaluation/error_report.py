@@ -71,7 +71,7 @@ class ErrorReport:
 
 @dataclasses.dataclass(frozen=True)
 class _Details:
-    """What is counted in a task besides its examples."""
+    """What is counted in a task in addition to its examples."""
 
     counted: str
     kinds: dict[str, int]

@@ -32,8 +32,8 @@ class LabelModelConfig(ModelConfig):
 
     class_weights: Literal["balanced"] | LabelWeights | None = Field(
         None,
-        description="how much each label counts in the loss: {label: weight}, 1 for the others; or 'balanced': the "
-        "rarer in the training data, the more, so that all labels count the same in sum",
+        description="how much each label counts in the loss: {label: weight}, 1 for the others; or 'balanced': rare "
+        "labels of the training data count more, so that all labels count the same in total",
     )
 
 
@@ -63,7 +63,7 @@ class LabelModel(TaskModel[BatchT, OutputT]):
         self.register_buffer("class_weights", weights)  # a run keeps it with its frozen tensors
 
     def prepare_training(self, examples: Iterable[Example]) -> None:
-        """Computes the weights if they are to be balanced: of N labels or tags in the data, `N / (K * count)`.
+        """Computes balanced weights, `N / (K * count)` for a label that is `count` of the data's N labels or tags.
 
         Source: scikit-learn's `class_weight="balanced"`. Labels that the data lacks are not among the K and keep 1.
         """

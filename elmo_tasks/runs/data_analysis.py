@@ -131,7 +131,7 @@ def _report(config: ExperimentConfig, data: Data, name: str) -> dict[str, Any]:
 
 
 def _percentage(words: Mapping[str, int], some: set[str]) -> float:
-    """Of the tokens that are among some of the words."""
+    """The share of some words among all tokens."""
     return 100 * sum(words[word] for word in some) / max(1, sum(words.values()))
 
 

@@ -27,7 +27,7 @@ def all_configs(base: type[Config] = Config) -> Iterator[type[Config]]:
 
 
 def defaults() -> dict[str, dict[str, Any]]:
-    """Of each public class of configs, other than requests of the server, the defaults of the keys that have one."""
+    """The defaults of the keys that have one, for each public class of configs except the server's requests."""
     for module in pkgutil.walk_packages(elmo_tasks.__path__, "elmo_tasks."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)

@@ -63,7 +63,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def token_shapes(
     filters: Sequence[tuple[int, int]], word_dim: int, char_dim: int, size: int
 ) -> dict[str, tuple[int, ...]]:
-    """Of the tensors in token_embedder.pkl, with two highway layers."""
+    """The shapes of the tensors in token_embedder.pkl, with two highway layers."""
     num_filters = sum(number for _, number in filters)
     shapes: dict[str, tuple[int, ...]] = {
         "word_emb_layer.embedding.weight": (len(WORDS), word_dim),
@@ -80,7 +80,7 @@ def token_shapes(
 
 
 def lstm_shapes(cells: int, size: int) -> dict[str, tuple[int, ...]]:
-    """Of the tensors in encoder.pkl, with two layers."""
+    """The shapes of the tensors in encoder.pkl, with two layers."""
     shapes: dict[str, tuple[int, ...]] = {}
     for prefix in (f"{direction}_layer_{number}" for direction in ("forward", "backward") for number in range(2)):
         shapes[f"{prefix}.input_linearity.weight"] = shapes[f"{prefix}.state_linearity.weight"] = (4 * cells, size)

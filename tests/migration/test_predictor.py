@@ -22,7 +22,7 @@ TOKENS = ["the", "cat", "sat", "there"]
 
 @pytest.fixture
 def weights() -> dict[str, torch.Tensor]:
-    """Of a `simple_tagger`: word vectors, an LSTM, a projection."""
+    """Those of a `simple_tagger`: word vectors, an LSTM, a projection."""
     torch.manual_seed(4)
     lstm = {f"encoder._module.{name}": tensor for name, tensor in nn.LSTM(4, 3).state_dict().items()}
     embedding = {"text_field_embedder.token_embedder_tokens.weight": 2 * torch.randn(len(WORDS), 4)}

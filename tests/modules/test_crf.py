@@ -276,7 +276,7 @@ def test_refuses_a_length_for_which_nothing_is_allowed() -> None:
 def test_marginals_are_numbers_where_nothing_is_allowed_and_exact_elsewhere(
     between: list[list[int]], end: list[int], lengths: tuple[int, int]
 ) -> None:
-    """Of the first length there are allowed sequences, of the second one there are none."""
+    """Sequences of the first length are allowed; there is none of the second one."""
     constraints = TransitionConstraints(
         torch.tensor([True, False]), torch.tensor(between).bool(), torch.tensor(end).bool()
     )

@@ -31,7 +31,7 @@ def make_reader() -> SlotReader:
 
 
 def expected_slots(sentences: list[list[str]]) -> list[tuple[str, str, str, str]]:
-    """Of each slot what the forward direction reads and predicts, and the backward one."""
+    """What the forward direction reads and predicts in each slot, and the backward one."""
     slots = []
     for tokens in sentences:
         forward, backward = ["<S>", *tokens, "</S>"], ["</S>", *tokens[::-1], "<S>"]

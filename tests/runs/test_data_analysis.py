@@ -24,7 +24,7 @@ NUMBERS = [f"word{number}" for number in range(400)]
 
 
 def config(folder: Path, parts: dict[str, Sequence[Row | str]], **changes: Any) -> Path:
-    """A config beside files with its data, a JSON line of each row; a string is the line itself."""
+    """Writes a config and its data as JSON lines; a row that is a string is the line itself."""
     for name, rows in parts.items():
         lines = [
             row if isinstance(row, str) else json.dumps(dict(zip(("text", "label"), row, strict=True))) for row in rows

@@ -108,7 +108,7 @@ def test_every_tokenizer_has_its_own_version(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("piece", [".", "! ", "\n ", "。", "a.", '("', "\u200d"])
 def test_long_runs_take_linear_time(piece: str) -> None:
-    """Of so many pieces, quadratic time would be minutes."""
+    """Quadratic time would be minutes for this many pieces."""
     assert "".join(token.text for token in UnicodeTokenizer().words(piece * 50_000)) == "".join(
         (piece * 50_000).split()
     )
