@@ -300,8 +300,10 @@ class DatasetReader(abc.ABC):
         origins, name = self.origins(source), source_name(source)
         for example in examples:
             origin, line = origins[example["file"]], example["line"]
-            between = ": row " if origin.startswith((HUB_PREFIX, MEMORY_PREFIX)) else ":"
-            yield name if line is None else f"{origin}{between}{line}"
+            if line is None:  # as in SQuAD's files
+                yield f"{origin}: {example['id']}" if example.get("id") else name
+            else:
+                yield f"{origin}{': row ' if origin.startswith((HUB_PREFIX, MEMORY_PREFIX)) else ':'}{line}"
 
     def origins(self, source: Source) -> list[str]:
         """What the numbers in the column `file` stand for: files, hub data sets or examples in memory.

@@ -92,6 +92,14 @@ def test_ids_that_are_whole_numbers(tmp_path: Path) -> None:
     assert read(write_hub(tmp_path / "hub", [row]), SQUAD)[0]["id"] == "3"
 
 
+def test_a_question_is_located_by_its_id(tmp_path: Path) -> None:
+    questions = [
+        {"id": f"id{number}", "question": "Who?", "answers": [{"text": "Mira", "answer_start": 0}]} for number in (1, 2)
+    ]
+    path = write(tmp_path / "data.json", documents("Mira", *questions))
+    assert list(build(SQUAD).locations(str(path), read(path, SQUAD))) == [f"{path}: id1", f"{path}: id2"]
+
+
 @pytest.mark.parametrize(
     ("share", "passages"), [(1.0, range(30)), (0.5, range(0, 30, 2)), (0.1, range(0, 30, 10)), (0.001, [0])]
 )
