@@ -8,6 +8,8 @@
     tagger("Mira joined Karvel.")
     elmo_tasks.show(tagger, "Mira joined Karvel.")  # in colours, in a notebook
     elmo_tasks.embed(elmo_tasks.tokenize("The dog barked."))
+    elmo_tasks.load_language_model("default").score("The dog barked.")  # how surprising each word is
+    elmo_tasks.similarity("bank", ["He sat on the bank.", "The bank closed."])  # of its vectors, layer by layer
     elmo_tasks.include_packages(["my_package"])  # with your own readers, models, ...
 
 `elmo_tasks.elmo` has ELMo itself: `BiLM`, `Elmo`, `batch_to_ids`.
@@ -19,9 +21,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from elmo_tasks.api import embed, evaluate, include_packages, load, show, tokenize, train
+    from elmo_tasks.api import (
+        embed,
+        evaluate,
+        include_packages,
+        load,
+        load_language_model,
+        show,
+        similarity,
+        tokenize,
+        train,
+    )
 
-__all__ = ["__version__", "embed", "evaluate", "include_packages", "load", "show", "tokenize", "train"]
+__all__ = [
+    "__version__", "embed", "evaluate", "include_packages", "load", "load_language_model", "show", "similarity",
+    "tokenize", "train",
+]  # fmt: skip
 
 __version__ = "0.1.0"
 

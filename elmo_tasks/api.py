@@ -1,4 +1,4 @@
-"""The functions of `import elmo_tasks`: train, evaluate, load, show, embed."""
+"""The functions of `import elmo_tasks`: train, evaluate, load, show, embed, load_language_model, similarity."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.hashes import file_state
+from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor, Input, Predictor
+from elmo_tasks.pretraining.language_model import LanguageModel
+from elmo_tasks.probes.similarity import WordSimilarities, word_similarities
 from elmo_tasks.rendering import describe
 from elmo_tasks.rendering.html import END, Page, Sections, page_start
 from elmo_tasks.runs.load import Device, evaluate, load_predictor, with_device
@@ -28,7 +31,9 @@ from elmo_tasks.runs.train import train as train_run
 from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 
-__all__ = ["embed", "evaluate", "include_packages", "load", "show", "tokenize", "train"]
+__all__ = [
+    "embed", "evaluate", "include_packages", "load", "load_language_model", "show", "similarity", "tokenize", "train"
+]  # fmt: skip
 
 
 def train(
@@ -161,13 +166,48 @@ def embed(
         ElmoTasksError: `layers` names no layer of the biLM.
         TypeError: one of several sentences is a string, or a token is not.
     """
-    tokenizer: Tokenizer = TREEBANK
-    if isinstance(bilm, (str, Path)):
-        files = BiLMFiles.in_folder(bilm)
-        tokenizer = tokenizer_of_bilm(files.options.parent)
-        bilm = _fast_bilm(files, precision, (file_state(files.options), file_state(files.weights)))
+    bilm, tokenizer = _with_tokenizer(bilm, precision)
     split = list(tokenizer.strings(sentences)) if isinstance(sentences, str) else sentences
     return embed_sentences(split, bilm, layers=layers, pool=pool)
+
+
+def similarity(
+    word: str,
+    sentences: str | Sequence[str | Sequence[str]],
+    *,
+    bilm: str | Path | BiLM | FastBiLM = DEFAULT_BILM,
+    static: str | Path | None = None,
+) -> WordSimilarities:
+    """How similar the vectors of a word are in different sentences, layer by layer: all pairs of its occurrences.
+
+    Arguments:
+        word: a token of each sentence, whatever its case.
+        sentences: each a text, which is read as one sentence, or a list of tokens. One text is one sentence.
+        bilm: as for `embed`.
+        static: a file of word vectors such as GloVe's, which are the same in every sentence.
+
+    Raises:
+        WeightsError: the biLM's files are missing or damaged.
+        DataError: the file of word vectors is missing or damaged.
+        ElmoTasksError: a sentence does not have the word, or the word occurs only once.
+    """
+    bilm, tokenizer = _with_tokenizer(bilm, "float32")
+    given = [sentences] if isinstance(sentences, str) else sentences
+    split = [[token.text for token in tokenizer.words(each)] if isinstance(each, str) else each for each in given]
+    return word_similarities(bilm, word, split, static=WordVectorFile(static) if static else None)
+
+
+def load_language_model(bilm: str | Path = DEFAULT_BILM) -> LanguageModel:
+    """A biLM with its softmax, which says how surprising words are (`score`) and which it expects (`substitutes`).
+
+    Arguments:
+        bilm: the folder of a biLM that `elmo-tasks pretrain` made, `default` for the one in the package. The published
+            biLMs have no softmax.
+
+    Raises:
+        WeightsError: the biLM's files are missing or damaged, or it has no softmax.
+    """
+    return LanguageModel.load(bilm)
 
 
 def tokenize(text: str, tokenizer: str = "treebank") -> list[list[str]]:
@@ -181,6 +221,15 @@ def tokenize(text: str, tokenizer: str = "treebank") -> list[list[str]]:
         ElmoTasksError: there is no such tokenizer.
     """
     return list(parse_tokenizer(tokenizer).strings(text))
+
+
+def _with_tokenizer(bilm: str | Path | BiLM | FastBiLM, precision: Precision) -> tuple[BiLM | FastBiLM, Tokenizer]:
+    """A biLM and the tokenizer of its text, or that for English if it is already loaded."""
+    if not isinstance(bilm, (str, Path)):
+        return bilm, TREEBANK
+    files = BiLMFiles.in_folder(bilm)
+    loaded = _fast_bilm(files, precision, (file_state(files.options), file_state(files.weights)))
+    return loaded, tokenizer_of_bilm(files.options.parent)
 
 
 @functools.lru_cache(maxsize=1)

@@ -23,7 +23,7 @@ from elmo_tasks.commands.command import COMMANDS, GROUPS
 from elmo_tasks.commands.console import set_up_logging
 from elmo_tasks.errors import DISK_FULL_ERRORS, ElmoTasksError, did_you_mean
 
-_TEXTS = {"note", "sentence", "word"}  # arguments that are not paths
+_TEXTS = {"note", "sentence", "sentences", "word"}  # arguments that are not paths
 USER_ERROR = 2  # exit codes; of signals, 128 + the number
 BROKEN_PIPE, INTERRUPTED = 128 + signal.SIGPIPE, 128 + signal.SIGINT
 

@@ -25,6 +25,7 @@ FILES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 BILM_CARDS = [REPOSITORY / "elmo_tasks" / "elmo" / "default_bilm" / "README.md"]
 PREDICTING = REPOSITORY / "docs" / "predicting.md"
 TOUR = REPOSITORY / "docs" / "tour.md"
+WORDS_IN_CONTEXT = REPOSITORY / "docs" / "words_in_context.md"
 SPECIAL_DOMAIN = REPOSITORY / "docs" / "special_domain.md"
 TUTORIALS = sorted((REPOSITORY / "docs" / "tutorials").glob("*.md"))
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
@@ -39,7 +40,8 @@ def blocks(path: Path, language: str) -> list[str]:
 
 
 # Pages that are run as a whole. The others have no outputs; what they have of Python is run, too.
-RUN = {REPOSITORY / "README.md", TOUR, PREDICTING, SPECIAL_DOMAIN, REPOSITORY / "docs" / "own_data.md", *TUTORIALS}
+SIMPLE = [*TUTORIALS, PREDICTING, WORDS_IN_CONTEXT]  # they begin in an empty folder
+RUN = {REPOSITORY / "README.md", TOUR, SPECIAL_DOMAIN, REPOSITORY / "docs" / "own_data.md", *SIMPLE}
 PYTHON = [path for path in FILES if blocks(path, "python") and path not in RUN]
 
 
@@ -80,7 +82,7 @@ def check_page(shared_trainings: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", [*TUTORIALS, PREDICTING], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SIMPLE, ids=lambda path: path.stem)
 def test_pages_show_what_their_commands_print(path: Path, check_page: Callable[..., None]) -> None:
     check_page(path)
 

@@ -120,6 +120,11 @@ COMMANDS = {
         "find the tokens with the most similar vectors, layer by layer",
         'elmo-tasks neighbors "The dog let out a sharp bark ." --word bark --pool sentences.txt',
     ),
+    "similarity": _command(
+        "vectors.similarity",
+        "compare the vectors of a word in several sentences, layer by layer",
+        'elmo-tasks similarity bank "He sat on the bank of the river." "The bank closed."',
+    ),
     "cache": _command(
         "vectors.cache",
         "show or remove what is cached on disk: layers of frozen models, data sets, unpacked archives",
@@ -157,7 +162,7 @@ GROUPS = {
     "use a run": ("predict", "serve", "archive", "import-allennlp"),
     "look at results": ("plot", "compare", "errors"),
     "many runs": ("study", "report", "tune"),
-    "language models": ("pretrain", "perplexity", "score", "embed", "neighbors", "probe", "random-bilm"),
+    "language models": ("pretrain", "perplexity", "score", "similarity", "neighbors", "embed", "probe", "random-bilm"),
     "configs and data": ("config", "data", "sample-data", "cache"),
 }
 """The names of all commands, in the order of `--help`."""

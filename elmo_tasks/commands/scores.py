@@ -43,19 +43,18 @@ def add_score(parser: argparse.ArgumentParser) -> None:
 
 
 def run_score(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.elmo.bilm_files import bilm_folder
     from elmo_tasks.files.text import standard_input
     from elmo_tasks.pretraining.language_model import LanguageModel
     from elmo_tasks.pretraining.scores import score_sentences
     from elmo_tasks.text.prose import raw_lines
-    from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
+    from elmo_tasks.text.tokenizer_config import parse_tokenizer
 
     for path in (arguments.output, arguments.html):
         check_output(path, force=arguments.force, stream=True)
     device = options.chosen_device(arguments)
     name = options.chosen_tokenizer(arguments)
-    tokenizer = parse_tokenizer(name) if name else tokenizer_of_bilm(bilm_folder(arguments.bilm))
     model = LanguageModel.load(arguments.bilm).to(device)
+    tokenizer = parse_tokenizer(name) if name else model.tokenizer
     source = standard_input() if arguments.text == "-" else arguments.text
     lines = raw_lines(source, tokenized=arguments.tokenized)
     sentences = (tokens for _, line in lines for tokens in tokenizer.strings(line) if tokens)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -24,9 +24,13 @@ from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.pretraining.recurrence import run_layer
+from elmo_tasks.pretraining.scores import SentenceScores, score_sentences
 from elmo_tasks.pretraining.softmax import Candidates, softmax_losses
 from elmo_tasks.pretraining.token_encoding import encode_tokens
 from elmo_tasks.pretraining.windows import NO_TARGET, Window
+from elmo_tasks.text.token_in_context import find_token
+from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
+from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 
 VOCABULARY_FILE, SOFTMAX_FILE = "vocabulary.txt", "softmax.safetensors"
 
@@ -37,8 +41,8 @@ LayerStates = list[tuple[LstmState, LstmState]]  # of each layer's forward and b
 class WindowLoss:
     """The losses of a window, summed over its targets, in nats."""
 
-    forward: Tensor  # ()
-    backward: Tensor  # ()
+    forward: Tensor  # () float64
+    backward: Tensor  # () float64
     num_targets: int  # of each direction
     states: LayerStates
 
@@ -58,7 +62,12 @@ class LanguageModel(nn.Module):
         bilm: its weights are trained.
         vocabulary: the words that it predicts.
         dropout: probability of dropping a feature in training.
+
+    Attributes:
+        tokenizer: splits the raw text that `score` and `substitutes` get; `load` takes that of the biLM's text.
     """
+
+    tokenizer: Tokenizer = TREEBANK
 
     def __init__(self, bilm: BiLM, vocabulary: OutputVocabulary, dropout: float = 0.0) -> None:
         super().__init__()
@@ -99,6 +108,7 @@ class LanguageModel(nn.Module):
         vocabulary = OutputVocabulary.load(folder / VOCABULARY_FILE)
         model = cls(BiLM.load(files.options, files.weights), vocabulary, dropout)
         model._read_softmax(folder / SOFTMAX_FILE)
+        model.tokenizer = tokenizer_of_bilm(folder)
         return model
 
     def save(self, folder: str | Path, *, half_precision: bool = False) -> None:
@@ -116,6 +126,38 @@ class LanguageModel(nn.Module):
             write_tensors(files / SOFTMAX_FILE, {name: each.detach().cpu().to(dtype) for name, each in softmax.items()})
             self.vocabulary.save(files / VOCABULARY_FILE)
             self.bilm.save(files / "options.json", files / "weights.hdf5", half_precision)
+
+    def score(self, sentences: str | Sequence[Sequence[str]], substitutes: int = 0) -> list[SentenceScores]:
+        """How surprising each token is from its left, from its right and from both; see `score_sentences`.
+
+        Arguments:
+            sentences: a text, which is split into sentences as that of the biLM was; or sentences as lists of tokens.
+            substitutes: how many likely words to give for each token.
+
+        Raises:
+            TypeError: one of several sentences is a string, or a token is not.
+            ElmoTasksError: a sentence has no token.
+        """
+        if isinstance(sentences, str):
+            sentences = [tokens for tokens in self.tokenizer.strings(sentences) if tokens]
+        return list(score_sentences(self, sentences, substitutes))
+
+    def substitutes(
+        self, sentence: str | Sequence[str], word: str | int, count: int = 10
+    ) -> tuple[tuple[str, float], ...]:
+        """The words that are likeliest in the place of a word, by both directions, with their probabilities.
+
+        Arguments:
+            sentence: a text, which is read as one sentence; or its tokens.
+            word: a token of the sentence, whatever its case, or its index from 0.
+
+        Raises:
+            ElmoTasksError: the word does not occur exactly once; its index says which one is meant.
+            IndexError: the sentence has no token with this index.
+        """
+        tokens = [each.text for each in self.tokenizer.words(sentence)] if isinstance(sentence, str) else sentence
+        index = find_token(tokens, word).index if isinstance(word, str) else word
+        return self.score([tokens], count)[0].tokens[index].substitutes
 
     def initial_states(self, rows: int) -> LayerStates:
         """The states of zeros for this many streams."""

@@ -8,22 +8,27 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from elmo_tasks.elmo.characters import check_sentences
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.pretraining.corpus import CorpusPart
-from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.pretraining.output_vocabulary import NUM_SPECIAL_WORDS, UNKNOWN_NUMBER
 from elmo_tasks.pretraining.tokenize_files import number_tokens
 from elmo_tasks.pretraining.windows import SlotReader
 from elmo_tasks.text.batches import batches_of_like_lengths
 
+if TYPE_CHECKING:
+    from elmo_tasks.pretraining.language_model import LanguageModel
+
 _SENTENCES_AT_ONCE = 512
 _SLOTS_AT_ONCE = 2048
-_TOKENS_AT_ONCE = 256  # whose scores of all words are in memory at once
+_SCORES_AT_ONCE = 1 << 23  # of tokens with all words: 32 MB for each of a few tensors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,14 +90,16 @@ def score_sentences(
         substitutes: how many likely words to give for each token.
 
     Raises:
-        ValueError: a sentence has no token.
+        TypeError: a sentence is a string, or a token is not.
+        ElmoTasksError: a sentence has no token.
     """
     training = model.training
     model.eval()
     waiting = iter(sentences)
     while some := list(itertools.islice(waiting, _SENTENCES_AT_ONCE)):
+        check_sentences(some)
         if not all(some):
-            raise ValueError("a sentence without a token; expected at least one in each")
+            raise ElmoTasksError("a sentence has no token; expected at least one in each")
         yield from _score(model, some, substitutes)
     model.train(training)
 
@@ -118,7 +125,7 @@ def _score(model: LanguageModel, sentences: Sequence[Sequence[str]], substitutes
             model, tokens, forward[position, column], backward[from_end, column], targets, substitutes
         )
         ends, begins = (
-            _surprisals(model, hidden[lengths, range(len(rows))], of[lengths, range(len(rows))])
+            _border_surprisals(model, hidden[lengths, range(len(rows))], of[lengths, range(len(rows))])
             for hidden, of in zip((forward, backward), window.targets, strict=True)
         )
         for row, end, begin in zip(rows, ends, begins, strict=True):
@@ -126,37 +133,54 @@ def _score(model: LanguageModel, sentences: Sequence[Sequence[str]], substitutes
     return [scored[row] for row in range(len(sentences))]
 
 
-def _surprisals(model: LanguageModel, hidden: Tensor, targets: Tensor) -> list[float]:
-    """(N, P), (N,) -> the surprisals of the targets, in nats."""
-    scores = functional.linear(hidden, model.softmax_weight, model.softmax_bias)  # (N, V)
-    return functional.cross_entropy(scores, targets, reduction="none").tolist()
-
-
 def _token_scores(
     model: LanguageModel, tokens: Sequence[str], forward: Tensor, backward: Tensor, targets: Tensor, substitutes: int
 ) -> Iterator[TokenScores]:
     """Scores tokens by the outputs of both directions, (N, P) each, from which their words (N,) are predicted."""
-    for start in range(0, len(tokens), _TOKENS_AT_ONCE):
-        some = slice(start, start + _TOKENS_AT_ONCE)
-        own = targets[some].unsqueeze(1)
-        directions = [
-            functional.linear(hidden[some], model.softmax_weight, model.softmax_bias).log_softmax(dim=1)
-            for hidden in (forward, backward)
-        ]  # (n, V) each
-        ranks = [(scores > scores.gather(1, own)).sum(dim=1).add(1).tolist() for scores in directions]
-        every = [*directions, (directions[0] + directions[1]).log_softmax(dim=1)]
-        surprisals = [scores.gather(1, own).neg().squeeze(1).tolist() for scores in every]
+    for some in _parts(model, len(tokens)):
+        own = targets[some]
+        directions = [_log_probabilities(model, hidden[some]) for hidden in (forward, backward)]  # (n, V) each
+        ranks = [(scores > scores.gather(1, own[:, None])).sum(dim=1).add(1).tolist() for scores in directions]
+        every = [*directions, _normalized(directions[0] + directions[1])]
+        surprisals = [_surprisals(scores, own) for scores in every]
         words = _likeliest(model, every[-1], substitutes)
-        known = (own.squeeze(1) != UNKNOWN_NUMBER).tolist()
+        known = (own != UNKNOWN_NUMBER).tolist()
         for values in zip(tokens[some], known, *surprisals, *ranks, words, strict=True):
             yield TokenScores(*values)
+
+
+def _border_surprisals(model: LanguageModel, hidden: Tensor, targets: Tensor) -> list[float]:
+    """The surprisals of the targets (N,), which are borders of sentences, by the outputs of one direction (N, P)."""
+    parts = _parts(model, len(targets))
+    return [each for some in parts for each in _surprisals(_log_probabilities(model, hidden[some]), targets[some])]
+
+
+def _parts(model: LanguageModel, count: int) -> Iterator[slice]:
+    """Parts of the tokens whose scores of all words are in memory at once."""
+    size = max(1, _SCORES_AT_ONCE // len(model.vocabulary))
+    return (slice(start, start + size) for start in range(0, count, size))
+
+
+def _log_probabilities(model: LanguageModel, hidden: Tensor) -> Tensor:
+    """(n, P) -> (n, V)"""
+    return _normalized(functional.linear(hidden, model.softmax_weight, model.softmax_bias))
+
+
+def _normalized(scores: Tensor) -> Tensor:
+    """What `log_softmax` computes, whose sums over 50,000 words are less exact on CPUs: a mean is off by 3e-6."""
+    return scores - scores.logsumexp(dim=1, keepdim=True)
+
+
+def _surprisals(log_probabilities: Tensor, targets: Tensor) -> list[float]:
+    """(n, V), (n,) -> those of the targets, in nats"""
+    return log_probabilities.gather(1, targets[:, None]).neg().squeeze(1).tolist()
 
 
 def _likeliest(model: LanguageModel, scores: Tensor, count: int) -> list[tuple[tuple[str, float], ...]]:
     """The likeliest words by log-probabilities (n, V), without the borders of sentences and the unknown word."""
     found = scores[:, NUM_SPECIAL_WORDS:].topk(min(count, scores.shape[1] - NUM_SPECIAL_WORDS), dim=1)
-    words = model.vocabulary.words[NUM_SPECIAL_WORDS:]
+    words = model.vocabulary.words
     return [
-        tuple((words[index], probability) for index, probability in zip(indices, probabilities, strict=True))
-        for indices, probabilities in zip(found.indices.tolist(), found.values.exp().tolist(), strict=True)
+        tuple((words[NUM_SPECIAL_WORDS + index], chance) for index, chance in zip(indices, chances, strict=True))
+        for indices, chances in zip(found.indices.tolist(), found.values.exp().tolist(), strict=True)
     ]

@@ -113,7 +113,7 @@ class _LossAgainstCandidates(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, own: Tensor, weight: Tensor, bias: Tensor, indices: Tensor) -> Tensor:
         wants_gradient = any(ctx.needs_input_grad)
-        total = own.new_zeros(())
+        total = own.new_zeros((), dtype=torch.float64)
         of_hidden, of_own = torch.empty_like(hidden), torch.empty_like(own)
         of_weight, of_bias = torch.zeros_like(weight, dtype=own.dtype), torch.zeros_like(bias)
         step = max(1, _SCORES_AT_ONCE // len(bias))
@@ -126,7 +126,7 @@ class _LossAgainstCandidates(torch.autograd.Function):
             chances = scores.sub_(highest[:, None]).exp_()  # (n, S), each times the row's sum
             own_chances = (own[rows] - highest).exp_()
             sums = chances.sum(dim=1) + own_chances
-            total += (highest + sums.log() - own[rows]).sum()
+            total += (highest + sums.log() - own[rows]).sum(dtype=torch.float64)
             if wants_gradient:
                 chances /= sums[:, None]
                 of_bias += chances.sum(dim=0)

@@ -68,7 +68,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
                            "bilm": None, "options": None, "weights": None, "layers": "all", "pool": "none",
                            "precision": "float32", "stateful": False, "no_index": False, "batch_tokens": 4096},
     "neighbors s --word w --pool p": {**TEXT, "device": "auto", "sentence": "s", "word": "w", "pool": "p",
-                                      "bilm": "default", "same_word": False, "count": 5, "json": False},
+                                      "bilm": "default", "same_word": False, "static": None, "count": 5, "json": False},
+    "similarity w s t": {**TEXT, "device": "auto", "bilm": "default", "word": "w", "sentences": ["s", "t"],
+                         "static": None, "json": False},
     "cache info": {"action": "info", "what": None},
     "random-bilm d": {"folder": "d", "size": "small", "seed": 0, "force": False},
     "probe pos": {"what": "pos", "device": "auto", "bilm": "default", "reader": None, "test": None,
@@ -141,8 +143,11 @@ GIVEN: dict[str, dict[str, Any]] = {
         "force": True, "bilm": "b", "options": "o", "weights": "w", "layers": "top", "pool": "max",
         "precision": "int8", "no_index": True, "tokenizer": "unicode", "batch_tokens": 1, "include_package": ["p"]},
     "embed i --output f --stateful --pool mean --device cpu": {"stateful": True, "pool": "mean", "device": "cpu"},
-    "neighbors s --word w --pool p --bilm b --same-word --count 1 --json --tokenized --include-package p": {
-        "bilm": "b", "same_word": True, "count": 1, "json": True, "tokenized": True, "include_package": ["p"]},
+    "neighbors s --word w --pool p --bilm b --same-word --static f --count 1 --json --tokenized --include-package p": {
+        "bilm": "b", "same_word": True, "static": "f", "count": 1, "json": True, "tokenized": True,
+        "include_package": ["p"]},
+    "similarity w s t --bilm b --static f --json --tokenized --include-package p": {
+        "bilm": "b", "static": "f", "json": True, "tokenized": True, "include_package": ["p"]},
     "cache clear all": {"action": "clear", "what": "all"},
     "random-bilm d --size original --seed 3 --force": {"size": "original", "seed": 3, "force": True},
     "probe wsd --bilm b --reader conllu --test t --pooling endpoints --vectors v --seed 3 --json --output o --force "
@@ -199,6 +204,7 @@ WRONG = {
     "embed i --output f --precision float16": "invalid choice: 'float16'",
     "embed i --output f --precision int8 --stateful": "not allowed with argument",
     "embed i --output f --batch-tokens 0": "'0' is not a whole number greater than 0",
+    "similarity w": "the following arguments are required: SENTENCE",
     "neighbors s --pool p": "the following arguments are required: --word",
     "neighbors s --word w": "the following arguments are required: --pool",
     "neighbors s --word w --pool p --count 0": "'0' is not a whole number greater than 0",

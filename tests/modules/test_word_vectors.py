@@ -123,6 +123,18 @@ def test_files_of_odd_form() -> None:
         open_word_vectors(folder / "tab_then_space.txt", 3)
 
 
+def test_the_nearest_words_are_those_of_the_cosine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_vectors, "_BATCH_ROWS", 2)
+    file = WordVectorFile(write(tmp_path, "nil 0 0\nDog 3 4\ncat 6 8.2\ncar -1 -1\ndog 1 1\n"))
+    assert [word for word, _ in file.nearest("Dog", 2)] == ["cat", "dog"]
+    found = dict(file.nearest("CAT", 9))  # in lower case
+    assert list(found) == ["Dog", "dog", "nil", "car"]
+    assert found["dog"] == pytest.approx(14.2 / np.sqrt(2 * (36 + 8.2**2)))
+    assert found["nil"] == 0
+    with pytest.raises(ElmoTasksError, match=r"vectors\.txt: has no vector of 'Cow'; expected a word of the file"):
+        file.nearest("Cow", 1)
+
+
 def test_the_first_of_a_repeated_word_counts(tmp_path: Path) -> None:
     file = WordVectorFile(write(tmp_path, "a 1\nb 2\na 3\n"))
     assert file.words == ("a", "b", "a")

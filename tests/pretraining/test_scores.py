@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,8 +13,10 @@ import numpy as np
 import pytest
 import torch
 
+import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.elmo import TINY_OPTIONS, batch_to_ids
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.pretraining import scores
 from elmo_tasks.pretraining.corpus import CorpusPart
 from elmo_tasks.pretraining.language_model import LanguageModel
@@ -74,15 +77,35 @@ def test_surprisals_ranks_and_substitutes_are_those_of_numpy(model: LanguageMode
         assert found.pseudo_log_likelihood == pytest.approx(-sum(each.both for each in found.tokens))
 
 
-def test_sums_are_those_of_the_perplexity(model: LanguageModel) -> None:
-    text = number_tokens(SENTENCES)
+def test_sums_over_a_large_vocabulary_are_those_of_the_perplexity_and_of_numpy() -> None:
+    model = LanguageModel.load("default")
+    sentences = [["The", "dog", "barked", "."], ["A", "zebra", "crossed", "the", "old", "bridge", "."]]
+    text = number_tokens(sentences)
     borders = np.append(0, np.cumsum(text.lengths, dtype=np.int64))
-    part = CorpusPart(text.tokens, borders, np.array([0, len(SENTENCES)]))
+    part = CorpusPart(text.tokens, borders, np.array([0, len(sentences)]))
     perplexity = evaluate_perplexity(model, SlotReader(part, text.types, model.vocabulary, 50), visible=False)
-    found = list(score_sentences(model, SENTENCES))
-    for name in ("forward", "backward"):
-        mean = sum(getattr(each, name) for each in found) / perplexity["targets"]
-        assert math.exp(mean) == pytest.approx(perplexity[name], rel=1e-6)
+    found = model.score(sentences)
+    words = [[0, *model.vocabulary.numbers(sentence), 1] for sentence in sentences]
+    for direction, name in enumerate(("forward", "backward")):
+        total = sum(getattr(each, name) for each in found)
+        assert math.exp(total / perplexity["targets"]) == pytest.approx(perplexity[name], rel=1e-6)
+        targets = [np.array(each[1:] if name == "forward" else each[:-1]) for each in words]
+        rows = [expected(model, sentence)[direction] for sentence in sentences]
+        of_numpy = -sum(each[range(len(own)), own].sum() for each, own in zip(rows, targets, strict=True))
+        assert total == pytest.approx(of_numpy, rel=3e-7)
+
+
+@pytest.mark.slow
+def test_the_page_shows_the_surprisals_of_sentences_that_were_read_by_eye() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "words_in_context.md").read_text(encoding="utf-8")
+    shown = re.findall(r"\| ([^|*]*)\*\*(\w+)\*\*([^|]*) \| ([\d.]+)(?= \|)", page)
+    sentences = [before + word + after for before, word, after, _ in shown]
+    assert len(sentences) == 26
+    assert set(sentences) <= set(Path(__file__).with_name("read_by_eye.txt").read_text(encoding="utf-8").splitlines())
+    scored = LanguageModel.load("default").score("\n".join(sentences))
+    for each, (before, word, _, bits) in zip(scored, shown, strict=True):
+        token = each.tokens[sum(map(len, elmo_tasks.tokenize(before)))]
+        assert (token.token, token.forward / math.log(2)) == (word, pytest.approx(float(bits), abs=0.06))
 
 
 def values(found: SentenceScores) -> list[float]:
@@ -92,14 +115,28 @@ def values(found: SentenceScores) -> list[float]:
 
 def test_neither_batches_nor_training_mode_change_scores(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [values(each) for each in score_sentences(model, SENTENCES)]
-    for name, size in (("_SLOTS_AT_ONCE", 5), ("_TOKENS_AT_ONCE", 2), ("_SENTENCES_AT_ONCE", 2)):
+    for name, size in (("_SLOTS_AT_ONCE", 5), ("_SCORES_AT_ONCE", 20), ("_SENTENCES_AT_ONCE", 2)):
         monkeypatch.setattr(scores, name, size)
     model.train()
     for each, other in zip(score_sentences(model, iter(SENTENCES)), whole, strict=True):
         assert values(each) == pytest.approx(other, abs=1e-5)
     assert model.training
-    with pytest.raises(ValueError, match="a sentence without a token"):
+    with pytest.raises(ElmoTasksError, match="a sentence has no token"):
         list(score_sentences(model, [["the"], []]))
+
+
+def test_a_language_model_scores_text_and_tokens(model: LanguageModel, bilm: Path) -> None:
+    loaded = elmo_tasks.load_language_model(bilm)
+    expected = list(score_sentences(model, SENTENCES[:2], substitutes=2))
+    assert [values(each) for each in loaded.score(SENTENCES[:2])] == [pytest.approx(values(each)) for each in expected]
+    assert loaded.score("the dog barked.\ncat", 2) == loaded.score(SENTENCES[:2], 2)
+    assert loaded.score(" ") == []
+    assert loaded.substitutes("the dog barked.", "DOG", 2) == loaded.score(SENTENCES[:1], 2)[0].tokens[1].substitutes
+    assert len(loaded.substitutes(SENTENCES[3], 3)) == len(WORDS)
+    with pytest.raises(ElmoTasksError, match=r"'\.' occurs 9 times"):
+        loaded.substitutes(SENTENCES[3], ".")
+    with pytest.raises(TypeError, match="expected a list of tokens for each sentence"):
+        loaded.score(["the dog"])
 
 
 @pytest.fixture

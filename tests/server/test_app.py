@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 
 import elmo_tasks
 from elmo_tasks.elmo import BiLM
-from elmo_tasks.probes.neighbors import TokenInContext, nearest_tokens
+from elmo_tasks.probes.neighbors import nearest_tokens
 from elmo_tasks.rendering.drawing import INK, PALETTE
 from elmo_tasks.server.bilm_vectors import ServedBiLM
 from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.served_runs import ServedRun
+from elmo_tasks.text.token_in_context import TokenInContext
 from tests.server.conftest import Serve, post
 
 TEXT = "Mira Dolvane joined Karvel as coach. Karvel closed a mill."
