@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_json, print_table
+from elmo_tasks.commands.parts import add_parts, make_parts, writes_parts
 from elmo_tasks.errors import CacheError, ElmoTasksError, counted
 from elmo_tasks.files.overwriting import check_kind, check_output
 from elmo_tasks.files.text import standard_input
 
 if TYPE_CHECKING:
+    import torch
+
+    from elmo_tasks.elmo.bilm_files import BiLMFiles
     from elmo_tasks.modules.word_vectors import WordVectorFile
     from elmo_tasks.probes.similarity import WordSimilarities
     from elmo_tasks.text.tokenizers import Tokenizer
@@ -23,8 +27,19 @@ logger = logging.getLogger(__name__)
 
 
 def add_embed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("input", metavar="INPUT", help="a UTF-8 text file, compressed or not, or - for standard input")
-    parser.add_argument("--output", metavar="FILE", required=True, help="the .hdf5 or .npz file to write")
+    parser.add_argument(
+        "input",
+        metavar="INPUT",
+        nargs="+",
+        help="a UTF-8 text file, compressed or not, or - for standard input; with --output DIR/ also several files "
+        "(text, JSON lines, Parquet), folders and patterns such as 'text/*.gz'",
+    )
+    parser.add_argument(
+        "--output",
+        metavar="FILE|DIR/",
+        required=True,
+        help="the .hdf5 or .npz file to write; or, with a slash at the end, a folder for Parquet files",
+    )
     options.add_force(parser)
     parser.add_argument(
         "--bilm",
@@ -35,9 +50,8 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--weights", metavar="FILE", help="the biLM's weights as HDF5, instead of --bilm")
     parser.add_argument(
         "--layers",
-        default="all",
         metavar="LAYERS",
-        help="all, mix (the mean of all layers), top, or the number of a layer (default: all)",
+        help="all, mix (the mean of all layers), top, or the number of a layer (default: all, in a folder mix)",
     )
     parser.add_argument(
         "--pool", choices=("none", "mean", "max"), default="none", help="write one vector per sentence (default: none)"
@@ -58,6 +72,20 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
     options.add_tokenizer_arguments(parser, options.BILM_TOKENIZER)
     options.add_include_package(parser)
     options.add_number(parser, "--batch-tokens", 4096, "the maximum number of tokens in a batch")
+    add_parts(parser)
+    parser.add_argument(
+        "--on-error",
+        choices=("fail", "record"),
+        default="fail",
+        help="what to do with a line of no use in a folder: fail stops, record writes the error in its column "
+        "(default: fail)",
+    )
+    parser.add_argument(
+        "--number-type",
+        choices=("float16", "float32"),
+        default="float16",
+        help="of the vectors in a folder (default: float16); those in a file are float32",
+    )
 
 
 def run_embed(arguments: argparse.Namespace) -> None:
@@ -69,7 +97,9 @@ def run_embed(arguments: argparse.Namespace) -> None:
     from elmo_tasks.elmo.fast import FastBiLM
     from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 
-    check_output(arguments.output, force=arguments.force)
+    in_parts = writes_parts(arguments)
+    if not in_parts:
+        check_output(arguments.output, force=arguments.force)
     device = options.chosen_device(arguments)
     if arguments.precision == "int8" and device.type != "cpu":
         if arguments.device == "cuda":
@@ -78,6 +108,9 @@ def run_embed(arguments: argparse.Namespace) -> None:
     named = arguments.bilm or arguments.options or arguments.weights
     folder = arguments.bilm if named else DEFAULT_BILM
     files = BiLMFiles.chosen(folder, arguments.options, arguments.weights)
+    if in_parts:
+        _embed_parts(arguments, files, device)
+        return
     tokenizer = _tokenizer(arguments, files.options.parent)
     bilm: BiLM | FastBiLM
     if arguments.stateful:
@@ -85,10 +118,10 @@ def run_embed(arguments: argparse.Namespace) -> None:
     else:
         bilm = FastBiLM(BiLM.load(files.options, files.weights).to(device), arguments.precision)
     count = embed_file(
-        standard_input() if arguments.input == "-" else arguments.input,
+        standard_input() if arguments.input == ["-"] else arguments.input[0],
         arguments.output,
         bilm,
-        layers=arguments.layers,
+        layers=arguments.layers or "all",
         pool=arguments.pool,
         # An empty line of tokenized text is a sentence too, so that sentences have the numbers of lines.
         tokenize=None if isinstance(tokenizer, WhitespaceTokenizer) else lambda line: list(tokenizer.strings(line)),
@@ -96,6 +129,27 @@ def run_embed(arguments: argparse.Namespace) -> None:
         keep_sentences=not arguments.no_index,
     )
     logger.info("%s: vectors of %s", arguments.output, counted(count, "sentence"))
+
+
+def _embed_parts(arguments: argparse.Namespace, files: BiLMFiles, device: torch.device) -> None:
+    from elmo_tasks.batches import Embed
+
+    for name in ("stateful", "no_index"):
+        if getattr(arguments, name):
+            raise ElmoTasksError(f"--{name.replace('_', '-')}: only for one output file, not for a folder")
+    tokenizer = options.chosen_tokenizer(arguments)
+    embed = Embed(
+        bilm=files,
+        layers=arguments.layers or "mix",
+        pool=arguments.pool,
+        number_type=arguments.number_type,
+        precision=arguments.precision,
+        tokenizer=tokenizer,
+        batch_tokens=arguments.batch_tokens,
+        device=str(device),
+        on_error=arguments.on_error,
+    )
+    make_parts(arguments, embed, tokenized=tokenizer == "whitespace")
 
 
 def add_neighbors(parser: argparse.ArgumentParser) -> None:

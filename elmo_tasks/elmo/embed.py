@@ -73,6 +73,27 @@ def _pooled(vectors: Tensor, pool: Pooling) -> Tensor:
     return vectors.mean(dim=-2) if pool == "mean" else vectors.amax(dim=-2)
 
 
+def sentence_vectors(
+    sentences: Sequence[Sequence[str]], bilm: FastBiLM, *, layers: str, pool: Pooling, max_tokens: int
+) -> list[np.ndarray]:
+    """The vectors that `embed_file` writes of tokenized sentences, in memory; arguments: see there."""
+    choose, kept_layers = _selection(layers, bilm.num_layers)
+    vectors: dict[int, np.ndarray] = {}
+    numbered = (_Sentence(number, list(tokens), 0) for number, tokens in enumerate(sentences))
+    with torch.no_grad():
+        for batch in _batches(numbered, max_tokens, one_by_one=False):
+            for sentence, chunks in _chunks(bilm, batch, max_tokens):
+                tokens = () if pool != "none" else (len(sentence.tokens),)
+                vectors[sentence.number] = np.zeros((*kept_layers, *tokens, bilm.output_size), np.float32)
+                _fill(vectors[sentence.number], choose, chunks, pool, len(sentence.tokens))
+    return [vectors[number] for number in range(len(sentences))]
+
+
+def shape_of_layers(bilm: FastBiLM, layers: str) -> tuple[int, ...]:
+    """The shape of a token's vectors: (D,), or (L+1, D) for all layers; raises `ElmoTasksError` as `embed_file`."""
+    return (*_selection(layers, bilm.num_layers)[1], bilm.output_size)
+
+
 def embed_file(
     source: str | Path | IO[bytes],
     output: str | Path,

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import Any
+
+import pyarrow as pa
 
 from elmo_tasks.predictors.fields import one_of, string_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
+from elmo_tasks.predictors.result_types import BY_LABEL, NUMBERS, PAIRS, WORDS
 
 
 class ClassifierPredictor(Predictor):
@@ -27,6 +31,10 @@ class ClassifierPredictor(Predictor):
 
     read_keys = frozenset({"text", "tokens"})
     most_tokens = 10_000
+    result_types = MappingProxyType(
+        {"text": pa.string(), "tokens": WORDS, "offsets": PAIRS, "label": pa.string(), "labels": WORDS}
+        | {"score": pa.float64(), "probabilities": BY_LABEL, "attention": NUMBERS}
+    )
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         if one_of(fields, "text", "tokens") == "tokens":

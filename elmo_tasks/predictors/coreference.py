@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import MappingProxyType
 from typing import Any
+
+import pyarrow as pa
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.predictors.fields import one_of, string_field, tokens_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
+from elmo_tasks.predictors.result_types import PAIRS, WORDS, spans
 from elmo_tasks.rendering.tasks import located
 from elmo_tasks.tasks.coreference import GENRES, token_speakers
 from elmo_tasks.text.nesting import nested_pieces
@@ -45,6 +49,11 @@ class CoreferencePredictor(Predictor):
     """
 
     read_keys = frozenset({"text", "sentences", "tokens", "speakers", "genre"})
+    result_types = MappingProxyType(
+        {"text": pa.string(), "sentences": pa.list_(WORDS), "offsets": pa.list_(PAIRS), "clusters": pa.list_(PAIRS)}
+        | {"mentions": spans({"cluster": pa.int64(), "antecedent": pa.int64()})}
+        | {"description": pa.string()}
+    )
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         kind = one_of(fields, "text", "sentences", "tokens")

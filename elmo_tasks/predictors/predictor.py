@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import pyarrow as pa
 import torch
 
 from elmo_tasks.data_readers.in_memory import task_keys
@@ -64,6 +65,7 @@ class Predictor(ABC):
         read_keys: the keys of an input that are read, and so not carried over.
         sample: an input that works. An object is shown to those who give plain text.
         most_tokens: bound of an example's length, times `limits`' factor, where the time is quadratic.
+        result_types: the types of a result's keys in Arrow tables; keys that are not here are kept as JSON.
     """
 
     origin = ""  # of the run that it was loaded from, for its repr
@@ -72,6 +74,7 @@ class Predictor(ABC):
     read_keys: frozenset[str]
     sample: Input = "Orla sold the mill. Nobody had asked her to."
     most_tokens: int | None = None
+    result_types: Mapping[str, pa.DataType] = MappingProxyType({})
 
     def __init__(
         self,

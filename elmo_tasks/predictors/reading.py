@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import Any
 
+import pyarrow as pa
 import torch
 
 from elmo_tasks.models.reading import ReadingModel, ReadingOutput
 from elmo_tasks.predictors.fields import one_of, text_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
+from elmo_tasks.predictors.result_types import ANSWER
 from elmo_tasks.tasks.reading import Reading, unanswered
 from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.tokens import mask_of_lengths
@@ -46,6 +49,10 @@ class ReadingPredictor(Predictor):
     model: ReadingModel
     task: Reading
     read_keys = frozenset({"passage", "context", "question"})
+    result_types = MappingProxyType(
+        {"question": pa.string(), "passage": pa.string(), **ANSWER, "best": pa.list_(pa.struct(ANSWER))}
+        | {"best_answer": pa.string(), "no_answer_score": pa.float64(), "no_answer_probability": pa.float64()}
+    )
     sample = {"passage": "The mill opened in 1912.", "question": "When did the mill open?"}  # noqa: RUF012
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:

@@ -6,13 +6,17 @@ import itertools
 import logging
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from types import MappingProxyType
 from typing import Any
+
+import pyarrow as pa
 
 from elmo_tasks.errors import ElmoTasksError, some_of
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.metrics.srl import VERB
 from elmo_tasks.predictors.fields import labelled_spans, one_of, sentence_examples, tokens_field
 from elmo_tasks.predictors.predictor import ExampleError, Fields, Predictor
+from elmo_tasks.predictors.result_types import SENTENCE, WORDS, spans
 from elmo_tasks.tasks.tagging import TAGS, Tagging
 from elmo_tasks.text.tag_schemes import label_of_tag, spans_of_tags
 
@@ -21,6 +25,11 @@ logger = logging.getLogger(__name__)
 _ENOUGH_ROWS = 32  # a step of the encoder takes hardly longer for this many predicates than for a few
 _MOST_TIMES = 8  # a batch may have this many times `batch_tokens`, so that long sentences have enough rows
 _MANY_PREDICATES = 100  # of a sentence: reported, since the sentence is read once for each
+
+_FRAME = pa.struct(
+    {"predicate": pa.int64(), "predicate_text": pa.string(), "tags": WORDS}
+    | {"roles": spans({"role": pa.string()}), "description": pa.string()}
+)
 
 
 class SemanticRolesPredictor(Predictor):
@@ -48,6 +57,7 @@ class SemanticRolesPredictor(Predictor):
     """
 
     read_keys = frozenset({"text", "tokens", "predicates"})
+    result_types = MappingProxyType({**SENTENCE, "frames": pa.list_(_FRAME)})
     most_tags = 200_000  # a minute with a small model; 250 tokens and 40 predicates, a very long sentence, are 10,000
     sample = {"tokens": ["Orla", "sold", "the", "mill", "."], "predicates": [1]}  # noqa: RUF012
     predicates: Predictor | None = None

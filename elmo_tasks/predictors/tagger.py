@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import MappingProxyType
 from typing import Any
 
+import pyarrow as pa
 import torch
 
 from elmo_tasks.predictors.fields import labelled_spans, sentence_examples
 from elmo_tasks.predictors.predictor import Fields, Predictor
+from elmo_tasks.predictors.result_types import NUMBERS, SENTENCE, WORDS, spans
 from elmo_tasks.tasks import Tagging
 
 
@@ -30,6 +33,9 @@ class TaggerPredictor(Predictor):
 
     task: Tagging
     read_keys = frozenset({"text", "tokens"})
+    result_types = MappingProxyType(
+        {**SENTENCE, "tags": WORDS, "probabilities": NUMBERS, "spans": spans({"label": pa.string()})}
+    )
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         return sentence_examples(fields, self.tokenizer)

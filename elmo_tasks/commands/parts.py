@@ -1,0 +1,87 @@
+"""The options of commands that read many files and write a folder of Parquet files, and what they do then."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from elmo_tasks.commands import options
+from elmo_tasks.errors import ElmoTasksError, counted
+
+if TYPE_CHECKING:
+    from elmo_tasks.batches import TableFunction
+
+logger = logging.getLogger(__name__)
+
+
+def add_parts(parser: argparse.ArgumentParser) -> None:
+    """The options for an output folder."""
+    group = parser.add_argument_group(
+        "output folders", "With --output DIR/, several files, folders and patterns become Parquet files in a folder."
+    )
+    group.add_argument(
+        "--shard",
+        type=_shard,
+        metavar="I/N",
+        help="make only every Nth part, from the Ith on: 1/4 to 4/4 are four processes or machines that share the work",
+    )
+    options.add_flag(group, "--check", "only say which parts are missing; the exit code is 1 if there are any")
+    options.add_number(group, "--part-tokens", 1_000_000, "the approximate number of tokens of the text of a part")
+
+
+def _shard(text: str) -> tuple[int, int]:
+    number, _, total = text.partition("/")
+    if not (number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total)):
+        raise argparse.ArgumentTypeError(f"{text!r}; expected I/N, such as 3/200, with I from 1 to N")
+    return int(number), int(total)
+
+
+def writes_parts(arguments: argparse.Namespace) -> bool:
+    """Whether the output is a folder of parts; raises `ElmoTasksError` if other options say so, but not the output."""
+    output = arguments.output
+    if output and (output.endswith("/") or Path(output).is_dir()):
+        return True
+    several = len(arguments.input) > 1 or any(map(_needs_folder, arguments.input))
+    if several or arguments.shard or arguments.check:
+        given = "several files" if several else "--shard" if arguments.shard else "--check"
+        raise ElmoTasksError(f"{given}: expected an output folder, with a slash at its end: --output DIR/")
+    return False
+
+
+def _needs_folder(name: str) -> bool:
+    from elmo_tasks.files.paths import matching_paths
+
+    return name.endswith(".parquet") or Path(name).is_dir() or (name != "-" and len(matching_paths(name)) > 1)
+
+
+def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokenized: bool) -> None:
+    """Makes the parts of a command's input that are missing, or with `--check` says which ones are."""
+    import torch
+
+    from elmo_tasks.files.overwriting import check_folder, check_kind
+    from elmo_tasks.parts.folder import PartsFolder
+    from elmo_tasks.parts.units import find_units
+
+    if "-" in arguments.input:
+        raise ElmoTasksError("-: standard input cannot be cut into parts; expected files")
+    check_kind(arguments.output, remedy="choose another folder")
+    check_folder(arguments.output)
+    settings: dict[str, Any] = {
+        "results": type(function).__name__,
+        **function.settings(),
+        "part_tokens": arguments.part_tokens,
+        "torch": torch.__version__,
+    }
+    folder = PartsFolder(arguments.output, settings)
+    units = list(find_units(arguments.input, tokens=arguments.part_tokens, tokenized=tokenized))
+    number, total = arguments.shard or (1, 1)
+    units = units[number - 1 :: total]
+    if arguments.check:
+        folder.check_settings()
+        folder.check_complete(units)
+        print(f"{folder.path}: all {counted(len(units), 'part')} are there")
+        return
+    made = folder.process(units, function)
+    logger.info("%s: %s made, %d were there", folder.path, counted(made, "part"), len(units) - made)

@@ -1,0 +1,233 @@
+"""Cuts files into units of about a million tokens, by their content only, so that all machines find the same ones.
+
+A unit is a range of lines of a text or JSON lines file, or a range of row groups of a Parquet file. A small file is one
+unit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import io
+import itertools
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from elmo_tasks.errors import DataError
+from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
+from elmo_tasks.files.paths import is_clutter, matching_paths, plain_name, refuse_stream
+from elmo_tasks.files.text import DAMAGE_ERRORS, decode_lines, open_binary
+from elmo_tasks.text.prose import looks_like
+
+UNIT_TOKENS = 1_000_000
+_BYTES_PER_TOKEN = 6
+_TABLE_BYTES = 400_000  # of text, in a table
+_PARQUET_ROWS = 2_000  # of a table
+
+Kind = Literal["text", "json", "parquet"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Unit:
+    """A piece of a file.
+
+    Attributes:
+        path: the file.
+        source: its name in the results, relative to the folder that all files have in common.
+        kind: what the file holds.
+        start, end: the bytes of the decompressed file; of a Parquet file the row groups. The end is exclusive.
+        first: the number of its first line or row, from 1.
+        digest: identifies the content, together with the source and the range.
+    """
+
+    path: Path
+    source: str
+    kind: Kind
+    start: int
+    end: int
+    first: int
+    digest: str
+
+    @property
+    def part_name(self) -> str:
+        """The name of the file with the unit's results."""
+        return f"{Path(self.source).name}-{self.first:012}-{self.digest[:16]}.parquet"
+
+
+def find_files(inputs: Sequence[str | Path]) -> dict[str, Path]:
+    """The files that paths, patterns and folders name, by their names relative to the folder that they share.
+
+    In a folder, all files below it are read, except hidden ones.
+
+    Raises:
+        DataError: a path, or a pattern, names no file.
+    """
+    found = dict[Path, None]()  # in their order, each once
+    for name in inputs:
+        files = [file for path in matching_paths(name) for file in ([path] if path.is_file() else _files_below(path))]
+        if not files:
+            raise DataError(name, "no such file, and no file in such a folder")
+        found |= dict.fromkeys(path.absolute() for path in files)
+    common = Path(os.path.commonpath([path.parent for path in found]))
+    return {path.relative_to(common).as_posix(): path for path in sorted(found)}
+
+
+def _files_below(folder: Path) -> list[Path]:
+    refuse_stream(folder)
+    below = ((path, path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    return [
+        path
+        for path, name in below
+        if not is_clutter(name) and not any(part.startswith((".", "_")) for part in name.parts)
+    ]
+
+
+def find_units(inputs: Sequence[str | Path], *, tokens: int = UNIT_TOKENS, tokenized: bool = False) -> Iterator[Unit]:
+    """The units of all files that the inputs name, in the order of their names; see `find_files`.
+
+    Every file is read once, for a digest of its content.
+
+    Arguments:
+        tokens: the approximate number of tokens of a unit.
+        tokenized: whether lines of text hold tokens; then files are not checked for being something else.
+
+    Raises:
+        DataError: a file is missing or damaged, or is data of another kind.
+    """
+    for source, path in find_files(inputs).items():
+        if plain_name(path).endswith(".parquet"):
+            yield from _row_group_units(path, source, tokens * _BYTES_PER_TOKEN)
+        else:
+            yield from _line_units(path, source, tokens * _BYTES_PER_TOKEN, tokenized)
+
+
+def _line_units(path: Path, source: str, size: int, tokenized: bool) -> Iterator[Unit]:
+    start, first = 0, 1
+    kind: Kind | None = None
+    with _opened(path) as stream:
+        while content := _whole_lines(stream, size):
+            kind = kind or _kind(path, content, tokenized)
+            end = start + len(content)
+            digest = hashlib.sha256(f"{source}:{start}:".encode() + content).hexdigest()
+            yield Unit(path, source, kind, start, end, first, digest)
+            start, first = end, first + content.count(b"\n")
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    with open_binary(path) as stream:
+        try:
+            yield stream
+        except DAMAGE_ERRORS as error:
+            raise DataError(path, f"the compressed file is damaged or cut short ({error})") from None
+
+
+def _whole_lines(stream: IO[bytes], size: int) -> bytes:
+    """The next `size` bytes of a stream, and the rest of their last line."""
+    return stream.read(size) + stream.readline(limit(MAX_LINE_BYTES) + 1)
+
+
+def _kind(path: Path, content: bytes, tokenized: bool) -> Kind:
+    """What a file that begins with these bytes holds; raises `DataError` if it is neither text nor JSON lines."""
+    lines = [line for _, line in itertools.islice(decode_lines(io.BytesIO(content), path, on_error=_ignore), 40)]
+    is_json = next((line for line in lines if line.strip()), "").lstrip().startswith("{")
+    if not tokenized and (found := looks_like(lines, json_only=is_json)):
+        raise DataError(path, f"looks like {found}")
+    return "json" if is_json else "text"
+
+
+def _ignore(error: DataError) -> None:
+    """Lines that are not UTF-8 are found when they are read."""
+
+
+def _row_group_units(path: Path, source: str, size: int) -> Iterator[Unit]:
+    try:
+        metadata = pq.read_metadata(path)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(path, f"the Parquet file is damaged ({error})") from None
+    digest = content_hash(path)
+    start, first, rows, reached = 0, 1, 0, 0
+    for group in range(metadata.num_row_groups):
+        reached += metadata.row_group(group).total_byte_size
+        rows += metadata.row_group(group).num_rows
+        if reached >= size or group + 1 == metadata.num_row_groups:
+            name = hashlib.sha256(f"{source}:{start}:{group}:{digest}".encode()).hexdigest()
+            yield Unit(path, source, "parquet", start, group + 1, first, name)
+            start, first, rows, reached = group + 1, first + rows, 0, 0
+
+
+def read_units(units: Iterable[Unit]) -> Iterator[tuple[Unit, Iterator[pa.Table]]]:
+    """Each unit with its tables, which must be used before the next unit is asked for.
+
+    A unit has at least one table. A table has a row for each line or row that is not blank: `source`, `line`, `error`
+    (why the line cannot be read, otherwise null), and `text`, or `json` with the line, or the columns of a Parquet
+    file.
+
+    Raises (while tables are read):
+        DataError: a file is missing or damaged, or changed since its units were found.
+    """
+    for path, group in itertools.groupby(units, key=lambda unit: unit.path):
+        position = 0
+        with _opened(path) as stream:
+            for unit in group:
+                if unit.kind == "parquet":
+                    yield unit, _parquet_tables(unit)
+                    continue
+                position = _skip(stream, position, unit.start)
+                content = stream.read(unit.end - unit.start)
+                position = unit.end
+                if hashlib.sha256(f"{unit.source}:{unit.start}:".encode() + content).hexdigest() != unit.digest:
+                    raise DataError(path, "the file has changed since this command began; start it again")
+                yield unit, _line_tables(unit, content)
+
+
+def _skip(stream: IO[bytes], position: int, target: int) -> int:
+    if stream.seekable():
+        return stream.seek(target)
+    while position < target:
+        position += len(stream.read(min(target - position, 1 << 20))) or target  # at the end, the digest differs
+    return position
+
+
+def _line_tables(unit: Unit, content: bytes) -> Iterator[pa.Table]:
+    schema = pa.schema(
+        [("source", pa.string()), ("line", pa.int64()), (unit.kind, pa.string()), ("error", pa.string())]
+    )
+    rows: list[dict[str, Any]] = []
+    errors: list[DataError] = []
+    size = 0
+    lines = decode_lines(io.BytesIO(content), unit.path, on_error=errors.append, before=unit.first - 1)
+    for number, line in lines:
+        if errors or line.strip():
+            error = str(errors.pop()) if errors else None
+            rows.append({"source": unit.source, "line": number, unit.kind: None if error else line, "error": error})
+            size += len(line)
+        if size >= _TABLE_BYTES:
+            yield pa.Table.from_pylist(rows, schema)
+            rows, size = [], 0
+    yield pa.Table.from_pylist(rows, schema)
+
+
+def _parquet_tables(unit: Unit) -> Iterator[pa.Table]:
+    """Some rows of a Parquet file at a time, with `source` and `line` in addition."""
+    line = unit.first
+    try:
+        with pq.ParquetFile(unit.path) as file:
+            for batch in file.iter_batches(_PARQUET_ROWS, list(range(unit.start, unit.end))):
+                table = pa.Table.from_batches([batch])
+                own = {
+                    "source": pa.array([unit.source] * len(table), pa.string()),
+                    "line": pa.array(range(line, line + len(table)), pa.int64()),
+                    "error": pa.nulls(len(table), pa.string()),
+                }
+                line += len(table)
+                yield pa.table({name: table[name] for name in table.column_names if name not in own} | own)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(unit.path, f"the Parquet file is damaged ({error})") from None

@@ -1,0 +1,131 @@
+"""Folders of parts: shards, resuming, settings, kills; the same files however the work is shared."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from elmo_tasks import cli
+from tests.stopping import ENVIRONMENT
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_text("".join(f"Line {number} of the first text. It rained.\n" for number in range(40)))
+    (folder / "b.jsonl").write_text('{"id": "x", "tokens": ["Orla", "left"]}\n{"text": ""}\n{"text": "She sang."}\n')
+    return folder
+
+
+@pytest.fixture
+def arguments(texts: Path, sample_folder: Path) -> list[str]:
+    return ["embed", str(texts), "--bilm", str(sample_folder / "bilm"), "--part-tokens", "30", "--quiet"]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*.parquet")}
+
+
+@pytest.mark.parametrize("shards", [2, 3, 7])
+def test_shards_make_the_files_of_one_process(shards: int, arguments: list[str], tmp_path: Path) -> None:
+    one, several = tmp_path / "one", tmp_path / "several"
+    assert cli.main([*arguments, "--output", f"{one}/"]) == 0
+    assert len(contents(one)) > 7
+    for number in range(1, shards + 1):
+        assert cli.main([*arguments, "--output", f"{several}/", "--check"]) == 1
+        assert cli.main([*arguments, "--output", f"{several}/", "--shard", f"{number}/{shards}"]) == 0
+    assert cli.main([*arguments, "--output", f"{several}/", "--check"]) == 0
+    assert contents(several) == contents(one)
+
+
+def test_only_missing_parts_are_made(arguments: list[str], texts: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    assert cli.main([*arguments, "--output", f"{output}/"]) == 0
+    whole = contents(output)
+    times = {path: path.stat().st_mtime_ns for path in output.glob("*.parquet")}
+    removed = next(iter(sorted(times)))
+    removed.unlink()
+    (texts / "c.txt").write_text("A later text.\n")
+    assert cli.main([*arguments, "--output", f"{output}/"]) == 0
+    assert {name: content for name, content in contents(output).items() if name in whole} == whole
+    assert len(contents(output)) == len(whole) + 1
+    assert all(path.stat().st_mtime_ns == times[path] for path in times if path != removed)
+
+
+def test_other_settings_are_refused(arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "out"
+    assert cli.main([*arguments, "--output", f"{output}/", "--shard", "1/2"]) == 0
+    assert cli.main([*arguments, "--output", f"{output}/", "--shard", "2/2", "--layers", "top"]) == 2
+    assert "its parts were made with layers = 'mix'; got 'top'" in capsys.readouterr().err
+    (output / "_manifest.json").unlink()
+    assert cli.main([*arguments, "--output", f"{output}/"]) == 2
+    assert "but no _manifest.json" in capsys.readouterr().err
+
+
+def test_an_error_keeps_the_parts_before_it(
+    arguments: list[str], texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open(texts / "b.jsonl", "a") as stream:
+        stream.write('{"txt": "wrong"}\n')
+    output = tmp_path / "out"
+    assert cli.main([*arguments, "--output", f"{output}/"]) == 2
+    assert "b.jsonl:4: the keys are ['txt']; expected either 'text' or 'tokens'" in capsys.readouterr().err
+    assert contents(output)
+    assert not list(output.glob("b.jsonl*"))
+    assert cli.main([*arguments, "--output", f"{output}/", "--on-error", "record"]) == 0
+    assert list(output.glob("b.jsonl*"))
+
+
+@pytest.mark.slow
+def test_a_killed_process_leaves_no_part_torn(arguments: list[str], tmp_path: Path) -> None:
+    one, killed = tmp_path / "one", tmp_path / "killed"
+    assert cli.main([*arguments, "--output", f"{one}/"]) == 0
+    command = [sys.executable, "-m", "elmo_tasks", *arguments, "--output", f"{killed}/"]
+    process = subprocess.Popen(command, env=ENVIRONMENT)
+    while not contents(killed):
+        assert process.poll() is None, "the process ended before it could be killed"
+        time.sleep(0.001)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    made = contents(killed)
+    assert made.items() <= contents(one).items()
+    assert cli.main([*arguments, "--output", f"{killed}/"]) == 0
+    assert contents(killed) == contents(one)
+    assert not list(killed.glob(".elmo-tasks.*"))
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        (["--output", "a.hdf5"], "several files: expected an output folder"),
+        (["--output", "out/", "--stateful"], "--stateful: only for one output file"),
+        (["--output", "out/", "--shard", "4/3"], "'4/3'; expected I/N"),
+        (["--output", "out/", "--layers", "9"], "layers: got '9'"),
+    ],
+)
+def test_options_that_do_not_fit(
+    more: list[str],
+    problem: str,
+    arguments: list[str],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with contextlib.suppress(SystemExit):
+        assert cli.main([*arguments, *more]) == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_the_manifest_says_what_the_parts_were_made_with(arguments: list[str], tmp_path: Path) -> None:
+    assert cli.main([*arguments, "--output", f"{tmp_path / 'out'}/", "--pool", "max"]) == 0
+    written = json.loads((tmp_path / "out" / "_manifest.json").read_text())
+    assert (written["layers"], written["pool"], written["number_type"]) == ("mix", "max", "float16")

@@ -1,0 +1,121 @@
+"""`Embed` and `Predict`: the results of the plain functions, as tables; errors, pickles, types."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import elmo_tasks
+from elmo_tasks.batches import Embed, Predict
+from elmo_tasks.errors import DataError
+from elmo_tasks.predictors import Predictor
+from tests.predictors.stub_models import MAKERS
+
+ROWS: list[dict[str, Any]] = [
+    {"source": "a.txt", "line": 1, "text": "The mill burnt down. Nobody was hurt."},
+    {"source": "a.txt", "line": 3, "text": " "},
+    {"source": "a.txt", "line": 4, "text": "Orla sold it."},
+]
+
+
+@pytest.mark.parametrize("layers", ["mix", "all", "top", "0"])
+@pytest.mark.parametrize("pool", ["none", "mean", "max"])
+def test_vectors_are_those_of_embed(layers: str, pool: Any, sample_folder: Path) -> None:
+    embed = Embed(bilm=sample_folder / "bilm", layers=layers, pool=pool, number_type="float32")
+    result = embed(pa.Table.from_pylist(ROWS))
+    assert result.schema == embed.schema(pa.Table.from_pylist(ROWS).schema)
+    found = result.to_pylist()
+    expected = [elmo_tasks.embed(row["text"], bilm=sample_folder / "bilm", layers=layers, pool=pool) for row in ROWS]
+    assert [(row["line"], row["sentence"]) for row in found] == [(1, 0), (1, 1), (4, 0)]
+    assert [row["id"] for row in found] == ["a.txt:1", "a.txt:1", "a.txt:4"]
+    for row, vectors in zip(found, [vectors for each in expected for vectors in each], strict=True):
+        axes = vectors.transpose(0, 1) if layers == "all" and pool == "none" else vectors
+        np.testing.assert_allclose(np.array(row["vectors"]), axes.numpy(), atol=1e-6)
+    text = ROWS[0]["text"]
+    assert [text[slice(*each)] for each in found[1]["offsets"]] == found[1]["tokens"] == ["Nobody", "was", "hurt", "."]
+
+
+def test_long_sentences_are_read_in_chunks(sample_folder: Path) -> None:
+    row = {"tokens": [f"word{number}" for number in range(50)]}
+    short, long = (
+        Embed(bilm=sample_folder / "bilm", batch_tokens=number, number_type="float32")(pa.Table.from_pylist([row]))
+        for number in (8, 4096)
+    )
+    np.testing.assert_allclose(short["vectors"].to_pylist()[0], long["vectors"].to_pylist()[0], atol=1e-6)
+
+
+def test_a_pickle_has_no_model(sample_folder: Path) -> None:
+    embed = Embed(bilm=sample_folder / "bilm")
+    table = pa.Table.from_pylist(ROWS)
+    result = embed(table)
+    content = pickle.dumps(embed)
+    assert len(content) < 1_000
+    assert pickle.loads(content)(table).equals(result)
+    assert embed(table.slice(0, 0)).schema == result.schema
+
+
+def test_rows_of_no_use(sample_folder: Path) -> None:
+    rows = [
+        {"json": '{"id": 7, "tokens": ["Orla", "left"]}', "error": None},
+        {"json": '{"tokens": ["Orla", ""]}', "error": None},
+        {"json": "[1]", "error": None},
+        {"json": '{"text": 1e999}', "error": None},
+        {"json": None, "error": "a.txt:5: byte 0xe4"},
+    ]
+    table = pa.Table.from_pylist(rows)
+    found = Embed(bilm=sample_folder / "bilm", on_error="record")(table).to_pylist()
+    assert [row["id"] for row in found] == ["7", *(f"table:{line}" for line in range(2, 6))]
+    assert [row["error"] and row["error"][:40] for row in found] == [
+        None,
+        "table:2: 'tokens' has '' at position 1; ",
+        "table:3: a JSON list; expected a JSON ob",
+        "table:4: 1e999 at column 10; expected a ",
+        "a.txt:5: byte 0xe4",
+    ]
+    with pytest.raises(DataError, match="table:2: 'tokens' has ''"):
+        Embed(bilm=sample_folder / "bilm")(table)
+
+
+def plain(value: Any) -> Any:
+    """A value of a table as it was before: without what is missing, and with dicts for maps."""
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list) and value and isinstance(value[0], tuple):
+        return dict(value)
+    return [plain(each) for each in value] if isinstance(value, list) else value
+
+
+INPUTS: dict[str, list[dict[str, Any]]] = {
+    "text_pairs": [{"premise": "Orla left.", "hypothesis_tokens": ["She", "left"]}],
+    "reading": [{"passage": "It was MAY. Orla left.", "question": "When was it?"}],
+}
+
+
+@pytest.mark.parametrize("task", MAKERS)
+def test_tables_hold_all_of_the_results(task: str) -> None:
+    predictor: Predictor = MAKERS[task]()
+    results = predictor(INPUTS.get(task, [{"text": "Orla left. She sang."}, {"tokens": ["Ann", "left", "Ann"]}]))
+    assert results
+    schema = pa.schema(list(predictor.result_types.items()))
+    known = [{key: value for key, value in each.items() if key in predictor.result_types} for each in results]
+    assert [plain(each) for each in pa.Table.from_pylist(known, schema).to_pylist()] == [plain(each) for each in known]
+    carried = {"premise", "hypothesis"}  # raw texts of pairs
+    assert {key for each in results for key in each} - set(predictor.result_types) <= carried
+
+
+def test_predictions_are_those_of_the_run(settings: dict[str, Any], tmp_path: Path) -> None:
+    settings["trainer"] |= {"num_epochs": 1, "trackers": []}
+    elmo_tasks.train(settings, tmp_path / "run")
+    names = pa.schema([("source", pa.string()), ("line", pa.int64()), ("text", pa.string()), ("topic", pa.string())])
+    table = pa.Table.from_pylist([*ROWS, {"source": "a.txt", "line": 5, "text": "Tavo left.", "topic": "news"}], names)
+    predict = pickle.loads(pickle.dumps(Predict(run=tmp_path / "run")))
+    found = predict(table).to_pylist()
+    expected = elmo_tasks.load(tmp_path / "run")([text for text in table["text"].to_pylist() if text.strip()])
+    assert [row["tags"] for row in found] == [each["tags"] for each in expected]
+    assert [plain(row["spans"]) for row in found] == [each["spans"] for each in expected]
+    assert [row["other"] for row in found] == [None, None, None, '{"topic": "news"}']
