@@ -10,6 +10,7 @@
 #   make benchmark     measure speed and memory on sentences of $ELMO_TASKS_DATA; takes an hour or more on an otherwise idle
 #                      machine; ALLENNLP=CHECKOUT also measures AllenNLP's Elmo
 #   make torture       damaged and hostile files, kills, full disks; takes minutes, HOURS=1 takes an hour
+#   make engines       the tests with Ray and Spark, which it installs in an environment of their own; needs Java
 #   make environment   only create the virtual environment
 
 PYTHON ?= python3
@@ -33,7 +34,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses $(JOBS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help environment quickstart demo check test format docs wheel benchmark torture
+.PHONY: help environment quickstart demo check test format docs wheel benchmark torture engines
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -104,3 +105,9 @@ benchmark: $(STAMP)
 
 torture: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture $(if $(HOURS),--minutes $(shell expr $(HOURS) '*' 60))
+
+# pyspark has 450 MB, and none of it is needed to use or test anything else.
+engines: $(STAMP)
+	test -x $(VENV)-engines/bin/python || $(BIN)/python -m venv $(VENV)-engines
+	$(VENV)-engines/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,ray]' pyspark
+	OMP_NUM_THREADS=1 $(VENV)-engines/bin/python -m pytest -q tests/parts/test_engines.py

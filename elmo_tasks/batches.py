@@ -29,7 +29,7 @@ from elmo_tasks.elmo.fast import FastBiLM, Precision
 from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files.hashes import content_hash
-from elmo_tasks.files.json_files import json_text, parse_json
+from elmo_tasks.files.json_files import json_text, parse_json, read_json
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
 from elmo_tasks.predictors.fields import sentence_examples
 from elmo_tasks.predictors.predictor import ExampleError, Fields
@@ -261,10 +261,15 @@ class Predict(TableFunction):
 
     @functools.cached_property
     def _predictor(self) -> Predictor:
-        predicates = dataclasses.replace(self, run=self.predicates, predicates=None) if self.predicates else None
+        predicates: Predict | None = None
+        if self.predicates:
+            predicates = dataclasses.replace(self, run=self.predicates, predicates=None, overrides=())
+        embedder = read_json(open_run(self.run).config, dict[str, Any], "a config")["model"]["embedder"]
+        frozen = [name for name in ("elmo", "transformer") if embedder.get(name)]
+        uncached = [f"model.embedder.{name}.layer_cache=null" for name in frozen]  # each sentence comes only once
         return load_predictor(
             self.run,
-            overrides=with_device(self.device, self.overrides),
+            overrides=with_device(self.device, [*uncached, *override_list(self.overrides)]),
             batch_tokens=self.batch_tokens,
             predicates=predicates._predictor if predicates else None,
         )

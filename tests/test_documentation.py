@@ -24,6 +24,7 @@ REPOSITORY = Path(__file__).parent.parent
 FILES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 BILM_CARDS = [REPOSITORY / "elmo_tasks" / "elmo" / "default_bilm" / "README.md"]
 PREDICTING = REPOSITORY / "docs" / "predicting.md"
+LARGE_TEXTS = REPOSITORY / "docs" / "large_texts.md"
 TOUR = REPOSITORY / "docs" / "tour.md"
 WORDS_IN_CONTEXT = REPOSITORY / "docs" / "words_in_context.md"
 SPECIAL_DOMAIN = REPOSITORY / "docs" / "special_domain.md"
@@ -40,7 +41,7 @@ def blocks(path: Path, language: str) -> list[str]:
 
 
 # Pages that are run as a whole. The others have no outputs; what they have of Python is run, too.
-SIMPLE = [*TUTORIALS, PREDICTING, WORDS_IN_CONTEXT]  # they begin in an empty folder
+SIMPLE = [*TUTORIALS, PREDICTING, LARGE_TEXTS, WORDS_IN_CONTEXT]  # they begin in an empty folder
 RUN = {REPOSITORY / "README.md", TOUR, SPECIAL_DOMAIN, REPOSITORY / "docs" / "own_data.md", *SIMPLE}
 PYTHON = [path for path in FILES if blocks(path, "python") and path not in RUN]
 

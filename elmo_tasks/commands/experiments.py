@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from elmo_tasks.commands import options
 from elmo_tasks.commands.analysis import print_confusion, print_label_scores
 from elmo_tasks.commands.console import print_json, print_metrics, print_summaries, print_training_metrics
+from elmo_tasks.commands.parts import add_parts, make_parts, writes_parts
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.overwriting import check_output
 from elmo_tasks.progress import is_main_process
@@ -165,7 +166,13 @@ def run_evaluate(arguments: argparse.Namespace) -> None:
 
 def add_predict(parser: argparse.ArgumentParser) -> None:
     options.add_run_arguments(parser)
-    parser.add_argument("input", metavar="INPUT", help="the input file, compressed or not, or - for standard input")
+    parser.add_argument(
+        "input",
+        metavar="INPUT",
+        nargs="+",
+        help="the input file, compressed or not, or - for standard input; with --output DIR/ also several files (text, "
+        "JSON lines, Parquet), folders and patterns such as 'text/*.gz'",
+    )
     parser.add_argument(
         "--format",
         choices=("auto", "text", "jsonl", "allennlp", "reader"),
@@ -184,13 +191,19 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--on-error",
-        choices=("fail", "skip"),
+        choices=("fail", "skip", "record"),
         default="fail",
         help="what to do with an input that is not usable. fail: end with an error; files then have the results of the "
-        "inputs before it. skip: continue, and say at the end what was skipped (default: fail)",
+        "inputs before it. skip: continue, and say at the end what was skipped. record: in a folder, write the error "
+        "into its column (default: fail)",
     )
     options.add_tokenizer_arguments(parser, "the tokenizer of the run's config")
-    parser.add_argument("--output", metavar="FILE", help="write the results to this file, instead of printing them")
+    parser.add_argument(
+        "--output",
+        metavar="FILE|DIR/",
+        help="write the results to this file, instead of printing them; or, with a slash at the end, to a folder of "
+        "Parquet files",
+    )
     parser.add_argument(
         "--html", metavar="FILE", help="write the results to this file, as a page to look at, instead of printing them"
     )
@@ -199,6 +212,7 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--predicates", metavar="RUN", help="for semantic roles: the run of a tagger that finds the predicates"
     )
+    add_parts(parser)
 
 
 def run_predict(arguments: argparse.Namespace) -> None:
@@ -210,9 +224,15 @@ def run_predict(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError("--output-format reader adds predictions to the data; expected --format reader with it")
     if arguments.format == "allennlp" and arguments.html:
         raise ElmoTasksError("--html shows results with their own keys; expected it without --format allennlp")
+    options.refuse_torchrun("predict")
+    if writes_parts(arguments):
+        _predict_parts(arguments)
+        return
+    if arguments.on_error == "record":
+        raise ElmoTasksError("--on-error record: only for an output folder; expected --output DIR/ with it")
+    arguments.input = arguments.input[0]
     for output in (arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)
-    options.refuse_torchrun("predict")
     batch_tokens = arguments.batch_tokens or DEFAULT_BATCH_TOKENS
     predicates = None
     if arguments.predicates:
@@ -229,6 +249,25 @@ def run_predict(arguments: argparse.Namespace) -> None:
         arguments.run_path, overrides=overrides, batch_tokens=batch_tokens, predicates=predicates
     )
     predict_stream(AllenNlpPredictor(predictor) if arguments.format == "allennlp" else predictor, arguments)
+
+
+def _predict_parts(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.batches import Predict
+    from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
+
+    given = {"--html": arguments.html, "--on-error skip": arguments.on_error == "skip"}
+    given |= {f"--format {arguments.format}": arguments.format not in ("auto", "text", "jsonl")}
+    if other := [name for name, value in given.items() if value]:
+        raise ElmoTasksError(f"{other[0]}: not for an output folder")
+    predict = Predict(
+        run=arguments.run_path,
+        predicates=arguments.predicates,
+        device=arguments.device,
+        batch_tokens=arguments.batch_tokens or DEFAULT_BATCH_TOKENS,
+        overrides=[*options.tokenizer_overrides(arguments), *arguments.set],
+        on_error=arguments.on_error,
+    )
+    make_parts(arguments, predict, tokenized=arguments.tokenized)
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:

@@ -28,6 +28,18 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
         help="make only every Nth part, from the Ith on: 1/4 to 4/4 are four processes or machines that share the work",
     )
     options.add_flag(group, "--check", "only say which parts are missing; the exit code is 1 if there are any")
+    group.add_argument(
+        "--engine",
+        choices=("local", "ray"),
+        default="local",
+        help="local: this process; ray: a Ray cluster, with one process for each processor (default: local)",
+    )
+    group.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        help="of a running Ray cluster, or auto for the one of this machine (default: start one here)",
+    )
+    group.add_argument("--workers", type=options.positive, metavar="N", help="the number of Ray's processes")
     options.add_number(group, "--part-tokens", 1_000_000, "the approximate number of tokens of the text of a part")
 
 
@@ -83,5 +95,13 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
         folder.check_complete(units)
         print(f"{folder.path}: all {counted(len(units), 'part')} are there")
         return
-    made = folder.process(units, function)
+    if arguments.engine == "ray":
+        from elmo_tasks.parts.ray_engine import process_on_ray
+
+        use_gpu = "cuda" in str(getattr(function, "device", None))
+        made = process_on_ray(
+            folder, units, function, address=arguments.address, workers=arguments.workers, use_gpu=use_gpu
+        )
+    else:
+        made = folder.process(units, function)
     logger.info("%s: %s made, %d were there", folder.path, counted(made, "part"), len(units) - made)

@@ -31,3 +31,9 @@ def load_frozen(files: BiLMFiles, precision: Precision = "float32", device: torc
         if bilm is None:
             _loaded[key] = bilm = FastBiLM(BiLM.load(files.options, files.weights).to(device), precision)
         return bilm
+
+
+def forget_words() -> None:
+    """Makes all frozen biLMs that are in use compute as after they were loaded; see `FastBiLM.forget_words`."""
+    for bilm in list(_loaded.values()):
+        bilm.forget_words()

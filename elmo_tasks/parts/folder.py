@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from elmo_tasks.elmo.shared_bilms import forget_words
 from elmo_tasks.errors import ElmoTasksError, IncompleteError, counted
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.json_files import read_json, write_json
@@ -54,6 +55,12 @@ class PartsFolder:
                     "settings, or choose another folder"
                 )
 
+    def begin(self) -> None:
+        """Writes down the settings, or raises `ElmoTasksError` if the folder has parts with others."""
+        self.check_settings()
+        if not (self.path / _MANIFEST).is_file():
+            write_json(self.path / _MANIFEST, self.settings)
+
     def is_done(self, unit: Unit) -> bool:
         return (self.path / unit.part_name).is_file()
 
@@ -64,14 +71,13 @@ class PartsFolder:
             ElmoTasksError: a file or a row is not usable, or the folder's settings are others; parts that are made are
                 kept, and the next call continues.
         """
-        self.check_settings()
-        if not (self.path / _MANIFEST).is_file():
-            write_json(self.path / _MANIFEST, self.settings)
+        self.begin()
         missing = [unit for unit in units if not self.is_done(unit)]
         with progress_bar(visible=visible) as bar:
             task = bar.add_task("parts", total=len(units), completed=len(units) - len(missing), note="")
             for unit, tables in read_units(missing):
                 bar.update(task, note=unit.source)
+                forget_words()  # or the last digits of a part would depend on the parts before it
                 self._write(unit, map(function, tables))
                 bar.advance(task)
         return len(missing)

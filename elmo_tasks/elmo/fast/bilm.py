@@ -153,6 +153,11 @@ class FastBiLM:
         written = character_ids != PADDING_ID
         return bool(known and (written[..., :-1] >= written[..., 1:]).all())  # nothing after a padding character
 
+    def forget_words(self) -> None:
+        """Forgets what is kept of earlier calls, on which the last digits of the next call's layers depend."""
+        self._words.clear()
+        self._repeated = None
+
     @_frozen
     def _layers(self, sentences: Sequence[Sequence[Word]]) -> LayerOutput:
         """See `layers`; words can also be given by their character ids."""

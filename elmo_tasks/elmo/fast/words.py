@@ -116,6 +116,11 @@ class WordVectors:
     def __len__(self) -> int:
         return len(self._rows)
 
+    def clear(self) -> None:
+        """Forgets all vectors, so that the next ones do not depend on which words were computed together before."""
+        with self._lock:
+            self._rows.clear()
+
     def look_up(self, tokens: Sequence[Word]) -> Tensor:
         """(N, P); vectors that are not kept are computed."""
         parts = [tokens[start : start + self._capacity] for start in range(0, len(tokens), self._capacity)]

@@ -1,0 +1,85 @@
+"""Makes parts on a Ray cluster: each unit is a row of a Ray data set, which a pool of actors works through.
+
+Ray starts a cluster on this machine where none is given. It restarts actors that die and repeats their units.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.parts.folder import PartsFolder, TableFunction
+from elmo_tasks.parts.units import Unit
+from elmo_tasks.progress import progress_bar
+
+try:
+    import ray
+    import ray.exceptions
+except ImportError:
+    raise ElmoTasksError("--engine ray: Ray is not installed; install it with: pip install 'elmo-tasks[ray]'") from None
+
+
+class _Worker:
+    """An actor, which keeps its model for all of its units."""
+
+    def __init__(self, folder: PartsFolder, function: TableFunction, units: Sequence[Unit]) -> None:
+        self._folder, self._function, self._units = folder, function, units
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        unit = self._units[row["id"]]
+        try:
+            self._folder.process([unit], self._function, visible=False)
+        except ElmoTasksError as error:
+            return {"source": unit.source, "error": str(error)}
+        return {"source": unit.source, "error": None}
+
+
+def process_on_ray(
+    folder: PartsFolder,
+    units: Sequence[Unit],
+    function: TableFunction,
+    *,
+    address: str | None = None,
+    workers: int | None = None,
+    use_gpu: bool = False,
+) -> int:
+    """Makes the parts that are missing; returns their number.
+
+    Arguments:
+        folder, units, function: see `PartsFolder.process`. All machines must see the files under the same paths.
+        address: that of a running cluster; by default one is started on this machine.
+        workers: how many actors, each with one thread or one GPU; by default as many as there are.
+
+    Raises:
+        ElmoTasksError: as `PartsFolder.process`.
+    """
+    missing = [unit for unit in units if not folder.is_done(unit)]
+    folder.begin()
+    if not missing:
+        return 0
+    for name in ("ray", "ray.data"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    ray.init(address, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    try:
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        available = ray.cluster_resources().get("GPU" if use_gpu else "CPU", 0)
+        made = ray.data.range(len(missing), override_num_blocks=len(missing)).map(
+            _Worker,
+            fn_constructor_kwargs={"folder": folder, "function": function, "units": missing},
+            compute=ray.data.ActorPoolStrategy(size=workers or max(1, min(len(missing), int(available)))),
+            num_cpus=None if use_gpu else 1,
+            num_gpus=1 if use_gpu else None,
+        )
+        with progress_bar() as bar:
+            task = bar.add_task("parts", total=len(units), completed=len(units) - len(missing), note="")
+            for row in made.iter_rows():
+                if row["error"] is not None:
+                    raise ElmoTasksError(row["error"])
+                bar.update(task, advance=1, note=row["source"])
+    except ray.exceptions.RayError as error:
+        raise ElmoTasksError(f"Ray: {error}") from error
+    finally:
+        ray.shutdown()
+    return len(missing)

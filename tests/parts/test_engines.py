@@ -1,0 +1,109 @@
+"""The same parts and rows from Ray and Spark, where they are installed: `make engines`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from elmo_tasks import cli
+from elmo_tasks.batches import Embed
+
+# The engines warn about the versions of what they use.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    (tmp_path / "texts").mkdir()
+    for name in "abc":
+        lines = (f"Line {number} of the text {name}. It rained.\n" for number in range(60))
+        (tmp_path / "texts" / f"{name}.txt").write_text("".join(lines))
+    return tmp_path / "texts"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*.parquet")}
+
+
+@pytest.fixture
+def command(texts: Path, sample_folder: Path, tmp_path: Path) -> list[str]:
+    command = ["embed", str(texts), "--bilm", str(sample_folder / "bilm"), "--part-tokens", "200", "--quiet"]
+    assert cli.main([*command, "--output", f"{tmp_path / 'plain'}/"]) == 0
+    return command
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_ray_makes_the_same_parts(workers: str, command: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    assert cli.main([*command, "--output", f"{tmp_path / 'ray'}/", "--engine", "ray", "--workers", workers]) == 0
+    assert contents(tmp_path / "ray") == contents(tmp_path / "plain")
+
+
+def test_an_actor_of_ray_that_is_killed_is_replaced(command: list[str], tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray")
+    killed = []
+
+    def kill_one() -> None:
+        while not contents(tmp_path / "ray"):
+            time.sleep(0.01)
+        found = subprocess.run(["pgrep", "-f", "ray::MapWorker"], capture_output=True, text=True, check=False)
+        for number in found.stdout.split()[:1]:
+            os.kill(int(number), signal.SIGKILL)
+            killed.append(number)
+
+    watcher = threading.Thread(target=kill_one, daemon=True)
+    watcher.start()
+    assert cli.main([*command, "--output", f"{tmp_path / 'ray'}/", "--engine", "ray", "--workers", "2"]) == 0
+    watcher.join()
+    assert killed
+    assert not ray.is_initialized()
+    assert contents(tmp_path / "ray") == contents(tmp_path / "plain")
+
+
+def test_ray_says_what_is_wrong(
+    command: list[str], texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("ray")
+    (texts / "b.jsonl").write_text('{"txt": "wrong"}\n')
+    assert cli.main([*command, "--output", f"{tmp_path / 'ray'}/", "--engine", "ray", "--workers", "1"]) == 2
+    assert "b.jsonl:1: the keys are ['txt']; expected either 'text' or 'tokens'" in capsys.readouterr().err
+
+
+def test_spark_gives_the_same_rows(texts: Path, sample_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pyspark = pytest.importorskip("pyspark.sql")
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    embed = Embed(bilm=sample_folder / "bilm", pool="mean", number_type="float32")
+    lines = [line for path in sorted(texts.iterdir()) for line in path.read_text().splitlines()]
+    table = pa.table({"id": [str(number) for number in range(len(lines))], "text": lines})
+    pq.write_table(table, texts / "all.parquet")
+
+    schema = from_arrow_schema(embed.schema(table.schema))
+
+    def embed_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from embed(pa.Table.from_batches([batch])).cast(to_arrow_schema(schema)).to_batches()
+
+    spark: Any = pyspark.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    try:
+        rows = spark.read.parquet(str(texts / "all.parquet")).repartition(2)
+        found = rows.mapInArrow(embed_batches, schema).collect()
+    finally:
+        spark.stop()
+    expected = embed(table).to_pylist()
+    found = sorted((row.asDict() for row in found), key=lambda row: (int(row["id"]), row["sentence"]))
+    assert [(row["id"], row["tokens"]) for row in found] == [(row["id"], row["tokens"]) for row in expected]
+    for row, other in zip(found, expected, strict=True):
+        assert row["vectors"] == pytest.approx(other["vectors"], abs=1e-6)
