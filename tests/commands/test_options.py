@@ -32,6 +32,8 @@ from elmo_tasks.sample_data import write_sample_data
 
 # What a command has if nothing but what it must have is given.
 CONFIG: dict[str, Any] = {"set": [], "ext_var": [], "include_package": []}
+PARTS: dict[str, Any] = {"shard": None, "check": False, "engine": "local", "address": None, "workers": None,
+                         "part_tokens": 1_000_000}  # fmt: skip
 TEXT: dict[str, Any] = {"tokenizer": None, "tokenized": False, "include_package": []}
 RUN: dict[str, Any] = {"batch_tokens": None, "device": None, "set": [], "include_package": []}
 TRAINING: dict[str, Any] = {**CONFIG, "run_folder": None, "start_from": None, "resume": False, "force": False}
@@ -41,7 +43,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
                 "dry_run": False},
     "evaluate r d": {**RUN, "run_path": "r", "data": ["d"], "predictions": None, "confusion": False, "output": None,
                      "force": False, "json": False, "unknown_labels": "error"},
-    "predict r -": {**RUN, **TEXT, "run_path": "r", "input": "-", "format": "auto", "on_error": "fail",
+    "predict r -": {**RUN, **TEXT, **PARTS, "run_path": "r", "input": ["-"], "format": "auto", "on_error": "fail",
                     "output": None, "output_format": "jsonl", "html": None, "force": False, "json": False,
                     "predicates": None},
     "data c": {**CONFIG, "config": "c", "output": None, "force": False, "json": False},
@@ -64,8 +66,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "score t": {**TEXT, "device": "auto", "bilm": "default", "text": "t", "json": False, "substitutes": 0,
                 "output": None, "html": None, "force": False},
     "perplexity b t": {**TEXT, "device": "auto", "bilm": "b", "text": ["t"], "json": False},
-    "embed i --output f": {**TEXT, "device": "auto", "input": "i", "output": "f", "force": False,
-                           "bilm": None, "options": None, "weights": None, "layers": "all", "pool": "none",
+    "embed i --output f": {**TEXT, **PARTS, "device": "auto", "input": ["i"], "output": "f", "force": False,
+                           "number_type": "float16", "on_error": "fail",
+                           "bilm": None, "options": None, "weights": None, "layers": None, "pool": "none",
                            "precision": "float32", "stateful": False, "no_index": False, "batch_tokens": 4096},
     "neighbors s --word w --pool p": {**TEXT, "device": "auto", "sentence": "s", "word": "w", "pool": "p",
                                       "bilm": "default", "same_word": False, "static": None, "count": 5, "json": False},
@@ -268,7 +271,7 @@ FUNCTIONS: dict[str, tuple[list[Callable[..., Any]], set[str]]] = {
     "evaluate r d": ([elmo_tasks.evaluate], PRINTING),
     "predict r -": (
         [elmo_tasks.load, Predictor.__call__],
-        PRINTING | {"html", "input", "output_format", "run_path", "tokenizer", "tokenized"},
+        PRINTING | {*PARTS, "html", "input", "output_format", "run_path", "tokenizer", "tokenized"},
     ),
     "compare r": ([compare], PRINTING),
     "errors r": ([errors], PRINTING),
