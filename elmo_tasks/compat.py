@@ -25,11 +25,12 @@ class ElmoEmbedder:
     Source: AllenNLP 0.9.0. As there, the biLM carries its state from batch to batch, so that the vectors of a sentence
     depend on the sentences before it. `elmo_tasks.embed` gives vectors that do not.
 
-    It differs in that files are not downloaded: without arguments, it is the biLM in the package, not the original one.
+    It differs in that only files of addresses with their hashes are downloaded: see docs/rescue.md. Without arguments,
+    it is the biLM in the package, not the original one.
 
     Arguments:
-        options_file: the biLM's options.json, or its folder.
-        weight_file: its weights as HDF5; None if `options_file` is a folder.
+        options_file: the biLM's options.json, or its folder, or another name of a biLM; see `BiLM.load`.
+        weight_file: its weights as HDF5; None if `options_file` is the biLM.
         cuda_device: the number of a GPU, -1 for the processor.
 
     Raises:

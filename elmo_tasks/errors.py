@@ -102,6 +102,10 @@ class WeightsError(ElmoTasksError):
     """A weights file that is damaged or has the wrong layout or sizes."""
 
 
+class RemoteError(WeightsError):
+    """A model elsewhere that cannot be downloaded, or cannot be written there."""
+
+
 class RunError(ElmoTasksError):
     """A run, as a folder or an archive, that is missing, incomplete or does not fit the request."""
 

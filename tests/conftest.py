@@ -21,6 +21,7 @@ from accelerate.state import AcceleratorState
 
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.sample_data import VECTORS, write_sample_data
+from tests.fake_hub import hub  # noqa: F401 - a fixture
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -16,7 +16,7 @@ ROOT = Path(elmo_tasks.__file__).parent
 LAYERS = (
     {"", "__main__", "cli"},  # the first is the package, whose functions are those of the api
     {"api", "commands", "compat"},
-    {"server", "migration", "studies", "probes", "evaluation", "sample_data", "batches", "parts"},
+    {"server", "migration", "publishing", "studies", "probes", "evaluation", "sample_data", "batches", "parts"},
     {"runs", "pretraining"},
     {"training", "predictors"},
     {"models", "data_readers", "rendering"},

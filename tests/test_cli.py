@@ -19,7 +19,7 @@ from elmo_tasks.errors import DataError
 
 COMMANDS = [
     *("train", "evaluate", "predict", "config", "archive", "plot", "pretrain", "perplexity", "score"),
-    *("similarity", "embed", "neighbors", "cache", "random-bilm", "data", "sample-data"),
+    *("similarity", "embed", "neighbors", "cache", "random-bilm", "fetch", "push", "data", "sample-data"),
 ]
 
 

@@ -145,6 +145,16 @@ COMMANDS = {
         "turn an archive of AllenNLP's into a run",
         "elmo-tasks import-allennlp model.tar.gz runs/imported",
     ),
+    "fetch": _command(
+        "publishing.fetch",
+        "download a published biLM, and print where it is",
+        "elmo-tasks fetch original",
+    ),
+    "push": _command(
+        "publishing.push",
+        "write a run or a biLM to the Hugging Face hub, with a model card",
+        "elmo-tasks push runs/ner hub:my-name/ner",
+    ),
     "data": _command(
         "data.data",
         "show what the data of a config is like, and warn of what will hurt",
@@ -159,10 +169,13 @@ COMMANDS = {
 
 GROUPS = {
     "train and evaluate": ("train", "evaluate"),
-    "use a run": ("predict", "serve", "archive", "import-allennlp"),
+    "use a run": ("predict", "serve", "archive", "push", "import-allennlp"),
     "look at results": ("plot", "compare", "errors"),
     "many runs": ("study", "report", "tune"),
-    "language models": ("pretrain", "perplexity", "score", "similarity", "neighbors", "embed", "probe", "random-bilm"),
+    "language models": (
+        *("pretrain", "perplexity", "score", "similarity", "neighbors", "embed"),
+        *("probe", "fetch", "random-bilm"),
+    ),
     "configs and data": ("config", "data", "sample-data", "cache"),
 }
 """The names of all commands, in the order of `--help`."""

@@ -34,8 +34,10 @@ def add_seed(parser: argparse.ArgumentParser, default: int, help: str = "the ran
 
 
 def add_bilm(parser: argparse.ArgumentParser) -> None:
-    help = "the folder of the biLM (default: the biLM in the package)"
-    parser.add_argument("--bilm", default="default", metavar="DIR", help=help)
+    help = (
+        "the folder of the biLM, its zip archive, hub:ORG/NAME, or an address with #sha256=... (default: the biLM in "
+    )
+    parser.add_argument("--bilm", default="default", metavar="DIR", help=f"{help}the package)")
 
 
 def add_include_package(parser: argparse.ArgumentParser) -> None:
@@ -137,7 +139,7 @@ def add_force(parser: argparse._ActionsContainer) -> None:
 
 
 def add_run_path(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_path", metavar="RUN", help="the folder or the archive of a run")
+    parser.add_argument("run_path", metavar="RUN", help="the folder or the archive of a run, or hub:ORG/NAME")
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:

@@ -44,10 +44,13 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bilm",
         metavar="DIR",
-        help="the folder with the biLM's *options.json and *weights.hdf5 (default: the biLM in the package)",
+        help="the folder with the biLM's *options.json and *weights.hdf5, its zip archive, hub:ORG/NAME, or an address "
+        "with #sha256=... (default: the biLM in the package)",
     )
-    parser.add_argument("--options", metavar="FILE", help="the biLM's options.json, instead of --bilm")
-    parser.add_argument("--weights", metavar="FILE", help="the biLM's weights as HDF5, instead of --bilm")
+    parser.add_argument("--options", metavar="FILE", help="the biLM's options.json or its address, instead of --bilm")
+    parser.add_argument(
+        "--weights", metavar="FILE", help="the biLM's weights as HDF5 or their address, instead of --bilm"
+    )
     parser.add_argument(
         "--layers",
         metavar="LAYERS",

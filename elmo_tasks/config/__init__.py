@@ -3,13 +3,14 @@
 from elmo_tasks.config.as_jsonnet import describe
 from elmo_tasks.config.load import Overrides, load_config, override_list
 from elmo_tasks.config.packages import include_packages, own_code, own_packages
-from elmo_tasks.config.parts import Config, DataPath, LocalPath, Part, parse_part, to_json
+from elmo_tasks.config.parts import Config, DataPath, LocalPath, ModelPath, Part, parse_part, to_json
 from elmo_tasks.config.schema import config_schema
 
 __all__ = [
     "Config",
     "DataPath",
     "LocalPath",
+    "ModelPath",
     "Overrides",
     "Part",
     "config_schema",

@@ -14,6 +14,7 @@ Declaring `type` registers the alternative; a field annotated with the kind then
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin
@@ -21,7 +22,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_ori
 import pydantic
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files.downloads import is_address, split_address
 from elmo_tasks.files.paths import local_path
 
 KIND_KEY = "elmo_tasks_kind"
@@ -39,16 +41,22 @@ class Config(pydantic.BaseModel):
     hints_for_other_configs: ClassVar[Mapping[str, str]] = {}
 
 
-def _expanded(path: str) -> str:
+def _expanded(path: str, *, addresses: bool = False) -> str:
     try:
+        if addresses and is_address(path):
+            split_address(path)  # raises an error if it has no hash
+            return path
         expanded = local_path(path)
-    except DataError as error:
+    except ElmoTasksError as error:
         raise ValueError(str(error)) from None
     return str(expanded) if path.startswith("~") else path  # `Path` would change it
 
 
 LocalPath = Annotated[str, pydantic.AfterValidator(_expanded)]
 """The type of a setting that is a path, or `hub:NAME` where such names are read: see `local_path`."""
+
+ModelPath = Annotated[str, pydantic.AfterValidator(functools.partial(_expanded, addresses=True))]
+"""The type of a setting that names a model: a path, as `LocalPath`, `hub:ORG/NAME`, or an address with its hash."""
 
 
 def _all_expanded(paths: str | tuple[str, ...]) -> str | tuple[str, ...]:

@@ -74,16 +74,17 @@ class BiLM(nn.Module):
         """Reads a biLM in the layout of bilm-tf and AllenNLP: by default, the one in the package.
 
         Arguments:
-            options: the folder with the biLM's *options.json and *weights.hdf5, or `default`; if `weights` is given,
-                the path of the options.json.
-            weights: path of the HDF5 file, float32 or float16.
+            options: the folder with the biLM's *options.json and *weights.hdf5, `default`, or another name of a biLM,
+                such as `hub:ORG/NAME`; if `weights` is given, the path or the address of the options.json.
+            weights: path or address of the HDF5 file, float32 or float16.
             stateful: see the class.
             requires_grad: whether its weights are to be trained; they are frozen by default.
 
         Raises:
             WeightsError: the folder or a file is missing, a file is damaged, or the two do not fit together.
         """
-        files = BiLMFiles.in_folder(options) if weights is None else BiLMFiles(Path(options), Path(weights))
+        named = (str(options), None, None) if weights is None else (None, str(options), str(weights))
+        files = BiLMFiles.chosen(*named)
         settings = BiLMOptions.load(files.options)
         with shapes_only():  # does not draw random weights, which the file's would replace
             bilm = cls(settings, stateful=stateful)

@@ -11,17 +11,41 @@ from elmo_tasks.elmo import many_langs
 from elmo_tasks.elmo.bilm_zip import unzipped
 from elmo_tasks.elmo.frozen_files import FrozenFiles
 from elmo_tasks.errors import WeightsError
+from elmo_tasks.files.downloads import downloaded, is_address
+from elmo_tasks.files.hub import HUB, hub_folder
 from elmo_tasks.files.paths import is_clutter, local_path
 
 DEFAULT_BILM = "default"
 """The name of the biLM that is installed with the package. It can be given instead of a folder."""
 
+LASTING_NAMES = rf"{DEFAULT_BILM}|{HUB}.*|https?:/.*"
+"""A pattern of the names of biLMs that stay valid when files are moved, and on other machines."""
+
 _NLPL_WEIGHTS = "model.hdf5"  # next to an options.json, in the NLPL vectors repository
+_FILES = ("*options.json", "*weights.hdf5", _NLPL_WEIGHTS, *many_langs.FILES)
 
 
-def bilm_folder(name: str | Path) -> Path:
-    """The folder of a biLM: the given one, or that of the default biLM."""
-    return Path(__file__).parent / "default_bilm" if str(name) == DEFAULT_BILM else local_path(name)
+def bilm_folder(name: str | Path, *others: str, local_only: bool = False) -> Path:
+    """The folder of a biLM, or its zip archive, on this machine.
+
+    Arguments:
+        name: the folder or the archive; `default`; `hub:ORG/NAME`, optionally with `@REVISION`; or the address of an
+            archive, with its hash.
+        others: names of files that are needed in addition to the biLM's.
+        local_only: never downloads anything.
+
+    Raises:
+        RemoteError: the biLM is not on this machine and cannot be downloaded.
+    """
+    if str(name) == DEFAULT_BILM:
+        return Path(__file__).parent / "default_bilm"
+    if str(name).startswith(HUB):
+        return hub_folder(str(name), (*_FILES, *others), BiLMFiles.expected, local_only=local_only)
+    return _local_file(name, local_only)
+
+
+def _local_file(name: str | Path, local_only: bool) -> Path:
+    return downloaded(name, local_only=local_only) if is_address(name) else local_path(name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,22 +69,23 @@ class BiLMFiles(FrozenFiles):
         return {"options": str(self.options), "weights": str(self.weights)}
 
     @classmethod
-    def in_folder(cls, folder: str | Path) -> BiLMFiles:
+    def in_folder(cls, folder: str | Path, *, local_only: bool = False) -> BiLMFiles:
         """The files of the only biLM in a folder: `*options.json` and `*weights.hdf5`, as the published ones are named.
 
         The weights may also be in `model.hdf5`, as in the NLPL vectors repository, or be those of ELMoForManyLangs,
         which are converted into the cache, once. The folder may also be a zip archive, which is unpacked there.
 
         Arguments:
-            folder: the folder, or a zip archive; `default` is the biLM that is installed with the package.
+            folder: the folder, or another name of a biLM; see `bilm_folder`.
+            local_only: never downloads anything.
 
         Raises:
             WeightsError: the folder does not exist, or does not have exactly one file of each kind; or the archive or
-                the biLM of ELMoForManyLangs is damaged.
+                the biLM of ELMoForManyLangs is damaged; or it cannot be downloaded (RemoteError).
         """
-        folder = bilm_folder(folder)
+        folder = bilm_folder(folder, local_only=local_only)
         if folder.is_file() and zipfile.is_zipfile(folder):
-            folder = unzipped(folder, ("*options.json", "*weights.hdf5", _NLPL_WEIGHTS, *many_langs.FILES))
+            folder = unzipped(folder, _FILES)
         if not folder.is_dir():
             found = "neither a folder nor a zip archive" if folder.exists() else "no such folder"
             raise WeightsError(f"{folder}: {found}; expected one with a biLM's options.json and weights.hdf5")
@@ -72,16 +97,18 @@ class BiLMFiles(FrozenFiles):
         return cls(_only(folder, "*options.json"), _only(folder, weights))
 
     @classmethod
-    def chosen(cls, folder: str | None, options: str | None, weights: str | None) -> BiLMFiles:
-        """The files of a folder, or the two given files.
+    def chosen(
+        cls, folder: str | None, options: str | None, weights: str | None, *, local_only: bool = False
+    ) -> BiLMFiles:
+        """The files of a folder, see `in_folder`, or the two given files, which may be addresses with their hashes.
 
         Raises:
             WeightsError: both the folder and files are given, or neither; see also `in_folder`.
         """
         if folder is not None and options is None and weights is None:
-            return cls.in_folder(folder)
+            return cls.in_folder(folder, local_only=local_only)
         if folder is None and options is not None and weights is not None:
-            return cls(local_path(options), local_path(weights))
+            return cls(_local_file(options, local_only), _local_file(weights, local_only))
         raise WeightsError("expected either the folder of a biLM or both its options and its weights")
 
 

@@ -49,9 +49,9 @@ class Elmo(nn.Module):
     (`keep_sentence_boundaries`, `do_layer_norm`) or `word_inputs` are given.
 
     Arguments:
-        options_file: path of the options.json; or the folder of a biLM, or `default`, if there is no `weight_file`. The
-            default is the biLM in the package.
-        weight_file: path of the HDF5 weights.
+        options_file: path or address of the options.json; or the folder of a biLM, or another name of it (see
+            `BiLM.load`), if there is no `weight_file`. The default is the biLM in the package.
+        weight_file: path or address of the HDF5 weights.
         num_output_representations: the number of mixes, each with separate weights.
         requires_grad: whether the biLM is trained too.
         do_layer_norm: whether each layer is normalized over the batch before it is mixed.

@@ -13,7 +13,7 @@ import pydantic
 import torch
 from pydantic import Field
 
-from elmo_tasks.config import Config, LocalPath
+from elmo_tasks.config import Config, ModelPath
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
@@ -31,13 +31,17 @@ MixName = Literal["input", "output"]
 class ElmoConfig(Config):
     """ELMo of a pretrained biLM."""
 
-    bilm: LocalPath | None = Field(
+    bilm: ModelPath | None = Field(
         None,
-        description="Folder of the biLM's *options.json and *weights.hdf5, its zip archive, or 'default', the biLM of "
-        "the package.",
+        description="Folder of the biLM's *options.json and *weights.hdf5, its zip archive, 'default', the biLM of "
+        "the package, 'hub:ORG/NAME[@REVISION]', or the address of an archive, 'https://...#sha256=...'.",
     )
-    options: LocalPath | None = Field(None, description="Instead of 'bilm': path of the biLM's options.json.")
-    weights: LocalPath | None = Field(None, description="Instead of 'bilm': path of the biLM's HDF5 weights.")
+    options: ModelPath | None = Field(
+        None, description="Instead of 'bilm': path or address of the biLM's options.json."
+    )
+    weights: ModelPath | None = Field(
+        None, description="Instead of 'bilm': path or address of the biLM's HDF5 weights."
+    )
     mixes: Annotated[tuple[MixName, ...], Field(min_length=1, max_length=2)] = Field(
         ("input",), description="Where the head adds ELMo; each place has a separate mix."
     )

@@ -24,6 +24,12 @@ class _Options(Config):
 
     model_config = pydantic.ConfigDict(extra="allow")
 
+    def unused_keys(self) -> list[str]:
+        """The keys that have no effect: those of bilm-tf's training, or misspelt ones. `lstm.x` is a key of `lstm`."""
+        own = list(self.model_extra or ())
+        parts = ((name, value) for name, value in self if isinstance(value, _Options))
+        return own + [f"{name}.{key}" for name, part in parts for key in part.unused_keys()]
+
 
 class CharacterEmbeddingOptions(_Options):
     """The embedding of single characters."""

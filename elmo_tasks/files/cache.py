@@ -16,7 +16,7 @@ from pathlib import Path
 from elmo_tasks.errors import CacheError
 from elmo_tasks.files.paths import local_path
 
-KINDS = ("datasets", "word_vectors", "corpora", "archives")  # all but the layers
+KINDS = ("datasets", "word_vectors", "corpora", "archives", "downloads")  # all but the layers
 
 # Nothing else is counted or removed: the cache folder may be any folder that the user names.
 _ENTRY = re.compile(r"[0-9a-f]{64}(\.\d+)?(\.v\d+)?(\.arrow|\.json)?|\.elmo-tasks\..*\.tmp")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -16,10 +15,10 @@ from safetensors import SafetensorError
 from elmo_tasks.elmo.frozen_files import FrozenFiles
 from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.errors import ElmoTasksError, WeightsError, one_line
+from elmo_tasks.files.hub import HUB, hub_folder
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.paths import local_path
 
-HUB = "hub:"
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 
 _EXPECTED = f"expected a folder with a transformer's {CONFIG}, {WEIGHTS} and {TOKENIZER}"
@@ -42,14 +41,15 @@ class TransformerFiles(FrozenFiles):
         """The files of a folder, or of a model on the hub, which is downloaded once.
 
         Arguments:
-            model: the folder, or `hub:NAME`.
+            model: the folder, or `hub:NAME`, optionally with `@REVISION`.
             local_only: never downloads anything.
 
         Raises:
             WeightsError: there is no such folder, or no such model.
         """
         if model.startswith(HUB):
-            return cls(_snapshot(model.removeprefix(HUB), local_only))
+            expected = f"{_EXPECTED}, or a model of the hub that has them"
+            return cls(hub_folder(model, cls.names, expected, local_only=local_only))
         if not (folder := local_path(model)).is_dir():
             found = "not a folder" if folder.exists() else "no such folder"
             raise WeightsError(f"{model}: {found}; {_EXPECTED}, or {HUB}NAME for a model of the hub")
@@ -147,17 +147,6 @@ class TransformerFiles(FrozenFiles):
         if isinstance(splitter, pre_tokenizers.ByteLevel):
             splitter.add_prefix_space = True  # a word is read as within a sentence
         return tokenizer
-
-
-@functools.lru_cache(maxsize=8)
-def _snapshot(name: str, local_only: bool) -> Path:
-    from huggingface_hub import snapshot_download
-
-    try:
-        return Path(snapshot_download(name, allow_patterns=list(TransformerFiles.names), local_files_only=local_only))
-    except (OSError, ValueError) as error:
-        reason = "not downloaded to this machine yet" if local_only else "not found on the hub or on this machine"
-        raise WeightsError(f"{HUB}{name}: {reason} ({one_line(error)}); or name a folder: {_EXPECTED}") from None
 
 
 def _library() -> ModuleType:

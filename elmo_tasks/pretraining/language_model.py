@@ -88,7 +88,8 @@ class LanguageModel(nn.Module):
     @staticmethod
     def is_in_folder(folder: str | Path) -> bool:
         """Whether a folder holds a softmax and its vocabulary, which the published biLMs lack."""
-        return all((bilm_folder(folder) / name).is_file() for name in (VOCABULARY_FILE, SOFTMAX_FILE))
+        folder = bilm_folder(folder, VOCABULARY_FILE, SOFTMAX_FILE)
+        return all((folder / name).is_file() for name in (VOCABULARY_FILE, SOFTMAX_FILE))
 
     @classmethod
     def load(cls, folder: str | Path, dropout: float = 0.0) -> LanguageModel:
@@ -98,7 +99,7 @@ class LanguageModel(nn.Module):
             WeightsError: a file is missing or damaged, or the files do not fit together.
             DataError: the vocabulary does not follow its format.
         """
-        folder = bilm_folder(folder)
+        folder = bilm_folder(folder, VOCABULARY_FILE, SOFTMAX_FILE)
         files = BiLMFiles.in_folder(folder)
         if not cls.is_in_folder(folder):
             raise WeightsError(

@@ -16,7 +16,7 @@ import torch
 from elmo_tasks.config import Config, load_config, to_json
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import bilm_folder
-from elmo_tasks.errors import RunError, WeightsError, counted
+from elmo_tasks.errors import RunError, WeightsError, counted, some_of
 from elmo_tasks.files.json_files import Number, read_json, write_json
 from elmo_tasks.files.json_lines import read_record
 from elmo_tasks.files.locks import locked
@@ -278,6 +278,9 @@ def _build_model(config: PretrainingConfig, corpus: Corpus, start_from: str | Pa
     else:
         vocabulary = most_frequent(corpus.types, corpus.counts, config.vocabulary_size, config.min_count)
     if start_from is None:
+        if unused := config.options().unused_keys():
+            keys = "the config's keys dropout, softmax and trainer describe the training"
+            logger.warning("bilm: these keys have no effect: %s; %s", some_of(unused, most=10), keys)
         return LanguageModel.untrained(config.options(), vocabulary, config.dropout)
     bilm = BiLM.load(start_from)
     if bilm.options.lexicon:

@@ -1,4 +1,4 @@
-"""Archives of runs: packing a run, and opening it again."""
+"""Archives of runs: packing a run, and opening it again, also from the hub or from an address."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from elmo_tasks.errors import AllenNlpArchiveError, RunError
 from elmo_tasks.files import archives
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import used_cache
+from elmo_tasks.files.downloads import downloaded, is_address
 from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.hub import HUB, hub_folder
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.runs.folder import RunFolder
 
@@ -16,10 +18,15 @@ _ALLENNLP_WEIGHTS = "weights.th"
 
 
 def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) -> None:
-    """Packs a run into one `.tar.gz`, without the files that only training needs, atomically.
+    """Packs the `trained_files` of a run into one `.tar.gz`, atomically."""
+    archives.pack(trained_files(folder, with_bilm=with_bilm), archive)
+
+
+def trained_files(folder: RunFolder, *, with_bilm: bool) -> dict[str, Path]:
+    """The files of a trained run by their names in an archive, without those that only training needs.
 
     Arguments:
-        with_bilm: also packs the files of the biLM and of the transformer, if the run has them.
+        with_bilm: also the files of the biLM and of the transformer, if the run has them.
 
     Raises:
         RunError: the folder holds no trained model, a file is a link to elsewhere, or the biLM or the transformer has
@@ -31,24 +38,35 @@ def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) ->
             f"{folder.path}: no {folder.model.name}; expected the folder of a run that has finished an epoch"
         )
     packed = {name: path for name, path in folder.packed().items() if path.is_file() and path.parent == folder.path}
-    for path in packed.values():
+    for path in packed.values() if not folder.archive else ():  # the hub's cache has links to files of its own
         if path.resolve().parent != folder.path.resolve():  # someone else's run could name any file of this machine
             raise RunError(
                 f"{path}: a link to {path.resolve()}; expected a file of the run, so put a copy in its place"
             )
     for frozen in folder.frozen_models if with_bilm else ():
         packed |= frozen.files_to_archive()
-    archives.pack(packed, archive)
+    return packed
 
 
 def open_run(path: str | Path) -> RunFolder:
     """The folder of a run; an archive is unpacked once into the cache.
 
+    Arguments:
+        path: the folder, or the archive; `hub:ORG/NAME`, optionally with `@REVISION`; or the address of an archive,
+            with its hash. What is downloaded is treated as an archive: it names no files outside of it.
+
     Raises:
         RunError: `path` is not a run, or the archive is damaged or contains anything that is not of a run.
+        RemoteError: it cannot be downloaded.
         AllenNlpArchiveError: it is one of AllenNLP's.
     """
-    path = local_path(path)
+    if str(path).startswith(HUB):
+        files, expected = tuple(RunFolder("").packed()), "expected a run that `elmo-tasks push` has written"
+        folder = RunFolder(hub_folder(str(path), files, expected), Path(path))
+        if not folder.is_started():
+            raise RunError(f"{path}: has no {folder.config.name}; {expected}")
+        return folder
+    path = downloaded(path) if is_address(path) else local_path(path)
     if (path / _ALLENNLP_WEIGHTS).is_file():
         raise AllenNlpArchiveError(path)
     archive = path if path.is_file() else None

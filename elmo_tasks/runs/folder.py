@@ -185,7 +185,8 @@ class RunFolder(Folder):
     """The files of a task model's run.
 
     Arguments:
-        archive: the archive that the folder was unpacked from. Such a run uses no files outside of the folder.
+        archive: the archive that the folder was unpacked from, or the run's name on the hub. Such a run uses no files
+            outside of the folder.
     """
 
     def __init__(self, path: str | Path, archive: Path | None = None) -> None:

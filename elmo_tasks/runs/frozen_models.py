@@ -12,18 +12,21 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar
+
+from pydantic import Field
 
 from elmo_tasks.config import Config
 from elmo_tasks.elmo import BiLM, ElmoConfig
-from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
+from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, LASTING_NAMES, BiLMFiles
 from elmo_tasks.elmo.frozen_files import FrozenFiles
 from elmo_tasks.errors import RunError, WeightsError
 from elmo_tasks.files.atomic import atomic_folder, atomic_write
+from elmo_tasks.files.hub import HUB, pinned
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.modules.embedder import EmbedderConfig
 from elmo_tasks.modules.transformer import TransformerConfig
-from elmo_tasks.modules.transformer_files import HUB, TransformerFiles
+from elmo_tasks.modules.transformer_files import TransformerFiles
 
 logger = logging.getLogger(__name__)
 
@@ -31,10 +34,10 @@ logger = logging.getLogger(__name__)
 class Reference(Config):
     """The contents of `bilm.json` and `transformer.json`: keys of the config with their values, and the fingerprint."""
 
-    bilm: Literal["default"] | None = None
+    bilm: Annotated[str, Field(pattern=f"^({LASTING_NAMES})$")] | None = None  # other folders have the next two
     options: str | None = None
     weights: str | None = None
-    model: str | None = None  # the transformer's folder, or hub:NAME
+    model: str | None = None  # the transformer's folder, or hub:NAME@COMMIT
     fingerprint: str
 
     def location(self) -> dict[str, str]:
@@ -54,7 +57,7 @@ class FrozenModel(abc.ABC):
     part: ClassVar[str]  # its key in an embedder's config
     locations: ClassVar[tuple[tuple[str, ...], ...]]  # the keys below it that locate the files, in each possible way
     files_type: ClassVar[type[FrozenFiles]]
-    lasting: ClassVar[str]  # a pattern of locations that stay valid when the files move
+    lasting: ClassVar[str]  # a pattern of names that stay valid when the files move
 
     def __init__(self, run: Path, archive: Path | None = None, trained: BiLMFiles | None = None) -> None:
         self.run = run
@@ -98,22 +101,25 @@ class FrozenModel(abc.ABC):
             raise RunError(f"{self.reference}: expected {expected}, got {' and '.join(map(repr, found)) or 'neither'}")
         return reference
 
-    def refer_to(self, files: FrozenFiles, lasting: str | None = None) -> dict[str, str]:
+    def refer_to(self, files: FrozenFiles, lasting: Mapping[str, str] | None = None) -> dict[str, str]:
         """Writes the reference, and returns the location of the files.
 
         Arguments:
             lasting: a location that stays valid when the files move, to be written instead.
         """
         location = {key: str(Path(path).resolve()) for key, path in files.location().items()}
-        written = {self.locations[0][0]: lasting} if lasting else location
-        write_json(self.reference, {**written, "fingerprint": files.fingerprint()})
+        write_json(self.reference, {**(lasting or location), "fingerprint": files.fingerprint()})
         return location
 
     def refer_to_config(self, embedder: EmbedderConfig) -> None:
         """Writes the reference to the config's model, if it has one."""
         if config := self._config(embedder):
-            named = getattr(config, self.locations[0][0])
-            self.refer_to(config.files(), named if re.fullmatch(self.lasting, named or "") else None)
+            files = config.files()
+            keys = (key.rpartition(".")[2] for key in self.keys())
+            named = {key: value for key in keys if (value := getattr(config, key))}
+            lasts = all(re.fullmatch(self.lasting, value) for value in named.values())
+            names = {key: pinned(value) if value.startswith(HUB) else value for key, value in named.items()}
+            self.refer_to(files, names if lasts else None)
 
     def files(self) -> FrozenFiles:
         """The files of the run's model: those that are trained, copies in the run, or those that it refers to.
@@ -127,21 +133,23 @@ class FrozenModel(abc.ABC):
         if self.copies.is_dir():
             return self.find({self.locations[0][0]: str(self.copies)})
         reference = self.read_reference()
-        if self.archive and not reference.bilm:
+        location = reference.location()
+        lasts = all(re.fullmatch(self.lasting, name) for name in location.values())
+        remedy = self._remedy(location if lasts else None)
+        if self.archive and reference.bilm != DEFAULT_BILM:
             raise RunError(
                 f"{self.archive}: does not contain its {self.title}, and an archive cannot name files outside of it; "
-                f"say where the {self.title} is with {self._remedy()}"
+                f"say where the {self.title} is with {remedy}"
             )
         try:
-            files = self.find(reference.location())
+            files = self.find(location)
         except WeightsError as error:
-            download = reference.model if reference.model and reference.model.startswith(HUB) else "DIR"
-            raise RunError(f"{self.run}: its {self.title}: {error}; say where with {self._remedy(download)}") from None
+            raise RunError(f"{self.run}: its {self.title}: {error}; say where with {remedy}") from None
         for path in files.paths.values():
             if not path.is_file():
                 problem = f"the run's {self.title} is no longer at {path}"
                 raise RunError(f"{self.run}: {problem}; say where with {self._remedy()}")
-        if not reference.bilm:
+        if not lasts:
             logger.info("%s: the %s is at %s", self.run, self.title, files.shown_path)
         return files
 
@@ -156,7 +164,7 @@ class FrozenModel(abc.ABC):
             return
         actual, expected = files.fingerprint(), reference.fingerprint
         if actual != expected:
-            is_newer = reference.bilm and files == self.find(reference.location())
+            is_newer = reference.bilm == DEFAULT_BILM and files == self.find(reference.location())
             newer = f"the package has a newer {self.title} than when the run was trained; train again, or "
             raise RunError(
                 f"{files.shown_path}: not the {self.title} that the run was trained with (expected fingerprint "
@@ -223,8 +231,10 @@ class FrozenModel(abc.ABC):
         config: ElmoConfig | TransformerConfig | None = getattr(embedder, self.part)
         return config
 
-    def _remedy(self, value: str = "DIR") -> str:
-        return f"--set {self.keys()[0]}={value}"
+    def _remedy(self, location: Mapping[str, str] | None = None) -> str:
+        """The options of a command that say where the files are, by default in a folder."""
+        chosen = location or {self.locations[0][0]: "DIR"}
+        return " ".join(f"--set model.embedder.{self.part}.{key}={name}" for key, name in chosen.items())
 
 
 class RunBiLM(FrozenModel):
@@ -234,11 +244,11 @@ class RunBiLM(FrozenModel):
     part = "elmo"
     locations = (("bilm",), ("options", "weights"))
     files_type = BiLMFiles
-    lasting = DEFAULT_BILM
+    lasting = LASTING_NAMES
 
     @staticmethod
     def find(location: Mapping[str, str]) -> FrozenFiles:
-        return BiLMFiles.chosen(*map(location.get, ("bilm", "options", "weights")))
+        return BiLMFiles.chosen(*map(location.get, ("bilm", "options", "weights")), local_only=True)
 
     @staticmethod
     def load(files: FrozenFiles) -> object:

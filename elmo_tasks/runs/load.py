@@ -14,6 +14,8 @@ from elmo_tasks.config import Overrides, include_packages, load_config, override
 from elmo_tasks.data_readers.in_memory import Source, source_name
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.errors import RunError, UnknownLabelError, UnknownTypeError, some_of
+from elmo_tasks.files.downloads import is_address
+from elmo_tasks.files.hub import HUB
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.metrics.confusion import Confusion, label_scores
@@ -43,7 +45,7 @@ Device = Literal["auto", "cpu", "cuda"]
 class Run:
     """The parts of a trained run, ready for evaluation and prediction."""
 
-    path: Path  # its folder or archive
+    path: Path  # its folder or archive; or its name on the hub, or its address
 
     config: ExperimentConfig
     reader: DatasetReader  # of the data to evaluate
@@ -58,6 +60,7 @@ def load_run(path: str | Path, *, overrides: Overrides = ()) -> Run:
     """A trained run, with the best epoch's parameters, from its folder or archive.
 
     Arguments:
+        path: see `open_run`.
         overrides: `key.path=value`, in place of the config's values; for example where the biLM's files now are.
 
     Raises:
@@ -81,7 +84,8 @@ def load_run(path: str | Path, *, overrides: Overrides = ()) -> Run:
     folder.check_tensors(tensor_shapes(config, vocabulary, folder))
     model = build_model(config, vocabulary, pretrained=False)
     model.load_state_dict({**read_tensors(folder.frozen), **read_tensors(folder.model)})
-    return Run(Path(path).resolve(), config, reader, vocabulary, model.eval())
+    is_elsewhere = str(path).startswith(HUB) or is_address(path)
+    return Run(Path(path) if is_elsewhere else Path(path).resolve(), config, reader, vocabulary, model.eval())
 
 
 def load_predictor(

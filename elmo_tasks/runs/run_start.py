@@ -11,7 +11,7 @@ from typing import Any
 
 from elmo_tasks.config import own_packages, to_json
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.errors import FORCE, RunError
+from elmo_tasks.errors import FORCE, RunError, some_of
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
 from elmo_tasks.models.model import TaskModel
@@ -37,9 +37,12 @@ def check_before_reading(
         raise RunError(f"{run.path}: cannot write predictions of test data, because the config evaluates none")
     if "validation" in predictions and not config.has_validation():
         raise RunError(f"{run.path}: cannot write predictions of validation data, because the config has none")
-    for frozen in (config.elmo(), config.transformer()):
-        if frozen:
-            frozen.files()
+    if elmo := config.elmo():
+        options = elmo.files().options
+        if unused := BiLMOptions.load(options).unused_keys():
+            logger.info("%s: these keys have no effect here: %s", options, some_of(unused, most=10))
+    if transformer := config.transformer():
+        transformer.files()
     if from_run and not run.is_started():
         open_run(from_run)
 

@@ -79,6 +79,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "probe pos": {"what": "pos", "device": "auto", "bilm": "default", "reader": None, "test": None,
                   "pooling": None, "vectors": None, "seed": 0, "json": False, "output": None, "force": False,
                   "include_package": []},
+    "fetch": {"names": [], "list": False},
+    "push m t": {"model": "m", "target": "t", "private": False, "dry_run": False,
+                 "include_package": []},
     "import-allennlp a r": {"archive": "a", "run_folder": "r", "bilm": None, "force": False},
     "sample-data d": {"folder": "d", "task": "all", "force": False, "seed": 13, "sentences": (1000, 200, 200)},
 }  # fmt: skip
@@ -158,6 +161,10 @@ GIVEN: dict[str, dict[str, Any]] = {
         "what": "wsd", "bilm": "b", "reader": "conllu", "test": "t", "pooling": "endpoints", "vectors": "v", "seed": 3,
         "json": True, "output": "o", "force": True, "include_package": ["p"]},
     "probe pos --pooling mean": {"pooling": "mean"},
+    "fetch a b": {"names": ["a", "b"]},
+    "fetch --list": {"list": True},
+    "push m t --private --dry-run --include-package p": {
+        "private": True, "dry_run": True, "include_package": ["p"]},
     "import-allennlp a r --bilm b --force": {"bilm": "b", "force": True},
     "sample-data d --task ner --force --seed 3 --sentences 30,20,10": {
         "task": "ner", "force": True, "seed": 3, "sentences": (30, 20, 10)},

@@ -26,7 +26,7 @@ from elmo_tasks.files.cache import clear, usage
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.sample_data import VECTORS
 
-FILES_OF_KINDS = {"datasets": ".arrow", "word_vectors": ".50.v2.arrow", "corpora": "", "archives": ""}
+FILES_OF_KINDS = {"datasets": ".arrow", "word_vectors": ".50.v2.arrow", "corpora": "", "archives": "", "downloads": ""}
 
 
 @pytest.fixture
@@ -227,7 +227,7 @@ def test_cache_lists_and_clears(capsys: pytest.CaptureFixture[str]) -> None:
     assert not store.folder.exists()
     assert cli.main(["cache", "clear"]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
-        "error: cache clear: expected what to clear: all, layers, datasets, word_vectors, corpora, archives"
+        "error: cache clear: expected what to clear: all, layers, datasets, word_vectors, corpora, archives, downloads"
     )
 
 
@@ -239,13 +239,17 @@ def test_cache_clears_one_kind_or_all_and_nothing_else(
     assert cli.main(["cache", "info"]) == 0
     rows = [line.split("│")[1:4] for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
     sizes = {"layers": "0 bytes", "datasets": "1.5 kB", "word_vectors": "1.5 kB", "corpora": "0 bytes"}
-    assert {kind.strip(): size.strip() for kind, _, size in rows} == {**sizes, "archives": "0 bytes"}
-    assert [number.strip() for _, number, _ in rows] == ["0", "1", "1", "1", "1"]
+    assert {kind.strip(): size.strip() for kind, _, size in rows} == {
+        **sizes,
+        "archives": "0 bytes",
+        "downloads": "0 bytes",
+    }
+    assert [number.strip() for _, number, _ in rows] == ["0", "1", "1", "1", "1", "1"]
     assert cli.main(["cache", "clear", "datasets"]) == 0
     assert capsys.readouterr().out == "datasets: 1 removed, 1.5 kB freed\n"
-    assert [kind for kind, path in entries.items() if path.exists()] == ["word_vectors", "corpora", "archives"]
+    assert [kind for kind, path in entries.items() if path.exists()] == [*[*sizes][2:], "archives", "downloads"]
     assert cli.main(["cache", "clear", "all"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 5
+    assert len(capsys.readouterr().out.splitlines()) == 6
     assert not any(path.exists() for path in entries.values())
     assert mine.exists()
 

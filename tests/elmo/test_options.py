@@ -54,7 +54,10 @@ def test_filters_are_projected_unless_there_are_as_many_as_features(
 
 
 def test_training_keys_are_kept(tmp_path: Path, published_json: dict[str, Any]) -> None:
+    published_json["lstm"]["n_layer"] = 3
     options = _load(tmp_path, published_json)
+    assert options.unused_keys() == ["bidirectional", "all_clip_norm_val", "n_train_tokens", "dropout", "lstm.n_layer"]
+    assert PUBLISHED_OPTIONS["small"].unused_keys() == []
     assert (options.output_size, options.num_layers, options.char_cnn.num_filters) == (8, 3, 8)
     options.save(tmp_path / "again.json")
     text = (tmp_path / "again.json").read_text()

@@ -72,8 +72,8 @@ def test_other_names_stay_as_they_are(name: str) -> None:
     ],
 )
 def test_every_reader_refuses_urls(read: Callable[[str], object]) -> None:
-    with pytest.raises(DataError, match=r"https://some.org/a.*: is a URL"):
-        read("https://some.org/a")
+    with pytest.raises(DataError, match=r"s3://some/a.*: is a URL"):  # https is known to those that read models
+        read("s3://some/a")
 
 
 def test_home_folders_are_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,13 +98,13 @@ def test_paths_of_configs(home: Path) -> None:
     assert elmo
     assert {config.train_data_path, config.test_data_path, words.vectors, elmo.bilm} == {str(home / "x")}
     with pytest.raises(ConfigError) as caught:
-        load_config("ner_conll03", ExperimentConfig, [f"{key}=https://some.org/x" for key in keys])
+        load_config("ner_conll03", ExperimentConfig, [f"{key}=s3://some/x" for key in keys])
     lines = str(caught.value).splitlines()
     assert len(lines) == len(keys)
     for key, line in zip(keys, lines, strict=True):
-        assert line.startswith(
-            f"--set {key}: https://some.org/x: is a URL; expected the path of a local file or folder."
-        )
+        assert line.startswith(f"--set {key}: s3://some/x: is a URL; expected the path of a local file or folder.")
+    with pytest.raises(ConfigError, match=r"elmo\.bilm: https://some.org/x: expected #sha256= and the 64 digits"):
+        load_config("ner_conll03", ExperimentConfig, ["model.embedder.elmo.bilm=https://some.org/x"])
     text = load_config("bilm/small", PretrainingConfig, ['corpus.paths=["~/a", "b"]'], {"ELMO_TASKS_TEXT": "x"})
     assert text.corpus.model_dump()["paths"] == (str(home / "a"), "b")
     assert load_config("ner_conll03", ExperimentConfig, ["train_data_path=./a//b"]).train_data_path == "./a//b"

@@ -14,7 +14,7 @@ transformers = pytest.importorskip("transformers")
 
 from elmo_tasks.elmo.cached_layers import LayerCacheConfig  # noqa: E402
 from elmo_tasks.errors import ConfigError, RunError, WeightsError  # noqa: E402
-from elmo_tasks.modules import transformer_files  # noqa: E402
+from elmo_tasks.files import hub  # noqa: E402
 from elmo_tasks.modules.embedder import EmbedderConfig  # noqa: E402
 from elmo_tasks.modules.transformer import FrozenTransformer, TransformerConfig  # noqa: E402
 from elmo_tasks.modules.transformer_files import TransformerFiles  # noqa: E402
@@ -296,7 +296,7 @@ def test_a_strangers_run_looks_for_no_other_file(
     config = json.loads((run / "config.json").read_text())
     config["model"]["embedder"]["transformer"]["model"] = "hub:a-stranger/model"
     (run / "config.json").write_text(json.dumps(config))
-    monkeypatch.setattr(transformer_files, "_snapshot", lambda *_: pytest.fail("asks the hub"))
+    monkeypatch.setattr(hub, "_snapshot", lambda *_: pytest.fail("asks the hub"))
     with pytest.raises(RunError, match=r"transformer\.json: no such file; expected the reference to the transformer"):
         load.load_run(run)
 

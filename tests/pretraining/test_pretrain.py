@@ -223,6 +223,13 @@ def test_the_words_to_predict_can_be_a_given_list(config_file: Path, tmp_path: P
         pretrain(config_file, tmp_path / "run", overrides=overrides, resume=True)
 
 
+def test_keys_of_bilm_tf_are_said_to_have_no_effect(
+    config_file: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pretrain(config_file, tmp_path / "run", overrides=["bilm.n_epochs=10", "bilm.lstm.n_layer=3"], dry_run=True)
+    assert caplog.text.count("bilm: these keys have no effect: n_epochs, lstm.n_layer; the config's keys") == 1
+
+
 @pytest.mark.parametrize("size", ["medium", "original"])
 def test_the_published_recipes(size: str) -> None:
     config = load_config(f"bilm/{size}", PretrainingConfig, (), {"ELMO_TASKS_DATA": "data"})

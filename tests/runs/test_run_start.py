@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +12,14 @@ from typing import Any
 import pytest
 import torch
 
+from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.runs import load, train
+from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.run_start import check_before_reading
 from elmo_tasks.training import trainer_config
 from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.trainer import Trainer
@@ -299,3 +304,14 @@ def test_a_start_that_fails_leaves_no_run_and_removes_none(fault: list[str], run
     assert not run.path.exists()
     shutil.copytree(trained.path, run.path)
     run.refuses(".", *fault, resume=False, force=True, error=ElmoTasksError)
+
+
+def test_keys_of_a_bilms_options_without_effect_are_said(
+    settings: dict[str, Any], sample_folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = json.loads((sample_folder / "bilm" / "options.json").read_text())
+    (path := tmp_path / "options.json").write_text(json.dumps({**options, "n_epochs": 10, "dropout": 0.1}))
+    config = load_config(settings, ExperimentConfig, [f"model.embedder.elmo.options={path}"])
+    with caplog.at_level("INFO", "elmo_tasks"):
+        check_before_reading(config, RunFolder(tmp_path / "run"), None, ())
+    assert caplog.messages == [f"{path}: these keys have no effect here: n_epochs, dropout"]

@@ -1,0 +1,1 @@
+"""Runs and biLMs on the Hugging Face hub: which of their files are written there, and their model cards."""
