@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import http.client
 import logging
 import re
-import urllib.error
-import urllib.request
 from pathlib import Path, PurePosixPath
 from typing import IO
 from urllib.parse import urlsplit
@@ -17,7 +14,6 @@ from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.cache import human_size, used_cache
 from elmo_tasks.files.hashes import kept_hash
 from elmo_tasks.files.hub import is_offline
-from elmo_tasks.progress import progress_bar
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +79,10 @@ def _place(address: str) -> Path:
 
 def _download(address: str, path: Path, expected: str | None) -> None:
     """Writes the file of an address; after an error, the cache is as it was before."""
+    import http.client
+    import urllib.error
+    import urllib.request
+
     if is_offline():
         raise RemoteError(f"{address}: not downloaded to this machine yet, and HF_HUB_OFFLINE is set")
     try:
@@ -108,6 +108,8 @@ def _download(address: str, path: Path, expected: str | None) -> None:
 
 def _copy(source: IO[bytes], target: IO[bytes], name: str, size: int | None) -> tuple[str, int]:
     """Copies all bytes, with a progress bar. Returns their SHA-256 and their number."""
+    from elmo_tasks.progress import progress_bar
+
     digest, count = hashlib.sha256(), 0
     with progress_bar() as bar:
         task = bar.add_task(f"{name} (MB)", total=None if size is None else size / 1e6, note="")

@@ -34,7 +34,9 @@ _BATCH_PIECES = 1 << 10  # of a batch of windows, padding included; larger ones 
 class TransformerConfig(Config):
     """The vectors of a frozen transformer."""
 
-    model: LocalPath = Field(description="Folder with config.json, model.safetensors and tokenizer.json; or hub:NAME.")
+    model: LocalPath = Field(
+        description="Folder with config.json, model.safetensors and tokenizer.json; or hub:NAME[@REVISION]."
+    )
     layers: Annotated[tuple[int, ...], Field(min_length=1)] | None = Field(
         None, description="The layers that are mixed, 0 being the embeddings and -1 the last layer; null for all."
     )

@@ -13,6 +13,7 @@ from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import ElmoTasksError, WeightsError, WriteError
 from elmo_tasks.files.downloads import fetched
+from elmo_tasks.files.hub import pinned
 from tests.fake_hub import FakeHub
 
 Files = tuple[Path, Path]
@@ -30,6 +31,7 @@ def test_the_hub(hub: FakeHub, named: str, bilm: BiLM, monkeypatch: pytest.Monke
     for name in (named, f"{named}@main", f"{named}@{hub.commit('ann/bilm')}"):
         assert BiLM.load(name).fingerprint() == bilm.fingerprint()
     assert not any("secret" in each for each in hub.asked)
+    assert pinned(named) == pinned(f"{named}@main") == f"{named}@{hub.commit('ann/bilm')}"
     asked = len(hub.asked)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert BiLMFiles.in_folder(named, local_only=True).weights.is_file()
