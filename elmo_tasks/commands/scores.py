@@ -9,14 +9,14 @@ import io
 import math
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from elmo_tasks.commands import options
 from elmo_tasks.commands.console import binary_output
 from elmo_tasks.files.overwriting import check_output
 
 if TYPE_CHECKING:
-    from elmo_tasks.pretraining.scores import SentenceScores, TokenScores
+    from elmo_tasks.pretraining.scores import SentenceScores
     from elmo_tasks.rendering.drawing import Drawing
 
 Show = Callable[["SentenceScores"], object]
@@ -121,30 +121,7 @@ def _nats_and_bits(surprisal: float) -> tuple[str, str]:
 def _json_lines() -> Callable[[SentenceScores], str]:
     from elmo_tasks.files.json_files import json_text
 
-    return lambda scores: f"{json_text(_record(scores))}\n"
-
-
-def _record(scores: SentenceScores) -> dict[str, Any]:
-    """The scores of a sentence for JSON: in nats, sums and means over its tokens and one border."""
-    count = len(scores.tokens) + 1
-    return {
-        "tokens": [_token_record(each) for each in scores.tokens],
-        "begin": scores.begin,
-        "end": scores.end,
-        "forward": scores.forward,
-        "backward": scores.backward,
-        "mean_forward": scores.forward / count,
-        "mean_backward": scores.backward / count,
-        "pseudo_log_likelihood": scores.pseudo_log_likelihood,
-    }
-
-
-def _token_record(scores: TokenScores) -> dict[str, Any]:
-    import dataclasses
-
-    record = dataclasses.asdict(scores)
-    record["substitutes"] = dict(scores.substitutes)
-    return record if scores.substitutes else {key: value for key, value in record.items() if key != "substitutes"}
+    return lambda scores: f"{json_text(scores.record())}\n"
 
 
 def _drawing(scores: SentenceScores) -> Drawing:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SENTENCES_AT_ONCE = 512
 _SLOTS_AT_ONCE = 2048
-_SCORES_AT_ONCE = 1 << 23  # of tokens with all words: 32 MB for each of a few tensors
+_SCORES_AT_ONCE = 1 << 21  # of tokens with all words: 8 MB for each of a few tensors, which may fit into caches
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +77,26 @@ class SentenceScores:
         """The sum of the log-probabilities of the tokens by both directions together (Wang and Cho 2019; Salazar et al.
         2020 for masked language models)."""
         return -sum(each.both for each in self.tokens)
+
+    def record(self) -> dict[str, Any]:
+        """The scores for JSON, with their sums, and the means over the tokens and one border."""
+        count = len(self.tokens) + 1
+        return {
+            "tokens": [_token_record(each) for each in self.tokens],
+            "begin": self.begin,
+            "end": self.end,
+            "forward": self.forward,
+            "backward": self.backward,
+            "mean_forward": self.forward / count,
+            "mean_backward": self.backward / count,
+            "pseudo_log_likelihood": self.pseudo_log_likelihood,
+        }
+
+
+def _token_record(scores: TokenScores) -> dict[str, Any]:
+    record = dataclasses.asdict(scores)
+    record["substitutes"] = dict(scores.substitutes)
+    return record if scores.substitutes else {key: value for key, value in record.items() if key != "substitutes"}
 
 
 def score_sentences(

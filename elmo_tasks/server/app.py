@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 PAGE = Path(__file__).parent / "page"
 """The folder of the page's files. Nothing else is served."""
 
-_MOST_NEIGHBORS = 50
+_MOST_NEIGHBORS = _MOST_SUBSTITUTES = 50
 _CHUNK_BYTES = 1 << 16  # of an answer: so much of it can lie in the connection's buffer, beyond the bound of tokens
 
 _T = TypeVar("_T")
@@ -88,6 +88,12 @@ class NeighborsBody(SentenceOfRun):
     k: Annotated[int, Field(ge=1, le=_MOST_NEIGHBORS)] = Field(10, description="the number of neighbours")
 
 
+class ScoreBody(SentenceOfRun):
+    substitutes: Annotated[int, Field(ge=0, le=_MOST_SUBSTITUTES)] = Field(
+        0, description="how many likely words to give for each token"
+    )
+
+
 class BatchBody(Config):
     inputs: list[dict[str, Any] | str] = Field(description="inputs, each as a line of `elmo-tasks predict`")
 
@@ -112,7 +118,7 @@ class Prepared(Protocol):
 
     @property
     def cost(self) -> int:
-        """The tokens that the model reads."""
+        """The tokens that the model reads, or could read in the time that the request takes."""
 
 
 class _StrictJson(Request):
@@ -182,8 +188,8 @@ class Service:
         if prepared.tokens > (most := self.limits.request_tokens):
             raise ElmoTasksError(f"{prepared.tokens:,} tokens; expected at most {most:,} in a request")
         if prepared.cost > (most := self.limits.queue_tokens):
-            problem = f"sentences are read once for each predicate: {prepared.cost:,} tokens"
-            raise ElmoTasksError(f"{problem}; expected at most {most:,} in a request")
+            reason = "sentences are read once for each predicate, and scores take ten times as long"
+            raise ElmoTasksError(f"the work of {prepared.cost:,} tokens; expected at most {most:,}: {reason}")
         admit(request.scope, prepared.cost)
         return _json(await asyncio.wrap_future(self._batcher.submit(process, prepared, prepared.cost)))
 
@@ -296,6 +302,12 @@ def _add_vectors(router: APIRouter, service: Service) -> None:
         """The tokens with the most similar vectors, among those of the server's sentences."""
         bilm, query = service.bilm(body.run), (body.index, body.layer, body.k)
         return await service.answer(request, bilm.answer, lambda: bilm.neighbors(body.fields(), *query))
+
+    @router.post("/api/score")
+    async def score(request: Request, body: ScoreBody) -> Response:
+        """How surprising each token is to the biLM, and which words it expects: as `elmo-tasks score --json`."""
+        bilm, count = service.bilm(body.run), body.substitutes
+        return await service.answer(request, bilm.answer_scores, lambda: bilm.score(body.fields(), count))
 
 
 def _add_others(router: APIRouter, service: Service) -> None:

@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 import elmo_tasks
 from elmo_tasks.elmo import BiLM
+from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.probes.neighbors import nearest_tokens
 from elmo_tasks.rendering.drawing import INK, PALETTE
+from elmo_tasks.server.app import create_app
 from elmo_tasks.server.bilm_vectors import ServedBiLM
 from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.served_runs import ServedRun
@@ -112,6 +114,23 @@ def test_ten_neighbors_in_the_first_layer_are_found_unless_others_are_wanted(cli
     assert len(post(client, "/api/neighbors", {"text": "An old cat", "index": 2, "k": 50})["neighbors"]) == 17  # all
 
 
+def test_scores_are_those_of_the_language_model(tmp_path: Path) -> None:
+    (tmp_path / "pool.txt").write_text("Nobody barks.", encoding="utf-8")
+    bilm = ServedBiLM(BiLMFiles.in_folder("default"), tmp_path / "pool.txt")
+    limits = Limits(request_tokens=40, queue_tokens=40)
+    with TestClient(create_app({}, {"": bilm}, limits)) as client:
+        found = post(client, "/api/score", {"text": "The dog barked.", "substitutes": 2})
+        expected = elmo_tasks.load_language_model().score("The dog barked.", 2)[0].record()
+        assert found.keys() == expected.keys()
+        for each, token in zip(found.pop("tokens"), expected.pop("tokens"), strict=True):
+            assert each.pop("substitutes") == pytest.approx(token.pop("substitutes"), abs=1e-5)
+            assert each == pytest.approx(token, abs=1e-5)
+        assert found == pytest.approx(expected, abs=1e-5)
+        assert "substitutes" not in post(client, "/api/score", {"tokens": ["The", "dog"]})["tokens"][0]
+        refused = post(client, "/api/score", {"text": "The dog barked again."}, 422)
+    assert refused.startswith("the work of 50 tokens; expected at most 40: sentences are read once for each")
+
+
 def test_a_bilm_is_in_memory_once(runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM]) -> None:
     assert bilms["ner"] is bilms["again"] is bilms[""]
     for run in runs.values():
@@ -195,7 +214,7 @@ def test_pages_need_nothing_from_elsewhere(client: TestClient) -> None:
     assert answer == {"$ref": "#/components/schemas/Answer"}
     assert set(schema["paths"]) == {
         *("/api/runs", "/api/runs/{name}/predict", "/api/runs/{name}/predict-batch"),
-        *("/api/embed", "/api/similarity", "/api/neighbors", "/healthz", "/metrics"),
+        *("/api/embed", "/api/similarity", "/api/neighbors", "/api/score", "/healthz", "/metrics"),
     }
 
 
@@ -254,6 +273,8 @@ DEEP = b'{"text": ' + b"[" * 5000 + b"]" * 5000 + b"}"
         ("neighbors", {"text": "a b", "index": 2}, "'index' is 2; expected the index of a token, from 0 to 1"),
         ("neighbors", {"text": "a", "index": 0, "layer": 9}, "layer 9; the biLM has 0 to 2"),
         ("neighbors", {"text": "a", "index": 0, "k": 51}, "k: Input should be less than or equal to 50; got 51"),
+        ("score", {"text": "a", "substitutes": 51}, "substitutes: Input should be less than or equal to 50; got 51"),
+        ("score", {"text": "a"}, "this biLM has no softmax, so it does not say which words it expects"),
     ],
 )
 def test_wrong_requests_get_a_sentence(client: TestClient, path: str, body: Any, message: str) -> None:
@@ -358,6 +379,7 @@ KEYS = {
     "index": st.integers(-2, 4) | JSON,
     "layer": st.integers(-2, 4) | JSON,
     "k": st.integers(-2, 60) | JSON,
+    "substitutes": st.integers(-2, 60) | JSON,
 }
 ENDPOINTS = {
     "runs/ner/predict": ("text", "tokens", "run"),
@@ -365,6 +387,7 @@ ENDPOINTS = {
     "embed": ("text", "tokens", "layers", "pooling", "run"),
     "similarity": ("one", "other", "run"),
     "neighbors": ("text", "tokens", "index", "layer", "k", "run"),
+    "score": ("text", "tokens", "substitutes", "run"),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 import shutil
 import threading
@@ -16,6 +17,7 @@ from urllib.parse import quote, urlencode
 import pytest
 import uvicorn
 
+import elmo_tasks
 from elmo_tasks.rendering.drawing import PALETTE
 from elmo_tasks.server.app import PAGE, create_app
 from elmo_tasks.server.bilm_vectors import ServedBiLM, bilms_of_runs
@@ -278,14 +280,42 @@ def test_elmo_is_compared_layer_by_layer(visit: Visit, served: Served) -> None:
         (answer,) = served.bilm.answer([served.bilm.compare(sides)])
         return [f"{layer['cosine']:.3f}" for layer in json.loads(answer)["layers"]]
 
-    expect(shown.locator(".bars .number")).to_have_text(similarities(example["at"]))
+    numbers = shown.locator(".bars").first.locator(".number")
+    expect(numbers).to_have_text(similarities(example["at"]))
     expect(shown.locator(".nearest li")).to_have_count(2 * 5 * served.bilm.num_layers)
     words = panel.get_by_role("radiogroup", name="Word in the first sentence").get_by_role("radio")
     words.nth(example["at"]).press("ArrowLeft")
-    expect(shown.locator(".bars .number")).to_have_text(similarities(example["at"] - 1))
+    expect(numbers).to_have_text(similarities(example["at"] - 1))
     mixes = panel.get_by_role("grid").get_by_role("row").filter(has_text="ner_conll03")
     (mix,) = served.of("Tagging").about["mixes"]
     expect(mixes.get_by_role("gridcell")).to_have_text([re.sub("^0", "", f"{weight:.3f}") for weight in mix["weights"]])
+
+
+def test_elmo_shows_which_words_the_bilm_expects(visit: Visit) -> None:
+    panel = open_tab(visit.page, "ELMo")
+    shown = first_example(panel)
+    example = EXAMPLES["elmo"][0]
+    one, other = elmo_tasks.load_language_model().score("\n".join([example["one"], example["other"]]), 5)
+    tokens = [*one.tokens, *other.tokens]
+    expect(shown.locator(".expected .word")).to_have_text([each.token for each in tokens])
+    expect(shown.locator(".expected .sure")).to_have_text([f"{each.both / math.log(2):.1f}" for each in tokens])
+    chosen = one.tokens[example["at"]]
+    bars = shown.get_by_role("table", name=f"Expected in place of “{chosen.token}”").first
+    expect(bars.get_by_role("rowheader")).to_have_text([word for word, _ in chosen.substitutes])
+    expect(bars.locator(".number")).to_have_text([f"{100 * chance:.1f} %" for _, chance in chosen.substitutes])
+    shown.get_by_text("Each word", exact=True).click()
+    row = shown.get_by_role("row").filter(has=visit.page.get_by_role("rowheader", name="waters", exact=True))
+    bits = [f"{nats / math.log(2):.1f}" for nats in (one.tokens[1].forward, one.tokens[1].backward, one.tokens[1].both)]
+    expect(row.locator(".number")).to_have_text(bits)
+
+
+def test_elmo_says_that_a_bilm_has_no_softmax(visit: Visit) -> None:
+    visit.expected_status = (422,)
+    problem = "this biLM has no softmax, so it does not say which words it expects"
+    visit.page.route("**/api/score", lambda route: route.fulfill(status=422, json={"error": problem}))
+    shown = first_example(open_tab(visit.page, "ELMo"))
+    expect(shown.locator(".expected p")).to_have_text(problem)
+    expect(shown.locator(".nearest")).to_have_count(2)
 
 
 @pytest.mark.parametrize("tab", TASKS)

@@ -1,4 +1,5 @@
-// ELMo itself: one word in two sentences, layer by layer; nearest tokens; the learned weights of the runs' mixes.
+// ELMo itself: one word in two sentences, layer by layer; nearest tokens; what the biLM expects; the runs' mixes.
+import { eachWord, expected, scoresOf } from "./expected.js";
 import { ask, bars, element, heatMap, save } from "./shared.js";
 import { inputForm, ResultView } from "./result.js";
 import { toSvg } from "./svg.js";
@@ -37,7 +38,8 @@ export class ElmoPanel {
       element(
         "p.lead",
         {},
-        "The vector of a word depends on its sentence. Compare a word in two sentences, layer by layer.",
+        "The vector of a word depends on its sentence. Compare a word in two sentences, layer by layer, and see which " +
+          "words the biLM expects.",
       ),
       inputForm([choice, this.sides.map((side) => side.element)], examples, {
         submit,
@@ -74,16 +76,22 @@ export class ElmoPanel {
           ),
         ),
       );
+      const scores = await scoresOf(sentences, run, signal);
       const words = sentences.map(({ tokens, index }) => tokens[index]);
       const items = similarity.layers.map(({ layer, cosine }) => [nameOfLayer(layer), cosine]);
       const last = similarity.layers.at(-1);
       return {
-        answer: { sentences, similarity: similarity.layers, neighbors },
+        answer: { sentences, similarity: similarity.layers, neighbors, scores: scores.sentences ?? null },
         summary: `${words[0]} and ${words[1]}: similarity ${threeDigits(last.cosine)} in layer ${last.layer}`,
         picture: [
           bars(`Cosine similarity of “${words[0]}” and “${words[1]}”`, items, { text: threeDigits, best: -1 }),
+          expected(
+            scores,
+            sentences.map(({ index }) => index),
+          ),
           ...sentences.map((sentence, side) => nearest(sentence, neighbors[side])),
         ],
+        more: eachWord(scores),
       };
     });
   }

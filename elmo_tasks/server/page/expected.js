@@ -1,0 +1,82 @@
+// What a biLM expects of each word of a sentence: how surprising it is, and which words are likelier.
+import { ask, bars, element, percent } from "./shared.js";
+
+const SUBSTITUTES = 5;
+
+const bits = (nats) => (nats / Math.log(2)).toFixed(1);
+
+/** The scores of sentences `{tokens}`, or the sentence in which the server says why there are none. */
+export async function scoresOf(sentences, run, signal) {
+  try {
+    const asked = sentences.map(({ tokens }) => ask("api/score", { tokens, substitutes: SUBSTITUTES, run }, signal));
+    return { sentences: await Promise.all(asked) };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return { problem: error.message };
+  }
+}
+
+/** Each sentence with its surprising words dark, and the words that are expected in place of the chosen ones. */
+export function expected(scores, chosen) {
+  const head = element("h3", {}, "What the biLM expects");
+  if (scores.problem) return element("section.expected", {}, head, element("p.faint", {}, scores.problem));
+  const caption = "Surprise of each word by the words on both sides of it, in bits";
+  return element(
+    "section.expected",
+    {},
+    head,
+    element("p.caption", {}, caption),
+    scores.sentences.map(({ tokens }, side) => {
+      const token = tokens[chosen[side]];
+      const words = likeliest(token);
+      const best = words.findIndex(([word]) => word === token.token);
+      return [surprising(tokens), bars(`Expected in place of “${token.token}”`, words, { best })];
+    }),
+  );
+}
+
+function surprising(tokens) {
+  const most = Math.max(...tokens.map((token) => token.both));
+  const words = tokens.map((token) =>
+    element(
+      "span.token",
+      { "--share": token.both / most },
+      element("span.word", {}, token.token),
+      " ",
+      element("span.sure", {}, bits(token.both), token.is_known ? "" : " unknown"),
+      " ",
+    ),
+  );
+  return element("p.tokens", {}, words);
+}
+
+const likeliest = (token) => Object.entries(token.substitutes).sort((one, other) => other[1] - one[1]);
+
+/** A table of all words, to be opened. */
+export function eachWord(scores) {
+  if (scores.problem) return null;
+  const sentences = scores.sentences.map(({ tokens }) => element("tbody", {}, tokens.map(rowOf)));
+  const heads = ["Word", "From the left", "From the right", "From both", "Expected"];
+  const columns = heads.map((name) => element("th", { scope: "col" }, name));
+  return element(
+    "details",
+    {},
+    element("summary", {}, "Each word"),
+    element(
+      "div.scroll",
+      { tabindex: 0, role: "region", "aria-label": "Surprise of each word, in bits" },
+      element("table.plain", {}, element("thead", {}, element("tr", {}, columns)), sentences),
+    ),
+  );
+}
+
+function rowOf(token) {
+  const words = likeliest(token).map(([word, share]) => `${word} ${percent(share)}`);
+  return element(
+    "tr",
+    {},
+    element("th", { scope: "row" }, token.token),
+    [token.forward, token.backward, token.both].map((nats) => element("td.number", {}, bits(nats))),
+    element("td.faint", {}, words.join(", ")),
+  );
+}
