@@ -6,10 +6,12 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,16 @@ def run(*arguments: str) -> None:
     command = [sys.executable, *arguments]
     finished = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
     assert finished.returncode == 0, finished.stderr
+
+
+def run_on_two_machines(*arguments: str) -> None:
+    """Runs a command to its end as on two machines: two agents of torchrun, with one process each."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        endpoint = f"127.0.0.1:{server.getsockname()[1]}"
+    meeting = ("--nnodes=2", "--rdzv-backend=c10d", f"--rdzv-endpoint={endpoint}", "--local-addr=127.0.0.1")
+    with ThreadPoolExecutor(2) as machines:
+        for ended in [machines.submit(run, "-m", "torch.distributed.run", *meeting, *arguments) for _ in range(2)]:
+            ended.result()
 
 
 def run_and_kill(*arguments: str, state: Path) -> None:

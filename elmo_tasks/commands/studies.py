@@ -65,7 +65,8 @@ def run_study(arguments: argparse.Namespace) -> None:
     import shlex  # here, because it makes every command start later
 
     from elmo_tasks.studies.study import Selection, Study
-    from elmo_tasks.studies.study_runs import StudyFolder, run_study
+    from elmo_tasks.studies.study_runs import StudyFolder
+    from elmo_tasks.studies.study_training import run_study
 
     selection = Selection(arguments.arm, arguments.shares, arguments.seeds)
     study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var), selection)

@@ -14,12 +14,6 @@ from elmo_tasks.parts.folder import PartsFolder, TableFunction
 from elmo_tasks.parts.units import Unit
 from elmo_tasks.progress import progress_bar
 
-try:
-    import ray
-    import ray.exceptions
-except ImportError:
-    raise ElmoTasksError("--engine ray: Ray is not installed; install it with: pip install 'elmo-tasks[ray]'") from None
-
 
 class _Worker:
     """An actor, which keeps its model for all of its units."""
@@ -53,8 +47,13 @@ def process_on_ray(
         workers: how many actors, each with one thread or one GPU; by default as many as there are.
 
     Raises:
-        ElmoTasksError: as `PartsFolder.process`.
+        ElmoTasksError: as `PartsFolder.process`; or Ray is not installed.
     """
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError:
+        raise ElmoTasksError("Ray is not installed; install it with: pip install 'elmo-tasks[ray]'") from None
     missing = [unit for unit in units if not folder.is_done(unit)]
     folder.begin()
     if not missing:

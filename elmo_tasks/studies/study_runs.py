@@ -1,4 +1,4 @@
-"""The folder of a study: which of its runs are there, and training those that are missing.
+"""The folder of a study, and which of its runs are there.
 
 study.json      the study, and the command that made it
 results.jsonl   one line for each finished run
@@ -7,19 +7,9 @@ ARM/seed_N      a run, with its log.txt; with shares of the training data: ARM/s
 
 from __future__ import annotations
 
-import ctypes
-import dataclasses
 import json
 import logging
-import os
-import signal
 import statistics
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +17,14 @@ import pydantic
 
 from elmo_tasks.config import to_json
 from elmo_tasks.errors import ElmoTasksError, RunError, some_of
-from elmo_tasks.files.json_files import Number, read_json, write_json
+from elmo_tasks.files.json_files import Number, read_json
 from elmo_tasks.files.json_lines import read_records, write_records
-from elmo_tasks.files.locks import locked
-from elmo_tasks.files.overwriting import check_kind
 from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
 from elmo_tasks.runs.folder import RunFolder, Split
 from elmo_tasks.runs.model_building import check_frozen_models
-from elmo_tasks.studies.study import Study, StudyConfig, StudyRun, as_options
+from elmo_tasks.studies.study import Study, StudyConfig, StudyRun
 
 logger = logging.getLogger(__name__)
-
-_LOG = "log.txt"
-_SECONDS_BETWEEN_LOOKS = 0.1  # whether a training has ended
-_PR_SET_PDEATHSIG = 1  # Linux: the signal that a process gets when its parent ends
-_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 class Result(pydantic.BaseModel):
@@ -91,18 +74,6 @@ class StudyRecord(pydantic.BaseModel):
     config: StudyConfig
     variables: dict[str, str] = {}  # of the configs, also those that the command gave
     packages: list[str] = []  # that were imported
-
-
-@dataclasses.dataclass(frozen=True)
-class Failure:
-    """A run that did not finish, and the last error of its log."""
-
-    run: StudyRun
-    error: str
-    log: Path
-
-    def __str__(self) -> str:
-        return f"{self.run.title}: {self.error} (see {self.log})"
 
 
 class StudyFolder:
@@ -221,136 +192,6 @@ def read_study(path: str | Path) -> tuple[StudyRecord, list[Result]]:
     if not results:
         raise RunError(f"{path}: no run of the study has finished")
     return record, results
-
-
-def run_study(folder: StudyFolder, *, command: str, num_jobs: int = 1, packages: Sequence[str] = ()) -> list[Failure]:
-    """Trains what is missing of the chosen runs, several runs at a time, each in a process of its own.
-
-    Interrupted runs are resumed. A run that fails does not stop the others. If this process is killed, the trainings
-    end with it (on Linux).
-
-    Arguments:
-        command: what started the study, for its report.
-        num_jobs: the most runs at a time. They share the processor's cores unless `OMP_NUM_THREADS` is set.
-        packages: packages to import, see `elmo_tasks.config.include_packages`.
-
-    Returns:
-        the runs that failed.
-
-    Raises:
-        RunError: another process works on the study.
-    """
-    check_kind(folder.path, "study.json", remedy="-s names another folder")
-    with locked(folder.path):
-        record = {"command": command, "config": to_json(folder.study.config)}
-        record |= {"variables": dict(folder.study.variables), "packages": list(packages)}
-        write_json(folder.path / "study.json", record)
-        folder.write_results()
-        if folder.others:
-            logger.info("%s", folder.describe_others())
-        try:
-            return _train_all(folder, num_jobs, packages)
-        finally:
-            folder.write_results()
-
-
-def _train_all(folder: StudyFolder, num_jobs: int, packages: Sequence[str]) -> list[Failure]:
-    """Each job is a thread that waits for the process of a run. This thread logs, and writes the results."""
-    runs = folder.chosen()
-    missing = [(run, run_folder) for run, run_folder in runs if folder.state(run_folder) != "finished"]
-    earlier = len(runs) - len(missing)
-    logger.info("%d of %d runs have finished", earlier, len(runs))
-    stop = threading.Event()
-    with ThreadPoolExecutor(num_jobs) as jobs:
-        trainings = {jobs.submit(_train, folder, *each, num_jobs, packages, stop): each for each in missing}
-        try:
-            for num_done, training in enumerate(as_completed(trainings), start=earlier + 1):
-                (error, seconds), (run, run_folder) = training.result(), trainings[training]
-                progress = f"{num_done} of {len(runs)}"
-                if error:
-                    logger.error("%s: %s: failed: %s", progress, run.title, error)
-                    continue
-                folder.write_results()
-                result = folder.result(run, run_folder)
-                logger.info("%s: %s: %s %.2f, %.0f s", progress, run.title, result.metric, result.score, seconds)
-        except BaseException:  # also Ctrl-C: the runs that train are interrupted
-            stop.set()
-            jobs.shutdown(cancel_futures=True)
-            raise
-    errors = [(*trainings[training], training.result()[0]) for training in trainings]
-    return [Failure(run, error, run_folder.path / _LOG) for run, run_folder, error in errors if error]
-
-
-def _train(
-    folder: StudyFolder,
-    run: StudyRun,
-    run_folder: RunFolder,
-    num_jobs: int,
-    packages: Sequence[str],
-    stop: threading.Event,
-) -> tuple[str | None, float]:
-    """Trains one run in a process of its own, which ends when `stop` is set.
-
-    Returns:
-        the last error of its log if it does not finish, and how many seconds it took.
-    """
-    begin = time.monotonic()
-    logger.info("%s: %s", run.title, "resumed" if run_folder.is_started() else "begins")
-    # Arms that share the run may report the scores of different data.
-    splits = sorted({other.split for other, its_folder in folder.pairs() if its_folder.path == run_folder.path})
-    arguments = train_arguments(folder.study, run, run_folder.path, packages, splits)
-    command = [sys.executable, "-m", "elmo_tasks", *arguments]
-    if any(file.exists() for file in run_folder.files):
-        command.append("--resume")
-    run_folder.path.mkdir(parents=True, exist_ok=True)
-    env = {"OMP_NUM_THREADS": str(max(1, _num_cores() // num_jobs)), **os.environ}
-    path = run_folder.path / _LOG
-    with path.open("ab") as log:
-        log_begin = log.tell()
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, preexec_fn=_end_with_parent
-        )
-        while (code := process.poll()) is None:
-            if stop.wait(_SECONDS_BETWEEN_LOOKS):
-                process.terminate()
-                code = process.wait()
-    return _error(code, path, log_begin), time.monotonic() - begin
-
-
-def _error(code: int, log: Path, begin: int) -> str | None:
-    """Why a process did not finish; None if it did."""
-    if code == 0:
-        return None
-    if code < 0:  # nothing in the log says so
-        return f"killed by {signal.Signals(-code).name}"
-    return _last_error(log, begin) or f"ended with code {code}"
-
-
-def train_arguments(
-    study: Study, run: StudyRun, folder: Path, packages: Sequence[str] = (), splits: Sequence[Split] = ()
-) -> list[str]:
-    """The arguments of `elmo-tasks` that train a run and write its predictions for these splits."""
-    kept = [word for split in splits for word in ("--predictions", split)]
-    options = as_options(run.overrides, study.variables, packages)
-    return ["train", run.config_file, "-s", str(folder), *kept, *options]
-
-
-def _end_with_parent() -> None:
-    """Called in a new process: it is killed when its parent ends, so that a killed study leaves no training behind."""
-    if _libc:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _num_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _last_error(log: Path, begin: int) -> str:
-    """The last error, or else the last line, of what a log has from byte `begin` on."""
-    text = log.read_bytes()[begin:].decode(errors="replace")
-    lines = [line for line in text.splitlines() if line.strip()]
-    errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
-    return (errors or lines or [""])[-1]
 
 
 def _started(folder: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from elmo_tasks.files.overwriting import check_folder, check_output
 from elmo_tasks.pretraining.run_files import PretrainingFolder
 from elmo_tasks.runs.folder import Folder, RunFolder
 from elmo_tasks.studies.search_trials import run_search
-from elmo_tasks.studies.study_runs import run_study
+from elmo_tasks.studies.study_training import run_study
 
 COMMANDS = {
     "evaluate run data --output FILE": "runs.load.evaluate",

@@ -19,7 +19,8 @@ from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.studies.study import Study
 from elmo_tasks.studies.study_plots import draw_curves
-from elmo_tasks.studies.study_runs import StudyFolder, run_study
+from elmo_tasks.studies.study_runs import StudyFolder
+from elmo_tasks.studies.study_training import run_study
 from elmo_tasks.training.trainer import Trainer
 from tests.runs.small_runs import SmallRun, killed_at
 

@@ -18,7 +18,8 @@ from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 from elmo_tasks.studies.study import Arm, Selection, Study, as_overrides
-from elmo_tasks.studies.study_runs import StudyFolder, train_arguments
+from elmo_tasks.studies.study_runs import StudyFolder
+from elmo_tasks.studies.study_training import train_arguments
 
 REPOSITORY = Path(__file__).parents[2]
 StudyFile = Callable[..., str]

@@ -20,7 +20,8 @@ from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.sample_data import write_sample_data
 from elmo_tasks.studies import study_runs
 from elmo_tasks.studies.study import Study
-from elmo_tasks.studies.study_runs import StudyFolder, read_study, run_study, train_arguments
+from elmo_tasks.studies.study_runs import StudyFolder, read_study
+from elmo_tasks.studies.study_training import run_study, train_arguments
 
 # The study of the package in its smallest form: two tasks, one of them with shares of the data.
 SMALLEST = """
@@ -79,7 +80,7 @@ def trainings(folder: Path) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only on Linux do trainings end with the study")
-def test_a_killed_study_goes_on_without_repeating_a_finished_run(
+def test_processes_that_share_a_study_go_on_without_repeating_a_run(
     study_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "study"
@@ -96,9 +97,12 @@ def test_a_killed_study_goes_on_without_repeating_a_finished_run(
     before = changed_times(folder)
     assert 1 <= len(before) < 6
 
-    assert start("-s", str(folder), "--jobs", "2").wait() == 0
+    sharing = [start("-s", str(folder)) for _ in range(2)]
+    assert [process.wait() for process in sharing] == [0, 0]
     after = changed_times(folder)
     assert len(after) == 6
+    logs = [path.read_text(encoding="utf-8") for path in folder.rglob("log.txt")]
+    assert not any("finished before" in log or "in use" in log for log in logs)  # no run was started a second time
     assert before.items() <= after.items()
     _, results = read_study(folder)
     assert [(each.arm, each.share) for each in results] == [

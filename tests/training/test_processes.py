@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 import torch
 
 from elmo_tasks.files.tensor_files import read_state
-from tests.stopping import TWO_PROCESSES, assert_same_run, read_records, run, run_and_kill
+from tests.stopping import TWO_PROCESSES, assert_same_run, read_records, run, run_and_kill, run_on_two_machines
 
 # What depends on each process's own random numbers is off, so that one process and two compute the same.
 NO_DROPOUT = (
@@ -48,13 +50,17 @@ GRADUALLY = ("--set=model.embedder.elmo.requires_grad=true", f"--set=trainer.unf
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [(), GRADUALLY], ids=["frozen", "unfrozen gradually"])
+@pytest.mark.parametrize(
+    ("more", "run_both"),
+    [((), run_on_two_machines), (GRADUALLY, partial(run, *TWO_PROCESSES))],
+    ids=["frozen, two machines", "unfrozen gradually"],
+)
 def test_two_processes_train_as_one_with_the_same_batches(
-    config_file: Path, tmp_path: Path, more: tuple[str, ...]
+    config_file: Path, tmp_path: Path, more: tuple[str, ...], run_both: Callable[..., None]
 ) -> None:
     arguments = (*NO_DROPOUT, *more, "--set=trainer.optimizer.type=sgd", "--set=data_loader.batch_size=7")
     run(*command(config_file, tmp_path / "one", *arguments))
-    run(*TWO_PROCESSES, *command(config_file, tmp_path / "two", *arguments))
+    run_both(*command(config_file, tmp_path / "two", *arguments))
 
     one, two = (read_records(tmp_path / name) for name in ("one", "two"))
     assert len(one) == len(two) == 3
