@@ -15,6 +15,7 @@ from elmo_tasks.config import Overrides, include_packages
 from elmo_tasks.data_readers.in_memory import Source
 from elmo_tasks.elmo import BiLM, FastBiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
+from elmo_tasks.elmo.devices import Device
 from elmo_tasks.elmo.embed import Pooling, embed_sentences
 from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.elmo.shared_bilms import load_frozen
@@ -26,7 +27,7 @@ from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.probes.similarity import WordSimilarities, word_similarities
 from elmo_tasks.rendering import describe
 from elmo_tasks.rendering.html import END, Page, Sections, page_start
-from elmo_tasks.runs.load import Device, evaluate, load_predictor, with_device
+from elmo_tasks.runs.load import evaluate, load_predictor, with_device
 from elmo_tasks.runs.train import train as train_run
 from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer

@@ -169,12 +169,9 @@ def add_device(parser: argparse.ArgumentParser, default: str | None = None) -> N
 
 def chosen_device(arguments: argparse.Namespace) -> torch.device:
     """The device of `--device`; raises an `ElmoTasksError` if it is a GPU, and there is none."""
-    import torch
+    from elmo_tasks.elmo.devices import torch_device
 
-    has_gpu = torch.cuda.is_available()
-    if arguments.device == "cuda" and not has_gpu:
-        raise ElmoTasksError("--device cuda: expected a GPU that torch can use, and there is none; use --device auto")
-    return torch.device("cuda" if arguments.device != "cpu" and has_gpu else "cpu")
+    return torch_device(arguments.device, "--device")
 
 
 def add_unknown_labels(parser: argparse.ArgumentParser) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from elmo_tasks.config import Overrides
 from elmo_tasks.data_readers.in_memory import Source
+from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.evaluation.significance import (
     EQUAL,
@@ -31,7 +32,7 @@ from elmo_tasks.evaluation.significance import (
     unit_gains,
 )
 from elmo_tasks.evaluation.systems import Predictions, System, find_systems, is_data_file, is_system, read_predictions
-from elmo_tasks.runs.load import Device, UnknownLabels, with_device
+from elmo_tasks.runs.load import UnknownLabels, with_device
 from elmo_tasks.tasks import Task
 
 

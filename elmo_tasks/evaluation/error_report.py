@@ -17,6 +17,7 @@ import numpy as np
 
 from elmo_tasks.config import Overrides
 from elmo_tasks.data_readers.in_memory import Source
+from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.evaluation.breakdowns import Breakdown, Item, break_down, item_scores, of_examples
 from elmo_tasks.evaluation.mention_errors import MentionErrors, link_scores, mention_scores
@@ -28,7 +29,7 @@ from elmo_tasks.evaluation.span_errors import align, span_items, spans_of
 from elmo_tasks.evaluation.systems import Predictions, read_predictions
 from elmo_tasks.metrics import Accuracy, CoreferenceScores, LabelSetF1, Metric, SpanF1, Squad2Scores, SquadScores, SrlF1
 from elmo_tasks.metrics.confusion import Confusion, ConfusionTable
-from elmo_tasks.runs.load import Device, UnknownLabels, with_device
+from elmo_tasks.runs.load import UnknownLabels, with_device
 from elmo_tasks.tasks import Reading, Task
 
 

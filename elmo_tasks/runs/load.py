@@ -13,6 +13,7 @@ from typing import Any, Literal
 from elmo_tasks.config import Overrides, include_packages, load_config, override_list, own_packages
 from elmo_tasks.data_readers.in_memory import Source, source_name
 from elmo_tasks.data_readers.reader import DatasetReader
+from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import RunError, UnknownLabelError, UnknownTypeError, some_of
 from elmo_tasks.files.downloads import is_address
 from elmo_tasks.files.hub import HUB
@@ -37,8 +38,6 @@ logger = logging.getLogger(__name__)
 
 UnknownLabels = Literal["error", "count"]
 """What becomes of gold labels that a run does not know: the data is refused, or they count as errors of the run."""
-
-Device = Literal["auto", "cpu", "cuda"]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

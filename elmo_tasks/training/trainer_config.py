@@ -12,6 +12,7 @@ import torch
 from pydantic import Field, field_validator
 
 from elmo_tasks.config import Config
+from elmo_tasks.elmo.devices import Device, torch_device
 from elmo_tasks.errors import ConfigError
 from elmo_tasks.training.averaging import MovingAverageConfig
 from elmo_tasks.training.optimizers import Adam, OptimizerConfig, ParameterNames, find_parameters
@@ -64,9 +65,7 @@ class BaseTrainerConfig(Config):
     checkpoint_every_steps: Annotated[int, Field(ge=1)] | None = Field(
         None, description="saves the state from which to resume this often, in addition to each epoch's end"
     )
-    device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="'auto' uses a GPU if there is one; 'cuda' requires one"
-    )
+    device: Device = Field("auto", description="'auto' uses a GPU if there is one; 'cuda' requires one")
     trackers: tuple[TrackerName, ...] = Field(
         ("tensorboard",),
         description="where the curves go: 'tensorboard' writes them to the run's folder; the others must be installed "
@@ -79,11 +78,7 @@ class BaseTrainerConfig(Config):
         Raises:
             ConfigError: the device is 'cuda', and there is no GPU.
         """
-        if self.device == "cuda" and not torch.cuda.is_available():
-            raise ConfigError(
-                "trainer.device: 'cuda' needs a GPU that torch can use, and there is none; use 'auto' (--device auto)"
-            )
-        return torch.device("cuda" if self.device != "cpu" and torch.cuda.is_available() else "cpu")
+        return torch_device(self.device, "trainer.device")
 
     @property
     def higher_is_better(self) -> bool:

@@ -385,7 +385,7 @@ def test_commands_that_run_a_model_name_the_device_alike(
     line = line.replace("--output f", "--output f.svg").replace("serve r", "serve r --port 0")
     cli.main([*line.split(), *confusion, "--device", "cuda"])
     assert capsys.readouterr().err.endswith(
-        "error: --device cuda: expected a GPU that torch can use, and there is none; use --device auto\n"
+        "error: --device: 'cuda' needs a GPU that torch can use, and there is none; use 'auto'\n"
     )
 
 

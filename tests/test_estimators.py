@@ -1,0 +1,234 @@
+"""Estimators of scikit-learn: its own checks, and what they give in its pipelines and searches."""
+
+from __future__ import annotations
+
+import copy
+import io
+import logging
+import pickle
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError, SkipTestWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import estimator_checks, get_tags
+
+import elmo_tasks
+from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
+from elmo_tasks.estimators import ElmoClassifier, ElmoTagger, ElmoVectorizer
+
+TEXTS = ["A bright film. It was short!", "Not for me.", "", "What a bright, bright day it is."]
+FEW = {"data_loader.min_batches": 10, "trainer.optimizer.lr": 0.01, "model.embedder.elmo.layer_cache": None}
+WORDS, LABELS = ["good film", "bad film", "good day", "bad day"] * 4, ["good", "bad"] * 8
+SENTENCES = [["Mira", "left", "Oslo"], ["Oslo", "is", "cold"], ["Mira", "Dolvane", "left"]] * 4
+SPANS = [["B-PER", "O", "B-LOC"], ["B-LOC", "O", "O"], ["B-PER", "I-PER", "O"]] * 4
+PARTS = [["NOUN", "VERB", "NOUN"], ["NOUN", "VERB", "ADJ"], ["NOUN", "NOUN", "VERB"]] * 4
+
+
+@pytest.fixture(scope="module")
+def bilm(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("bilm")
+    random_bilm(TINY_OPTIONS, seed=1).save(folder / "options.json", folder / "weights.hdf5")
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def classifier(bilm: str) -> ElmoClassifier:
+    return ElmoClassifier(bilm=bilm, num_epochs=4, random_state=1, overrides=FEW).fit(WORDS, LABELS)
+
+
+@pytest.fixture(scope="module")
+def tagger(bilm: str) -> ElmoTagger:
+    return ElmoTagger(bilm=bilm, num_epochs=6, overrides=FEW).fit(SENTENCES, SPANS)
+
+
+# The checks that do not call an estimator with a table of numbers. The others do not apply, because the tags say that
+# the input is a column of texts. For such estimators, `check_estimator` only runs the first of these.
+CHECKS = [
+    estimator_checks.check_estimator_cloneable,
+    estimator_checks.check_estimator_tags_renamed,
+    estimator_checks.check_valid_tag_types,
+    estimator_checks.check_estimator_repr,
+    estimator_checks.check_no_attributes_set_in_init,
+    estimator_checks.check_do_not_raise_errors_in_init_or_set_params,
+    estimator_checks.check_mixin_order,
+    estimator_checks.check_parameters_default_constructible,
+    estimator_checks.check_get_params_invariance,
+    estimator_checks.check_set_params,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("kind", [ElmoVectorizer, ElmoClassifier, ElmoTagger])
+def test_the_checks_of_scikit_learn(kind: Any, check: Any) -> None:
+    check(kind.__name__, kind())
+
+
+@pytest.mark.parametrize("kind", [ElmoVectorizer, ElmoClassifier, ElmoTagger])
+def test_check_estimator_runs_what_the_tags_allow(kind: Any) -> None:
+    tags = get_tags(kind())
+    assert (tags.input_tags.string, tags.input_tags.two_d_array) == (True, False)
+    with pytest.warns(SkipTestWarning, match="Can't test estimator"):
+        assert {each["status"] for each in estimator_checks.check_estimator(kind())} == {"passed"}
+
+
+def test_vectors_are_those_of_the_tokens_of_all_sentences(bilm: str) -> None:
+    split = [elmo_tasks.tokenize(text) for text in TEXTS]
+    for layers in ("mix", "top", "0", "all"):
+        for pool in ("mean", "max"):
+            vectorizer = ElmoVectorizer(bilm, layers=layers, pool=pool)
+            found = vectorizer.fit_transform(TEXTS)
+            assert (found.dtype, found.shape) == (np.float32, (4, len(vectorizer.get_feature_names_out())))
+            assert not found[2].any()
+            for row in (0, 1, 3):
+                tokens = torch.cat(elmo_tasks.embed(split[row], bilm=bilm, layers=layers), dim=-2)
+                expected = tokens.mean(dim=-2) if pool == "mean" else tokens.amax(dim=-2)
+                np.testing.assert_allclose(found[row], expected.flatten(), rtol=0, atol=1e-6)
+
+
+def test_texts_and_tokens_come_in_any_column(bilm: str) -> None:
+    vectorizer = ElmoVectorizer(bilm)
+    expected = vectorizer.transform(TEXTS)
+    for column in (tuple(TEXTS), np.array(TEXTS), np.array(TEXTS, dtype=object), pd.Series(TEXTS), iter(TEXTS)):
+        np.testing.assert_array_equal(vectorizer.transform(column), expected)
+    tokens = [elmo_tasks.tokenize(TEXTS[1])[0], np.array(["Hello"]), ()]
+    np.testing.assert_allclose(vectorizer.transform(tokens)[0], expected[1], rtol=0, atol=1e-6)
+    assert vectorizer.transform([]).shape == (0, 64)
+    table = vectorizer.set_output(transform="pandas").transform(pd.Series(TEXTS, index=[5, 6, 7, 8]))
+    assert (list(table.index), table.columns[0]) == ([5, 6, 7, 8], "elmovectorizer0")
+
+
+@pytest.mark.parametrize(
+    ("texts", "problem"),
+    [
+        ("a text", "got a str; expected a list or one column of texts or lists of tokens"),
+        (pd.DataFrame({"text": TEXTS}), r"got a DataFrame of shape \(4, 1\); expected"),
+        (np.array([["a", "b"]]), r"got a ndarray of shape \(1, 2\); expected"),
+        ({"a": 1}, "got a dict; expected"),
+        (["a", float("nan")], r"X\[1\] is nan; expected a text or a list of tokens"),
+        ([["a", 2]], r"X\[0\] is \['a', 2\]; expected a text or a list of tokens"),
+    ],
+)
+def test_other_inputs_are_refused(bilm: str, texts: Any, problem: str) -> None:
+    with pytest.raises(TypeError, match=problem):
+        ElmoVectorizer(bilm).transform(texts)
+
+
+def test_wrong_settings_are_found_by_fit(bilm: str) -> None:
+    for wrong, problem in {
+        "layers": r"layers: got 'x'; expected all, mix, top or a number from 0 to 2",
+        "pool": "pool: got 'x'; expected 'mean' or 'max'",
+        "device": "device: got 'x'; expected 'auto', 'cpu' or 'cuda'",
+        "bilm": "x: no such folder",
+    }.items():
+        with pytest.raises(ElmoTasksError, match=problem):
+            ElmoVectorizer(bilm).set_params(**{wrong: "x"}).fit(TEXTS)
+
+
+def test_a_vectorizer_in_pipelines_searches_and_pickles(bilm: str) -> None:
+    pipeline = make_pipeline(ElmoVectorizer(bilm), LogisticRegression(C=100))
+    assert cross_val_score(pipeline, WORDS, LABELS, cv=2).mean() == 1
+    search = GridSearchCV(pipeline, {"elmovectorizer__pool": ["mean", "max"], "elmovectorizer__layers": ["top"]}, cv=2)
+    search.fit(WORDS, LABELS)
+    kept = pickle.dumps(search)
+    assert len(kept) < 50_000  # without the weights of the biLM
+    np.testing.assert_array_equal(pickle.loads(kept).predict_proba(WORDS), search.predict_proba(WORDS))
+
+
+def test_a_classifier_predicts_what_it_has_learned(classifier: ElmoClassifier) -> None:
+    assert classifier.classes_.tolist() == ["bad", "good"]
+    assert classifier.score(WORDS, LABELS) == 1
+    probabilities = classifier.predict_proba([["good", "day"], "bad day"])
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=0, atol=1e-9)
+    assert probabilities.argmax(axis=1).tolist() == [1, 0]
+    assert classifier.predict_proba([]).shape == (0, 2)
+    with pytest.raises(ElmoTasksError, match=r"X\[1\] is {'text': ' '}; expected a text with at least one token"):
+        classifier.predict(["good film", " "])
+
+
+def test_a_fitted_classifier_is_kept_by_joblib_copy_and_as_a_run(classifier: ElmoClassifier, tmp_path: Path) -> None:
+    expected = classifier.predict_proba(WORDS)
+    stream = io.BytesIO()
+    joblib.dump(classifier, stream)
+    stream.seek(0)
+    for kept in (joblib.load(stream), copy.deepcopy(classifier)):
+        np.testing.assert_array_equal(kept.predict_proba(WORDS), expected)
+    classifier.save_run(tmp_path / "run")
+    assert elmo_tasks.evaluate(tmp_path / "run", [{"text": "good film", "label": "good"}])["accuracy"] == 100
+    with pytest.raises(ElmoTasksError, match="run: exists; expected the name of a new folder"):
+        classifier.save_run(tmp_path / "run")
+    with pytest.raises(NotFittedError):
+        clone(classifier).predict(WORDS)
+
+
+def test_a_classifier_learns_the_same_again_and_leaves_random_numbers_alone(classifier: ElmoClassifier) -> None:
+    np.random.seed(7)
+    torch.manual_seed(7)
+    expected = np.random.rand(), torch.rand(1).item()
+    np.random.seed(7)
+    torch.manual_seed(7)
+    again = clone(classifier).fit(np.array(WORDS), np.array(LABELS))
+    assert (np.random.rand(), torch.rand(1).item()) == expected
+    np.testing.assert_array_equal(again.predict_proba(WORDS), classifier.predict_proba(WORDS))
+    other = clone(classifier).set_params(random_state=2).fit(WORDS, LABELS)
+    assert (other.predict_proba(WORDS) != classifier.predict_proba(WORDS)).any()
+
+
+@pytest.mark.slow
+def test_labels_are_of_any_type_and_a_share_can_be_held_out(classifier: ElmoClassifier) -> None:
+    numbers = [3 if label == "good" else -1 for label in LABELS]
+    search = GridSearchCV(clone(classifier).set_params(validation_share=0.25), {"num_epochs": [4]}, cv=2)
+    search.fit(WORDS, numbers)
+    assert search.best_score_ == 1
+    assert search.predict(["bad day", "good day"]).tolist() == [-1, 3]
+
+
+@pytest.mark.parametrize(
+    ("settings", "texts", "labels", "error", "problem"),
+    [
+        ({"config": "nothing"}, WORDS, LABELS, ConfigError, "nothing"),
+        ({"overrides": {"model.dropuot": 1}}, WORDS, LABELS, ConfigError, r"model\.dropuot: unknown key"),
+        ({"config": "small/tagging"}, WORDS, LABELS, DataError, "example 0: there is no 'tags'"),
+        ({}, ["a", " "], ["b", "c"], DataError, "example 1: there is a text without a token"),
+        ({}, WORDS, LABELS[1:], ValueError, "inconsistent numbers of samples"),
+        ({}, WORDS, np.arange(16) / 7, ValueError, "Unknown label type"),
+    ],
+)
+def test_what_cannot_be_learned(settings: Any, texts: Any, labels: Any, error: type[Exception], problem: str) -> None:
+    with pytest.raises(error, match=problem):
+        ElmoClassifier(**settings).fit(texts, labels)
+
+
+def test_a_tagger_predicts_in_the_scheme_that_it_was_given(tagger: ElmoTagger) -> None:
+    assert tagger.predict(SENTENCES[:3]) == SPANS[:3]
+    assert tagger.score(SENTENCES, SPANS) == 1
+    assert pickle.loads(pickle.dumps(tagger)).predict(SENTENCES[:3]) == SPANS[:3]
+    bioul = [["U-PER", "O", "U-LOC"], ["U-LOC", "O", "O"], ["B-PER", "L-PER", "O"]]
+    assert tagger.score(SENTENCES[:3], bioul) == 1
+    again = clone(tagger).fit(SENTENCES, bioul * 4)
+    assert again.predict(SENTENCES[:3]) == bioul
+    for texts in (["a text"], [["a", 1]]):
+        with pytest.raises(TypeError, match=r"X\[0\] is .*; expected a list of tokens"):
+            tagger.predict(texts)
+    with pytest.raises(DataError, match="inputs:2: 'tokens' is \\[\\]; expected a list of at least one string"):
+        tagger.predict([["a"], []])
+
+
+@pytest.mark.slow
+def test_a_tagger_of_parts_of_speech(tagger: ElmoTagger, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "elmo_tasks"):
+        scores = cross_val_score(clone(tagger), SENTENCES, PARTS, cv=2)
+    assert scores.tolist() == [1, 1]
+    assert "16 training examples" not in caplog.text
+    assert "6 training examples" in caplog.text
+    with pytest.raises(DataError, match="example 0: 1 tags for 2 tokens"):
+        clone(tagger).fit([["a", "b"]], [["NOUN"]])
