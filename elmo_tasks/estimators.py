@@ -80,7 +80,7 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _TextEst
     Raises (from `fit` and `transform`):
         WeightsError: the biLM's files are missing or damaged.
         ElmoTasksError: a setting is wrong.
-        TypeError: the input is not a column of texts or lists of tokens; its number, from 0, is named.
+        TypeError: the input is not one column of texts or lists of tokens; the first wrong row is named, from 0.
     """
 
     def __init__(
@@ -145,8 +145,8 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _TextEst
 class RunEstimator(_TextEstimator):
     """The base of `ElmoClassifier` and `ElmoTagger`, which train a run of elmo-tasks and predict with it.
 
-    The progress of `fit` is logged with Python's `logging`. Python's, NumPy's and torch's random numbers go on after it
-    as if it had drawn none.
+    `fit` logs its progress with Python's `logging`, and leaves the global random numbers of Python, NumPy and torch as
+    they were.
 
     Arguments:
         config: the name of a config in the package, the path of a Jsonnet or JSON file, or its values as a dict; None:
@@ -166,7 +166,7 @@ class RunEstimator(_TextEstimator):
     Raises (from `fit`):
         ConfigError: the config has problems; all are named.
         DataError: an example does not have what the config's task needs.
-        TypeError: the input is not a column of texts or lists of tokens; its number, from 0, is named.
+        TypeError: the input is not one column of texts or lists of tokens; the first wrong row is named, from 0.
     """
 
     default_config: str
@@ -281,7 +281,7 @@ class ElmoClassifier(ClassifierMixin, RunEstimator):
         """The probability of each label, (N, K), in the order of `classes_`.
 
         Raises:
-            ElmoTasksError: a text has no tokens; its number, from 0, is named.
+            ElmoTasksError: a text has no tokens; its row is named, from 0.
         """
         results = self._results(_rows(X))
         names = [str(label) for label in self.classes_]

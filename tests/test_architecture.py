@@ -15,7 +15,7 @@ ROOT = Path(elmo_tasks.__file__).parent
 # below it.
 LAYERS = (
     {"", "__main__", "cli"},  # the first is the package, whose functions are those of the api
-    {"api", "commands", "compat", "estimators"},
+    {"api", "commands", "compat", "estimators", "spacy_component"},
     {"server", "migration", "publishing", "studies", "probes", "evaluation", "sample_data", "batches", "parts"},
     {"runs", "pretraining"},
     {"training", "predictors"},

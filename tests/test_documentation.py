@@ -28,6 +28,7 @@ LARGE_TEXTS = REPOSITORY / "docs" / "large_texts.md"
 TOUR = REPOSITORY / "docs" / "tour.md"
 WORDS_IN_CONTEXT = REPOSITORY / "docs" / "words_in_context.md"
 SPECIAL_DOMAIN = REPOSITORY / "docs" / "special_domain.md"
+OTHER_PACKAGES = REPOSITORY / "docs" / "scikit_learn_and_spacy.md"
 TUTORIALS = sorted((REPOSITORY / "docs" / "tutorials").glob("*.md"))
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 OWN_CONFIGS = {
@@ -41,7 +42,7 @@ def blocks(path: Path, language: str) -> list[str]:
 
 
 # Pages that are run as a whole. The others have no outputs; what they have of Python is run, too.
-SIMPLE = [*TUTORIALS, PREDICTING, LARGE_TEXTS, WORDS_IN_CONTEXT]  # they begin in an empty folder
+SIMPLE = [*TUTORIALS, PREDICTING, LARGE_TEXTS, WORDS_IN_CONTEXT, OTHER_PACKAGES]  # they begin in an empty folder
 RUN = {REPOSITORY / "README.md", TOUR, SPECIAL_DOMAIN, REPOSITORY / "docs" / "own_data.md", *SIMPLE}
 PYTHON = [path for path in FILES if blocks(path, "python") and path not in RUN]
 

@@ -1,0 +1,201 @@
+"""The component `elmo` of spaCy pipelines: vectors of tokens from a frozen biLM, and entities from a trained tagger.
+
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.add_pipe("elmo", config={"run": "runs/ner"})
+
+spaCy finds it by the package's entry point. It is an extra: `pip install 'elmo-tasks[spacy]'`.
+
+# T tokens of a document, D features of a token
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import srsly
+from spacy.language import Language
+from spacy.tokens import Doc, Span, Token
+from spacy.util import minibatch
+
+from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
+from elmo_tasks.elmo.devices import Device, torch_device
+from elmo_tasks.elmo.embed import embed_sentences
+from elmo_tasks.elmo.fast import FastBiLM
+from elmo_tasks.elmo.shared_bilms import load_frozen
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files.atomic import atomic_folder, atomic_write
+from elmo_tasks.files.cache import used_cache
+from elmo_tasks.predictors import Predictor
+from elmo_tasks.runs.load import archive, load_predictor, with_device
+
+_RUN, _BILM = "run.tar.gz", "bilm"  # where a saved component has its run and its biLM
+_FILES = (_RUN, *(f"{_BILM}/{name}" for name in BiLMFiles.names))
+_LOADED = ("_vectors", "_tagger")  # cached properties
+
+
+class ElmoComponent:
+    """A component of a spaCy pipeline, which sets `doc.tensor`, `token.vector` and, with a run, `doc.ents`.
+
+    The vectors, (T, D) float32, are those of the sentences that an earlier component has set; without one, a document
+    is read as one sentence. `vector`, `has_vector` and `similarity` of tokens, spans and documents use them. White
+    space has zeros. The entities take the place of those that the document has. Since other components write to
+    `doc.tensor` too, this one should be the last.
+
+    The biLM and the run are loaded when the first document comes. They are saved with the pipeline, except for the biLM
+    that is installed with the package.
+
+    Arguments:
+        bilm: the folder of a biLM, `default` for the one in the package, or None for no vectors.
+        layers: "mix", the mean of all layers; "top"; or one layer's number, "0" being the token layer.
+        run: the folder or archive of a run that tags spans, such as `ner_conll03`; None for no entities.
+        device: "auto" uses a GPU if there is one; "cpu"; or "cuda".
+
+    Raises:
+        ElmoTasksError: there is neither a biLM nor a run, or several layers are asked for. From documents: a setting
+            is wrong, or files are missing or damaged, or the run does not tag spans.
+    """
+
+    def __init__(
+        self,
+        bilm: str | None = DEFAULT_BILM,
+        *,
+        layers: str = "mix",
+        run: str | None = None,
+        device: Device = "auto",
+    ) -> None:
+        if bilm is None and run is None:
+            raise ElmoTasksError("elmo: got neither a biLM nor a run; expected 'bilm' for vectors, 'run' for entities")
+        if layers == "all":
+            raise ElmoTasksError("elmo: got layers 'all'; expected one vector per token: mix, top or a layer's number")
+        self.bilm = bilm
+        self.layers = layers
+        self.run = run
+        self.device = device
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The settings: what is loaded is not pickled, but loaded again."""
+        return {name: value for name, value in self.__dict__.items() if name not in _LOADED}
+
+    def __call__(self, doc: Doc) -> Doc:
+        return next(self.pipe([doc]))
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Yields documents with their vectors and entities; the sentences of `batch_size` are computed together."""
+        for docs in minibatch(stream, batch_size):
+            sentences = [words for doc in docs for words in _sentences(doc)]
+            texts = [[word.text for word in words] for words in sentences]
+            if self.bilm is not None:
+                self._set_vectors(docs, sentences, texts)
+            if self.run is not None:
+                self._set_entities(docs, sentences, texts)
+            yield from docs
+
+    def _set_vectors(self, docs: list[Doc], sentences: list[list[Token]], texts: list[list[str]]) -> None:
+        for doc in docs:
+            doc.tensor = np.zeros((len(doc), self._vectors.output_size), np.float32)
+            doc.user_token_hooks |= {"vector": _token_vector, "has_vector": _has_vector}
+            for hooks in (doc.user_hooks, doc.user_span_hooks, doc.user_token_hooks):
+                hooks["similarity"] = _similarity
+        for words, vectors in zip(sentences, embed_sentences(texts, self._vectors, layers=self.layers), strict=True):
+            words[0].doc.tensor[[word.i for word in words]] = vectors.cpu().numpy()
+
+    def _set_entities(self, docs: list[Doc], sentences: list[list[Token]], texts: list[list[str]]) -> None:
+        entities: dict[Doc, list[Span]] = {doc: [] for doc in docs}
+        for words, result in zip(sentences, self._tagger([{"tokens": text} for text in texts]), strict=True):
+            doc = words[0].doc
+            for span in result["spans"]:
+                first, last = words[span["start"]].i, words[span["end"]].i
+                entities[doc].append(Span(doc, first, last + 1, label=span["label"]))
+        for doc, spans in entities.items():
+            doc.set_ents(spans)
+
+    @functools.cached_property
+    def _vectors(self) -> FastBiLM:
+        assert self.bilm is not None
+        return load_frozen(BiLMFiles.in_folder(self.bilm), device=torch_device(self.device))
+
+    @functools.cached_property
+    def _tagger(self) -> Predictor:
+        assert self.run is not None
+        tagger = load_predictor(self.run, overrides=with_device(self.device, ()))
+        if not getattr(tagger.task, "tag_scheme", None):
+            raise ElmoTasksError(f"{self.run}: does not tag spans; expected a run such as that of `ner_conll03`")
+        return tagger
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Writes the run, with its biLM, as an archive, and the files of the biLM, into a folder."""
+        folder = Path(path)
+        if self.run is not None:
+            archive(self.run, folder / _RUN)
+        if self.bilm not in (None, DEFAULT_BILM):
+            for name, source in BiLMFiles.in_folder(self.bilm).paths.items():
+                with open(source, "rb") as content, atomic_write(folder / _BILM / name) as copy:
+                    shutil.copyfileobj(content, copy)
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> ElmoComponent:
+        """Uses what `to_disk` has written for a component with the same settings."""
+        for name in _LOADED:
+            self.__dict__.pop(name, None)
+        if self.run is not None:
+            self.run = str(Path(path) / _RUN)
+        if self.bilm not in (None, DEFAULT_BILM):
+            self.bilm = str(Path(path) / _BILM)
+        return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """The files of `to_disk`."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.to_disk(folder)
+            paths = {name: Path(folder, name) for name in _FILES}
+            return srsly.msgpack_dumps({name: path.read_bytes() for name, path in paths.items() if path.is_file()})
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> ElmoComponent:
+        """As `from_disk`; the files are written into the cache."""
+        folder, files = used_cache("archives") / hashlib.sha256(data).hexdigest(), srsly.msgpack_loads(data)
+        if not folder.is_dir():
+            with atomic_folder(folder) as temporary:
+                (temporary / _BILM).mkdir()
+                for name in files.keys() & set(_FILES):  # and no others: these names could be of any place
+                    (temporary / name).write_bytes(files[name])
+        return self.from_disk(folder)
+
+
+@Language.factory(
+    "elmo",
+    assigns=["doc.tensor", "token.vector", "doc.ents"],
+    default_config={"bilm": DEFAULT_BILM, "layers": "mix", "run": None, "device": "auto"},
+)
+def make_elmo(
+    nlp: Language, name: str, bilm: str | None, layers: str, run: str | None, device: Device
+) -> ElmoComponent:
+    """The component `elmo` of a pipeline; for its settings see `ElmoComponent`."""
+    return ElmoComponent(bilm, layers=layers, run=run, device=device)
+
+
+def _sentences(doc: Doc) -> Iterator[list[Token]]:
+    """The tokens of each sentence, without white space; of the document if nothing has set its sentences."""
+    for sentence in doc.sents if doc.has_annotation("SENT_START") else [doc[:]]:
+        if words := [token for token in sentence if not token.is_space]:
+            yield words
+
+
+def _token_vector(token: Token) -> Any:
+    return token.doc.tensor[token.i]
+
+
+def _has_vector(token: Token) -> bool:
+    return not token.is_space
+
+
+def _similarity(one: Doc | Span | Token, other: Doc | Span | Token) -> float:
+    """The cosine of two vectors; 0 if one is zero."""
+    norm = float(one.vector_norm * other.vector_norm)
+    return float(np.asarray(one.vector) @ np.asarray(other.vector)) / norm if norm else 0.0
